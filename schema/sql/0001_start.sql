@@ -10,8 +10,8 @@ CREATE TABLE experiment (
 );
 INSERT INTO experiment VALUES (0, 'Default', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), NULL);
 
--- rev: the change that touched the run last; one counter for the whole store. beats: a journal of ours writes it,
--- so that silence means something. last_ms: when it was heard last.
+-- rev: the last change of the run, from one counter for the whole store. beats: our own journal writes the run,
+-- so silence means that it died. last_ms: time of its last record.
 CREATE TABLE run (
 	id INTEGER PRIMARY KEY,
 	uuid TEXT NOT NULL UNIQUE,
@@ -39,7 +39,7 @@ CREATE TABLE note (run_id INTEGER PRIMARY KEY REFERENCES run (id), text TEXT NOT
 -- Names of params, tags, metrics and environment entries, stored once.
 CREATE TABLE key (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
--- segment -1: the run's, its first value holds. Else the newest segment's value of a param that may change.
+-- segment -1: of the run, the first value is final. Else the value in the newest segment, which may change.
 CREATE TABLE param (
 	run_id INTEGER NOT NULL,
 	key_id INTEGER NOT NULL,
@@ -72,8 +72,8 @@ CREATE TABLE environment (
 	PRIMARY KEY (run_id, key_id)
 ) WITHOUT ROWID;
 
--- hide_*: the smallest first_* of later segments; points at or beyond it are hidden. final: who said the status
--- (0 nobody, 1 a rank or a client, 2 the launcher).
+-- hide_*: the smallest first_* of later segments; points from there on are hidden. final: who set the status
+-- (0 none, 1 a rank or a client, 2 the launcher).
 CREATE TABLE segment (
 	run_id INTEGER NOT NULL,
 	number INTEGER NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE segment (
 	PRIMARY KEY (run_id, number)
 ) WITHOUT ROWID;
 
--- One journal. durable: the bytes up to there are stored.
+-- One journal. durable: the offset up to which its bytes are stored.
 CREATE TABLE writer (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,
@@ -104,7 +104,7 @@ CREATE TABLE writer (
 	UNIQUE (run_id, uuid)
 );
 
--- Sums are over the folded points; points still in the log come on top. ordered: no step ever went back.
+-- Summaries cover the folded points only, without those in the log. ordered: steps never decrease.
 CREATE TABLE series (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,
@@ -122,7 +122,7 @@ CREATE TABLE series (
 	UNIQUE (run_id, key_id, rank, segment)
 );
 
--- What a run shows of a key: its visible run-level points, the log's included (written in the commit that stores them).
+-- Summaries of a run's visible run-level points by key, including the log (written in the commit that stores them).
 CREATE TABLE metric (
 	key_id INTEGER NOT NULL,
 	run_id INTEGER NOT NULL,
@@ -136,7 +136,7 @@ CREATE TABLE metric (
 ) WITHOUT ROWID;
 CREATE INDEX metric_by_run ON metric (run_id, key_id);
 
--- Accepted and not folded yet: one row a batch and run, packed (web/store/points/pack.h).
+-- Points not folded yet: one row per batch and run, packed (web/store/points/pack.h).
 CREATE TABLE log (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	run_id INTEGER NOT NULL,
@@ -145,7 +145,7 @@ CREATE TABLE log (
 );
 CREATE INDEX log_by_run ON log (run_id, id);
 
--- id = series id * 2^20 + number, so that a series lies together (web/store/points/chunk.h holds the format).
+-- id = series id * 2^20 + number, so that chunks of a series are adjacent (format: web/store/points/chunk.h).
 CREATE TABLE chunk (
 	id INTEGER PRIMARY KEY,
 	points INTEGER NOT NULL,
@@ -166,7 +166,7 @@ CREATE TABLE alert (
 	PRIMARY KEY (run_id, key_id, kind)
 ) WITHOUT ROWID;
 
--- Records that were well framed but could not be applied.
+-- Intact records that could not be applied.
 CREATE TABLE problem (
 	run_id INTEGER NOT NULL,
 	text TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- What MLflow's clients record beyond runs, params, tags and points.
--- updated_ms 0: as created_ms. user: what the client called itself.
+-- Data of MLflow's clients in addition to runs, params, tags and points.
+-- updated_ms 0: as created_ms. user: name given by the client.
 ALTER TABLE experiment ADD COLUMN updated_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN user TEXT NOT NULL DEFAULT '';
 
@@ -91,7 +91,7 @@ CREATE TABLE run_model (
 	PRIMARY KEY (run_id, direction, model)
 ) WITHOUT ROWID;
 
--- What was uploaded, by path below the root of artifacts; time and size tell whether the digest is still the file's.
+-- Uploaded files by path below the root of artifacts. The digest is valid while time and size match the file.
 CREATE TABLE artifact (
 	path TEXT PRIMARY KEY,
 	bytes INTEGER NOT NULL,

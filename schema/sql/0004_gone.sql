@@ -1,5 +1,5 @@
--- Runs that were removed for good: their ids are never given again, their journals never make them anew.
--- stage 0: rows are still to be deleted; 1: all are. rev: as a run's, so that whoever looks for changes hears of it.
+-- Runs that were removed for good: their ids are never reused, and their journals never recreate them.
+-- stage 0: rows are still to be deleted; 1: all are deleted. rev: as of a run, so that the removal is seen as a change.
 CREATE TABLE gone (
 	run_id INTEGER PRIMARY KEY,
 	uuid TEXT NOT NULL UNIQUE,

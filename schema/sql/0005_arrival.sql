@@ -1,5 +1,5 @@
--- The order of points across series, which imported files keep: a row for each batch of such a writer (web/store/points/order.h),
--- in the order in which they came.
+-- The order of points across series of imported files: one row per batch of such a writer (web/store/points/order.h),
+-- in order of arrival.
 ALTER TABLE writer ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0;
 
 CREATE TABLE arrival (

@@ -1,5 +1,5 @@
--- A part of a run: a rank in one segment, as soon as it has series. These lie together: a rank brings all its keys at once,
--- and an index by key would be written in as many places. run.keys: how many metric keys it has over all its parts.
+-- A part of a run: a rank in one segment that has series. Series of a part are adjacent: a rank sends all its keys at once,
+-- and an index by key would be written in many places. run.keys: number of metric keys over all parts.
 ALTER TABLE run ADD COLUMN keys INTEGER NOT NULL DEFAULT 0;
 UPDATE run SET keys = (SELECT count(DISTINCT key_id) FROM series WHERE run_id = run.id);
 

@@ -1,3 +1,3 @@
--- Where an experiment's artifacts lie, as a client of MLflow's interface said it; '': in this server's own store.
+-- Location of an experiment's artifacts, given by a client of MLflow's API; '': in the store.
 ALTER TABLE experiment ADD COLUMN location TEXT NOT NULL DEFAULT '';
 PRAGMA user_version = 7;

@@ -1,4 +1,4 @@
--- What a process printed: lines of a rank in one segment, some a row, in the message in which they came (console.h).
+-- Console output: lines of a rank in one segment, several per row, in the message that they arrived in (console.h).
 CREATE TABLE console (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE console (
 );
 CREATE UNIQUE INDEX console_by_line ON console (run_id, rank, segment, first_line, lines, time_ms);
 
--- What ran: commit, diff, packages, ... of a segment; the last value of a name stays.
+-- Code of a segment: commit, diff, packages, ...; the last value of a name is kept.
 CREATE TABLE code (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE code (
 );
 CREATE UNIQUE INDEX code_by_name ON code (run_id, segment, name);
 
--- What a program said that people should hear of. level: 1 information, 2 warning, 3 error.
+-- Alerts sent by programs. level: 1 information, 2 warning, 3 error.
 CREATE TABLE told (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,

@@ -1,11 +1,11 @@
--- Pictures, histograms, texts, tables and sounds, each content once (media.h says of which bytes), gone with the last one
--- that has it. kind: 1 image, 2 histogram, 3 text, 4 table, 5 audio.
+-- Images, histograms, texts, tables and sounds. Each content is stored once (format: media.h) and deleted with its last
+-- use. kind: 1 image, 2 histogram, 3 text, 4 table, 5 audio.
 CREATE TABLE content (
 	id INTEGER PRIMARY KEY,
 	digest TEXT NOT NULL UNIQUE,
-	type TEXT NOT NULL,      -- media type of what is handed out
-	size INTEGER NOT NULL,   -- its bytes,
-	width INTEGER NOT NULL,  -- pixels; of a table columns and rows; else 0
+	type TEXT NOT NULL,      -- media type of the returned file
+	size INTEGER NOT NULL,   -- of that file, in bytes
+	width INTEGER NOT NULL,  -- pixels; columns and rows of a table; else 0
 	height INTEGER NOT NULL,
 	bytes BLOB NOT NULL
 );

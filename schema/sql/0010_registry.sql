@@ -1,4 +1,4 @@
--- MLflow's registry: registered models, their numbered versions, tags, and aliases that stand for a version.
+-- MLflow's registry: registered models, their numbered versions, tags, and aliases of versions.
 CREATE TABLE registered_model (
 	id INTEGER PRIMARY KEY,
 	name TEXT NOT NULL UNIQUE,
@@ -21,8 +21,8 @@ CREATE TABLE registered_alias (
 	PRIMARY KEY (registered_id, alias)
 ) WITHOUT ROWID;
 
--- stage: None, Staging, Production, Archived; of a deleted one Deleted_Internal: its number is never given again.
--- location: where the files lie, where source names another model. NULLs: never said.
+-- stage: None, Staging, Production, Archived; Deleted_Internal: deleted, its number is never reused.
+-- location: of the files, where source names another model. NULL: not given.
 CREATE TABLE model_version (
 	registered_id INTEGER NOT NULL,
 	version INTEGER NOT NULL,
@@ -48,7 +48,7 @@ CREATE TABLE model_version_tag (
 	PRIMARY KEY (registered_id, version, name)
 ) WITHOUT ROWID;
 
--- Versions that were not deleted, with the name that they stand under. prompt: some version of the model is a prompt's.
+-- Versions that are not deleted, with the name of their model. prompt: some version of the model is a prompt.
 CREATE VIEW version AS
 SELECT v.*, r.name, EXISTS (SELECT 1 FROM model_version_tag t WHERE t.registered_id = r.id AND t.name = 'mlflow.prompt.is_prompt'
 	AND t.value = 'true') AS prompt

@@ -1,6 +1,6 @@
--- Version 11: what readers keep: views of the page and reports, by name, with the texts that they had.
+-- Version 11: saved views of the page and reports, by name, with earlier editions of their texts.
 
--- shelf: 'view' or 'report'. preferred: what its experiment opens with. edition: number of the newest text.
+-- shelf: 'view' or 'report'. preferred: its experiment opens with it. edition: number of the newest text.
 CREATE TABLE kept (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	shelf TEXT NOT NULL,

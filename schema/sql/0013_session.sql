@@ -1,5 +1,5 @@
--- Version 13: sessions of the page. hash: SHA-256 of what the cookie holds, in hex; token: of the token that was shown, which decides
--- what the session allows at each moment.
+-- Version 13: sessions of the page. hash: SHA-256 of the cookie's value, in hex; token: of the token used for login, which
+-- decides the scope of the session at each moment.
 CREATE TABLE session (
 	hash TEXT PRIMARY KEY,
 	token TEXT NOT NULL,

@@ -1,7 +1,7 @@
--- Version 14: rules that runs are held against, and what they found.
+-- Version 14: alert rules for runs, and the alerts that they fired.
 
--- experiment_id -1: of every experiment. kind: metric (the metric's max above, or min below bound), nan (of the metric, '' of any),
--- failed, silent (for bound seconds), done. Runs that nobody changed since since_rev (the largest run.rev of that moment) are not looked at.
+-- experiment_id -1: all. kind: metric (its max above, or min below bound), nan (of the metric, '' any), failed, silent (for
+-- bound seconds), done. Only runs changed after since_rev (the largest run.rev when the rule was created) are evaluated.
 CREATE TABLE alert_rule (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	experiment_id INTEGER NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE alert_rule (
 	created_ms INTEGER NOT NULL
 );
 
--- A rule finds a run once, whoever looks. due_ms: when it is to be posted, or its poster has had time enough; NULL: not, or no more.
+-- A rule fires once per run. due_ms: when to post the alert, or when its claim by a process expires; NULL: not to be posted.
 CREATE TABLE alert_fired (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	rule_id INTEGER NOT NULL,

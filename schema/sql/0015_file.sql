@@ -1,4 +1,4 @@
--- Files that a program keeps with its run (dptrack_file): what its journal says of them. The last one of a name holds.
+-- Files stored with a run (dptrack_file), as recorded in its journal. The last one of a name counts.
 CREATE TABLE file (
 	id INTEGER PRIMARY KEY,
 	run_id INTEGER NOT NULL,

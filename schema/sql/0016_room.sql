@@ -1,2 +1,2 @@
--- Nothing in a file: rows of an address have room beside them since then (postgresql/0016_room.sql).
+-- Nothing in a file: only PostgreSQL reserves room for new versions of rows (postgresql/0016_room.sql).
 PRAGMA user_version = 16;

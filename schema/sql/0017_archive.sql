@@ -1,4 +1,4 @@
--- Version 17: the chunks of an ended run as one object of the store that holds the files: then no row of chunk is its.
+-- Version 17: the chunks of an ended run as one object in the object store of the files; the run then has no rows in chunk.
 CREATE TABLE archive (
 	run_id INTEGER PRIMARY KEY,
 	object TEXT NOT NULL,

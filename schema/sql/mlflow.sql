@@ -1,5 +1,5 @@
--- What `dptrack import` reads of a store that MLflow made with SQLite, by name. Older stores lack some tables: what reads
--- them is asked only where they are.
+-- The queries of `dptrack import` for MLflow's SQLite store, by name. Older stores lack some tables; their queries run only
+-- where the tables exist.
 
 -- name: ml_table
 SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1;
@@ -14,7 +14,7 @@ SELECT key, value FROM tags WHERE run_uuid = ?1 ORDER BY key;
 SELECT key, value FROM params WHERE run_uuid = ?1 ORDER BY rowid;
 -- name: ml_experiment_tags as ml_tags
 SELECT key, value FROM experiment_tags WHERE experiment_id = ?1 ORDER BY key;
--- In the order in which they came: a store that has grown since has more at the end.
+-- In order of arrival: a store that has grown has more rows at the end.
 -- name: ml_metrics
 SELECT key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ?1 ORDER BY rowid;
 -- name: ml_inputs

@@ -1,4 +1,4 @@
--- Settings of the one connection to a store whose disk is full: locked for it alone, so that no file need be made to share.
+-- Settings of the only connection to a store on a full disk: an exclusive lock, so that no shared-memory file is needed.
 PRAGMA locking_mode = EXCLUSIVE;
 PRAGMA wal_autocheckpoint = 0;
 PRAGMA query_only = ON;

@@ -1,4 +1,4 @@
--- Settings of the connection that a backup is written through. The file has no name yet; it is synced before it gets one.
+-- Settings of the connection that writes a backup. The file is synced before it gets its final name.
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA cache_size = -2048;

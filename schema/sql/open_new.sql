@@ -1,2 +1,2 @@
--- What is settled before a file's first table and stays in it. Said again it would be written again.
+-- Settings that must precede the first table and are stored in the file. Repeating them would write the file again.
 PRAGMA auto_vacuum = INCREMENTAL;

@@ -1,5 +1,5 @@
--- Every statement that the store runs, by name. Parameters are ?1, ?2, … in the order of binding. Columns have names, which C
--- reads them by; `A as B` has the columns of B. The text is SQLite's and PostgreSQL's, where no second one follows it.
+-- Every statement of the store, by name. Parameters are ?1, ?2, … in the order of binding. C reads columns by name; `A as B`
+-- has the columns of B. The text is for SQLite and PostgreSQL, unless a second one follows.
 
 -- name: version_get
 PRAGMA user_version;
@@ -17,7 +17,7 @@ BEGIN;
 BEGIN IMMEDIATE;
 -- postgresql:
 BEGIN;
--- A transaction that may take long and waits for others: a whole store is filled.
+-- A transaction that may take long and waits for others: it fills a whole store.
 -- name: begin_long
 BEGIN IMMEDIATE;
 -- postgresql:
@@ -48,8 +48,8 @@ SELECT value FROM meta WHERE name = 'store_id';
 SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev;
 -- postgresql:
 SELECT rev FROM counter;
--- The newest change, and which rows these are: those of a backup or a dump that was put back, or of a standby that took over,
--- may lack changes that somebody has heard of.
+-- The newest change, and the identity of the rows: after restoring a backup or a dump, or after a failover to a standby,
+-- rows may lack changes that clients have seen.
 -- name: changes_now
 SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev,
 	coalesce((SELECT value FROM meta WHERE name = 'rows_of'), '') AS rows_of;
@@ -66,10 +66,10 @@ SELECT 1;
 -- postgresql:
 UPDATE counter SET rev = rev + ?1 RETURNING rev;
 
--- what a connection to PostgreSQL says and asks for itself
+-- statements for a connection to PostgreSQL itself
 
--- All that a group looks for stands in an index; plans that were made while tables were small must not outlive that.
--- Between two statements of a pipeline neither of the first two limits counts: of a machine that is silent then TCP tells.
+-- All lookups of a group use an index; plans made while tables were small must not be kept.
+-- Between two statements of a pipeline neither of the first two limits applies: TCP then detects a silent machine.
 -- name: pg_write_limits
 -- postgresql:
 SELECT set_config('statement_timeout', '10000', true) AS statement,
@@ -96,7 +96,7 @@ SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename
 -- name: pg_process_add
 -- postgresql:
 INSERT INTO process (done) VALUES (0) RETURNING id;
--- The group fails when nobody knows this process any more.
+-- The group fails if the row of this process is gone.
 -- name: pg_process_done
 -- postgresql:
 WITH known AS (UPDATE process SET done = ?2 WHERE id = ?1 RETURNING 1) SELECT 1 / count(*) FROM known;
@@ -168,15 +168,15 @@ SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms,
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys, version, CAST(EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS int) AS archived
 FROM run WHERE id = ?1;
--- Sent in front of run_by_*: a statement that waits for a row's lock sees that row as it is then, but other tables (archive) as they
--- were before.
+-- Sent before run_by_*: a statement that waits for a row's lock sees that row's new version, but other tables (archive) in
+-- their old state.
 -- name: run_lock_uuid
 -- postgresql:
 SELECT id FROM run WHERE uuid = ?1 FOR UPDATE;
 -- name: run_lock_id
 -- postgresql:
 SELECT id FROM run WHERE id = ?1 FOR UPDATE;
--- The runs of a group, always in the same order, so that two groups never wait for each other.
+-- The runs of a group, always in the same order, so that groups never deadlock.
 -- name: run_lock
 -- postgresql:
 SELECT id, version FROM run WHERE uuid = ANY (CAST(?1 AS text[])) ORDER BY id FOR UPDATE;
@@ -209,7 +209,7 @@ FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) AS n (id, st
 UPDATE run SET name = ?2 WHERE id = ?1;
 -- name: run_experiment_put
 UPDATE run SET experiment_id = ?2 WHERE id = ?1;
--- Before run_experiment_put: they lie where the run still does.
+-- Before run_experiment_put: it uses the run's old experiment.
 -- name: run_models_move
 UPDATE model SET experiment_id = ?2 WHERE source_run = ?3 AND experiment_id = (SELECT experiment_id FROM run WHERE id = ?1);
 -- name: run_name_tag_put
@@ -376,7 +376,7 @@ INSERT INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTH
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
 -- postgresql:
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4) RETURNING id;
--- LIMIT 1 keeps these look-ups apart: as a join one of them reads all series of the run for each key.
+-- LIMIT 1 keeps these lookups separate: as a join, one reads all series of the run for each key.
 -- name: series_find_all
 -- postgresql:
 SELECT s.id, w.key_id, w.rank FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) AS w (key_id, rank)
@@ -386,7 +386,7 @@ CROSS JOIN LATERAL (SELECT id FROM series WHERE run_id = ?1 AND segment = ?2 AND
 SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) CROSS JOIN LATERAL (SELECT 1 FROM part p CROSS JOIN LATERAL
 	(SELECT 1 FROM series WHERE run_id = ?1 AND rank = p.rank AND segment = p.segment AND key_id = w.key_id LIMIT 1) s
 	WHERE p.run_id = ?1 LIMIT 1) s;
--- Under the lock of the run's row, which says that it has none, or after a look for them: nobody else can have made them.
+-- With the run locked and without series, or after a lookup: no other process can have added them.
 -- name: series_add_all as series_find_all
 -- postgresql:
 WITH made AS (INSERT INTO series (run_id, segment, key_id, rank) SELECT ?1, ?2, w.key_id, w.rank
@@ -431,7 +431,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 ON CONFLICT (key_id, run_id) DO UPDATE SET count = ?3, nonfinite = ?4, first = ?5, last = ?6, min = ?7, max = ?8,
 	first_step = ?9, last_step = ?10, min_step = ?11, max_step = ?12, first_time = ?13, last_time = ?14,
 	nonfinite_step = ?15;
--- Of keys that the run has already, and of those that it has not.
+-- For keys that the run has already, and for new ones.
 -- name: metrics_put
 -- postgresql:
 UPDATE metric AS m SET count = n.count, nonfinite = n.nonfinite, first = n.first, last = n.last, min = n.min, max = n.max,
@@ -456,15 +456,15 @@ SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM
 SELECT coalesce(min(id), 0) AS oldest, coalesce(max(id), 0) AS newest FROM log;
 -- name: log_oldest
 SELECT id, points, data FROM log ORDER BY id;
--- Of runs that nobody writes to now: who does waits for this transaction's end, so they are few. Each run's rows are looked
--- up for themselves: joined, the whole log was read in the order that is asked for, and the runs were looked for in it.
+-- Locks runs that are not being written; their writers wait for the end of this transaction, so they are few. Rows are
+-- looked up run by run: a join reads the whole log in the requested order and searches it for the runs.
 -- name: log_due as log_oldest
 -- postgresql:
 WITH free AS MATERIALIZED (SELECT id FROM run WHERE id = ANY (ARRAY(SELECT run_id FROM (SELECT run_id FROM log WHERE id <= ?1
 	ORDER BY id LIMIT 32) AS oldest UNION SELECT unnest(CAST(?2 AS bigint[])))) ORDER BY id FOR UPDATE SKIP LOCKED)
 SELECT l.id, l.points, l.data FROM free f CROSS JOIN LATERAL (SELECT id, points, data FROM log WHERE run_id = f.id ORDER BY id
 	LIMIT 1000) AS l LIMIT 1000;
--- One process folds at a time, as long as this transaction lasts.
+-- One process folds at a time, until the end of this transaction.
 -- name: fold_mine
 SELECT 1;
 -- postgresql:
@@ -512,7 +512,7 @@ ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight =
 
 -- points of ended runs as objects (store/archive)
 
--- Runs that said nothing after ?1 and have chunks, behind the id ?2; the next of them.
+-- The next run with an id above ?2 that has chunks and no record after ?1.
 -- name: archive_next
 SELECT r.id, r.uuid FROM run r WHERE r.id > ?2 AND r.status NOT IN ('running', 'scheduled') AND r.deleted_ms IS NULL
 	AND r.end_ms <= ?1 AND r.last_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM archive a WHERE a.run_id = r.id)
@@ -535,7 +535,7 @@ DELETE FROM archive WHERE run_id = ?1;
 DELETE FROM chunk WHERE id IN (SELECT c.id FROM series s CROSS JOIN chunk c
 	WHERE s.run_id = ?1 AND c.id BETWEEN s.id * 1048576 AND s.id * 1048576 + 1048575);
 
--- removal for good: the rows of one run, at most ?2 a statement
+-- removal for good: the rows of one run, at most ?2 per statement
 
 -- name: gone_get
 SELECT run_id FROM gone WHERE uuid = ?1;
@@ -681,8 +681,8 @@ SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
--- The same of the runs of an array, which run behind what the query of one run gives. Each run's rows are looked up for
--- themselves (LATERAL): tables that grew since they were counted were read whole.
+-- The same for an array of runs; the run id follows the columns of the query for one run. Rows are looked up run by run
+-- (LATERAL): otherwise tables that grew since the last ANALYZE are read completely.
 -- name: run_detail_all
 -- postgresql:
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
@@ -813,7 +813,7 @@ SELECT time_ms, text, count FROM problem WHERE run_id = ?1 ORDER BY time_ms, tex
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.run_id = ?1 ORDER BY k.name, s.rank, s.segment;
--- Of the ranks ?3 to ?4.
+-- Ranks ?3 to ?4.
 -- name: series_of_run_key as series_of_run
 SELECT s.id, k.name, s.rank, s.segment, s.count, s.nonfinite, s.first, s.last, s.min, s.max, s.first_step, s.last_step,
 	s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step, s.ordered, s.chunks
@@ -842,7 +842,7 @@ SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
 SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
 -- name: metric_cell as metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
--- Those of the keys ?1 and of the runs that changed after ?2; they begin as a column does.
+-- For the keys ?1 and the runs changed after ?2; the first columns are those of a column query.
 -- name: param_cells
 -- postgresql:
 SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
@@ -1031,7 +1031,7 @@ FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id WHERE rd.run_id = ?1 
 SELECT dataset_id, name, value FROM run_dataset_tag WHERE run_id = ?1 ORDER BY name;
 -- name: run_models
 SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
--- The same of the runs of an array of uuids, whose place in it stands behind what the query of one run gives.
+-- The same for an array of uuids; the position in it follows the columns of the query for one run.
 -- name: runs_datasets
 -- postgresql:
 SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile, w.place
@@ -1141,7 +1141,7 @@ ORDER BY (SELECT min(o.version) FROM version o WHERE o.registered_id = ?1 AND o.
 -- name: version_tags as registered_tags
 SELECT name, value FROM model_version_tag WHERE registered_id = ?1 AND version = ?2 ORDER BY name;
 
--- views and reports that readers keep
+-- saved views and reports
 
 -- name: kept_add
 INSERT INTO kept (shelf, experiment_id, name, edition, created_ms, updated_ms) VALUES (?1, ?2, ?3, 1, ?4, ?4);
@@ -1182,9 +1182,9 @@ WHERE e.name = ?2 AND k.shelf = ?1 AND k.preferred = 1;
 -- name: kept_editions
 SELECT edition, written_ms FROM kept_text WHERE kept_id = ?1 ORDER BY edition;
 
--- a whole store, moved to another place: what tables.sql (schema/gen/tables.awk) has no query for
+-- moving a whole store: queries that tables.sql (schema/gen/tables.awk) lacks
 
--- A target is half as long as this row stands there instead of the store's id.
+-- A target is incomplete while it has this row instead of the store's id.
 -- name: moving_get
 SELECT value FROM meta WHERE name = 'moving';
 -- name: moving_put
@@ -1195,7 +1195,7 @@ INSERT INTO meta (name, value) VALUES ('store_id', ?1);
 DELETE FROM meta WHERE name = ?1;
 -- name: experiments_forget
 DELETE FROM experiment WHERE id = 0;
--- The ids that were ever given, also to what is gone.
+-- The largest ids ever given, including those of removed rows.
 -- name: move_next_ids
 -- postgresql:
 SELECT setval('run_id', 1 + greatest((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(run_id), 0) FROM gone)), false) AS run,
@@ -1204,11 +1204,11 @@ SELECT setval('run_id', 1 + greatest((SELECT coalesce(max(id), 0) FROM run), (SE
 -- name: move_rev
 -- postgresql:
 UPDATE counter SET rev = greatest((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
--- One at a time fills a database, as long as this transaction lasts.
+-- One process fills a database at a time, until the end of this transaction.
 -- name: move_mine
 -- postgresql:
 SELECT CASE WHEN pg_try_advisory_xact_lock(7233173, 2) THEN 1 ELSE 0 END;
--- Others who work on this database now.
+-- Other connections to this database.
 -- name: move_others
 -- postgresql:
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dptrack' AND pid <> pg_backend_pid();
@@ -1219,7 +1219,7 @@ SELECT path, bytes, time_ns, sha256, object FROM artifact ORDER BY path;
 -- name: statistics
 ANALYZE;
 
--- rules that runs are held against, and what they found
+-- alert rules, and the alerts that they fired
 
 -- name: alert_rule_add
 INSERT INTO alert_rule (experiment_id, kind, metric, above, bound, since_rev, created_ms)

@@ -160,8 +160,8 @@ def refused(folder, s3):
               f"{words}: {done.returncode} {done.stderr}")
 
     fails("SignatureDoesNotMatch", "--artifacts", ADDRESS, AWS_SECRET_ACCESS_KEY="planted")
-    fails("the files of this store lie in s3://shop/team", "--artifacts", "s3://shop/other")
-    fails("the files of this store lie in s3://shop/team", "--artifacts", os.path.join(folder, "files"))
+    fails("the files of this store are in s3://shop/team", "--artifacts", "s3://shop/other")
+    fails("the files of this store are in s3://shop/team", "--artifacts", os.path.join(folder, "files"))
     fails("not found", "--artifacts", "s3://nobody", runs=folder + "2")
 
 

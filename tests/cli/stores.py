@@ -14,8 +14,8 @@ def codes(runs):
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         copy = os.path.join(folder, "copy")
         good("backup", copy, "--logdir", runs)
-        bad(["is there already"], "backup", copy + "/dptrack.db", "--logdir", runs)
-        bad(["holds a store already"], "migrate", runs, copy)
+        bad(["exists already"], "backup", copy + "/dptrack.db", "--logdir", runs)
+        bad(["has a store already"], "migrate", runs, copy)
     for args in (("db", "status"), ("db", "upgrade"), ("ls",)):
         r = run(*args, "--db", "postgresql://nobody@127.0.0.1:1/none")
         lib.check("without PostgreSQL" in r.stderr or (r.returncode == 1 and "cannot be reached" in r.stderr), f"{args}: {r}")

@@ -95,7 +95,7 @@ def there_and_back(db, folder):
     check(want in said, f"migrate said {said!r}, the source is {want}")
     check(digest(address, "--from-artifacts", files) == want, "the text of the database")
     check(answers("--db", address) == told, "answers of the database")
-    check("holds a store already" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
+    check("has a store already" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
     team = [lib.Process(address, files) for _ in range(2)]
     held = run("migrate", address, back, "--from-artifacts", files)  # of a snapshot, while it is served
     check(want in held, f"a served database: {held}")

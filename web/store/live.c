@@ -1,6 +1,6 @@
-/* live.c: a notice tells at once that there is something new, one row what; without notices the row is read twice
- * a second. A notice goes out in a transaction of its own and not often: inside a write it would hold up every other
- * commit. */
+/* live.c: a notification says that there are changes, and one row what they are. Without notifications the row is
+ * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
+ * would hold up commits inside a write. */
 #include "web/store/live.h"
 
 #include <pthread.h>
@@ -13,20 +13,21 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 
 #define POLL_MS 500
-#define TELL_MS 50   /* between two notices */
-#define AGAIN_S 0.5  /* after the database could not be reached */
+#define TELL_MS 50   /* between two notifications */
+#define AGAIN_S 0.5  /* after a failed connect */
 
-struct live {
+struct store_live {
 	struct store *s;
 	char address[PATH_MAX];
 	pthread_t thread;
 	struct db *d;
-	int wake; /* eventfd: this process has committed, or shall stop */
+	int wake; /* eventfd: this process committed, or should stop */
 	int watch;
 	atomic_bool news, stop;
 	sem_t looked;
@@ -34,10 +35,10 @@ struct live {
 	double told_s;
 };
 
-/* On the thread of whoever tells: our own commits are news to others, what others told us is not. */
-static void on_change(void *arg, uint64_t rev)
+/* On the notifying thread: own commits are news to others, received ones are not. */
+static void wake_live(void *arg, uint64_t rev)
 {
-	struct live *l = arg;
+	struct store_live *l = arg;
 
 	(void)rev;
 	if (pthread_equal(pthread_self(), l->thread))
@@ -46,7 +47,7 @@ static void on_change(void *arg, uint64_t rev)
 	eventfd_write(l->wake, 1);
 }
 
-static int connect_again(struct live *l)
+static int connect_again(struct store_live *l)
 {
 	int rc;
 
@@ -56,7 +57,7 @@ static int connect_again(struct live *l)
 	return rc ? rc : db_run(l->d, DB_live_listen, NULL, "");
 }
 
-static int look(struct live *l)
+static int look_for_other_commits(struct store_live *l)
 {
 	int64_t rev = l->rev, tokens = l->tokens;
 	struct db_rows *q;
@@ -77,7 +78,7 @@ static int look(struct live *l)
 	return 0;
 }
 
-static int tell(struct live *l)
+static int tell_live_watchers(struct store_live *l)
 {
 	if (clock_mono_s() < l->told_s + TELL_MS * 1e-3 || !atomic_exchange(&l->news, false))
 		return 0;
@@ -85,20 +86,20 @@ static int tell(struct live *l)
 	return db_run(l->d, DB_live_tell, NULL, "");
 }
 
-static void *main_loop(void *arg)
+static void *run_live(void *arg)
 {
-	struct live *l = arg;
+	struct store_live *l = arg;
 	eventfd_t n;
 
 	if (!connect_again(l))
-		look(l);
+		look_for_other_commits(l);
 	sem_post(&l->looked);
 	while (!atomic_load(&l->stop)) {
 		if ((!l->d || db_lost(l->d)) && connect_again(l)) {
 			clock_sleep_s(AGAIN_S);
 			continue;
 		}
-		if (look(l) || tell(l))
+		if (look_for_other_commits(l) || tell_live_watchers(l))
 			continue;
 		db_wait(l->d, l->wake, atomic_load(&l->news) ? TELL_MS : POLL_MS);
 		eventfd_read(l->wake, &n);
@@ -106,31 +107,31 @@ static void *main_loop(void *arg)
 	return NULL;
 }
 
-/* Returns after the first look: it says that tokens have changed, which ends the streams that are open by then. */
-int live_start(struct live **ret, struct store *s, const char *address, struct err *err)
+/* Returns after the first look, which reports changed tokens and so ends streams that are open by then. */
+int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err)
 {
-	struct live *l = calloc(1, sizeof *l);
+	struct store_live *l = calloc(1, sizeof *l);
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	l->s = s;
 	l->tokens = -1;
 	snprintf(l->address, sizeof l->address, "%s", address);
 	sem_init(&l->looked, 0, 0);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->wake < 0 || pthread_create(&l->thread, NULL, main_loop, l)) {
+	if (l->wake < 0 || pthread_create(&l->thread, NULL, run_live, l)) {
 		if (l->wake >= 0)
 			close(l->wake);
 		free(l);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
 	sem_wait(&l->looked);
-	l->watch = committer_watch(s->writer, on_change, l);
+	l->watch = committer_watch(s->writer, wake_live, l);
 	*ret = l;
 	return 0;
 }
 
-void live_stop(struct live *l)
+void live_stop(struct store_live *l)
 {
 	if (!l)
 		return;

@@ -1,15 +1,15 @@
-/* live.h: hears what other processes commit to the same database, and tells them what this one does: waiting streams
- * wake, and tokens are looked at anew. A thread with a connection of its own. Private to web/store/store.c. */
+/* live.h: notifies this process of commits by other processes to the same database, and them of its own. Waiting
+ * streams wake up, and tokens are read again. A thread with its own connection. Private to web/store/store.c. */
 #ifndef DPT_STORE_LIVE_H
 #define DPT_STORE_LIVE_H
 
 #include "tracker/base/err.h"
 
-struct live;
+struct store_live;
 struct store;
 
-/* Stopped before the store's other parts. */
-int live_start(struct live **ret, struct store *s, const char *address, struct err *err);
-void live_stop(struct live *l); /* NULL is fine */
+/* Stop it before the other parts of the store. */
+int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err);
+void live_stop(struct store_live *l); /* NULL is fine */
 
 #endif

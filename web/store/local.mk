@@ -79,6 +79,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/mlflow/model_links.c \
 	web/store/base/list.h \
+	web/store/base/no_memory.h \
 	web/store/archive/archiver.c web/store/archive/archiver.h \
 	web/store/archive/archive_change.c web/store/archive/changes.def \
 	web/store/archive/pack_run.c web/store/archive/archive_inside.h \

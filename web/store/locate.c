@@ -1,4 +1,4 @@
-/* locate.c: where the store of a folder of runs lies, or of a team. */
+/* locate.c: where the store of a folder of runs, or of a team, is. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "web/store/db/db.h"
 #include "web/store/store.h"
 
-/* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */
+/* Filesystems that other machines change (so they cannot be watched) or whose locks are unreliable. */
 static const unsigned long network[] = { NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
 	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */,
 	0x47504653 /* gpfs */, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
 
-static int make_folders(const char *path, mode_t mode, struct err *err)
+static int make_store_folders(const char *path, mode_t mode, struct err *err)
 {
 	char part[PATH_MAX];
 	char *slash;
@@ -47,6 +47,7 @@ static bool is_network(const char *path)
 	return false;
 }
 
+/* Creates the folder for the store of a read-only LOGDIR, named by the digest of its path. */
 static int state_folder(char *ret, size_t room, const char *logdir, struct err *err)
 {
 	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -68,17 +69,17 @@ static int state_folder(char *ret, size_t room, const char *logdir, struct err *
 			       "place with --db", logdir);
 	if (n < 0 || (size_t)n >= room)
 		return err_set(err, ERR_USAGE, "XDG_STATE_HOME is too long");
-	return make_folders(ret, 0700, err);
+	return make_store_folders(ret, 0700, err);
 }
 
-static void folder_of(char *ret, size_t room, const char *file)
+static void copy_store_folder(char *ret, size_t room, const char *file)
 {
 	const char *slash = strrchr(file, '/');
 
 	snprintf(ret, room, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
 }
 
-/* The artifacts of a database lie beside the runs, or below the state folder. */
+/* The artifacts of a database are next to the runs, or below the state folder. */
 static int locate_address(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
 {
 	struct store_paths p = { 0 };
@@ -88,7 +89,7 @@ static int locate_address(struct store_paths *ret, const char *logdir, const cha
 
 	db_shown(shown, sizeof shown, db);
 	if (logdir && stat(logdir, &sb))
-		rc = make_folders(logdir, 0777, err);
+		rc = make_store_folders(logdir, 0777, err);
 	if (!rc && !logdir)
 		rc = state_folder(folder, sizeof folder, shown, err);
 	if (rc)
@@ -111,7 +112,7 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 		return err_set(err, ERR_USAGE, "the path %.100s… is too long", logdir);
 	if (db_is_address(db))
 		return locate_address(ret, logdir, db, err);
-	if (stat(logdir, &sb) && (rc = make_folders(logdir, 0777, err)))
+	if (stat(logdir, &sb) && (rc = make_store_folders(logdir, 0777, err)))
 		return rc;
 	if (!stat(logdir, &sb) && !S_ISDIR(sb.st_mode))
 		return err_set(err, ERR_USAGE, "%s is not a folder", logdir);
@@ -123,7 +124,7 @@ int store_locate(struct store_paths *ret, const char *logdir, const char *db, st
 		snprintf(folder, sizeof folder, "%s", logdir);
 	snprintf(p.db, sizeof p.db, "%s%s", db ? db : folder, db ? "" : "/dptrack.db");
 	if (db)
-		folder_of(folder, sizeof folder, db);
+		copy_store_folder(folder, sizeof folder, db);
 	snprintf(p.artifacts, sizeof p.artifacts, "%s/dptrack.artifacts", folder);
 	*ret = p;
 	return 0;

@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
@@ -67,7 +68,7 @@ static int write_holder(int fd, const char *address, const char *token)
 	return 0;
 }
 
-/* Of a file; an address is for several processes. */
+/* Files only; addresses are shared. */
 static int take_lock(struct store *s, struct err *err)
 {
 	char path[PATH_MAX];
@@ -79,7 +80,7 @@ static int take_lock(struct store *s, struct err *err)
 	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (s->lock_fd < 0)
 		return err_set_errno(err, errno, "%s", path);
-	/* store_holder touches the lock for an instant when it asks whether anybody holds it. */
+	/* store_holder takes the lock for an instant to test it. */
 	for (tries = 0; flock(s->lock_fd, LOCK_EX | LOCK_NB); tries++) {
 		if (errno == EWOULDBLOCK && tries < 5) {
 			clock_sleep_s(0.01);
@@ -88,24 +89,24 @@ static int take_lock(struct store *s, struct err *err)
 		if (errno != EWOULDBLOCK)
 			return err_set_errno(err, errno, "locking %s", path);
 		read_holder(s->lock_fd, &h);
-		return err_set(err, ERR_BUSY, "%s is held by process %d%s%s; stop it, or go through it", s->path, h.pid,
+		return err_set(err, ERR_BUSY, "%s is held by process %d%s%s: stop it, or connect to it", s->path, h.pid,
 			       *h.address ? " serving " : "", h.address);
 	}
 	fchmod(s->lock_fd, 0600);
-	/* A full disk must not keep a store from being read: the lock itself needs no bytes. */
+	/* A full disk must not prevent reading: the lock itself needs no bytes. */
 	write_holder(s->lock_fd, "", "");
 	return 0;
 }
 
-/* A store in a file has its chunks at hand. */
-static uint64_t chunk_bytes(const struct store_opts *o)
+/* Chunks of a file need no cache. */
+static uint64_t outline_chunk_bytes(const struct store_opts *o)
 {
 	uint64_t mib = o->cache_mib > 0 ? (uint64_t)o->cache_mib : STORE_CACHE_MIB;
 
 	return db_is_address(o->db_path) ? mib << 19 : 0;
 }
 
-static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
+static int init_store_parts(struct store *s, const struct store_opts *o, struct err *err)
 {
 	const struct archives_source archives = archiver_source(s);
 
@@ -113,11 +114,11 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->background = background_job_new();
 	s->columns = columns_new();
 	s->keysets = keysets_new();
-	s->outlines = outlines_new(chunk_bytes(o));
+	s->outlines = outlines_new(outline_chunk_bytes(o));
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
 	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
 		    (int)sizeof s->artifacts)
@@ -131,7 +132,7 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	s->lock_fd = -1;
 	snprintf(s->path, sizeof s->path, "%s", db_path);
 	rc = take_lock(s, err);
@@ -148,13 +149,14 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 	const char *slash = strrchr(s->path, '/');
 	struct artifacts_opts a = { .by_default = opts->artifacts_by_default || !opts->artifacts,
 				    .max_bytes = opts->artifact_max };
-	char beside[PATH_MAX + 32];
+	char default_root[PATH_MAX + 32];
 	int rc;
 
 	if (db_is_address(opts->db_path) && !opts->artifacts)
-		return err_set(err, ERR_USAGE, "artifacts want a place: name it with --artifacts");
-	snprintf(beside, sizeof beside, "%.*sdptrack.artifacts", slash ? (int)(slash - s->path) + 1 : 0, s->path);
-	a.root = opts->artifacts ? opts->artifacts : beside;
+		return err_set(err, ERR_USAGE, "no place for artifacts: name one with --artifacts");
+	snprintf(default_root, sizeof default_root, "%.*sdptrack.artifacts",
+		 slash ? (int)(slash - s->path) + 1 : 0, s->path);
+	a.root = opts->artifacts ? opts->artifacts : default_root;
 	rc = artifacts_new(&s->files, s, &a, err);
 	if (!rc && !artifacts_folder(s->files))
 		s->artifacts[0] = '\0';
@@ -166,7 +168,7 @@ bool store_only_reads(const struct store *s)
 	return !s->writer;
 }
 
-static int open_to_read(struct store *s)
+static int open_read_only(struct store *s)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -185,12 +187,12 @@ static int open_to_read(struct store *s)
 	return rc < 0 ? rc : 0;
 }
 
-static int open_both(struct store *s, const struct store_opts *opts, struct err *err)
+static int open_store_dbs(struct store *s, const struct store_opts *opts, struct err *err)
 {
 	int rc = committer_start(&s->writer, opts, err);
 
 	if (rc == ERR_NOSPC && opts->read_when_full)
-		return open_to_read(s) ? rc : 0;
+		return open_read_only(s) ? rc : 0;
 	if (rc)
 		return rc;
 	memcpy(s->id, committer_store_id(s->writer), sizeof s->id);
@@ -203,17 +205,17 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	s->lock_fd = -1;
 	db_shown(s->path, sizeof s->path, opts->db_path);
 	if (strlen(opts->db_path) >= sizeof s->path)
-		rc = err_set(err, ERR_USAGE, "the store's path is too long");
+		rc = err_set(err, ERR_USAGE, "the path of the store is too long");
 	else
-		rc = keep_folders(s, opts, err);
+		rc = init_store_parts(s, opts, err);
 	if (!rc && !db_is_address(opts->db_path))
 		rc = take_lock(s, err);
 	if (!rc)
-		rc = open_both(s, opts, err);
+		rc = open_store_dbs(s, opts, err);
 	if (!rc)
 		rc = tokens_new(&s->tokens, err);
 	if (!rc)
@@ -296,7 +298,7 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 	if (rc)
 		return rc;
 	if (db_is_address(db_path))
-		return err_set(err, ERR_NOENT, "nobody holds a database alone");
+		return err_set(err, ERR_NOENT, "a database has no single holder");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOENT, "%s is not in use", db_path);

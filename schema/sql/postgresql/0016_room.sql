@@ -1,5 +1,5 @@
--- Rows that every request updates: what changes stands together at the end, since a row's next version is logged from its first
--- changed byte on, and pages keep room for that version beside the last one, so that no index changes.
+-- Rows that every request updates: columns that change are at the end, since the WAL has a row's new version from its first
+-- changed byte on, and pages reserve room for that version next to the last, so that no index changes.
 ALTER TABLE metric RENAME TO metric_before;
 ALTER TABLE metric_before DROP CONSTRAINT metric_pkey;
 DROP INDEX metric_by_run;

@@ -1,4 +1,4 @@
--- The chunks of an ended run as one object of the store that holds the files: then no row of chunk is its.
+-- The chunks of an ended run as one object in the object store of the files; the run then has no rows in chunk.
 CREATE TABLE archive (
 	run_id bigint PRIMARY KEY,
 	object text COLLATE "C" NOT NULL,

@@ -1,10 +1,10 @@
-/* alert.c: reads rules and what they found. */
+/* alert.c: reads rules and alerts. */
 #include "web/store/alert/alert.h"
 
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 
-static struct alert_rule rule_of(struct arena *a, struct db_rows *q)
+static struct alert_rule read_alert_rule(struct arena *a, struct db_rows *q)
 {
 	return (struct alert_rule){
 		.id = db_i64(q, COL_alert_rules_id),
@@ -34,7 +34,7 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 		list = list_room(a, list, n, sizeof *list);
 		rc = list ? 0 : db_no_memory(q, err);
 		if (list)
-			list[n++] = rule_of(a, q);
+			list[n++] = read_alert_rule(a, q);
 	}
 	readers_give(s, d);
 	if (!rc) {
@@ -44,7 +44,7 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 	return rc;
 }
 
-static struct alert_fired fired_of(struct arena *a, struct db_rows *q)
+static struct alert_fired read_fired_alert(struct arena *a, struct db_rows *q)
 {
 	return (struct alert_fired){
 		.id = db_i64(q, COL_alert_list_id),
@@ -64,8 +64,9 @@ static struct alert_fired fired_of(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* The rows of q, which ends; rc: what starting it said. */
-static int collect(struct db *d, struct db_rows *q, int rc, struct arena *a, struct alerts *ret, struct err *err)
+/* Reads all rows of q; rc: result of starting it. */
+static int collect_alert_rows(struct db *d, struct db_rows *q, int rc, struct arena *a, struct alerts *ret,
+			      struct err *err)
 {
 	struct alerts all = { 0 };
 
@@ -73,7 +74,7 @@ static int collect(struct db *d, struct db_rows *q, int rc, struct arena *a, str
 		all.items = list_room(a, all.items, all.count, sizeof *all.items);
 		rc = all.items ? 0 : db_no_memory(q, err);
 		if (all.items)
-			all.items[all.count++] = fired_of(a, q);
+			all.items[all.count++] = read_fired_alert(a, q);
 	}
 	if (!rc)
 		*ret = all;
@@ -90,7 +91,7 @@ int alert_list(struct store *s, const struct alert_page *page, struct arena *a, 
 		return rc;
 	rc = db_start(d, &q, DB_alert_list, err, "tii", page->experiment ? page->experiment : "",
 		      page->before ? page->before : INT64_MAX, (int64_t)page->limit);
-	rc = collect(d, q, rc, a, ret, err);
+	rc = collect_alert_rows(d, q, rc, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
@@ -104,7 +105,7 @@ int alert_due(struct store *s, int64_t now_ms, struct arena *a, struct alerts *r
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_alert_due, err, "i", now_ms);
-	rc = collect(d, q, rc, a, ret, err);
+	rc = collect_alert_rows(d, q, rc, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }

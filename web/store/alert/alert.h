@@ -1,5 +1,5 @@
-/* alert.h: rules that runs are held against, and what they found. A rule finds a run once: its row is the memory of
- * that, whichever process looks and however often one is started. Changes go through the one door, ingest_submit. */
+/* alert.h: alert rules for runs, and the alerts they fired. A rule fires once per run: the row of the alert records
+ * that, for all processes and restarts. Changes go through ingest_submit. */
 #ifndef DPT_STORE_ALERT_H
 #define DPT_STORE_ALERT_H
 
@@ -17,10 +17,10 @@
 struct alert_op {
 	const struct change_ops *kind;
 	int64_t id;
-	const char *experiment; /* by name; NULL: every one */
+	const char *experiment; /* name; NULL: all */
 	const char *rule_kind;  /* metric nan failed silent done */
 	const char *metric;     /* "": none, or any */
-	bool above;             /* metric: its max above bound; else its min below */
+	bool above;             /* metric: fires if its max is above bound; else if its min is below */
 	double bound;           /* metric: a value; silent: seconds */
 	int64_t run;            /* row */
 	int64_t step;
@@ -29,16 +29,16 @@ struct alert_op {
 	int64_t time_ms, due_ms; /* INT64_MIN: none */
 };
 
-/* op as ingest_submit takes it; borrows it. */
+/* op for ingest_submit; borrows it. */
 struct ingest_op alert_ingest(const struct alert_op *op);
 
 struct alert_rule {
 	int64_t id, experiment_id;
-	const char *experiment; /* "": every one */
+	const char *experiment; /* "": all */
 	const char *kind, *metric;
 	bool above;
 	double bound;
-	int64_t since_rev; /* of the store when it was made */
+	int64_t since_rev; /* rev of the store when the rule was created */
 	int64_t created_ms;
 };
 
@@ -49,11 +49,11 @@ struct alert_fired {
 	int64_t step;
 	double value;             /* NaN: none */
 	int64_t time_ms;          /* when it was found */
-	int64_t due_ms, posted_ms; /* INT64_MIN: it is not to be posted, was not */
-	int tries;                /* to post it */
+	int64_t due_ms, posted_ms; /* INT64_MIN: not to be posted; not posted yet */
+	int tries;                /* attempts to post it */
 };
 
-/* In the order in which they were made; of deleted experiments none. */
+/* In order of creation, without those of deleted experiments. */
 int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_t *ret_count, struct err *err);
 
 struct alerts {
@@ -62,15 +62,15 @@ struct alerts {
 };
 
 struct alert_page {
-	const char *experiment; /* NULL: of all */
+	const char *experiment; /* NULL: all */
 	int64_t before;         /* only those with a lower id; 0: all */
 	size_t limit;
 };
 
-/* The newest first, of deleted runs none. */
+/* The newest first, without those of deleted runs. */
 int alert_list(struct store *s, const struct alert_page *page, struct arena *a, struct alerts *ret, struct err *err);
 
-/* Some of those that are to be posted by now, the one that waits longest first. */
+/* Some of those due for posting, the longest waiting first. */
 int alert_due(struct store *s, int64_t now_ms, struct arena *a, struct alerts *ret, struct err *err);
 
 #endif

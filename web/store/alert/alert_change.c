@@ -1,4 +1,4 @@
-/* alert_change.c: rules are made and go, what they find is kept, and how its posting goes, as kinds of changes. */
+/* alert_change.c: adding and deleting rules, and storing, claiming and posting alerts, as kinds of changes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,9 +7,10 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
 #include "web/store/alert/alert.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"
 
-static bool is_kind(const char *kind)
+static bool is_alert_kind(const char *kind)
 {
 	static const char *const kinds[] = { "metric", "nan", "failed", "silent", "done" };
 	size_t i;
@@ -24,18 +25,18 @@ static int check_rule(const struct ingest_op *ingest, struct err *err)
 {
 	const struct alert_op *op = ingest->more;
 
-	if (!is_kind(op->rule_kind))
-		return err_set(err, ERR_USAGE, "kind: want metric, nan, failed, silent or done");
+	if (!is_alert_kind(op->rule_kind))
+		return err_set(err, ERR_USAGE, "kind: expected metric, nan, failed, silent or done");
 	if (!strcmp(op->rule_kind, "metric") && !*op->metric)
-		return err_set(err, ERR_USAGE, "metric: a rule of this kind names one");
+		return err_set(err, ERR_USAGE, "metric: a rule of kind metric requires one");
 	if (*op->metric && change_check_name(op->metric, "the metric", "metric", err))
 		return err->code;
 	if (isnan(op->bound))
-		return err_set(err, ERR_USAGE, "the bound of a rule is a number");
+		return err_set(err, ERR_USAGE, "bound: expected a number");
 	return 0;
 }
 
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_alert(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	const struct alert_op *from = op->more;
 	struct arena *a = c->in.arena;
@@ -50,7 +51,7 @@ static int copy(struct change *c, const struct ingest_op *op, struct err *err)
 		to->text = change_dup(a, from->text, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 struct ingest_op alert_ingest(const struct alert_op *op)
@@ -73,7 +74,7 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (count >= LIMIT_alert_rules)
-		return change_refuse(c, ERR_LIMIT, "there are %d rules, which is the most that there may be",
+		return change_refuse(c, ERR_LIMIT, "there are %d rules, the maximum: delete one first",
 				     LIMIT_alert_rules);
 	rc = db_run(state_db(st), DB_alert_rule_add, err, "ittidi", experiment, op->rule_kind, op->metric,
 		    (int64_t)op->above, op->bound, clock_wall_ms());
@@ -93,7 +94,7 @@ static int drop_rule(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(state_db(st), DB_alert_rule_delete, err, "i", id);
 }
 
-static int fire(struct state *st, struct change *c, struct err *err)
+static int fire_alert(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
 	int rc = db_run(state_db(st), DB_alert_fire, err, "iitidtix", op->id, op->run, op->metric, op->step, op->value,
@@ -103,7 +104,7 @@ static int fire(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-static int claim(struct state *st, struct change *c, struct err *err)
+static int claim_alert_delivery(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
 	int rc = db_run(state_db(st), DB_alert_claim, err, "iii", op->id, op->due_ms, op->time_ms);
@@ -112,16 +113,21 @@ static int claim(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-static int settle(struct state *st, struct change *c, struct err *err)
+static int settle_alert_delivery(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
 
 	return db_run(state_db(st), DB_alert_settle, err, "ixx", op->id, op->due_ms, op->time_ms);
 }
 
-const struct change_ops alert_change_rule = { .name = "alert_rule", .check = check_rule, .copy = copy,
-					      .apply = make_rule };
-const struct change_ops alert_change_unrule = { .name = "alert_unrule", .copy = copy, .apply = drop_rule };
-const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy, .apply = fire };
-const struct change_ops alert_change_claim = { .name = "alert_claim", .copy = copy, .apply = claim };
-const struct change_ops alert_change_settle = { .name = "alert_settle", .copy = copy, .apply = settle };
+const struct change_ops alert_change_rule = {
+	.name = "alert_rule", .check = check_rule, .copy = copy_alert, .apply = make_rule
+};
+const struct change_ops alert_change_unrule = { .name = "alert_unrule", .copy = copy_alert, .apply = drop_rule };
+const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy_alert, .apply = fire_alert };
+const struct change_ops alert_change_claim = { .name = "alert_claim",
+					       .copy = copy_alert,
+					       .apply = claim_alert_delivery };
+const struct change_ops alert_change_settle = { .name = "alert_settle",
+						.copy = copy_alert,
+						.apply = settle_alert_delivery };

@@ -1,5 +1,5 @@
-/* alert_eval.c: each kind of rule is one query over the runs that changed. How far a rule has looked is remembered here
- * alone: a new process looks again from where the rule was made, and what was found before stands in its row. */
+/* alert_eval.c: each kind of rule is one query over changed runs. How far a rule was evaluated is kept in memory only: a
+ * new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
 #include "web/store/alert/alert_eval.h"
 
 #include <stdio.h>
@@ -9,19 +9,20 @@
 #include "web/store/alert/alert.h"
 #include "web/store/base/list.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/write/lease.h"
 
-#define POSTER_AWAY_MS 600000 /* who posts may be started anew meanwhile */
-#define FOLDER_FILES_MAX 500 /* that a query gives at most; it is asked again then */
+#define POSTER_AWAY_MS 600000 /* the posting process may be restarting */
+#define FOLDER_FILES_MAX 500 /* most results of a query; it is run again then */
 
 struct alert_eval {
 	struct store *s;
-	bool post, posted; /* by this process; by any, when it looked last */
-	struct map *seen; /* id of a rule -> int64 rev that it has looked up to */
+	bool post, posted; /* post: by this process; posted: by any process at the last look */
+	struct map *seen; /* rule id -> int64 rev evaluated so far */
 };
 
-struct found {
+struct rule_match {
 	int64_t run, step;
 	double value;
 	const char *word; /* the metric, or the status */
@@ -35,7 +36,7 @@ int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct e
 		*j = (struct alert_eval){ .s = s, .post = post, .seen = map_new(sizeof(int64_t)) };
 	if (!j || !j->seen) {
 		free(j);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	*ret = j;
 	return 0;
@@ -49,8 +50,8 @@ void alert_eval_free(struct alert_eval *j)
 	free(j);
 }
 
-/* Starts the query of the rule's kind. */
-static int ask(struct db *d, const struct alert_rule *r, int64_t rev, int64_t now_ms, struct db_rows **ret)
+/* Starts the query for the rule's kind. */
+static int start_rule_query(struct db *d, const struct alert_rule *r, int64_t rev, int64_t now_ms, struct db_rows **ret)
 {
 	int64_t silence_ms = (int64_t)(r->bound * 1000);
 	bool done;
@@ -60,7 +61,7 @@ static int ask(struct db *d, const struct alert_rule *r, int64_t rev, int64_t no
 				(int64_t)r->above, r->bound);
 	if (!strcmp(r->kind, "nan"))
 		return db_start(d, ret, DB_alert_by_nan, NULL, "iiit", rev, r->experiment_id, r->id, r->metric);
-	if (!strcmp(r->kind, "silent")) /* not of runs that were silent when it was made */
+	if (!strcmp(r->kind, "silent")) /* not for runs that were silent when the rule was created */
 		return db_start(d, ret, DB_alert_by_silence, NULL, "iiii", r->created_ms - silence_ms,
 				r->experiment_id, r->id, now_ms - silence_ms);
 	done = !strcmp(r->kind, "done");
@@ -68,7 +69,7 @@ static int ask(struct db *d, const struct alert_rule *r, int64_t rev, int64_t no
 			done ? "finished" : "failed", done ? "finished" : "killed");
 }
 
-static const char *text_of(struct arena *a, const struct alert_rule *r, const struct found *f)
+static const char *describe_alert(struct arena *a, const struct alert_rule *r, const struct rule_match *f)
 {
 	if (!strcmp(r->kind, "metric"))
 		return arena_printf(a, "%s is %.6g at step %lld, %s %.6g", f->word, f->value, (long long)f->step,
@@ -76,30 +77,39 @@ static const char *text_of(struct arena *a, const struct alert_rule *r, const st
 	if (!strcmp(r->kind, "nan"))
 		return arena_printf(a, "%s is not finite at step %lld", f->word, (long long)f->step);
 	if (!strcmp(r->kind, "silent"))
-		return arena_printf(a, "nothing was heard of it for %.6g s", r->bound);
+		return arena_printf(a, "no record for %.6g s", r->bound);
 	return arena_printf(a, "the run %s", strcmp(f->word, "killed") ? f->word : "was killed");
 }
 
-static int keep(struct alert_eval *j, const struct alert_rule *r, const struct found *f, int64_t now_ms, struct arena *a)
+static int store_fired_alert(struct alert_eval *j, const struct alert_rule *r, const struct rule_match *f, int64_t now_ms,
+			     struct arena *a)
 {
 	bool of_metric = !strcmp(r->kind, "metric") || !strcmp(r->kind, "nan");
-	const struct alert_op op = { .kind = &alert_change_fire, .id = r->id, .run = f->run, .step = f->step,
-				     .value = f->value, .metric = of_metric ? f->word : "", .text = text_of(a, r, f),
-				     .time_ms = now_ms, .due_ms = j->posted ? now_ms : INT64_MIN };
+	const struct alert_op op = { .kind = &alert_change_fire,
+				     .id = r->id,
+				     .run = f->run,
+				     .step = f->step,
+				     .value = f->value,
+				     .metric = of_metric ? f->word : "",
+				     .text = describe_alert(a, r, f),
+				     .time_ms = now_ms,
+				     .due_ms = j->posted ? now_ms : INT64_MIN };
 	const struct ingest_op ingest = alert_ingest(&op);
 	struct ingest_result res;
 
 	return op.text ? ingest_submit(j->s, &ingest, NULL, &res, NULL) : ERR_NOMEM;
 }
 
-/* What one rule finds, and the largest rev of a run at that moment. */
-struct finding {
-	struct found *items;
+/* The runs that match a rule, and the largest rev of a run in the snapshot. */
+struct rule_finding {
+	struct rule_match *items;
 	size_t count;
 	int64_t rev;
 };
 
-static int find(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a, struct finding *ret)
+/* Runs the query of a rule in a snapshot. */
+static int find_matching_runs(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a,
+			      struct rule_finding *ret)
 {
 	const int64_t *seen = map_get(j->seen, &r->id, sizeof r->id);
 	struct db_rows *q = NULL;
@@ -110,32 +120,32 @@ static int find(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms
 		return rc;
 	rc = db_int(d, &ret->rev, DB_alert_rev, NULL, "") < 0 ? ERR_IO : 0;
 	if (!rc)
-		rc = ask(d, r, seen ? *seen : r->since_rev, now_ms, &q);
+		rc = start_rule_query(d, r, seen ? *seen : r->since_rev, now_ms, &q);
 	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
 		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
 		rc = ret->items ? 0 : ERR_NOMEM;
 		if (rc)
 			db_stop(q);
 		else
-			ret->items[ret->count++] = (struct found){ db_i64(q, COL_alert_by_status_run_id),
-								   db_i64(q, COL_alert_by_status_step),
-								   db_f64(q, COL_alert_by_status_value),
-								   db_text(a, q, COL_alert_by_status_word) };
+			ret->items[ret->count++] = (struct rule_match){ db_i64(q, COL_alert_by_status_run_id),
+									db_i64(q, COL_alert_by_status_step),
+									db_f64(q, COL_alert_by_status_value),
+									db_text(a, q, COL_alert_by_status_word) };
 	}
 	readers_give(j->s, d);
 	return rc;
 }
 
-static int look_for(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a)
+static int judge_alert_rule(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a)
 {
-	struct finding f = { 0 };
+	struct rule_finding f = { 0 };
 	int64_t *seen;
-	int rc = find(j, r, now_ms, a, &f);
+	int rc = find_matching_runs(j, r, now_ms, a, &f);
 	size_t i;
 
 	for (i = 0; i < f.count && !rc; i++)
 		if (!i || f.items[i].run != f.items[i - 1].run)
-			rc = keep(j, r, &f.items[i], now_ms, a);
+			rc = store_fired_alert(j, r, &f.items[i], now_ms, a);
 	if (rc || f.count == FOLDER_FILES_MAX)
 		return rc;
 	seen = map_put(j->seen, &r->id, sizeof r->id);
@@ -149,12 +159,12 @@ int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
 	struct arena *a = arena_new();
 	struct alert_rule *rules;
 	size_t n = 0, i;
-	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : no_memory(err);
 
 	j->posted = j->post || lease_is_held(j->s, ALERT_EVAL_POSTING, POSTER_AWAY_MS, NULL) > 0;
 	for (i = 0; i < n && !rc; i++)
-		if (look_for(j, &rules[i], now_ms, a))
-			rc = err_set(err, ERR_IO, "rule %lld could not be looked at", (long long)rules[i].id);
+		if (judge_alert_rule(j, &rules[i], now_ms, a))
+			rc = err_set(err, ERR_IO, "rule %lld could not be evaluated", (long long)rules[i].id);
 	arena_free(a);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* alert_watch.h: a thread that holds runs against the rules while a server runs, at most once a second. */
+/* alert_watch.h: a thread that evaluates alert rules while a server runs, at most once a second. */
 #ifndef DPT_STORE_ALERT_WATCH_H
 #define DPT_STORE_ALERT_WATCH_H
 
@@ -9,7 +9,7 @@
 struct store;
 struct alert_watch;
 
-/* post: what is found is to be posted. */
+/* post: alerts are to be posted. */
 int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, struct err *err);
 void alert_watch_stop(struct alert_watch *w); /* before store_close; NULL is fine */
 

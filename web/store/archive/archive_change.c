@@ -1,5 +1,5 @@
-/* archive_change.c: rows of chunks for an object and back, as kinds of changes: each in one transaction, under the
- * run's lock. Asks no store of objects. */
+/* archive_change.c: replaces rows of chunks by an object, and back, as kinds of changes, each in one transaction
+ * with the run locked. Makes no request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,15 +10,15 @@
 #define CHUNK_FMT "iiiiddb"
 #define BATCH_BYTES ((size_t)8 << 20)
 
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_archive(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	(void)err;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = op->more };
 	return 0;
 }
 
-/* 1 and the run, locked; 0: it is refused. */
-static int need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
+/* 1: the run, locked; 0: refused. */
+static int find_unarchived_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct archive *a = c->op.more;
 	struct err why = ERR_INIT;
@@ -31,8 +31,8 @@ static int need_run(struct state *st, struct change *c, struct state_run **ret, 
 	return rc ? rc : 1;
 }
 
-/* Whether a row names an object of the run, and which. */
-static int named(struct db *d, int64_t run_id, char ret[ARCHIVE_NAME_BYTES], struct err *err)
+/* Reads the name of the run's object: 1, 0 if there is none. */
+static int read_archive_name(struct db *d, int64_t run_id, char ret[ARCHIVE_NAME_BYTES], struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_archive_get, err, "i", run_id);
@@ -44,17 +44,17 @@ static int named(struct db *d, int64_t run_id, char ret[ARCHIVE_NAME_BYTES], str
 	return 1;
 }
 
-static bool has_ended(const struct state_run *r)
+static bool run_has_ended(const struct state_run *r)
 {
 	return strcmp(r->status, "running") && strcmp(r->status, "scheduled") && r->deleted_ms == INT64_MIN;
 }
 
-/* Nothing but folding changes chunks, and it moves points of the log. */
-static int is_same(struct db *d, const struct archive *a, struct err *err)
+/* Only folding changes chunks, and it moves points from the log. */
+static int is_same_archive(struct db *d, const struct archive *a, struct err *err)
 {
 	char object[ARCHIVE_NAME_BYTES];
 	struct archive_totals t;
-	int rc = named(d, a->run_id, object, err);
+	int rc = read_archive_name(d, a->run_id, object, err);
 
 	if (rc)
 		return rc < 0 ? rc : 0;
@@ -62,22 +62,23 @@ static int is_same(struct db *d, const struct archive *a, struct err *err)
 	return rc ? rc : !t.logged && t.chunks == a->totals.chunks && t.points == a->totals.points;
 }
 
-static int put(struct state *st, struct change *c, struct err *err)
+/* Names the object and deletes the rows of the run's chunks, unless the run changed since it was packed. */
+static int put_archive(struct state *st, struct change *c, struct err *err)
 {
 	const struct archive *a = c->op.more;
 	struct db *d = state_db(st);
 	struct state_run *r;
 	int64_t one;
-	int rc = need_run(st, c, &r, err);
+	int rc = find_unarchived_run(st, c, &r, err);
 
 	if (rc <= 0)
 		return rc;
-	rc = has_ended(r) ? is_same(d, a, err) : 0;
+	rc = run_has_ended(r) ? is_same_archive(d, a, err) : 0;
 	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_EXISTS, "run %s goes on", a->run);
+		return rc ? rc : change_refuse(c, ERR_EXISTS, "run %s has changed", a->run);
 	rc = db_int(d, &one, DB_object_named, err, "t", a->object.name);
 	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_BUSY, "gc took the archive of run %s for a remnant", a->run);
+		return rc ? rc : change_refuse(c, ERR_BUSY, "gc removed the archive of run %s", a->run);
 	rc = db_run(d, DB_archive_put, err, "itit", a->run_id, a->object.name, (int64_t)a->object.bytes,
 		    a->object.sha256);
 	if (!rc)
@@ -87,8 +88,8 @@ static int put(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-static int put_row(struct db *d, struct db_batch *batch, const struct archive *a, const struct archive_entry *e,
-		   struct err *err)
+static int put_archive_entry(struct db *d, struct db_batch *batch, const struct archive *a,
+			     const struct archive_entry *e, struct err *err)
 {
 	const unsigned char *bytes = a->bytes + e->offset;
 
@@ -100,7 +101,7 @@ static int put_row(struct db *d, struct db_batch *batch, const struct archive *a
 	return 0;
 }
 
-static int put_rows(struct db *d, const struct archive *a, struct err *err)
+static int put_archive_entries(struct db *d, const struct archive *a, struct err *err)
 {
 	struct db_batch batch;
 	size_t i, held = 0;
@@ -108,7 +109,7 @@ static int put_rows(struct db *d, const struct archive *a, struct err *err)
 
 	db_batch_init(&batch, CHUNK_FMT);
 	for (i = 0; i < a->list.n && !rc; i++) {
-		rc = put_row(d, &batch, a, &a->list.entry[i], err);
+		rc = put_archive_entry(d, &batch, a, &a->list.entry[i], err);
 		held += a->list.entry[i].bytes;
 		if (!rc && held >= BATCH_BYTES) {
 			rc = db_batch_run(&batch, d, DB_chunks_add, err);
@@ -121,32 +122,32 @@ static int put_rows(struct db *d, const struct archive *a, struct err *err)
 	return rc;
 }
 
-static int undo(struct state *st, struct change *c, struct err *err)
+static int undo_archive(struct state *st, struct change *c, struct err *err)
 {
 	const struct archive *a = c->op.more;
 	struct db *d = state_db(st);
 	char object[ARCHIVE_NAME_BYTES];
 	struct state_run *r;
-	int rc = need_run(st, c, &r, err);
+	int rc = find_unarchived_run(st, c, &r, err);
 
 	if (rc <= 0)
 		return rc;
-	rc = named(d, a->run_id, object, err);
+	rc = read_archive_name(d, a->run_id, object, err);
 	if (rc < 0)
 		return rc;
 	if (!rc || strcmp(object, a->object.name)) /* another process was faster */
 		return change_refuse(c, ERR_EXISTS, "run %s has another archive, or none", a->run);
 	rc = db_run(d, DB_archive_drop, err, "i", a->run_id);
 	if (!rc)
-		rc = put_rows(d, a, err);
+		rc = put_archive_entries(d, a, err);
 	r->archived = false;
 	state_mark(st, r, false);
 	return rc;
 }
 
 const struct change_ops archive_change_put = {
-	.name = "archive_put", .never_waits = true, .copy = copy, .apply = put
+	.name = "archive_put", .never_waits = true, .copy = copy_archive, .apply = put_archive
 };
 const struct change_ops archive_change_undo = {
-	.name = "archive_undo", .never_waits = true, .copy = copy, .apply = undo
+	.name = "archive_undo", .never_waits = true, .copy = copy_archive, .apply = undo_archive
 };

@@ -1,4 +1,4 @@
-/* archive_inside.h: what the files of this room share. */
+/* archive_inside.h: shared by the files of this room. */
 #ifndef DPT_STORE_ARCHIVE_INSIDE_H
 #define DPT_STORE_ARCHIVE_INSIDE_H
 
@@ -10,13 +10,13 @@ struct archive_totals {
 	int64_t chunks, points, logged, series;
 };
 
-/* A run's points as an object. */
+/* The points of a run as an object. */
 struct archive {
 	char run[33];
 	int64_t run_id;
-	struct archive_totals totals; /* of the rows that went into it */
+	struct archive_totals totals; /* of the rows packed */
 	struct orphan_blobs_object object;
-	/* To become rows again. */
+	/* for restoring */
 	struct archive_list list;
 	const unsigned char *bytes; /* the whole object */
 };
@@ -27,8 +27,8 @@ struct archive {
 
 int archive_read_totals(struct db *d, int64_t run_id, struct archive_totals *ret, struct err *err);
 
-/* Writes the run's chunks into a new object: fills in all but list and bytes. goes_on (NULL: always) is asked between
- * pieces. ERR_LIMIT: too much for an archive; ERR_EXISTS: the run is being written to. */
+/* Writes the chunks of the run to a new object; fills all but list and bytes. goes_on (NULL: always) is called
+ * between pieces; false cancels. ERR_LIMIT: too much for an archive; ERR_EXISTS: the run is being written. */
 int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err);
 
 #endif

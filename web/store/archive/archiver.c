@@ -1,4 +1,4 @@
-/* archiver.c: one thread that looks for ended runs now and then, and is woken for those that go on. */
+/* archiver.c: one thread that looks for ended runs periodically, and is woken to restore runs. */
 #include "web/store/archive/archiver.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "web/store/archive/archive_inside.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/write/committer.h"
@@ -19,15 +20,15 @@
 
 #define LOOK_MOST_S 600.0
 #define LOOK_LEAST_S 0.2
-#define AGAIN_S 10.0	/* after the object store did not answer */
-#define REFUSE_S 2.0	/* who writes to a run that could not be brought back hears so for as long */
-#define WANTED_MAX 64	/* as many runs as the queue holds back */
+#define AGAIN_S 10.0	/* after the object store failed */
+#define REFUSE_S 2.0	/* how long writes to a run whose restore failed are refused */
+#define WANTED_MAX 64	/* the number of runs that the queue can hold */
 #define PIECE_BYTES ((size_t)4 << 20)
 
-struct wanted {
+struct wanted_run {
 	char run[33];
 	bool failed;
-	double until_s; /* of failed: then it may be tried again */
+	double until_s; /* of failed: retry after this time */
 	struct err err;
 };
 
@@ -36,31 +37,31 @@ struct archiver {
 	int64_t after_ms;
 	struct lease lease;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t told;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t wake;
 	bool stop;
-	struct wanted wanted[WANTED_MAX];
+	struct wanted_run wanted[WANTED_MAX];
 	size_t wanted_count;
 	struct archiver_stats stats;
-	bool failing; /* which was said */
+	bool failing; /* and the log has reported it */
 };
 
-static int fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_archive_range(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
 	return orphan_blobs_read(((struct store *)store)->files, object, from, n, to, err);
 }
 
-static void find_key(void *store, const char *object, char *ret, size_t room)
+static void find_archive_key(void *store, const char *object, char *ret, size_t room)
 {
 	orphan_blobs_key(((struct store *)store)->files, object, ret, room);
 }
 
 struct archives_source archiver_source(struct store *s)
 {
-	return (struct archives_source){ .fetch = fetch, .key = find_key, .arg = s };
+	return (struct archives_source){ .fetch = fetch_archive_range, .key = find_archive_key, .arg = s };
 }
 
-static bool goes_on(void *arg)
+static bool archiver_may_continue(void *arg)
 {
 	struct archiver *a = arg;
 	bool stop;
@@ -71,14 +72,15 @@ static bool goes_on(void *arg)
 	return !stop;
 }
 
-static int submit(struct archiver *a, const struct change_ops *kind, const struct archive *x, struct err *err)
+static int submit_archive_change(struct archiver *a, const struct change_ops *kind, const struct archive *x,
+				 struct err *err)
 {
 	return ingest_submit(a->s, &(struct ingest_op){ .kind = kind, .more = x }, NULL, NULL, err);
 }
 
-/* --- what /metrics tells ------------------------------------------------------------------------------------ */
+/* --- statistics ----------------------------------------------------------------------------------------------- */
 
-static void note_gone(struct archiver *a, const struct archive *x)
+static void note_archived(struct archiver *a, const struct archive *x)
 {
 	struct archiver_stats *s = &a->stats;
 
@@ -92,7 +94,7 @@ static void note_gone(struct archiver *a, const struct archive *x)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void note_return(struct archiver *a)
+static void note_restored(struct archiver *a)
 {
 	pthread_mutex_lock(&a->lock);
 	a->stats.returns++;
@@ -100,7 +102,7 @@ static void note_return(struct archiver *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* The log hears of the first one in a row. */
+/* The log reports the first failure in a row. */
 static void note_failure(struct archiver *a, const struct err *why)
 {
 	bool said;
@@ -111,7 +113,7 @@ static void note_failure(struct archiver *a, const struct err *why)
 	a->stats.failures++;
 	pthread_mutex_unlock(&a->lock);
 	if (!said)
-		log_warn("points of ended runs do not move to the object store or back: %s", why->text);
+		log_warn("cannot move points of ended runs to or from the object store: %s", why->text);
 }
 
 void archiver_stats(struct archiver *a, struct archiver_stats *ret)
@@ -124,9 +126,9 @@ void archiver_stats(struct archiver *a, struct archiver_stats *ret)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* --- points that come back ---------------------------------------------------------------------------------- */
+/* --- restore -------------------------------------------------------------------------------------------------- */
 
-/* The run's archive by its row: 1, 0 when there is none. */
+/* Finds the archive of the run: 1, 0 if there is none. */
 static int find_archive(struct archiver *a, struct archive *x, struct err *err)
 {
 	struct db_rows *q;
@@ -146,7 +148,7 @@ static int find_archive(struct archiver *a, struct archive *x, struct err *err)
 	return rc;
 }
 
-static int read_whole(struct archiver *a, const struct archive *x, unsigned char *to, struct err *err)
+static int read_whole_archive(struct archiver *a, const struct archive *x, unsigned char *to, struct err *err)
 {
 	char came[65];
 	struct sha256 sha;
@@ -157,8 +159,8 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	sha256_init(&sha);
 	for (at = 0; at < x->object.bytes && !rc; at += n) {
 		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
-		rc = goes_on(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
-				: err_set(err, ERR_CANCELED, "the store is closing");
+		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
+					      : err_set(err, ERR_CANCELED, "the store is closing");
 		if (!rc)
 			sha256_add(&sha, to + at, n);
 	}
@@ -168,8 +170,8 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	return rc;
 }
 
-/* 1: they are rows now; 0: they were. */
-static int bring_back(struct archiver *a, const char *run, struct err *err)
+/* Reads the archive and inserts its chunks as rows: 1 restored, 0 they were rows already. */
+static int restore_archive(struct archiver *a, const char *run, struct err *err)
 {
 	struct archive x = { .run_id = 0 };
 	struct archived index = { .of = NULL };
@@ -183,21 +185,21 @@ static int bring_back(struct archiver *a, const char *run, struct err *err)
 	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
 	if (!rc) {
 		bytes = malloc((size_t)x.object.bytes + 1);
-		rc = bytes ? read_whole(a, &x, bytes, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+		rc = bytes ? read_whole_archive(a, &x, bytes, err) : no_memory(err);
 	}
 	x.list = index.list;
 	x.bytes = bytes;
 	if (!rc)
-		rc = submit(a, &archive_change_undo, &x, err);
+		rc = submit_archive_change(a, &archive_change_undo, &x, err);
 	archived_done(&index);
 	free(bytes);
-	if (rc == ERR_EXISTS) /* another process has done it */
+	if (rc == ERR_EXISTS) /* another process has restored it */
 		return 0;
 	return rc ? rc : 1;
 }
 
 /* Under the lock. */
-static struct wanted *find_wanted(struct archiver *a, const char *run)
+static struct wanted_run *find_wanted(struct archiver *a, const char *run)
 {
 	size_t i;
 
@@ -207,12 +209,12 @@ static struct wanted *find_wanted(struct archiver *a, const char *run)
 	return NULL;
 }
 
-static void forget(struct archiver *a, struct wanted *w)
+static void forget_wanted_run(struct archiver *a, struct wanted_run *w)
 {
 	*w = a->wanted[--a->wanted_count];
 }
 
-/* Under the lock: what failed long enough ago is nobody's memory. */
+/* Under the lock: removes failed entries that may be retried. */
 static void forget_failed(struct archiver *a)
 {
 	double now = clock_mono_s();
@@ -220,16 +222,16 @@ static void forget_failed(struct archiver *a)
 
 	while (i < a->wanted_count)
 		if (a->wanted[i].failed && a->wanted[i].until_s <= now)
-			forget(a, &a->wanted[i]);
+			forget_wanted_run(a, &a->wanted[i]);
 		else
 			i++;
 }
 
 /* On the writer's thread: see committer_on_archived. */
-static int want(void *arg, const char *run, struct err *err)
+static int want_archived_run(void *arg, const char *run, struct err *err)
 {
 	struct archiver *a = arg;
-	struct wanted *w;
+	struct wanted_run *w;
 	int rc = 0;
 
 	pthread_mutex_lock(&a->lock);
@@ -242,15 +244,15 @@ static int want(void *arg, const char *run, struct err *err)
 		rc = err_set(err, ERR_BUSY, "too many archived runs are written to at once");
 	} else if (!w) {
 		w = &a->wanted[a->wanted_count++];
-		*w = (struct wanted){ .failed = false };
+		*w = (struct wanted_run){ .failed = false };
 		snprintf(w->run, sizeof w->run, "%s", run);
 	}
-	pthread_cond_signal(&a->told);
+	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	return rc;
 }
 
-static bool next_wanted(struct archiver *a, char run[33])
+static bool next_wanted_run(struct archiver *a, char run[33])
 {
 	bool any = false;
 	size_t i;
@@ -265,9 +267,9 @@ static bool next_wanted(struct archiver *a, char run[33])
 	return any;
 }
 
-static void settle(struct archiver *a, const char *run, int rc, const struct err *why)
+static void finish_wanted_run(struct archiver *a, const char *run, int rc, const struct err *why)
 {
-	struct wanted *w;
+	struct wanted_run *w;
 
 	pthread_mutex_lock(&a->lock);
 	w = find_wanted(a, run);
@@ -277,34 +279,34 @@ static void settle(struct archiver *a, const char *run, int rc, const struct err
 		w->err = *why;
 		w->err.code = rc;
 	} else if (w) {
-		forget(a, w);
+		forget_wanted_run(a, w);
 	}
 	pthread_mutex_unlock(&a->lock);
 	committer_has_points(a->s->writer, run);
 }
 
-static void bring_wanted(struct archiver *a)
+static void restore_wanted_runs(struct archiver *a)
 {
 	char run[33];
 
-	while (next_wanted(a, run)) {
+	while (next_wanted_run(a, run)) {
 		struct err err = ERR_INIT;
-		int rc = bring_back(a, run, &err);
+		int rc = restore_archive(a, run, &err);
 
-		/* of a run that is no more, who writes to it hears from its row */
+		/* a run that is gone: its writers get the error from its row */
 		rc = rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
 		if (rc > 0)
-			note_return(a);
+			note_restored(a);
 		else if (rc && rc != ERR_CANCELED)
 			note_failure(a, &err);
-		settle(a, run, rc < 0 ? rc : 0, &err);
+		finish_wanted_run(a, run, rc < 0 ? rc : 0, &err);
 	}
 }
 
-/* --- points that go ----------------------------------------------------------------------------------------- */
+/* --- archive -------------------------------------------------------------------------------------------------- */
 
-/* The next run that ended before then behind io->run_id: 1, 0 when there is none. */
-static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
+/* The next run after io->run_id that ended before before_ms: 1, 0 if there is none. */
+static int next_ended_run(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -322,30 +324,31 @@ static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io,
 	return rc;
 }
 
-/* 0 also where the run goes on, is too large or is no more. */
-static int send_away(struct archiver *a, struct archive *x, struct err *err)
+/* Returns 0 also if the run changed, is too large or is gone. */
+static int upload_archive(struct archiver *a, struct archive *x, struct err *err)
 {
-	int rc = archive_pack(x, a->s, goes_on, a, err);
+	int rc = archive_pack(x, a->s, archiver_may_continue, a, err);
 
 	if (!rc)
-		rc = submit(a, &archive_change_put, x, err);
+		rc = submit_archive_change(a, &archive_change_put, x, err);
 	if (!rc)
-		note_gone(a, x);
+		note_archived(a, x);
 	return rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
 }
 
-/* Seconds until the next look. */
-static double look(struct archiver *a)
+/* Archives ended runs; returns the seconds until the next look. */
+static double archive_ended_runs(struct archiver *a)
 {
 	double pause_s = (double)a->after_ms / 10e3;
 	struct archive x = { .run_id = -1 };
 	struct err err = ERR_INIT;
 	int rc = lease_take(&a->lease, &err);
 
-	while (rc > 0 && goes_on(a) && (rc = next_ended(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
-		rc = send_away(a, &x, &err);
+	while (rc > 0 && archiver_may_continue(a) &&
+	       (rc = next_ended_run(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
+		rc = upload_archive(a, &x, &err);
 		rc = rc ? rc : lease_take(&a->lease, &err);
-		bring_wanted(a);
+		restore_wanted_runs(a);
 	}
 	if (rc < 0 && rc != ERR_CANCELED)
 		note_failure(a, &err);
@@ -355,7 +358,7 @@ static double look(struct archiver *a)
 }
 
 /* Under the lock. */
-static bool is_wanted(const struct archiver *a)
+static bool has_wanted_run(const struct archiver *a)
 {
 	size_t i;
 
@@ -365,28 +368,28 @@ static bool is_wanted(const struct archiver *a)
 	return false;
 }
 
-/* False: it shall stop. */
-static bool wait_until(struct archiver *a, double look_s)
+/* False: stop. */
+static bool wait_archiver_until(struct archiver *a, double look_s)
 {
 	bool stop;
 
 	pthread_mutex_lock(&a->lock);
-	while (!a->stop && !is_wanted(a) && cond_wait_until(&a->told, &a->lock, look_s))
+	while (!a->stop && !has_wanted_run(a) && cond_wait_until(&a->wake, &a->lock, look_s))
 		;
 	stop = a->stop;
 	pthread_mutex_unlock(&a->lock);
 	return !stop;
 }
 
-static void *main_loop(void *arg)
+static void *run_archiver(void *arg)
 {
 	struct archiver *a = arg;
 	double look_s = a->after_ms > 0 ? clock_mono_s() + LOOK_LEAST_S : INFINITY;
 
-	while (wait_until(a, look_s)) {
-		bring_wanted(a);
+	while (wait_archiver_until(a, look_s)) {
+		restore_wanted_runs(a);
 		if (clock_mono_s() >= look_s)
-			look_s = clock_mono_s() + look(a);
+			look_s = clock_mono_s() + archive_ended_runs(a);
 	}
 	lease_give(&a->lease);
 	return NULL;
@@ -400,19 +403,19 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 		return 0;
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");
 	pthread_mutex_init(&a->lock, NULL);
-	cond_init(&a->told);
-	if (pthread_create(&a->thread, NULL, main_loop, a)) {
-		pthread_cond_destroy(&a->told);
+	cond_init(&a->wake);
+	if (pthread_create(&a->thread, NULL, run_archiver, a)) {
+		pthread_cond_destroy(&a->wake);
 		pthread_mutex_destroy(&a->lock);
 		free(a);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
-	committer_on_archived(s->writer, want, a);
+	committer_on_archived(s->writer, want_archived_run, a);
 	*ret = a;
 	return 0;
 }
@@ -424,11 +427,11 @@ void archiver_stop(struct archiver *a)
 	committer_on_archived(a->s->writer, NULL, NULL);
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
-	pthread_cond_signal(&a->told);
+	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	orphan_blobs_stop(a->s->files);
 	pthread_join(a->thread, NULL);
-	pthread_cond_destroy(&a->told);
+	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }

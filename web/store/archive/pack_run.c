@@ -1,16 +1,17 @@
-/* pack_run.c: the chunks of a run, some rows at a time, into an object. What changed meanwhile is found when the object
- * is named, so no snapshot is held. */
+/* pack_run.c: writes the chunks of a run to an object, some rows at a time. No snapshot is held: changes in the
+ * meantime are detected when the object is named. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/archive/archive_inside.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/scan.h"
 
-#define POINTS_MAX (INT64_C(64) << 20) /* they come back in one transaction */
+#define POINTS_MAX (INT64_C(64) << 20) /* restored in one transaction */
 
-struct packing {
+struct archive_packing {
 	struct store *s;
 	struct archive *a;
 	struct orphan_blobs *to;
@@ -36,12 +37,7 @@ int archive_read_totals(struct db *d, int64_t run_id, struct archive_totals *ret
 	return 0;
 }
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
-static int read_totals(struct packing *p, struct err *err)
+static int read_totals(struct archive_packing *p, struct err *err)
 {
 	struct archive_totals *t = &p->a->totals;
 	struct db *d;
@@ -62,7 +58,7 @@ static int read_totals(struct packing *p, struct err *err)
 	return p->entries ? 0 : no_memory(err);
 }
 
-static int add_row(struct packing *p, struct db_rows *q, struct err *err)
+static int pack_chunk_row(struct archive_packing *p, struct db_rows *q, struct err *err)
 {
 	struct archive_entry *e = &p->entries[p->n];
 
@@ -79,8 +75,8 @@ static int add_row(struct packing *p, struct db_rows *q, struct err *err)
 	return orphan_blobs_add(p->to, db_blob(q, COL_archive_chunks_data), e->bytes, err);
 }
 
-/* Some rows of a series, from *io_first on: 1 when there may be more. */
-static int add_rows(struct packing *p, int64_t *io_first, int64_t series, struct err *err)
+/* Packs some rows of a series, from *io_first on: 1 if there may be more. */
+static int pack_chunk_rows(struct archive_packing *p, int64_t *io_first, int64_t series, struct err *err)
 {
 	size_t before = p->n;
 	struct db_rows *q;
@@ -91,7 +87,7 @@ static int add_rows(struct packing *p, int64_t *io_first, int64_t series, struct
 		return rc;
 	rc = db_start(d, &q, DB_archive_chunks, err, "ii", *io_first, SCAN_CHUNK_ID(series + 1, 0) - 1);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_row(p, q, err);
+		rc = pack_chunk_row(p, q, err);
 		if (rc)
 			db_stop(q);
 	}
@@ -101,21 +97,21 @@ static int add_rows(struct packing *p, int64_t *io_first, int64_t series, struct
 	return rc ? rc : p->n > before;
 }
 
-static int add_series(struct packing *p, int64_t series, struct err *err)
+static int pack_archive_series(struct archive_packing *p, int64_t series, struct err *err)
 {
 	int64_t first = SCAN_CHUNK_ID(series, 0);
 	int rc;
 
-	while ((rc = add_rows(p, &first, series, err)) > 0)
+	while ((rc = pack_chunk_rows(p, &first, series, err)) > 0)
 		if (p->goes_on && !p->goes_on(p->arg))
 			return err_set(err, ERR_CANCELED, "the store is closing");
 	return rc;
 }
 
-#define SERIES_AHEAD 1000 /* of archive_series */
+#define SERIES_AHEAD 1000 /* LIMIT of archive_series */
 
-/* The next series behind the last one of those before: how many, or negative. */
-static int next_series(struct packing *p, int64_t after, struct err *err)
+/* Reads the next series after `after`: their number, or negative. */
+static int next_packed_series(struct archive_packing *p, int64_t after, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -134,17 +130,17 @@ static int next_series(struct packing *p, int64_t after, struct err *err)
 	return rc ? rc : (int)p->series_count;
 }
 
-static int add_all(struct packing *p, struct err *err)
+static int pack_all_series(struct archive_packing *p, struct err *err)
 {
 	int64_t after = 0;
 	size_t i;
 	int rc;
 
-	while ((rc = next_series(p, after, err)) > 0) {
+	while ((rc = next_packed_series(p, after, err)) > 0) {
 		p->a->totals.series += rc;
 		rc = 0;
 		for (i = 0; i < p->series_count && !rc; i++)
-			rc = add_series(p, p->series[i], err);
+			rc = pack_archive_series(p, p->series[i], err);
 		if (rc)
 			return rc;
 		after = p->series[p->series_count - 1];
@@ -154,7 +150,7 @@ static int add_all(struct packing *p, struct err *err)
 	return rc;
 }
 
-static int add_index(struct packing *p, struct err *err)
+static int pack_index(struct archive_packing *p, struct err *err)
 {
 	struct buf index;
 	int rc;
@@ -168,16 +164,17 @@ static int add_index(struct packing *p, struct err *err)
 
 int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err)
 {
-	struct packing p = { .s = s, .a = a, .goes_on = goes_on, .arg = arg,
-			     .series = calloc(SERIES_AHEAD, sizeof *p.series) };
+	struct archive_packing p = {
+		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = calloc(SERIES_AHEAD, sizeof *p.series)
+	};
 	int rc = p.series ? read_totals(&p, err) : no_memory(err);
 
 	if (!rc)
 		rc = orphan_blobs_begin(&p.to, s->files, err);
 	if (!rc)
-		rc = add_all(&p, err);
+		rc = pack_all_series(&p, err);
 	if (!rc)
-		rc = add_index(&p, err);
+		rc = pack_index(&p, err);
 	if (!rc)
 		rc = orphan_blobs_end(p.to, &a->object, err);
 	orphan_blobs_free(p.to);

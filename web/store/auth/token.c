@@ -1,5 +1,5 @@
-/* token.c: the rows of tokens and sessions, their copy in memory. Comparisons look at every entry and every byte, so
- * that time tells nothing. Knows nothing of headers or cookies. */
+/* token.c: rows of tokens and sessions, and their copy in memory. Comparisons look at every entry and every byte, so
+ * that timing reveals nothing. Knows nothing of headers or cookies. */
 #include "web/store/auth/token.h"
 
 #include <pthread.h>
@@ -12,12 +12,13 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "web/store/auth/throttle.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
-#define UNHEARD_S 3.0 /* then the rows are asked before they are trusted */
+#define UNHEARD_S 3.0 /* then the rows are read before they are trusted */
 #define SESSION_MS (INT64_C(12) * 3600 * 1000)
 
 struct token_entry {
@@ -27,7 +28,7 @@ struct token_entry {
 	bool revoked;
 };
 
-struct tokens {
+struct token_cache {
 	pthread_mutex_t lock;
 	atomic_bool stale;
 	atomic_uint generation;
@@ -36,19 +37,19 @@ struct tokens {
 	size_t row_count;
 	struct token_entry fixed[FIXED_MAX];
 	size_t fixed_count;
-	struct session_new sessions[SESSIONS_MAX]; /* of the rows, as far as they were asked for */
+	struct session_new sessions[SESSIONS_MAX]; /* copies of rows read so far */
 	struct throttle throttle;
-	double heard_s; /* when it was known last that no other process changed any; 0: there are none */
+	double heard_s; /* last time that no change by other processes was known; 0: there are no others */
 };
 
-int tokens_new(struct tokens **ret, struct err *err)
+int tokens_new(struct token_cache **ret, struct err *err)
 {
-	struct tokens *t = calloc(1, sizeof *t);
+	struct token_cache *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
-		/* foreseeable, which lets one slow another's wrong guesses */
+		/* predictable, which only lets one client slow another's wrong guesses */
 		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
 	pthread_mutex_init(&t->lock, NULL);
 	atomic_store(&t->stale, true);
@@ -56,7 +57,7 @@ int tokens_new(struct tokens **ret, struct err *err)
 	return 0;
 }
 
-void tokens_free(struct tokens *t)
+void tokens_free(struct token_cache *t)
 {
 	if (!t)
 		return;
@@ -65,12 +66,12 @@ void tokens_free(struct tokens *t)
 	free(t);
 }
 
-static int append_row(struct tokens *t, struct db_rows *q, struct err *err)
+static int append_token_row(struct token_cache *t, struct db_rows *q, struct err *err)
 {
 	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	t->rows = grown;
 	grown += t->row_count++;
 	snprintf(grown->hash, sizeof grown->hash, "%s", db_str(q, COL_token_list_hash));
@@ -80,9 +81,9 @@ static int append_row(struct tokens *t, struct db_rows *q, struct err *err)
 	return 0;
 }
 
-static int load_rows(struct store *s, struct err *err)
+static int load_token_rows(struct store *s, struct err *err)
 {
-	struct tokens *t = s->tokens;
+	struct token_cache *t = s->tokens;
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
@@ -92,14 +93,14 @@ static int load_rows(struct store *s, struct err *err)
 	t->row_count = 0;
 	rc = db_start(d, &q, DB_token_list, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0)
-		if ((rc = append_row(t, q, err)))
+		if ((rc = append_token_row(t, q, err)))
 			db_stop(q);
 	readers_give(s, d);
 	return rc;
 }
 
-/* Under the lock. False: the rows cannot be read, so nobody's token can be trusted. */
-static bool fresh(struct store *s)
+/* Under the lock. False: the rows cannot be read, so no token can be trusted. */
+static bool refresh_tokens(struct store *s)
 {
 	struct err err = ERR_INIT;
 
@@ -108,14 +109,14 @@ static bool fresh(struct store *s)
 	if (!atomic_exchange(&s->tokens->stale, false))
 		return true;
 	memset(s->tokens->sessions, 0, sizeof s->tokens->sessions);
-	if (!load_rows(s, &err))
+	if (!load_token_rows(s, &err))
 		return true;
 	s->tokens->row_count = 0;
 	atomic_store(&s->tokens->stale, true);
 	return false;
 }
 
-static bool same_hash(const char *a, const char *b)
+static bool is_same_hash(const char *a, const char *b)
 {
 	unsigned char diff = 0;
 	size_t i;
@@ -125,8 +126,8 @@ static bool same_hash(const char *a, const char *b)
 	return !diff;
 }
 
-/* A row decides before a fixed token does: what was made for reading stays so wherever it is used. */
-static enum token_scope scope_of(const struct tokens *t, const char *hash)
+/* A row takes precedence over a fixed token: a read token stays one wherever it is used. */
+static enum token_scope find_token_scope(const struct token_cache *t, const char *hash)
 {
 	enum token_scope scope = TOKEN_NONE;
 	int64_t now = clock_wall_ms();
@@ -136,13 +137,13 @@ static enum token_scope scope_of(const struct tokens *t, const char *hash)
 	for (i = 0; i < t->row_count; i++) {
 		const struct token_entry *e = &t->rows[i];
 
-		if (!same_hash(e->hash, hash))
+		if (!is_same_hash(e->hash, hash))
 			continue;
 		is_row = true;
 		scope = e->revoked || (e->expires_ms != INT64_MIN && e->expires_ms <= now) ? TOKEN_NONE : e->scope;
 	}
 	for (i = 0; i < t->fixed_count; i++)
-		if (same_hash(t->fixed[i].hash, hash) && !is_row)
+		if (is_same_hash(t->fixed[i].hash, hash) && !is_row)
 			scope = t->fixed[i].scope;
 	return scope;
 }
@@ -152,28 +153,28 @@ int token_needed(struct store *s)
 	int needed;
 
 	pthread_mutex_lock(&s->tokens->lock);
-	needed = !fresh(s) ? ERR_BUSY : s->tokens->needed || s->tokens->row_count;
+	needed = !refresh_tokens(s) ? ERR_BUSY : s->tokens->needed || s->tokens->row_count;
 	pthread_mutex_unlock(&s->tokens->lock);
 	return needed;
 }
 
-/* Under the lock: another process may have made it a moment ago. */
-static bool may_be_new(const struct tokens *t, const char *hash)
+/* Under the lock: another process may have just added it. */
+static bool token_may_be_new(const struct token_cache *t, const char *hash)
 {
 	size_t i;
 
 	for (i = 0; i < t->row_count; i++)
-		if (same_hash(t->rows[i].hash, hash))
+		if (is_same_hash(t->rows[i].hash, hash))
 			return false;
 	return t->heard_s > 0;
 }
 
 /* Under the lock. */
-static enum token_scope look_up(struct store *s, const char *hash, bool *ret_ask)
+static enum token_scope look_up_token(struct store *s, const char *hash, bool *ret_ask)
 {
-	enum token_scope scope = fresh(s) ? scope_of(s->tokens, hash) : TOKEN_UNKNOWN;
+	enum token_scope scope = refresh_tokens(s) ? find_token_scope(s->tokens, hash) : TOKEN_UNKNOWN;
 
-	*ret_ask = scope == TOKEN_NONE && may_be_new(s->tokens, hash);
+	*ret_ask = scope == TOKEN_NONE && token_may_be_new(s->tokens, hash);
 	return scope;
 }
 
@@ -182,12 +183,12 @@ static enum token_scope known_scope(struct store *s, const char *hash, bool *ret
 	enum token_scope scope;
 
 	pthread_mutex_lock(&s->tokens->lock);
-	scope = look_up(s, hash, ret_ask);
+	scope = look_up_token(s, hash, ret_ask);
 	pthread_mutex_unlock(&s->tokens->lock);
 	return scope;
 }
 
-/* What is not known here, by its row. */
+/* Looks up the row of a token that is not known here. */
 static enum token_scope ask_scope(struct store *s, const char *hash)
 {
 	struct db *d;
@@ -205,9 +206,9 @@ static enum token_scope ask_scope(struct store *s, const char *hash)
 	return known_scope(s, hash, &ask);
 }
 
-/* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong
- * can be guessed no better. */
-static bool is_drawn(const struct token_try *t)
+/* At least 40 hex digits, with or without dpt_, as made by token_draw and in the lock file. A truncated or mistyped
+ * one is still not guessable. */
+static bool is_drawn_token(const struct token_try *t)
 {
 	size_t i = t->len > 4 && !memcmp(t->text, "dpt_", 4) ? 4 : 0;
 
@@ -221,7 +222,7 @@ static bool is_drawn(const struct token_try *t)
 
 enum token_scope token_check(struct store *s, struct token_try *t)
 {
-	bool drawn = is_drawn(t), limited = t->from && t->len && !drawn, ask = false;
+	bool drawn = is_drawn_token(t), limited = t->from && t->len && !drawn, ask = false;
 	struct throttle *throttle = &s->tokens->throttle;
 	enum token_scope scope = TOKEN_NONE;
 	double now_s = clock_mono_s();
@@ -231,7 +232,7 @@ enum token_scope token_check(struct store *s, struct token_try *t)
 	pthread_mutex_lock(&s->tokens->lock);
 	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
 	if (!t->wait_s)
-		scope = look_up(s, hash, &ask);
+		scope = look_up_token(s, hash, &ask);
 	if (limited && !t->wait_s && scope == TOKEN_NONE)
 		throttle_wrong(throttle, t->from, now_s);
 	pthread_mutex_unlock(&s->tokens->lock);
@@ -240,7 +241,7 @@ enum token_scope token_check(struct store *s, struct token_try *t)
 
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err)
 {
-	struct tokens *t = s->tokens;
+	struct token_cache *t = s->tokens;
 	struct token_entry *e = &t->fixed[t->fixed_count];
 
 	if (t->fixed_count == FIXED_MAX)
@@ -284,7 +285,7 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 		}
 		if (!rows) {
 			db_stop(q);
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = no_memory(err);
 			break;
 		}
 		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),
@@ -306,7 +307,7 @@ int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err 
 	size_t i;
 
 	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "the system gives no random bytes");
+		return err_set(err, ERR_IO, "cannot draw random bytes");
 	memcpy(text, "dpt_", 4);
 	for (i = 0; i < sizeof raw; i++)
 		snprintf(text + 4 + 2 * i, 3, "%02x", raw[i]);
@@ -332,20 +333,20 @@ void token_hash(const char *text, size_t n, char ret[TOKEN_HASH_MAX])
 	sha256_hex(text, n, ret);
 }
 
-/* Under the lock: a session that is still good, NULL when it is not known here. */
-static const struct session_new *find_session(const struct tokens *t, const char *hash)
+/* Under the lock: a valid session, NULL if it is not known here. */
+static const struct session_new *find_session(const struct token_cache *t, const char *hash)
 {
 	const struct session_new *found = NULL;
 	int64_t now = clock_wall_ms();
 	size_t i;
 
 	for (i = 0; i < SESSIONS_MAX; i++)
-		if (same_hash(t->sessions[i].hash, hash) && t->sessions[i].until_ms > now)
+		if (is_same_hash(t->sessions[i].hash, hash) && t->sessions[i].until_ms > now)
 			found = &t->sessions[i];
 	return found;
 }
 
-static void keep_session(struct tokens *t, const struct session_new *row)
+static void keep_session(struct token_cache *t, const struct session_new *row)
 {
 	size_t i, oldest = 0;
 
@@ -369,7 +370,7 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 	if (scope == TOKEN_NONE)
 		return given->wait_s
 			? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
-				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
+				       err_set(err, ERR_USAGE, "this token is unknown or expired");
 	rc = token_draw(ret, row.hash, err);
 	if (rc)
 		return rc;
@@ -379,7 +380,7 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 	return 0;
 }
 
-/* Of a session that another process made, or that fell out of memory: its row. 1, 0: there is none; negative. */
+/* Reads the row of a session made by another process, or evicted here: 1, 0: none, or negative. */
 static int read_session(struct store *s, const char *hash, struct session_new *ret)
 {
 	struct session_new row = { .until_ms = 0 };
@@ -412,10 +413,10 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 
 	sha256_hex(id, n, hash);
 	pthread_mutex_lock(&s->tokens->lock);
-	known = fresh(s);
+	known = refresh_tokens(s);
 	found = known ? find_session(s->tokens, hash) : NULL;
 	if (found)
-		scope = scope_of(s->tokens, found->token);
+		scope = find_token_scope(s->tokens, found->token);
 	pthread_mutex_unlock(&s->tokens->lock);
 	if (found)
 		return scope;

@@ -1,16 +1,17 @@
-/* token_change.c: tokens made, revoked and forgotten, as kinds of changes. Knows hashes, never a token's text. */
+/* token_change.c: creates, revokes and deletes tokens, as kinds of changes. Knows hashes, never the text of a token. */
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"
 
-static int check_new(const struct ingest_op *op, struct err *err)
+static int check_token(const struct ingest_op *op, struct err *err)
 {
 	const struct token_new *t = op->more;
 
 	return change_check_name(t->name ? t->name : "", "the token's name", "name", err);
 }
 
-static int copy_new(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_token(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	const struct token_new *from = op->more;
 	struct token_new *t = arena_alloc(c->in.arena, sizeof *t);
@@ -22,23 +23,23 @@ static int copy_new(struct change *c, const struct ingest_op *op, struct err *er
 		t->hash = change_dup(c->in.arena, from->hash, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 int token_tell(struct db *d, struct err *err)
 {
 	int rc = db_shared(d) ? db_run(d, DB_token_count_up, err, "") : 0;
 
-	/* such a notice holds up other commits, but there is seldom one */
+	/* the notification holds up other commits, but is rare */
 	return rc || !db_shared(d) ? rc : db_run(d, DB_live_tell, err, "");
 }
 
-static int count_up(struct state *st, struct err *err)
+static int count_token_change(struct state *st, struct err *err)
 {
 	return token_tell(state_db(st), err);
 }
 
-static int put(struct state *st, struct change *c, struct err *err)
+static int put_token(struct state *st, struct change *c, struct err *err)
 {
 	const struct token_new *t = c->op.more;
 	int64_t there;
@@ -50,10 +51,10 @@ static int put(struct state *st, struct change *c, struct err *err)
 	if (!rc)
 		rc = db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,
 			    clock_wall_ms(), t->expires_ms);
-	return rc ? rc : count_up(st, err);
+	return rc ? rc : count_token_change(st, err);
 }
 
-static int revoke(struct state *st, struct change *c, struct err *err)
+static int revoke_token(struct state *st, struct change *c, struct err *err)
 {
 	const char *name = c->op.name;
 	int64_t there;
@@ -61,17 +62,19 @@ static int revoke(struct state *st, struct change *c, struct err *err)
 
 	if (!name) {
 		rc = db_run(state_db(st), DB_token_clear, err, "");
-		return rc ? rc : count_up(st, err);
+		return rc ? rc : count_token_change(st, err);
 	}
 	rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", name);
 	if (!rc)
 		return change_refuse(c, ERR_NOENT, "there is no token '%.100s' to revoke", name);
 	if (rc > 0)
 		rc = db_run(state_db(st), DB_token_revoke, err, "ti", name, clock_wall_ms());
-	return rc ? rc : count_up(st, err);
+	return rc ? rc : count_token_change(st, err);
 }
 
 const struct change_ops token_change_new = {
-	.name = "token_new", .check = check_new, .copy = copy_new, .apply = put, .settled = token_changed
+	.name = "token_new", .check = check_token, .copy = copy_token, .apply = put_token, .settled = token_changed
 };
-const struct change_ops token_change_revoke = { .name = "token_revoke", .apply = revoke, .settled = token_changed };
+const struct change_ops token_change_revoke = { .name = "token_revoke",
+						.apply = revoke_token,
+						.settled = token_changed };

@@ -1,5 +1,5 @@
-/* background_job.c: the thread of long work and its end. It is there from the start: a thread that an answering thread made would
- * inherit the walls around that one. */
+/* background_job.c: the thread of background jobs. It starts with the store: a thread started by a thread that answers
+ * requests would inherit its sandbox. */
 #include "web/store/base/background_job.h"
 
 #include <pthread.h>
@@ -10,14 +10,15 @@ struct background_job {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
 	pthread_t thread;
-	bool started; /* to be joined */
-	bool running; /* fn is to run, or runs */
+	bool started; /* needs a join */
+	bool running; /* fn is queued or running */
 	bool ending;
 	_Atomic bool canceled;
 	void (*fn)(void *arg), (*then)(void *arg);
 	void *arg;
 };
 
+/* Runs one job at a time until the end. */
 static void *work_thread(void *arg)
 {
 	struct background_job *w = arg;
@@ -38,7 +39,7 @@ static void *work_thread(void *arg)
 		done = w->arg;
 		if (!then)
 			continue;
-		/* Whoever hears of the end may begin the next piece of work at once. */
+		/* `then` may start the next job at once. */
 		pthread_mutex_unlock(&w->lock);
 		then(done);
 		pthread_mutex_lock(&w->lock);
@@ -72,7 +73,7 @@ int background_job_start(struct background_job *w, void (*fn)(void *arg), void (
 	if (w->ending) {
 		rc = err_set(err, ERR_CANCELED, "the store is closing");
 	} else if (w->running) {
-		rc = err_set(err, ERR_BUSY, "another gc, backup or check is under way; try again when it has ended");
+		rc = err_set(err, ERR_BUSY, "another gc, backup or check is running: try again when it has ended");
 	} else if (!w->started) {
 		rc = err_set(err, ERR_IO, "cannot start a thread");
 	} else {

@@ -1,4 +1,4 @@
-/* background_job.h: long work on a thread of its own, one piece at a time. Knows nothing of what is done. */
+/* background_job.h: background jobs, one at a time, on a thread of their own. */
 #ifndef DPT_STORE_BACKGROUND_JOB_H
 #define DPT_STORE_BACKGROUND_JOB_H
 
@@ -9,15 +9,16 @@
 struct background_job;
 
 struct background_job *background_job_new(void); /* NULL when out of memory */
-void background_job_free(struct background_job *w); /* ends what runs and waits for it; NULL is fine */
+void background_job_free(struct background_job *w); /* cancels the running job and waits for it; NULL is fine */
 
-/* ERR_BUSY: some runs. ERR_CANCELED: it was ended. */
+/* Runs fn, then `then` (NULL: nothing) once another job may start. ERR_BUSY: a job is running. ERR_CANCELED: after
+ * background_job_end. */
 int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err);
 
-void background_job_cancel(struct background_job *w); /* what runs shall end soon */
-void background_job_end(struct background_job *w);    /* the same, waits for it, and no other begins */
+void background_job_cancel(struct background_job *w); /* asks the running job to end */
+void background_job_end(struct background_job *w);    /* the same, then waits; no other job starts */
 
-/* Whether the work that runs shall end; whoever works in many steps asks between them. */
+/* True if the running job should end; long jobs check it between steps. */
 bool background_job_canceled(const struct background_job *w);
 
 #endif

@@ -1,5 +1,4 @@
-/* list.h: arrays in the order of ids: room for one more item, in an arena, and the search for one. Private to
- * web/store. */
+/* list.h: arrays sorted by id: room for one more item in an arena, and binary search. Private to web/store. */
 #ifndef DPT_STORE_LIST_H
 #define DPT_STORE_LIST_H
 
@@ -8,7 +7,7 @@
 
 #include "tracker/base/arena.h"
 
-/* items, or a copy of it twice as large when count items fill it; NULL when out of memory. */
+/* Returns items, or a copy twice as large if count items fill it; NULL when out of memory. */
 static inline void *list_room(struct arena *a, void *items, size_t count, size_t bytes_each)
 {
 	void *grown;
@@ -21,7 +20,7 @@ static inline void *list_room(struct arena *a, void *items, size_t count, size_t
 	return grown;
 }
 
-/* The place of the first of count items whose id, their first member, is not below this one; count: there is none. */
+/* The position of the first of count items whose id (first member) is at least id; count: none. */
 static inline size_t list_find(const void *items, size_t count, size_t bytes_each, int64_t id)
 {
 	size_t low = 0, high = count;

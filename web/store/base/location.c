@@ -1,4 +1,4 @@
-/* location.c: where the artifacts of a run or a logged model lie. Knows no store. */
+/* location.c: the address of the artifacts of a run or logged model. */
 #include "web/store/base/location.h"
 
 #include <string.h>

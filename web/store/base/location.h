@@ -1,4 +1,4 @@
-/* location.h: where the artifacts of a run or a logged model lie, as MLflow's clients are told. Pure. */
+/* location.h: the address of the artifacts of a run or logged model, for MLflow's clients. Pure. */
 #ifndef DPT_STORE_LOCATION_H
 #define DPT_STORE_LOCATION_H
 
@@ -6,8 +6,8 @@
 
 #include "tracker/base/arena.h"
 
-/* The address of what lies at below ("<run>/artifacts"), in the arena. location: the experiment's, "" where artifacts
- * are kept here. A query of the location stays at its end. NULL: out of memory. */
+/* The address of `below` ("<run>/artifacts"), in the arena. location: of the experiment, "" for artifacts in the
+ * store. A query part of location stays at the end. NULL: out of memory. */
 const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
 
 #endif

@@ -1,4 +1,4 @@
-/* map.c: open addressing over an index of entries that lie in an arena in the order of their arrival. */
+/* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
 #include "web/store/base/map.h"
 
 #include <stdint.h>
@@ -7,7 +7,7 @@
 
 #include "tracker/base/arena.h"
 
-struct entry {
+struct map_entry {
 	uint64_t hash;
 	size_t len;
 	/* the value follows, then the key */
@@ -15,12 +15,12 @@ struct entry {
 
 struct map {
 	struct arena *arena;
-	struct entry **entries; /* by arrival */
+	struct map_entry **entries; /* in order of insertion */
 	uint32_t *slots;        /* index into entries + 1; 0: free */
 	size_t count, cap, slot_count, value_bytes;
 };
 
-#define ENTRY_VALUE(e) ((char *)(e) + sizeof(struct entry))
+#define ENTRY_VALUE(e) ((char *)(e) + sizeof(struct map_entry))
 
 struct map *map_new(size_t value_bytes)
 {
@@ -51,7 +51,7 @@ void map_clear(struct map *m)
 {
 	struct arena *fresh = arena_new();
 
-	/* Without memory for a fresh arena the old one stays; only the index must forget. */
+	/* Without memory for a new arena the old one stays, and only the index is cleared. */
 	if (fresh) {
 		arena_free(m->arena);
 		m->arena = fresh;
@@ -68,7 +68,7 @@ size_t map_count(const struct map *m)
 	return m->count;
 }
 
-static uint64_t hash_of(const unsigned char *p, size_t n)
+static uint64_t hash_map_key(const unsigned char *p, size_t n)
 {
 	uint64_t h = UINT64_C(0x9e3779b97f4a7c15) ^ n, w;
 
@@ -86,19 +86,19 @@ static uint64_t hash_of(const unsigned char *p, size_t n)
 	return h ^ (h >> 29);
 }
 
-static const char *entry_key(const struct map *m, const struct entry *e)
+static const char *map_entry_key(const struct map *m, const struct map_entry *e)
 {
 	return (const char *)e + sizeof *e + m->value_bytes;
 }
 
-static size_t find_slot(const struct map *m, uint64_t h, const void *key, size_t len)
+static size_t find_map_slot(const struct map *m, uint64_t h, const void *key, size_t len)
 {
 	size_t at = h & (m->slot_count - 1);
 
 	while (m->slots[at]) {
-		const struct entry *e = m->entries[m->slots[at] - 1];
+		const struct map_entry *e = m->entries[m->slots[at] - 1];
 
-		if (e->hash == h && e->len == len && !memcmp(entry_key(m, e), key, len))
+		if (e->hash == h && e->len == len && !memcmp(map_entry_key(m, e), key, len))
 			break;
 		at = (at + 1) & (m->slot_count - 1);
 	}
@@ -111,14 +111,15 @@ void *map_get(const struct map *m, const void *key, size_t len)
 
 	if (!m->count)
 		return NULL;
-	at = find_slot(m, hash_of(key, len), key, len);
+	at = find_map_slot(m, hash_map_key(key, len), key, len);
 	return m->slots[at] ? ENTRY_VALUE(m->entries[m->slots[at] - 1]) : NULL;
 }
 
-static int grow(struct map *m)
+/* Doubles the index and inserts all entries again. */
+static int grow_map(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 32, slot_count = cap * 2, i, at;
-	struct entry **entries = realloc(m->entries, cap * sizeof *entries);
+	struct map_entry **entries = realloc(m->entries, cap * sizeof *entries);
 	uint32_t *slots;
 
 	if (!entries)
@@ -141,13 +142,13 @@ static int grow(struct map *m)
 
 void *map_put(struct map *m, const void *key, size_t len)
 {
-	uint64_t h = hash_of(key, len);
-	struct entry *e;
+	uint64_t h = hash_map_key(key, len);
+	struct map_entry *e;
 	size_t at;
 
-	if (m->count == m->cap && grow(m))
+	if (m->count == m->cap && grow_map(m))
 		return NULL;
-	at = find_slot(m, h, key, len);
+	at = find_map_slot(m, h, key, len);
 	if (m->slots[at])
 		return ENTRY_VALUE(m->entries[m->slots[at] - 1]);
 	e = arena_alloc(m->arena, sizeof *e + m->value_bytes + len + 1);
@@ -176,5 +177,5 @@ void *map_at(const struct map *m, size_t i)
 const void *map_key_at(const struct map *m, size_t i, size_t *ret_len)
 {
 	*ret_len = m->entries[i]->len;
-	return entry_key(m, m->entries[i]);
+	return map_entry_key(m, m->entries[i]);
 }

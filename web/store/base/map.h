@@ -1,4 +1,4 @@
-/* map.h: a hash table from short byte keys (copied) to values of one fixed size (kept inside). One thread. */
+/* map.h: a hash table from short byte keys (copied) to values of one fixed size (stored inside). One thread. */
 #ifndef DPT_STORE_MAP_H
 #define DPT_STORE_MAP_H
 
@@ -11,16 +11,16 @@ void map_free(struct map *m);            /* NULL is fine */
 void map_clear(struct map *m);
 size_t map_count(const struct map *m);
 
-/* The value, or NULL. Addresses stay good until map_clear or map_free. */
+/* The value, or NULL. Addresses are valid until map_clear or map_free. */
 void *map_get(const struct map *m, const void *key, size_t len);
 
-/* The value of key, zeroed when it is new; NULL when out of memory. */
+/* The value of key, zeroed if new; NULL when out of memory. */
 void *map_put(struct map *m, const void *key, size_t len);
 
-/* A copy of the text that stays good as values do, the same one for equal texts. */
+/* A copy of the text, valid as long as values are; equal texts share one copy. */
 const char *map_text(struct map *m, const char *text);
 
-/* Values in the order in which they were put: 0 .. count-1. */
+/* Values in order of insertion: 0 .. count-1. */
 void *map_at(const struct map *m, size_t i);
 const void *map_key_at(const struct map *m, size_t i, size_t *ret_len);
 

@@ -1,5 +1,5 @@
-/* parts.h: what an open store consists of. Each part is a pointer that its own room defines and alone looks into;
- * store.c makes and frees them. Private to web/store. */
+/* parts.h: the parts of an open store. Each is a pointer that only its own room looks into; store.c makes and frees
+ * them. Private to web/store. */
 #ifndef DPT_STORE_PARTS_H
 #define DPT_STORE_PARTS_H
 
@@ -15,19 +15,19 @@ struct store {
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
 	struct background_job *work, *background;
-	pthread_mutex_t checked_lock; /* of the last background check */
-	const struct check_report *checked; /* NULL: there was none yet */
-	struct arena *checked_arena;        /* in which it lies */
+	pthread_mutex_t checked_lock; /* guards the last background check */
+	const struct check_report *checked; /* NULL: none yet */
+	struct arena *checked_arena;        /* of checked */
 	struct columns *columns;
 	struct keysets *keysets;
 	struct outlines *outlines;
 	struct archives *archives;
-	struct archiver *archiver; /* NULL: no points lie in an object store */
+	struct archiver *archiver; /* NULL: files are not in an object store */
 	struct committer *writer;
 	struct readers *readers;
 	struct artifacts *files;
-	struct tokens *tokens;
-	struct live *live; /* NULL: no other process writes */
+	struct token_cache *tokens;
+	struct store_live *live; /* NULL: no other process writes */
 };
 
 #endif

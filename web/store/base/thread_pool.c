@@ -1,5 +1,6 @@
 /* thread_pool.c: a queue of tasks and its threads. */
 #include "web/store/base/thread_pool.h"
+#include "web/store/base/no_memory.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,7 +33,7 @@ static void *crew_thread(void *arg)
 		if (!c->first)
 			c->last = &c->first;
 		pthread_mutex_unlock(&c->lock);
-		t->fn(t->arg); /* t may be gone when it returns */
+		t->fn(t->arg); /* t may be freed when it returns */
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);
@@ -44,7 +45,7 @@ int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 	struct thread_pool *c = calloc(1, sizeof *c);
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	c->last = &c->first;

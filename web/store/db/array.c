@@ -1,4 +1,4 @@
-/* array.c: values between braces. */
+/* array.c: writes values between braces. */
 #include "web/store/db/array.h"
 
 #define TEXT_MAX ((size_t)1 << 27)

@@ -1,4 +1,4 @@
-/* batch.c: arrays in the form that PostgreSQL's wire has for them. */
+/* batch.c: arrays in PostgreSQL's binary format. */
 #include "web/store/db/batch.h"
 
 #include <endian.h>
@@ -6,19 +6,21 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define COLUMN_MAX ((size_t)1 << 30)
-#define COUNT_AT 12 /* where the head says how many elements follow */
+#include "web/store/base/no_memory.h"
 
-/* Numbers of PostgreSQL's types, which never change. */
+#define COLUMN_MAX ((size_t)1 << 30)
+#define COUNT_AT 12 /* offset of the element count in the head */
+
+/* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 
-static void put_word(struct buf *b, uint32_t v)
+static void put_array_word(struct buf *b, uint32_t v)
 {
 	v = htobe32(v);
 	buf_add(b, &v, sizeof v);
 }
 
-static uint32_t type_of(char letter)
+static uint32_t array_type_of(char letter)
 {
 	switch (letter) {
 	case 'd':
@@ -32,34 +34,34 @@ static uint32_t type_of(char letter)
 	}
 }
 
-/* Dimensions, whether NULLs may be in it, type, elements, the first one's number. */
-static void put_head(struct buf *b, char letter)
+/* Number of dimensions, NULL flag, type, number of elements, lower bound. */
+static void put_array_head(struct buf *b, char letter)
 {
-	const uint32_t head[] = { 1, 1, type_of(letter), 0, 1 };
+	const uint32_t head[] = { 1, 1, array_type_of(letter), 0, 1 };
 
 	for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
-		put_word(b, head[i]);
+		put_array_word(b, head[i]);
 }
 
-static void put_bytes(struct buf *b, const void *at, size_t n)
+static void put_array_bytes(struct buf *b, const void *at, size_t n)
 {
-	put_word(b, at ? (uint32_t)n : UINT32_MAX);
+	put_array_word(b, at ? (uint32_t)n : UINT32_MAX);
 	if (at)
 		buf_add(b, at, n);
 }
 
-static void put_number(struct buf *b, uint64_t bits, bool null)
+static void put_array_number(struct buf *b, uint64_t bits, bool null)
 {
 	bits = htobe64(bits);
-	put_bytes(b, null ? NULL : &bits, sizeof bits);
+	put_array_bytes(b, null ? NULL : &bits, sizeof bits);
 }
 
-static void put_real(struct buf *b, double v)
+static void put_array_real(struct buf *b, double v)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &v, sizeof bits);
-	put_number(b, bits, isnan(v));
+	put_array_number(b, bits, isnan(v));
 }
 
 void db_batch_init(struct db_batch *b, const char *fmt)
@@ -81,15 +83,15 @@ void db_batch_add(struct db_batch *b, ...)
 	va_start(ap, b);
 	for (letter = b->fmt; *letter; letter++, to++) {
 		if (!b->rows)
-			put_head(to, *letter);
+			put_array_head(to, *letter);
 		if (*letter == 'd') {
-			put_real(to, va_arg(ap, double));
+			put_array_real(to, va_arg(ap, double));
 		} else if (*letter == 't' || *letter == 'b') {
 			at = va_arg(ap, const void *);
-			put_bytes(to, at, *letter == 'b' ? va_arg(ap, size_t) : at ? strlen(at) : 0);
+			put_array_bytes(to, at, *letter == 'b' ? va_arg(ap, size_t) : at ? strlen(at) : 0);
 		} else {
 			i = va_arg(ap, int64_t);
-			put_number(to, (uint64_t)i, *letter == 'x' && i == INT64_MIN);
+			put_array_number(to, (uint64_t)i, *letter == 'x' && i == INT64_MIN);
 		}
 	}
 	va_end(ap);
@@ -103,7 +105,7 @@ void db_batch_drop(struct db_batch *b)
 	db_batch_init(b, b->fmt);
 }
 
-/* The arrays' letters are those of their elements, large. */
+/* The letter of an array is the capital of its element's. */
 static char array_letter(char letter)
 {
 	return letter == 'x' ? 'I' : (char)(letter - 'a' + 'A');
@@ -121,7 +123,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 		struct buf *c = &b->columns[n];
 
 		if (buf_failed(c))
-			rc = err_set(err, ERR_NOMEM, "store: out of memory");
+			rc = no_memory(err);
 		else
 			memcpy(c->data + COUNT_AT, &rows, sizeof rows);
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };

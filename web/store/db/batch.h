@@ -1,5 +1,5 @@
-/* batch.h: the rows of one statement, sent together as an array a column, for a database elsewhere (db_shared): its
- * statement reads them by unnest. */
+/* batch.h: the rows of one statement, sent together as one array per column, for remote databases (db_shared). The
+ * statement reads them with unnest. */
 #ifndef DPT_STORE_BATCH_H
 #define DPT_STORE_BATCH_H
 
@@ -7,16 +7,16 @@
 #include "web/store/db/db.h"
 
 struct db_batch {
-	const char *fmt; /* of a row, in the letters of db_run */
+	const char *fmt; /* of a row, letters as in db_run */
 	struct buf columns[DB_VALUES_MAX];
 	size_t rows;
 };
 
 void db_batch_init(struct db_batch *b, const char *fmt);
-void db_batch_add(struct db_batch *b, ...); /* a row, as db_run's values; a failure shows when it runs */
-void db_batch_drop(struct db_batch *b);     /* its rows, and their memory */
+void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run; a failure is reported by db_batch_run */
+void db_batch_drop(struct db_batch *b);     /* frees the rows */
 
-/* Runs the query, unless there are no rows, and drops them. */
+/* Runs the query unless there are no rows, then frees the rows. */
 int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err);
 
 #endif

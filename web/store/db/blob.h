@@ -1,6 +1,5 @@
-/* blob.h: parts of the bytes in one column of one row, without reading the rest of them. Used as its connection is,
- * inside one snapshot. Knows nothing of what the bytes mean. Where a row costs a round trip all its bytes are read, and
- * more rows with it when rows are asked for in their order. */
+/* blob.h: reads parts of the bytes in one column of one row, inside one snapshot and on the thread of its
+ * connection. On a remote database all bytes of a row are read, and following rows too when rows are read in order. */
 #ifndef DPT_STORE_BLOB_H
 #define DPT_STORE_BLOB_H
 
@@ -11,13 +10,14 @@
 
 struct blob;
 
-/* Where it lies; rows: the query of the ids from ?1 to ?2 in their order: the id, then all bytes. */
+/* The column; rows: the query for ids ?1 to ?2 in order, with id and bytes. */
 struct blob_column {
 	const char *table, *column;
 	enum db_query rows;
 };
 
-/* *io is NULL or a blob of the same column, which moves to the row, cheaply. On failure it still wants blob_close. */
+/* *io is NULL, or a blob of the same column, which moves to the row cheaply. After a failure blob_close is still
+ * needed. */
 int blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 void blob_close(struct blob *b); /* NULL is fine */
 

@@ -1,5 +1,5 @@
-/* blob_pg.c: bytes of rows of PostgreSQL. A row is a round trip, so rows are read ahead: one, and twice as many each
- * time when the next one asked for lies close behind those that were read. */
+/* blob_pg.c: reads bytes of PostgreSQL rows. A row costs a round trip, so rows are read ahead: first one, then twice
+ * as many each time the next id follows closely. */
 #include "config.h"
 
 #include "web/store/db/pg_inside.h"
@@ -10,21 +10,22 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
+#include "web/store/base/no_memory.h"
 
 #define AHEAD_MAX 64
 #define AHEAD_BYTES ((size_t)1 << 30)
 
 struct ahead_row {
 	int64_t id;
-	size_t from, n; /* in bytes */
+	size_t from, n; /* in bytes: where, how long */
 };
 
 struct pg_blob {
-	struct blob blob; /* first: a blob is cast back to this */
+	struct blob blob; /* first member: a blob is cast back to this */
 	struct buf bytes;
 	struct ahead_row row[AHEAD_MAX];
-	int count, now; /* rows that were read; the one that the blob stands at */
-	int64_t first;  /* these ids were asked for */
+	int count, now; /* rows read; the current one */
+	int64_t first;  /* requested ids: first to first + asked - 1 */
 	int asked;
 };
 
@@ -33,7 +34,7 @@ static struct pg_blob *pg_blob(struct blob *b)
 	return (struct pg_blob *)(void *)b;
 }
 
-static bool find(struct pg_blob *b, int64_t id)
+static bool find_kept_blob(struct pg_blob *b, int64_t id)
 {
 	for (int i = 0; i < b->count; i++) {
 		if (b->row[i].id == id) {
@@ -44,7 +45,7 @@ static bool find(struct pg_blob *b, int64_t id)
 	return false;
 }
 
-static int keep_row(struct pg_blob *b, struct db_rows *q, struct err *err)
+static int keep_blob_row(struct pg_blob *b, struct db_rows *q, struct err *err)
 {
 	struct ahead_row *r = &b->row[b->count];
 
@@ -54,12 +55,12 @@ static int keep_row(struct pg_blob *b, struct db_rows *q, struct err *err)
 	if (r->n)
 		buf_add(&b->bytes, db_blob(q, 1), r->n);
 	if (buf_failed(&b->bytes))
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	b->count++;
 	return 0;
 }
 
-/* How many rows the next query takes. */
+/* How many rows to request next. */
 static int rows_from(const struct pg_blob *b, int64_t id)
 {
 	int64_t gap = id - (b->first + b->asked);
@@ -69,7 +70,7 @@ static int rows_from(const struct pg_blob *b, int64_t id)
 	return b->asked < AHEAD_MAX ? b->asked * 2 : AHEAD_MAX;
 }
 
-static int read_ahead(struct pg_blob *b, struct db *d, enum db_query rows, int64_t id, struct err *err)
+static int read_blobs_ahead(struct pg_blob *b, struct db *d, enum db_query rows, int64_t id, struct err *err)
 {
 	int n = rows_from(b, id), rc;
 	struct db_rows *q;
@@ -80,7 +81,7 @@ static int read_ahead(struct pg_blob *b, struct db *d, enum db_query rows, int64
 	buf_reset(&b->bytes);
 	rc = db_start(d, &q, rows, err, "ii", id, id + n - 1);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = b->count < n ? keep_row(b, q, err) : 0;
+		rc = b->count < n ? keep_blob_row(b, q, err) : 0;
 		if (rc)
 			db_stop(q);
 	}
@@ -93,16 +94,16 @@ int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, i
 	int rc;
 
 	if (!b)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	if (!*io) {
 		b->blob.engine = d->engine;
 		buf_init(&b->bytes, AHEAD_BYTES);
 		*io = &b->blob;
 	}
-	if (find(b, id))
+	if (find_kept_blob(b, id))
 		return 0;
-	rc = read_ahead(b, d, of->rows, id, err);
-	if (!rc && !find(b, id))
+	rc = read_blobs_ahead(b, d, of->rows, id, err);
+	if (!rc && !find_kept_blob(b, id))
 		rc = err_set(err, ERR_DAMAGED, "store: row %lld of %s is missing", (long long)id, of->table);
 	return rc;
 }
@@ -128,7 +129,7 @@ int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err 
 	const struct ahead_row *r = &b->row[b->now];
 
 	if (from > r->n || n > r->n - from)
-		return err_set(err, ERR_DAMAGED, "store: a row is shorter than it should be");
+		return err_set(err, ERR_DAMAGED, "store: a row is too short");
 	if (n)
 		memcpy(to, b->bytes.data + r->from + from, n);
 	return 0;

@@ -1,10 +1,12 @@
-/* blob_sqlite.c: incremental reads of SQLite. */
+/* blob_sqlite.c: incremental reads of SQLite blobs. */
 #include "web/store/db/sqlite_inside.h"
 
 #include <stdlib.h>
 
+#include "web/store/base/no_memory.h"
+
 struct sqlite_blob {
-	struct blob blob; /* first: a blob is cast back to this */
+	struct blob blob; /* first member: a blob is cast back to this */
 	struct db *d;
 	sqlite3_blob *h;
 };
@@ -17,7 +19,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	if (!b) {
 		b = calloc(1, sizeof *b);
 		if (!b)
-			return err_set(err, ERR_NOMEM, "store: out of memory");
+			return no_memory(err);
 		b->blob.engine = d->engine;
 		*io = &b->blob;
 	}

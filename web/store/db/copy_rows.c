@@ -3,22 +3,23 @@
 
 #include <stdlib.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/sqlite_inside.h"
 
-struct copy {
+struct db_copy {
 	sqlite3_backup *h;
 };
 
-int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err)
+int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *err)
 {
-	struct copy *c;
+	struct db_copy *c;
 	int rc;
 
 	if (db_shared(from))
-		return err_set(err, ERR_UNSUPPORTED, "rows in PostgreSQL are no pages of a file");
+		return err_set(err, ERR_UNSUPPORTED, "the store is in PostgreSQL, which has no file to copy");
 	c = calloc(1, sizeof *c);
 	if (!c)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	c->h = sqlite3_backup_init(sqlite_db(to)->h, "main", sqlite_db(from)->h, "main");
 	if (!c->h) {
 		rc = db_failed(to, err, "beginning a backup");
@@ -29,7 +30,7 @@ int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err)
 	return 0;
 }
 
-void copy_free(struct copy *c)
+void copy_free(struct db_copy *c)
 {
 	if (!c)
 		return;
@@ -37,7 +38,7 @@ void copy_free(struct copy *c)
 	free(c);
 }
 
-int copy_step(struct copy *c, int pages, bool *ret_done, struct err *err)
+int copy_step(struct db_copy *c, int pages, bool *ret_done, struct err *err)
 {
 	int rc = sqlite3_backup_step(c->h, pages);
 

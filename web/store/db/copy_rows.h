@@ -1,5 +1,4 @@
-/* copy_rows.h: one store's file copied into another, some pages at a time, while the source goes on being written by the
- * same connection between the steps. */
+/* copy_rows.h: copies the file of a store page by page. The same connection may write the source between steps. */
 #ifndef DPT_STORE_COPY_ROWS_H
 #define DPT_STORE_COPY_ROWS_H
 
@@ -7,12 +6,12 @@
 
 #include "web/store/db/db.h"
 
-struct copy;
+struct db_copy;
 
-int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err); /* both outlive it */
-void copy_free(struct copy *c);                                                   /* NULL is fine */
+int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *err); /* to and from must outlive it */
+void copy_free(struct db_copy *c);						     /* NULL is fine */
 
-/* That somebody holds a file is no failure: the step did nothing and is asked for again. */
-int copy_step(struct copy *c, int pages, bool *ret_done, struct err *err);
+/* Copies some pages. A locked file is not a failure: the step does nothing; call it again. */
+int copy_step(struct db_copy *c, int pages, bool *ret_done, struct err *err);
 
 #endif

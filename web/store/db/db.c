@@ -1,8 +1,9 @@
-/* db.c: connections and rows, whichever engine they are of. */
+/* db.c: calls the engine of a connection. */
 #include "web/store/db/db.h"
 
 #include <stdarg.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 void db_close(struct db *d)
@@ -62,7 +63,7 @@ void db_stop(struct db_rows *q)
 int db_no_memory(struct db_rows *q, struct err *err)
 {
 	db_stop(q);
-	return err_set(err, ERR_NOMEM, "out of memory");
+	return no_memory(err);
 }
 
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
@@ -98,7 +99,7 @@ bool db_in_transaction(struct db *d)
 
 int db_failed(struct db *d, struct err *err, const char *doing)
 {
-	return d ? d->engine->failed(d, err, doing) : err_set(err, ERR_NOMEM, "store: out of memory");
+	return d ? d->engine->failed(d, err, doing) : no_memory(err);
 }
 
 int db_still_there(struct db *d, struct err *err)

@@ -1,8 +1,8 @@
-/* db.h: the face of the store's engine: connections, the statements of schema/sql/queries.sql by name, rows whose
- * columns are read by name. SQLite stands behind it, or PostgreSQL where a store's place is an address
- * (postgresql://…); only web/store/db knows which.
- * A connection is used by one thread at a time. Formats of binding: i int64_t, x int64_t (INT64_MIN becomes NULL),
- * d double (NaN becomes NULL), t const char * (NULL becomes NULL), b const void * and size_t. */
+/* db.h: the interface to the database: connections, the statements of schema/sql/queries.sql by name, and rows with
+ * columns by name. The engine is SQLite, or PostgreSQL where the place of the store is an address (postgresql://…);
+ * only web/store/db knows which. One thread at a time uses a connection.
+ * Binding formats: i int64_t; x int64_t (INT64_MIN becomes NULL); d double (NaN becomes NULL); t const char * (NULL
+ * becomes NULL); b const void * and size_t. */
 #ifndef DPT_STORE_DB_H
 #define DPT_STORE_DB_H
 
@@ -27,39 +27,40 @@ enum db_column {
 #undef SQL_COLUMN
 };
 
-#define DB_PAGE_BYTES 4096 /* what the query free_pages counts */
-#define DB_ROWS_OF_BYTES 160 /* room for what changes_now says of whose rows these are */
+#define DB_PAGE_BYTES 4096 /* unit of the query free_pages */
+#define DB_ROWS_OF_BYTES 160 /* size of the database identity in changes_now */
 
 struct db;
-struct db_rows; /* of one query of a connection, which can be under way once at a time */
+struct db_rows; /* of one query of a connection; each query runs once at a time */
 
 bool db_is_address(const char *place); /* NULL is fine */
 
-/* The place without what a password may stand in; a file as it is. */
+/* The place without a password; a file as it is. */
 void db_shown(char *ret, size_t room, const char *place);
 
-/* The read-write connection makes the file and brings it to the newest version (one copy FILE.before-N beside it
- * first, unless it was empty). At an address the tables must be there, in this program's version; connections for
- * reading that are made later do not ask again: what is open goes on while a newer program upgrades the tables. */
+/* The read-write connection creates the file or migrates it to the newest version. Before a migration it copies a
+ * non-empty file to FILE.before-N. At an address the tables must have this program's version. Readers opened later
+ * do not check that, so they continue while a newer program upgrades the tables. */
 int db_open_writer(struct db **ret, const char *place, struct err *err);
 int db_open_reader(struct db **ret, const char *place, struct err *err);
-int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a copy */
-int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads, needs no room and all others gone */
+int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_rows.h */
+int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads only; needs no disk space, and no
+									 * other process may have the file open */
 void db_close(struct db *d);                                             /* NULL is fine */
 
-/* Of an address alone. The version of its tables, 0 when there are none; making them; whether it can be understood, and
- * holds a password. */
+/* Addresses only: the version of the tables (0: none); creating them; upgrading them; checking an address, and
+ * whether it has a password. */
 int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 17 /* what db_address_init makes */
+#define DB_VERSION 17 /* created by db_address_init */
 
-/* Runs a query that gives no rows. */
+/* Runs a query without result rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
-/* One value of a row, by the letter that a format has for it; b of n bytes; large letters: an array of such values, of
- * n bytes (batch.h). What a pointer names is borrowed. */
+/* A value of a row, by its format letter; b has n bytes. Capital letters: an array of such values, n bytes
+ * (batch.h). Pointers are borrowed. */
 struct db_value {
 	char kind;
 	int64_t i;
@@ -68,67 +69,67 @@ struct db_value {
 	size_t n;
 };
 
-/* The same with values that are counted while it runs, at most DB_VALUES_MAX. */
+/* The same with values in an array, at most DB_VALUES_MAX. */
 #define DB_VALUES_MAX 24
 int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
 
-/* Binds; db_next then steps: 1 a row, 0 the end (the statement is reset), negative failed. At an address queries that
- * were started before the first of their rows is asked for take one round trip together. */
+/* db_start binds; db_next steps: 1 a row, 0 the end (the statement is reset), negative: failed. At an address,
+ * queries started before the first row is read share one round trip. */
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);
-void db_stop(struct db_rows *q); /* before the end was reached */
-int db_no_memory(struct db_rows *q, struct err *err); /* db_stop: its rows could not be kept. ERR_NOMEM */
+void db_stop(struct db_rows *q); /* ends a query before its end */
+int db_no_memory(struct db_rows *q, struct err *err); /* db_stop, then ERR_NOMEM: no room for its rows */
 
-/* The first column of the first row; 1, 0 when there is no row (*ret untouched), negative failed. */
+/* Reads the first column of the first row: 1, 0 if there is no row (*ret unchanged), negative: failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);
 
-/* The row that db_next came to. What is borrowed is good until the next db_next or db_stop; NULL gives NULL there. */
-int64_t db_i64(struct db_rows *q, enum db_column column); /* NULL gives 0 */
+/* The current row. Borrowed values are valid until the next db_next or db_stop; NULL stays NULL there. */
+int64_t db_i64(struct db_rows *q, enum db_column column); /* NULL: 0 */
 int db_i32(struct db_rows *q, enum db_column column);
-double db_f64(struct db_rows *q, enum db_column column);       /* NULL gives NaN */
-int64_t db_time(struct db_rows *q, enum db_column column);     /* NULL gives INT64_MIN */
+double db_f64(struct db_rows *q, enum db_column column);       /* NULL: NaN */
+int64_t db_time(struct db_rows *q, enum db_column column);     /* NULL: INT64_MIN */
 const char *db_str(struct db_rows *q, enum db_column column);  /* borrowed */
-const void *db_blob(struct db_rows *q, enum db_column column); /* borrowed, of db_bytes */
+const void *db_blob(struct db_rows *q, enum db_column column); /* borrowed, db_bytes long */
 size_t db_bytes(struct db_rows *q, enum db_column column);
 bool db_null(struct db_rows *q, enum db_column column);
-const char *db_text(struct arena *a, struct db_rows *q, enum db_column column); /* a copy in the arena; NULL gives "" */
+const char *db_text(struct arena *a, struct db_rows *q, enum db_column column); /* a copy in the arena; NULL: "" */
 
 int64_t db_last_id(struct db *d);
-int64_t db_changed(struct db *d); /* rows, by the statement that ran last */
+int64_t db_changed(struct db *d); /* rows changed by the last statement */
 bool db_in_transaction(struct db *d);
-int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the connection's last error */
+int db_failed(struct db *d, struct err *err, const char *doing); /* fills err from the last error of the connection */
 
-/* Other processes write to the same store: what was read before is good only under a lock of this transaction. */
+/* Returns true if other processes write to the same store: cached rows are valid only under a lock of the current
+ * transaction. */
 bool db_shared(const struct db *d);
 
-/* A connection whose statements are committed one by one while d is in a transaction; d itself where nobody else
- * writes, for then nobody else waits. Borrowed, of d's thread. */
+/* A connection that commits each statement at once while d is in a transaction. d itself where there are no other
+ * writers, since nothing else waits then. Borrowed, for d's thread. */
 struct db *db_alone(struct db *d);
 
-/* What who reads through d knows besides its rows (archives of points); borrowed. NULL: nothing. */
+/* Attaches what readers of d need besides rows (the archive cache); borrowed. NULL: nothing. */
 void db_attach(struct db *d, void *what);
 void *db_attached(const struct db *d);
 
-/* The connection broke: what was under way in it is undone, unless it broke while committing. db_recover makes a new
- * one and learns for certain whether that commit was done; it fails (ERR_BUSY) while the database cannot be reached. */
+/* True if the connection broke. Its transaction is undone, unless it broke during the commit. db_recover reconnects
+ * and finds out whether that commit succeeded; ERR_BUSY while the database cannot be reached. */
 bool db_lost(struct db *d);
 int db_recover(struct db *d, bool *ret_committed, struct err *err);
 
-/* Returns when another connection told something, when fd can be read, or after ms. */
+/* Returns after a notification of another connection, when fd is readable, or after ms. */
 void db_wait(struct db *d, int fd, int ms);
 
-/* Of the writer. ERR_IO when somebody deleted the file or its log, or put another file in its place, while they are
- * open: what is written from then on would be lost. */
+/* Writer only. ERR_IO if the file or its log was deleted or replaced while open: further writes would be lost. */
 int db_still_there(struct db *d, struct err *err);
 
-/* Nobody needs it for a while: what it holds of the database in memory is freed. */
+/* Frees the page cache of a connection that is idle for a while. */
 void db_rest(struct db *d);
 
-/* What the writer committed to its log and no checkpoint brought into the file yet. */
+/* Bytes committed to the log that no checkpoint has written to the file. */
 int64_t db_wal_bytes(struct db *d);
-void db_checkpoint(struct db *d, bool everything); /* everything: waits for readers and empties the log */
+void db_checkpoint(struct db *d, bool everything); /* everything: waits for readers and truncates the log */
 
-/* The engine: its version, what is known against it, and the memory that all connections take. */
+/* The engine: its version, known flaws of it, and the memory of all connections. */
 enum db_flaw { DB_FLAWLESS, DB_NO_THREADS, DB_ONE_CONNECTION };
 const char *db_engine(enum db_flaw *ret); /* NULL is fine */
 uint64_t db_memory_bytes(void);

@@ -1,4 +1,4 @@
-/* db_open.c: which engine a store's place names. */
+/* db_open.c: chooses the engine by the place of a store. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
-/* db_pg.c: PostgreSQL as a store's engine. In a transaction a query without rows is only sent; its failure is told by
- * whoever reads next, at the latest by the commit. Queries with rows are only sent, too, until a row is asked for: so a
- * group costs as many round trips as it has reads that follow from one another, and one. */
+/* db_pg.c: PostgreSQL as an engine. In a transaction, a query without rows is only sent; the next read, at the
+ * latest the commit, reports its failure. Queries with rows are also only sent, until a row is read. So a group
+ * costs one round trip plus one for each read that depends on another. */
 #include "config.h"
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 #ifdef HAVE_LIBPQ
@@ -17,7 +18,7 @@
 
 #include "web/store/db/pg_inside.h"
 
-#define WRITER_ANSWER_S 12 /* statements of writers are canceled after 10 */
+#define WRITER_ANSWER_S 12 /* statements of writers are cancelled after 10 s */
 #define READER_ANSWER_S 60
 #define LONG_ANSWER_S 600
 
@@ -48,27 +49,27 @@ static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct 
 	return 0;
 }
 
-/* Before a transaction is undone: what failed in it is no matter any more. */
-static void let_go(struct pg_db *p)
+/* Before a rollback: errors of the transaction are irrelevant. */
+static void discard_pg_answers(struct pg_db *p)
 {
 	pg_settle(p, NULL);
 	p->untold = p->lost;
 }
 
-/* Who read has nothing to lose: nobody waits for the answer, which is read with those of the next transaction. */
-static int end_read(struct pg_db *p, struct err *err)
+/* Ends a read transaction without waiting: the answer is read with those of the next transaction. */
+static int end_pg_read(struct pg_db *p, struct err *err)
 {
 	int rc;
 
-	let_go(p);
+	discard_pg_answers(p);
 	rc = pg_send_plain(p, DB_rollback, err, "");
 	pg_push(p);
 	p->open = false;
 	return rc;
 }
 
-/* What was outstanding fails or is undone with it. */
-static int end(struct pg_db *p, enum db_query q, struct err *err)
+/* Ends a transaction; pending queries fail or are undone with it. */
+static int end_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 {
 	bool commit = q == DB_commit;
 	int rc = 0;
@@ -76,17 +77,17 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 	if (!p->open || p->lost)
 		return commit ? pg_settle(p, err) : 0;
 	if (p->reading && !commit)
-		return end_read(p, err);
+		return end_pg_read(p, err);
 	if (commit && p->process)
 		rc = pg_send_plain(p, DB_pg_process_done, err, "ii", p->process, p->group);
 	if (!commit)
-		let_go(p);
+		discard_pg_answers(p);
 	if (!rc)
 		rc = pg_send_plain(p, q, err, "");
 	p->committing = commit && !rc;
 	if (!rc)
 		rc = pg_settle(p, err);
-	/* A transaction that failed before answers a commit by undoing itself. */
+	/* A failed transaction answers COMMIT with ROLLBACK. */
 	if (!rc && commit && !strcmp(p->pq.cmdStatus(p->rows[q].res), "ROLLBACK"))
 		rc = err_set(err, ERR_BUSY, "%s: the transaction was undone", p->name);
 	p->committing = p->committing && p->lost;
@@ -95,7 +96,7 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 	return rc;
 }
 
-static int begin(struct pg_db *p, enum db_query q, struct err *err)
+static int begin_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 {
 	int rc;
 
@@ -119,9 +120,9 @@ static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fm
 	int rc;
 
 	if (q == DB_begin || q == DB_begin_long || q == DB_begin_read)
-		return begin(p, q, err);
+		return begin_pg_transaction(p, q, err);
 	if (q == DB_commit || q == DB_rollback)
-		return end(p, q, err);
+		return end_pg_transaction(p, q, err);
 	rc = pg_send(p, q, err, fmt, ap);
 	return rc || p->open ? rc : pg_settle(p, err);
 }
@@ -155,9 +156,10 @@ static int pg_next(struct db *d, struct db_rows *q, struct err *err)
 	return 0;
 }
 
-/* --- the row that pg_next came to --------------------------------------------------------------------------- */
+/* --- the current row ---------------------------------------------------------------------------------------- */
 
-static uint64_t bits_of(const struct pg_rows *r, enum db_column column)
+/* Reads a big-endian integer of 1, 2, 4 or 8 bytes. */
+static uint64_t read_binary_bits(const struct pg_rows *r, enum db_column column)
 {
 	uint64_t wide;
 	uint32_t word;
@@ -183,9 +185,9 @@ static uint64_t bits_of(const struct pg_rows *r, enum db_column column)
 
 enum { TYPE_INT8 = 20, TYPE_INT4 = 23, TYPE_FLOAT8 = 701 };
 
-static double real_of(const struct pg_rows *r, enum db_column column)
+static double read_binary_real(const struct pg_rows *r, enum db_column column)
 {
-	uint64_t bits = bits_of(r, column);
+	uint64_t bits = read_binary_bits(r, column);
 	double d;
 
 	if (r->pq->ftype(r->res, (int)column) != TYPE_FLOAT8)
@@ -199,8 +201,8 @@ static int64_t pg_i64(struct db_rows *q, enum db_column column)
 	const struct pg_rows *r = pg_rows(q);
 
 	if (r->pq->ftype(r->res, (int)column) == TYPE_FLOAT8)
-		return (int64_t)real_of(r, column);
-	return (int64_t)bits_of(r, column);
+		return (int64_t)read_binary_real(r, column);
+	return (int64_t)read_binary_bits(r, column);
 }
 
 static bool pg_null(struct db_rows *q, enum db_column column)
@@ -212,7 +214,7 @@ static bool pg_null(struct db_rows *q, enum db_column column)
 
 static double pg_f64(struct db_rows *q, enum db_column column)
 {
-	return pg_null(q, column) ? NAN : real_of(pg_rows(q), column);
+	return pg_null(q, column) ? NAN : read_binary_real(pg_rows(q), column);
 }
 
 static const char *pg_str(struct db_rows *q, enum db_column column)
@@ -224,7 +226,7 @@ static const char *pg_str(struct db_rows *q, enum db_column column)
 		return NULL;
 	if (type != TYPE_INT8 && type != TYPE_INT4)
 		return r->pq->getvalue(r->res, r->at, (int)column);
-	snprintf(r->number, sizeof r->number, "%lld", (long long)bits_of(r, column));
+	snprintf(r->number, sizeof r->number, "%lld", (long long)read_binary_bits(r, column));
 	return r->number;
 }
 
@@ -236,7 +238,7 @@ static const void *pg_bytes(struct db_rows *q, enum db_column column, size_t *re
 	return pg_str(q, column);
 }
 
-/* --- what a connection knows -------------------------------------------------------------------------------- */
+/* --- state of a connection ---------------------------------------------------------------------------------- */
 
 static int64_t pg_last_id(struct db *d)
 {
@@ -296,19 +298,19 @@ static void pg_close(struct db *d)
 	free(p);
 }
 
-static int make(struct pg_db **ret, const char *address, bool writes, struct err *err)
+static int make_pg_db(struct pg_db **ret, const char *address, bool writes, struct err *err)
 {
 	struct pg_db *p = calloc(1, sizeof *p);
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	p->db.engine = &pg_engine;
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;
 	rc = pgso_load(&p->pq, err);
 	if (!rc && snprintf(p->address, sizeof p->address, "%s", address) >= (int)sizeof p->address)
-		rc = err_set(err, ERR_USAGE, "the database's address is too long");
+		rc = err_set(err, ERR_USAGE, "the address of the database is too long");
 	if (!rc)
 		rc = pg_connect(p, err);
 	if (rc) {
@@ -319,7 +321,7 @@ static int make(struct pg_db **ret, const char *address, bool writes, struct err
 	return 0;
 }
 
-static int version_of(struct pg_db *p, int *ret, struct err *err)
+static int read_pg_version(struct pg_db *p, int *ret, struct err *err)
 {
 	int64_t n = 0;
 	int rc = db_int(&p->db, &n, DB_pg_tables, err, "");
@@ -330,19 +332,19 @@ static int version_of(struct pg_db *p, int *ret, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int check_version(struct pg_db *p, struct err *err)
+static int check_pg_version(struct pg_db *p, struct err *err)
 {
-	int version = 0, rc = version_of(p, &version, err);
+	int version = 0, rc = read_pg_version(p, &version, err);
 
 	if (rc || version == DB_VERSION)
 		return rc;
 	if (!version)
-		return err_set(err, ERR_USAGE, "%s holds no store yet: dptrack db init makes one", p->name);
-	return err_set(err, ERR_USAGE, "%s holds a store of version %d, this dptrack wants %d: dptrack db upgrade",
+		return err_set(err, ERR_USAGE, "%s has no store yet: create one with dptrack db init", p->name);
+	return err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade",
 		       p->name, version, DB_VERSION);
 }
 
-static int know_process(struct pg_db *p, struct err *err)
+static int record_pg_process(struct pg_db *p, struct err *err)
 {
 	int rc = db_int(&p->db, &p->process, DB_pg_process_add, err, "");
 
@@ -353,7 +355,7 @@ static int know_process(struct pg_db *p, struct err *err)
 int pg_open_reader(struct db **ret, const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, false, err);
+	int rc = make_pg_db(&p, address, false, err);
 
 	if (!rc)
 		*ret = &p->db;
@@ -363,13 +365,13 @@ int pg_open_reader(struct db **ret, const char *address, struct err *err)
 int pg_open_writer(struct db **ret, const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, true, err);
+	int rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = check_version(p, err);
+	rc = check_pg_version(p, err);
 	if (!rc)
-		rc = know_process(p, err);
+		rc = record_pg_process(p, err);
 	if (rc) {
 		pg_close(&p->db);
 		return rc;
@@ -386,14 +388,14 @@ static struct db *pg_alone(struct db *d)
 		pg_close(&p->alone->db);
 		p->alone = NULL;
 	}
-	/* Without one the statement joins the transaction: right, but others may wait for it. */
-	if (!p->alone && make(&p->alone, p->address, true, NULL))
+	/* Without it the statement joins the transaction: correct, but others may wait for it. */
+	if (!p->alone && make_pg_db(&p->alone, p->address, true, NULL))
 		return d;
 	return &p->alone->db;
 }
 
-/* Deleting the row waits for a commit that is still on its way, and forbids one that comes later. */
-static int ask(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
+/* Deleting the row waits for a commit in flight and prevents a later one. */
+static int ask_group_outcome(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
 {
 	int64_t done = 0;
 	int rc = db_int(&p->db, &done, DB_pg_process_ask, err, "i", process);
@@ -410,9 +412,9 @@ static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
 	pg_disconnect(p);
 	rc = pg_connect(p, err);
 	if (!rc && p->process)
-		rc = ask(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
+		rc = ask_group_outcome(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
 	if (!rc)
-		rc = know_process(p, err);
+		rc = record_pg_process(p, err);
 	if (rc) {
 		p->lost = true;
 		return rc;
@@ -421,28 +423,28 @@ static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
 	return 0;
 }
 
-/* --- its tables --------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------------- */
 
 int pg_version(const char *address, int *ret, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, false, err);
+	int rc = make_pg_db(&p, address, false, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, ret, err);
+	rc = read_pg_version(p, ret, err);
 	pg_close(&p->db);
 	return rc;
 }
 
-/* One text, one transaction. */
-static int script(struct pg_db *p, const char *text, const char *doing, struct err *err)
+/* Runs several statements as one transaction. */
+static int run_pg_script(struct pg_db *p, const char *text, const char *doing, struct err *err)
 {
 	PGresult *r;
 	int rc = 0;
 
 	if (!p->pq.exitPipelineMode(p->c))
-		return err_set(err, ERR_IO, "%s: answers are left over", p->name);
+		return err_set(err, ERR_IO, "%s: there are unread answers", p->name);
 	r = p->pq.exec(p->c, text);
 	if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
 		rc = err_set(err, ERR_IO, "%s: %s: %.*s", p->name, doing,
@@ -454,20 +456,20 @@ static int script(struct pg_db *p, const char *text, const char *doing, struct e
 int pg_init(const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int version = 0, rc = make(&p, address, true, err);
+	int version = 0, rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, &version, err);
+	rc = read_pg_version(p, &version, err);
 	if (!rc && version)
-		rc = err_set(err, ERR_EXISTS, "%s holds a store already (version %d)", p->name, version);
+		rc = err_set(err, ERR_EXISTS, "%s has a store already (version %d)", p->name, version);
 	if (!rc)
-		rc = script(p, schema, "making the tables", err);
+		rc = run_pg_script(p, schema, "creating the tables", err);
 	pg_close(&p->db);
 	return rc;
 }
 
-static const char *upgrade_to(int version)
+static const char *find_upgrade(int version)
 {
 	for (size_t i = 0; i < sizeof upgrades / sizeof upgrades[0]; i++)
 		if (upgrades[i].number == version)
@@ -475,35 +477,35 @@ static const char *upgrade_to(int version)
 	return NULL;
 }
 
-/* Each version is a transaction: one that fails leaves the store as it was. */
-static int upgrade_from(struct pg_db *p, int version, struct err *err)
+/* Each version is one transaction, so a failure leaves the previous version. */
+static int run_upgrades(struct pg_db *p, int version, struct err *err)
 {
 	int at, rc = 0;
 
 	if (!version)
-		return err_set(err, ERR_NOENT, "%s holds no store yet: dptrack db init makes one", p->name);
+		return err_set(err, ERR_NOENT, "%s has no store yet: create one with dptrack db init", p->name);
 	if (version > DB_VERSION)
 		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)",
 			       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION; at++)
-		if (!upgrade_to(at))
-			return err_set(err, ERR_UNSUPPORTED, "%s is of version %d, from which there is no way to %d",
+		if (!find_upgrade(at))
+			return err_set(err, ERR_UNSUPPORTED, "%s has version %d, which cannot be upgraded to %d",
 				       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION && !rc; at++)
-		rc = script(p, upgrade_to(at), "upgrading the store", err);
+		rc = run_pg_script(p, find_upgrade(at), "upgrading the store", err);
 	return rc;
 }
 
 int pg_upgrade(const char *address, int *ret_from, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, true, err);
+	int rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, ret_from, err);
+	rc = read_pg_version(p, ret_from, err);
 	if (!rc)
-		rc = upgrade_from(p, *ret_from, err);
+		rc = run_upgrades(p, *ret_from, err);
 	pg_close(&p->db);
 	return rc;
 }
@@ -518,7 +520,7 @@ const struct db_engine pg_engine = {
 
 #else
 
-static int not_built(struct err *err)
+static int fail_without_libpq(struct err *err)
 {
 	return err_set(err, ERR_UNSUPPORTED, "this dptrack was built without PostgreSQL (Debian: libpq-dev)");
 }
@@ -527,7 +529,7 @@ int pg_open_writer(struct db **ret, const char *address, struct err *err)
 {
 	(void)ret;
 	(void)address;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_open_reader(struct db **ret, const char *address, struct err *err)
@@ -539,27 +541,27 @@ int pg_version(const char *address, int *ret, struct err *err)
 {
 	(void)address;
 	(void)ret;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_init(const char *address, struct err *err)
 {
 	(void)address;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_upgrade(const char *address, int *ret_from, struct err *err)
 {
 	(void)address;
 	(void)ret_from;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_check_address(const char *address, bool *ret_password, struct err *err)
 {
 	(void)address;
 	(void)ret_password;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* db_sqlite.c: opens SQLite as reliability needs it, migrates, prepares the named queries, maps its errors to ours. */
+/* db_sqlite.c: opens SQLite with the settings for durability, migrates, prepares the named queries, maps errors. */
 #include "web/store/db/sqlite_inside.h"
 
 #include <errno.h>
@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
@@ -44,7 +46,7 @@ static int file_errno(sqlite3_file *f)
 	return f && f->pMethods && !f->pMethods->xFileControl(f, SQLITE_FCNTL_LAST_ERRNO, &why) ? why : 0;
 }
 
-/* Of an input or output error; 0 when it is not known. A failed commit leaves it with the file alone. */
+/* errno of an I/O error; 0: unknown. After a failed commit only the file has it. */
 static int system_errno(sqlite3 *h)
 {
 	sqlite3_file *file = NULL, *log = NULL;
@@ -58,7 +60,8 @@ static int system_errno(sqlite3 *h)
 	return why ? why : file_errno(file);
 }
 
-static int code_of(sqlite3 *h)
+/* Maps the last error of a connection to enum err_code. */
+static int sqlite_error_code(sqlite3 *h)
 {
 	int why = system_errno(h);
 
@@ -84,14 +87,14 @@ static int code_of(sqlite3 *h)
 	}
 }
 
-/* What to do about a file that SQLite cannot make sense of. */
-static const char *advice(struct sqlite3 *h)
+/* What to do about a file that SQLite cannot read. */
+static const char *sqlite_advice(struct sqlite3 *h)
 {
 	const int why = sqlite3_errcode(h) & 0xff;
 
 	return why == SQLITE_CORRUPT || why == SQLITE_NOTADB
-		? "; `dptrack backup --restore BACKUP` puts a backup in its place; without the file journals are read "
-		  "anew"
+		? "; restore a backup (dptrack backup --restore BACKUP), or remove the file: journals are then read "
+		  "again"
 		: "";
 }
 
@@ -102,24 +105,24 @@ static int sqlite_failed(struct db *of, struct err *err, const char *doing)
 	int code, why;
 
 	if (!d->h)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
-	code = code_of(d->h);
+		return no_memory(err);
+	code = sqlite_error_code(d->h);
 	why = system_errno(d->h);
 	file = file && *file ? file : "store";
 	if ((sqlite3_errcode(d->h) & 0xff) != SQLITE_IOERR || !why)
-		return err_set(err, code, "%s: %s: %s%s", file, doing, sqlite3_errmsg(d->h), advice(d->h));
+		return err_set(err, code, "%s: %s: %s%s", file, doing, sqlite3_errmsg(d->h), sqlite_advice(d->h));
 	err_set_errno(err, why, "%s: %s", file, doing);
 	if (err)
 		err->code = code;
 	return code;
 }
 
-static int script(struct sqlite_db *d, const char *text, struct err *err, const char *doing)
+static int run_sqlite_script(struct sqlite_db *d, const char *text, struct err *err, const char *doing)
 {
 	return sqlite3_exec(d->h, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(&d->db, err, doing);
 }
 
-static struct sqlite_rows *prepared(struct sqlite_db *d, enum db_query q, struct err *err)
+static struct sqlite_rows *prepare_sqlite_query(struct sqlite_db *d, enum db_query q, struct err *err)
 {
 	struct sqlite_rows *r = &d->rows[q];
 
@@ -131,7 +134,7 @@ static struct sqlite_rows *prepared(struct sqlite_db *d, enum db_query q, struct
 	return r;
 }
 
-static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
+static int bind_sqlite_value(sqlite3_stmt *st, int at, const struct db_value *v)
 {
 	if (v->kind == 'i' || (v->kind == 'x' && v->i != INT64_MIN))
 		return sqlite3_bind_int64(st, at, v->i);
@@ -142,7 +145,7 @@ static int bind_one(sqlite3_stmt *st, int at, const struct db_value *v)
 	return v->kind == 'b' ? sqlite3_bind_blob64(st, at, v->at, v->n, SQLITE_STATIC) : sqlite3_bind_null(st, at);
 }
 
-static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
+static int bind_sqlite_values(sqlite3_stmt *st, const char *fmt, va_list ap)
 {
 	int at, rc = SQLITE_OK;
 
@@ -157,7 +160,7 @@ static int bind(sqlite3_stmt *st, const char *fmt, va_list ap)
 			v.at = va_arg(ap, const void *);
 		if (*fmt == 'b')
 			v.n = va_arg(ap, size_t);
-		rc = bind_one(st, at, &v);
+		rc = bind_sqlite_value(st, at, &v);
 	}
 	return rc;
 }
@@ -182,12 +185,12 @@ static void sqlite_stop(struct db_rows *q)
 static int sqlite_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt,
 			va_list ap)
 {
-	struct sqlite_rows *r = prepared(sqlite_db(d), q, err);
+	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), q, err);
 
 	if (!r)
 		return err ? err->code : ERR_IO;
 	sqlite3_reset(r->st);
-	if (bind(r->st, fmt, ap) != SQLITE_OK)
+	if (bind_sqlite_values(r->st, fmt, ap) != SQLITE_OK)
 		return sqlite_failed(d, err, "binding a query");
 	*ret = &r->rows;
 	return 0;
@@ -205,14 +208,14 @@ static int sqlite_run(struct db *d, enum db_query q, struct err *err, const char
 
 static int sqlite_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err)
 {
-	struct sqlite_rows *r = prepared(sqlite_db(d), q, err);
+	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), q, err);
 	int at, rc;
 
 	if (!r)
 		return err ? err->code : ERR_IO;
 	sqlite3_reset(r->st);
 	for (at = 0; at < n; at++)
-		if (bind_one(r->st, at + 1, &v[at]) != SQLITE_OK)
+		if (bind_sqlite_value(r->st, at + 1, &v[at]) != SQLITE_OK)
 			return sqlite_failed(d, err, "binding a query");
 	rc = sqlite_next(d, &r->rows, err);
 	if (rc > 0)
@@ -220,8 +223,8 @@ static int sqlite_run_values(struct db *d, enum db_query q, const struct db_valu
 	return rc < 0 ? rc : 0;
 }
 
-/* What lies at the path now. */
-static const char *fate_of_file(const struct sqlite_db *d, const char *file)
+/* What happened to the file at the path; NULL: nothing. */
+static const char *check_file_fate(const struct sqlite_db *d, const char *file)
 {
 	struct stat sb;
 
@@ -230,7 +233,7 @@ static const char *fate_of_file(const struct sqlite_db *d, const char *file)
 	return sb.st_dev == d->device && sb.st_ino == d->inode ? NULL : "replaced";
 }
 
-/* Of the log a link count tells: a new reader makes another one of its name. */
+/* For the log the link count decides, because a new reader creates another file of that name. */
 static int sqlite_still_there(struct db *of, struct err *err)
 {
 	struct sqlite_db *d = sqlite_db(of);
@@ -241,12 +244,12 @@ static int sqlite_still_there(struct db *of, struct err *err)
 		d->log_fd = open(log, O_RDONLY | O_CLOEXEC);
 	if (d->log_fd >= 0 && !fstat(d->log_fd, &sb) && !sb.st_nlink)
 		lost = log;
-	fate = fate_of_file(d, file);
+	fate = check_file_fate(d, file);
 	if (fate)
 		lost = file;
 	return !lost ? 0 : err_set(err, ERR_IO,
-				   "%s was %s while it is in use: nothing more can be stored; stop this process, then "
-				   "see what dptrack doctor says", lost, fate ? fate : "deleted");
+				   "%s was %s while in use: nothing more can be stored: stop this process, then "
+				   "run dptrack doctor", lost, fate ? fate : "deleted");
 }
 
 static int64_t sqlite_last_id(struct db *d)
@@ -292,7 +295,7 @@ static const void *sqlite_bytes(struct db_rows *q, enum db_column column, size_t
 	return bytes;
 }
 
-static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
+static int note_wal_pages(void *arg, sqlite3 *h, const char *name, int pages)
 {
 	struct sqlite_db *d = arg;
 
@@ -321,7 +324,7 @@ static void sqlite_checkpoint(struct db *of, bool everything)
 	d->wal_pages = pages > done ? pages - done : 0;
 }
 
-/* Older versions can damage a file to which two connections write at once. */
+/* Other versions can corrupt a file that two connections write at once. */
 const char *db_engine(enum db_flaw *ret)
 {
 	int n = sqlite3_libversion_number();
@@ -337,10 +340,10 @@ uint64_t db_memory_bytes(void)
 	return (uint64_t)sqlite3_memory_used();
 }
 
-/* As it is, beside it: FILE.before-N, N being the first step that it lacks. */
-static int keep_copy(struct sqlite_db *d, const char *path, int step, struct err *err)
+/* Copies the file to FILE.before-N, where N is the first missing migration. */
+static int copy_before_migration(struct sqlite_db *d, const char *path, int step, struct err *err)
 {
-	char copy[PATH_MAX], half[PATH_MAX]; /* half a copy must not pass for one the next time */
+	char copy[PATH_MAX], half[PATH_MAX]; /* a partial copy must not be taken for a complete one */
 	int rc;
 
 	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
@@ -358,8 +361,8 @@ static int keep_copy(struct sqlite_db *d, const char *path, int step, struct err
 	return err_prefix(err, "copying before an upgrade");
 }
 
-/* All that are missing or none, and waiting for the disk once. */
-static int migrate_from(struct sqlite_db *d, size_t first, struct err *err)
+/* Applies all missing migrations in one transaction, with one sync. */
+static int apply_sqlite_migration(struct sqlite_db *d, size_t first, struct err *err)
 {
 	size_t i;
 	int rc = db_run(&d->db, DB_begin_exclusive, err, "");
@@ -367,7 +370,7 @@ static int migrate_from(struct sqlite_db *d, size_t first, struct err *err)
 	if (rc)
 		return rc;
 	for (i = first; i < MIGRATION_COUNT && !rc; i++)
-		rc = script(d, migrations[i].text, err, "upgrading the store");
+		rc = run_sqlite_script(d, migrations[i].text, err, "upgrading the store");
 	if (!rc)
 		rc = db_run(&d->db, DB_commit, err, "");
 	if (rc)
@@ -376,7 +379,7 @@ static int migrate_from(struct sqlite_db *d, size_t first, struct err *err)
 	return rc;
 }
 
-static int migrate(struct sqlite_db *d, const char *path, struct err *err)
+static int migrate_sqlite(struct sqlite_db *d, const char *path, struct err *err)
 {
 	int64_t version = 0;
 	size_t first = 0;
@@ -392,8 +395,8 @@ static int migrate(struct sqlite_db *d, const char *path, struct err *err)
 		first++;
 	if (first == MIGRATION_COUNT)
 		return 0;
-	rc = version > 0 ? keep_copy(d, path, migrations[first].number, err) : 0;
-	return rc ? rc : migrate_from(d, first, err);
+	rc = version > 0 ? copy_before_migration(d, path, migrations[first].number, err) : 0;
+	return rc ? rc : apply_sqlite_migration(d, first, err);
 }
 
 static void close_db(struct sqlite_db *d)
@@ -425,13 +428,14 @@ static const struct db_engine sqlite_engine = {
 	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
 };
 
-static int open_any(struct sqlite_db **ret, const char *path, int flags, struct err *err)
+/* Opens a connection and sets its limits. */
+static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, struct err *err)
 {
 	struct sqlite_db *d = calloc(1, sizeof *d);
 	int rc;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	d->db.engine = &sqlite_engine;
 	d->log_fd = -1;
 	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
@@ -450,8 +454,8 @@ static int open_any(struct sqlite_db **ret, const char *path, int flags, struct 
 	return 0;
 }
 
-/* By which another file of the same name is noticed. */
-static int know_file(struct sqlite_db *d, const char *path, struct err *err)
+/* Remembers device and inode, to detect a replaced file. */
+static int remember_sqlite_file(struct sqlite_db *d, const char *path, struct err *err)
 {
 	struct stat sb;
 
@@ -462,7 +466,7 @@ static int know_file(struct sqlite_db *d, const char *path, struct err *err)
 	return 0;
 }
 
-static bool is_new(const char *path)
+static bool is_new_database(const char *path)
 {
 	struct stat sb;
 
@@ -473,19 +477,19 @@ int sqlite_open_writer(struct db **ret, const char *path, struct err *err)
 {
 	struct sqlite_db *d = NULL;
 	mode_t mask = umask(077);
-	bool begins = is_new(path);
-	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+	bool begins = is_new_database(path);
+	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 
 	if (!rc && begins)
-		rc = script(d, script_open_new, err, "opening");
+		rc = run_sqlite_script(d, script_open_new, err, "opening");
 	if (!rc)
-		rc = script(d, script_open_writer, err, "opening");
+		rc = run_sqlite_script(d, script_open_writer, err, "opening");
 	if (!rc)
-		rc = migrate(d, path, err);
+		rc = migrate_sqlite(d, path, err);
 	if (!rc)
-		rc = know_file(d, path, err);
+		rc = remember_sqlite_file(d, path, err);
 	if (!rc)
-		sqlite3_wal_hook(d->h, on_wal, d);
+		sqlite3_wal_hook(d->h, note_wal_pages, d);
 	umask(mask);
 	if (rc) {
 		close_db(d);
@@ -498,10 +502,10 @@ int sqlite_open_writer(struct db **ret, const char *path, struct err *err)
 int sqlite_open_reader(struct db **ret, const char *path, struct err *err)
 {
 	struct sqlite_db *d = NULL;
-	int rc = open_any(&d, path, SQLITE_OPEN_READONLY, err);
+	int rc = open_sqlite(&d, path, SQLITE_OPEN_READONLY, err);
 
 	if (!rc)
-		rc = script(d, script_open_reader, err, "opening for reading");
+		rc = run_sqlite_script(d, script_open_reader, err, "opening for reading");
 	if (rc) {
 		close_db(d);
 		return rc;
@@ -514,13 +518,13 @@ int db_open_alone(struct db **ret, const char *path, struct err *err)
 {
 	struct sqlite_db *d = NULL;
 	int64_t version = 0;
-	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE, err);
 
 	if (!rc)
-		rc = script(d, script_open_alone, err, "opening for reading");
+		rc = run_sqlite_script(d, script_open_alone, err, "opening for reading");
 	if (!rc && (rc = db_int(&d->db, &version, DB_version_get, err, "")) > 0)
 		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
-		     err_set(err, ERR_NOSPC, "%s: no space left to bring it to this version of dptrack", path);
+		     err_set(err, ERR_NOSPC, "%s: no space left to upgrade it to this version of dptrack", path);
 	if (rc) {
 		close_db(d);
 		return rc;
@@ -533,10 +537,10 @@ int db_open_alone(struct db **ret, const char *path, struct err *err)
 int db_open_backup(struct db **ret, const char *path, struct err *err)
 {
 	struct sqlite_db *d = NULL;
-	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE, err);
+	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE, err);
 
 	if (!rc)
-		rc = script(d, script_open_backup, err, "opening");
+		rc = run_sqlite_script(d, script_open_backup, err, "opening");
 	if (rc) {
 		close_db(d);
 		return rc;

@@ -1,5 +1,6 @@
-/* engine.h: what a database engine is to db.c: SQLite in this process, PostgreSQL at an address. A connection and the
- * rows of a query begin with these structs. Members say in db.h what they do; those that may be NULL say so. */
+/* engine.h: the interface between db.c and an engine: SQLite in this process, PostgreSQL at an address. The engine's
+ * own structs begin with these. Members do what db.h says of the functions with their names; comments name those
+ * that may be NULL. */
 #ifndef DPT_STORE_ENGINE_H
 #define DPT_STORE_ENGINE_H
 
@@ -25,13 +26,13 @@ struct db_engine {
 	bool (*in_transaction)(struct db *d);
 	int (*failed)(struct db *d, struct err *err, const char *doing);
 	int (*still_there)(struct db *d, struct err *err);
-	void (*rest)(struct db *d);                       /* NULL: it holds nothing */
-	int64_t (*wal_bytes)(struct db *d);               /* NULL: the engine keeps its log by itself */
-	void (*checkpoint)(struct db *d, bool everything); /* NULL as above */
+	void (*rest)(struct db *d);                       /* NULL: nothing to free */
+	int64_t (*wal_bytes)(struct db *d);               /* NULL: the engine manages its log */
+	void (*checkpoint)(struct db *d, bool everything); /* NULL: the same */
 	struct db *(*alone)(struct db *d);                /* NULL: the connection itself */
 	bool (*lost)(struct db *d);                       /* NULL: never */
-	int (*recover)(struct db *d, bool *ret_committed, struct err *err); /* NULL as above */
-	void (*wait)(struct db *d, int fd, int ms); /* NULL: there is nothing to be told of */
+	int (*recover)(struct db *d, bool *ret_committed, struct err *err); /* NULL: the same */
+	void (*wait)(struct db *d, int fd, int ms); /* NULL: no notifications */
 	int (*blob_open)(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 	void (*blob_close)(struct blob *b);
 	size_t (*blob_bytes)(const struct blob *b);
@@ -54,10 +55,10 @@ struct blob {
 int sqlite_open_writer(struct db **ret, const char *path, struct err *err);
 int sqlite_open_reader(struct db **ret, const char *path, struct err *err);
 
-/* Of an address. */
+/* For an address. */
 int pg_open_writer(struct db **ret, const char *address, struct err *err);
 int pg_open_reader(struct db **ret, const char *address, struct err *err);
-int pg_version(const char *address, int *ret, struct err *err); /* 0: there are no tables yet */
+int pg_version(const char *address, int *ret, struct err *err); /* 0: no tables */
 int pg_init(const char *address, struct err *err);
 int pg_upgrade(const char *address, int *ret_from, struct err *err);
 int pg_check_address(const char *address, bool *ret_password, struct err *err);

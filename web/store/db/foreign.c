@@ -1,4 +1,4 @@
-/* foreign.c: another program's SQLite file, read only. */
+/* foreign.c: reads a SQLite file of another program. */
 #include "web/store/db/foreign.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
+#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [FOREIGN_##name] = text,
@@ -39,7 +40,7 @@ bool foreign_is_sqlite(const char *path)
 	return is;
 }
 
-static int failed(struct foreign *f, const char *doing, struct err *err)
+static int fail_foreign(struct foreign *f, const char *doing, struct err *err)
 {
 	const char *file = f->h ? sqlite3_db_filename(f->h, "main") : NULL;
 	int why = f->h ? sqlite3_errcode(f->h) & 0xff : SQLITE_NOMEM;
@@ -48,8 +49,8 @@ static int failed(struct foreign *f, const char *doing, struct err *err)
 		       file ? file : "SQLite", doing, f->h ? sqlite3_errmsg(f->h) : "out of memory");
 }
 
-/* The path as an address that only reads. */
-static void address(struct buf *to, const char *path, const char *how)
+/* Writes the path as an SQLite URI. */
+static void write_sqlite_uri(struct buf *to, const char *path, const char *how)
 {
 	buf_adds(to, "file:");
 	for (; *path; path++) {
@@ -61,15 +62,15 @@ static void address(struct buf *to, const char *path, const char *how)
 	buf_adds(to, how);
 }
 
-/* A log beside the file can only be read where its index can be made; in a folder that is only read, as on a copy, the
- * file is taken as it lies there. */
-static int open_reading(struct foreign *f, const char *path, const char *how)
+/* Reading a file with a log needs a writable folder for the log's index. In a read-only folder (a copy) the file is
+ * read without its log. */
+static int open_foreign_file(struct foreign *f, const char *path, const char *how)
 {
 	struct buf to;
 	int rc = SQLITE_NOMEM;
 
 	buf_init(&to, 1 << 16);
-	address(&to, path, how);
+	write_sqlite_uri(&to, path, how);
 	if (!buf_failed(&to))
 		rc = sqlite3_open_v2(to.data, &f->h, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX |
 				     SQLITE_OPEN_PRIVATECACHE, NULL);
@@ -88,15 +89,15 @@ int foreign_open(struct foreign **ret, const char *path, struct err *err)
 	int rc;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = open_reading(f, path, "?mode=ro");
+		return no_memory(err);
+	rc = open_foreign_file(f, path, "?mode=ro");
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		sqlite3_close(f->h);
 		f->h = NULL;
-		rc = open_reading(f, path, "?mode=ro&immutable=1");
+		rc = open_foreign_file(f, path, "?mode=ro&immutable=1");
 	}
 	if (rc != SQLITE_OK) {
-		rc = failed(f, "opening", err);
+		rc = fail_foreign(f, "opening", err);
 		foreign_close(f);
 		return rc;
 	}
@@ -136,7 +137,7 @@ int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_que
 	if (!r->st)
 		rc = sqlite3_prepare_v3(f->h, query_text[q], -1, SQLITE_PREPARE_PERSISTENT, &r->st, NULL);
 	if (rc != SQLITE_OK)
-		return failed(f, "is it a store of MLflow?", err);
+		return fail_foreign(f, "is it a store of MLflow?", err);
 	sqlite3_reset(r->st);
 	wants = sqlite3_bind_parameter_count(r->st);
 	if (wants && text)
@@ -146,7 +147,7 @@ int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_que
 	if (rc == SQLITE_OK && wants > 1)
 		rc = sqlite3_bind_int64(r->st, 2, number);
 	if (rc != SQLITE_OK)
-		return failed(f, "binding a query", err);
+		return fail_foreign(f, "binding a query", err);
 	*ret = r;
 	return 0;
 }
@@ -157,7 +158,7 @@ int foreign_next(struct foreign_rows *r, struct err *err)
 
 	if (rc == SQLITE_ROW)
 		return 1;
-	rc = rc == SQLITE_DONE ? 0 : failed(r->of, "reading", err);
+	rc = rc == SQLITE_DONE ? 0 : fail_foreign(r->of, "reading", err);
 	sqlite3_reset(r->st);
 	return rc;
 }

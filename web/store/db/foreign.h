@@ -1,5 +1,5 @@
-/* foreign.h: reads a SQLite file that another program made (MLflow's store) by the queries of schema/sql/mlflow.sql. It
- * is never written to, and may be in use meanwhile. One thread at a time. */
+/* foreign.h: reads a SQLite file of another program (MLflow's store) with the queries of schema/sql/mlflow.sql.
+ * Never writes to it; the file may be in use. One thread at a time. */
 #ifndef DPT_STORE_FOREIGN_H
 #define DPT_STORE_FOREIGN_H
 
@@ -23,26 +23,26 @@ enum foreign_column {
 };
 
 struct foreign;
-struct foreign_rows; /* of one query, which can be under way once at a time */
+struct foreign_rows; /* of one query; each query runs once at a time */
 
-bool foreign_is_sqlite(const char *path); /* it begins as such files do */
+bool foreign_is_sqlite(const char *path); /* checks the magic of the file */
 
-/* Everything is read as it is at this moment. ERR_CORRUPT: no SQLite file. */
+/* All reads see the state of this moment. ERR_CORRUPT: not a SQLite file. */
 int foreign_open(struct foreign **ret, const char *path, struct err *err);
 void foreign_close(struct foreign *f); /* NULL is fine */
 
 bool foreign_has(struct foreign *f, const char *table);
 
-/* Binds one text and one integer, as far as the query has them; foreign_next then steps: 1 a row, 0 the end, negative
- * failed. */
+/* Binds one text and one integer, as far as the query has parameters. foreign_next steps: 1 a row, 0 the end,
+ * negative: failed. */
 int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_query q, const char *text, int64_t number,
 		  struct err *err);
 int foreign_next(struct foreign_rows *r, struct err *err);
 
-/* The row that foreign_next came to. Texts are good until the next foreign_next. */
-const char *foreign_str(struct foreign_rows *r, enum foreign_column column); /* NULL gives "" */
-int64_t foreign_i64(struct foreign_rows *r, enum foreign_column column);     /* NULL gives 0 */
-double foreign_f64(struct foreign_rows *r, enum foreign_column column);      /* NULL gives NaN */
+/* The current row. Texts are valid until the next foreign_next. */
+const char *foreign_str(struct foreign_rows *r, enum foreign_column column); /* NULL: "" */
+int64_t foreign_i64(struct foreign_rows *r, enum foreign_column column);     /* NULL: 0 */
+double foreign_f64(struct foreign_rows *r, enum foreign_column column);      /* NULL: NaN */
 bool foreign_null(struct foreign_rows *r, enum foreign_column column);
 
 #endif

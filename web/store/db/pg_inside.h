@@ -1,4 +1,4 @@
-/* pg_inside.h: what the files that know PostgreSQL share about a connection. */
+/* pg_inside.h: the state of a connection, shared by the files that use PostgreSQL. */
 #ifndef DPT_STORE_PG_INSIDE_H
 #define DPT_STORE_PG_INSIDE_H
 
@@ -12,39 +12,40 @@
 enum pg_prepared { PG_UNPREPARED, PG_SENT, PG_PREPARED };
 
 struct pg_rows {
-	struct db_rows rows; /* first: rows are cast back to this */
+	struct db_rows rows; /* first member: rows are cast back to this */
 	const struct pgso *pq;
 	enum pg_prepared prepared;
-	bool asked;    /* for rows whose answer was not read yet */
-	PGresult *res; /* NULL: none, or given back */
+	bool asked;    /* by db_start, and the answer is not read yet */
+	PGresult *res; /* NULL: none, or freed */
 	int at;
-	char number[24]; /* an integer that was asked for as text */
+	char number[24]; /* an integer read as text */
 };
 
-/* Something whose answer was not read yet. */
+/* A query whose answer is not read yet. */
 struct pg_sent {
 	enum db_query q;
 	bool prepare;
-	bool synced; /* a sync went behind it, which has an answer too */
+	bool synced; /* followed by a sync, which has an answer too */
 };
 
 struct pg_db {
-	struct db db; /* first: a connection is cast back to this */
+	struct db db; /* first member: a connection is cast back to this */
 	struct pgso pq;
 	PGconn *c;
 	char address[PATH_MAX];
 	char name[300];         /* host and database, for messages */
-	int answer_s;           /* the longest that an answer is waited for */
+	int answer_s;           /* longest wait for an answer */
 	bool writes, open, lost; /* open: in a transaction */
-	bool reading;            /* which was begun to read */
-	bool pooled; /* by pgbouncer: each transaction may have another connection, which knows no statement of ours */
+	bool reading;            /* a read transaction */
+	bool pooled; /* by pgbouncer: each transaction may use another connection, which lacks our prepared
+		      * statements */
 	struct pg_sent sent[PG_SENT_MAX];
 	size_t sent_count;
-	int64_t last_id, changed; /* of the answer that was read last */
-	struct err error;         /* the first failure that nobody was told yet, then the last one */
+	int64_t last_id, changed; /* of the last answer read */
+	struct err error;         /* the first failure that is not reported yet, then the last one */
 	bool untold;
-	int64_t process, group; /* the row of this connection, and the number of its newest transaction */
-	bool committing;        /* when it was lost */
+	int64_t process, group; /* row of this connection in the table process, and number of its newest transaction */
+	bool committing;        /* it was lost during a commit */
 	struct pg_db *alone;
 	struct pg_rows rows[DB_QUERY_COUNT];
 };
@@ -67,14 +68,14 @@ void pg_blob_close(struct blob *b);
 size_t pg_blob_bytes(const struct blob *b);
 int pg_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
 
-/* pg_link.c: a connection to the address, in pipeline mode, in p, whose other members stay. pg_look notices, without
- * asking, that the other end has closed it (p->lost). */
+/* pg_link.c: connects to p->address in pipeline mode; other members of p are unchanged. pg_look detects, without a
+ * query, that the server closed the connection (sets p->lost). */
 int pg_connect(struct pg_db *p, struct err *err);
 void pg_look(struct pg_db *p);
 void pg_disconnect(struct pg_db *p);
 
-/* pg_link.c: sends a query without reading its answer; sees to it that what was sent is on its way; reads all
- * outstanding answers: rows that were asked for go to their queries, as do the last one's. */
+/* pg_link.c: pg_send sends a query without reading its answer. pg_push flushes what was sent. pg_settle reads all
+ * pending answers and stores the rows of started queries and of the last query. */
 int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);

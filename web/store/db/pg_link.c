@@ -1,5 +1,5 @@
-/* pg_link.c: the wire to PostgreSQL: connecting, queries sent without waiting, answers read together. Knows nothing of
- * transactions. */
+/* pg_link.c: the connection to PostgreSQL: connecting, sending queries without waiting, reading answers together.
+ * Knows nothing of transactions. */
 #include "config.h"
 
 #ifdef HAVE_LIBPQ
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
@@ -23,25 +24,25 @@ static const char *const query_text[] = {
 #undef SQL_QUERY
 };
 
-/* Numbers of PostgreSQL's types, which never change. */
+/* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 enum { TYPE_BYTEAS = 1001, TYPE_TEXTS = 1009, TYPE_INT8S = 1016, TYPE_FLOAT8S = 1022 }; /* arrays of them */
 
-/* --- what failed -------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------------- */
 
 static const struct {
-	char state[6]; /* how it begins */
+	char state[6]; /* a prefix */
 	int code;
 } codes[] = {
 	{ "53100", ERR_NOSPC }, { "53", ERR_BUSY },	/* disk full; other resources */
-	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock's victim; somebody made the same row */
-	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not at this time; canceled, going down */
-	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timed out, a standby; this process is known no more */
+	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock; a concurrent insert of the same row */
+	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not available now; cancelled or shutting down */
+	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timeout or standby; the row of this process is gone */
 	{ "08", ERR_BUSY },	{ "54", ERR_LIMIT },
 	{ "XX001", ERR_DAMAGED }, { "XX002", ERR_DAMAGED }, { "22021", ERR_USAGE },
 };
 
-static int code_of(const char *state)
+static int pg_error_code(const char *state)
 {
 	size_t i;
 
@@ -51,13 +52,13 @@ static int code_of(const char *state)
 	return ERR_IO;
 }
 
-/* The first line of what libpq says, without its end. */
-static void one_line(char *to, size_t room, const char *text)
+/* Copies the first line of a libpq message. */
+static void copy_one_line(char *to, size_t room, const char *text)
 {
 	snprintf(to, room, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static void note_lost(struct pg_db *p)
+static void mark_link_lost(struct pg_db *p)
 {
 	char why[300];
 
@@ -66,58 +67,60 @@ static void note_lost(struct pg_db *p)
 	p->lost = true;
 	p->open = false;
 	p->sent_count = 0;
-	one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
-	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s; it is asked again soon", p->name,
+	copy_one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
+	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s: reconnecting soon", p->name,
 		*why ? ": " : "", why);
 	p->untold = true;
 }
 
-static void note_error(struct pg_db *p, const PGresult *r)
+static void note_pg_error(struct pg_db *p, const PGresult *r)
 {
 	const char *state = p->pq.resultErrorField(r, PG_DIAG_SQLSTATE);
 	const char *text = p->pq.resultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
 
 	if (p->untold)
 		return;
-	err_set(&p->error, code_of(state), "%s: %s (%s)", p->name, text ? text : "no answer", state ? state : "-");
+	err_set(&p->error, pg_error_code(state), "%s: %s (%s)", p->name, text ? text : "no answer",
+		state ? state : "-");
 	p->untold = true;
 }
 
-static int tell(struct pg_db *p, struct err *err)
+static int fill_pg_error(struct pg_db *p, struct err *err)
 {
 	if (err)
 		*err = p->error;
-	p->untold = p->lost; /* that lasts */
+	p->untold = p->lost; /* stays so until a reconnect */
 	return p->error.code;
 }
 
 /* --- a connection ------------------------------------------------------------------------------------------- */
 
-static void no_notice(void *arg, const char *text)
+static void ignore_pg_notice(void *arg, const char *text)
 {
 	(void)arg;
 	(void)text;
 }
 
-static bool is_local(const char *hosts)
+static bool is_local_host(const char *hosts)
 {
 	return !hosts || !*hosts || *hosts == '/' || *hosts == '@' || !strncmp(hosts, "localhost", 9) ||
 	       !strncmp(hosts, "127.", 4) || !strcmp(hosts, "::1");
 }
 
-static int look_up(const struct pgso *pq, const char *address, bool *ret_local, bool *ret_password, struct err *err)
+static int check_pg_address(const struct pgso *pq, const char *address, bool *ret_local, bool *ret_password,
+			    struct err *err)
 {
 	char *why = NULL;
 	PQconninfoOption *all = pq->conninfoParse(address, &why), *o;
 
-	/* libpq's own text may hold the password. */
+	/* libpq's own text may have the password. */
 	pq->freemem(why);
 	if (!all)
 		return err_set(err, ERR_USAGE,
-			       "the database's address cannot be understood; want postgresql://USER@HOST/NAME");
+			       "the address of the database is malformed: expected postgresql://USER@HOST/NAME");
 	for (o = all; o->keyword; o++) {
 		if (!strcmp(o->keyword, "host") && ret_local)
-			*ret_local = is_local(o->val);
+			*ret_local = is_local_host(o->val);
 		if ((!strcmp(o->keyword, "password") || !strcmp(o->keyword, "sslpassword")) && ret_password)
 			*ret_password = *ret_password || (o->val && *o->val);
 	}
@@ -131,11 +134,12 @@ int pg_check_address(const char *address, bool *ret_password, struct err *err)
 	int rc = pgso_load(&pq, err);
 
 	*ret_password = false;
-	return rc ? rc : look_up(&pq, address, NULL, ret_password, err);
+	return rc ? rc : check_pg_address(&pq, address, NULL, ret_password, err);
 }
 
-/* A pooler does not say so, but the number of its connection is not that of the process that answers. */
-static int notice_pooler(struct pg_db *p, struct err *err)
+/* A pooler does not identify itself, but then the backend PID of the connection is not that of the answering
+ * process. */
+static int notice_pg_pooler(struct pg_db *p, struct err *err)
 {
 	int rc;
 
@@ -151,7 +155,8 @@ static int notice_pooler(struct pg_db *p, struct err *err)
 
 int pg_connect(struct pg_db *p, struct err *err)
 {
-	/* What stands behind the address overrides it. Of several hosts a standby may lie behind: it answers nobody. */
+	/* Parameters after dbname are overridden by the address. With several hosts, a standby may lag, so it is
+	 * never used. */
 	const char *words[] = { "fallback_application_name", "connect_timeout", "keepalives_idle",
 				"keepalives_interval", "keepalives_count", "tcp_user_timeout", "target_session_attrs",
 				"sslmode", "dbname", "client_encoding", NULL };
@@ -159,26 +164,26 @@ int pg_connect(struct pg_db *p, struct err *err)
 				 p->address, "UTF8", NULL };
 	bool local = true;
 	char why[300];
-	int rc = look_up(&p->pq, p->address, &local, NULL, err);
+	int rc = check_pg_address(&p->pq, p->address, &local, NULL, err);
 
 	if (rc)
 		return rc;
 	values[7] = local ? "prefer" : "verify-full";
 	p->c = p->pq.connectdbParams(words, values, 1);
 	if (!p->c)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	if (p->pq.status(p->c) != CONNECTION_OK) {
-		one_line(why, sizeof why, p->pq.errorMessage(p->c));
+		copy_one_line(why, sizeof why, p->pq.errorMessage(p->c));
 		pg_disconnect(p);
 		return err_set(err, ERR_BUSY, "the database cannot be reached: %s", why);
 	}
 	snprintf(p->name, sizeof p->name, "%.200s/%.80s", p->pq.host(p->c), p->pq.db(p->c));
-	p->pq.setNoticeProcessor(p->c, no_notice, NULL);
+	p->pq.setNoticeProcessor(p->c, ignore_pg_notice, NULL);
 	if (!p->pq.enterPipelineMode(p->c))
 		return err_set(err, ERR_IO, "%s: libpq has no pipelines", p->name);
 	p->lost = p->open = p->untold = false;
 	p->sent_count = 0;
-	return notice_pooler(p, err);
+	return notice_pg_pooler(p, err);
 }
 
 void pg_disconnect(struct pg_db *p)
@@ -206,7 +211,7 @@ struct values {
 	uint64_t numbers[DB_VALUES_MAX];
 };
 
-static void put_number(struct values *v, uint64_t bits, Oid type, bool null)
+static void put_pg_number(struct values *v, uint64_t bits, Oid type, bool null)
 {
 	v->numbers[v->count] = htobe64(bits);
 	v->types[v->count] = type;
@@ -215,7 +220,7 @@ static void put_number(struct values *v, uint64_t bits, Oid type, bool null)
 	v->formats[v->count] = 1;
 }
 
-static void put_bytes(struct values *v, const void *bytes, size_t n, Oid type)
+static void put_pg_bytes(struct values *v, const void *bytes, size_t n, Oid type)
 {
 	v->types[v->count] = type;
 	v->at[v->count] = bytes;
@@ -223,8 +228,8 @@ static void put_bytes(struct values *v, const void *bytes, size_t n, Oid type)
 	v->formats[v->count] = type != TYPE_TEXT;
 }
 
-/* Of a batch's column. */
-static Oid array_type(char kind)
+/* Of a batch column. */
+static Oid pg_array_type(char kind)
 {
 	switch (kind) {
 	case 'I':
@@ -240,27 +245,27 @@ static Oid array_type(char kind)
 	}
 }
 
-/* Borrowed until the query was sent. */
-static void put_value(struct values *v, const struct db_value *from)
+/* Borrowed until the query is sent. */
+static void put_pg_value(struct values *v, const struct db_value *from)
 {
 	uint64_t bits;
 
 	if (from->kind == 'i' || from->kind == 'x') {
-		put_number(v, (uint64_t)from->i, TYPE_INT8, from->kind == 'x' && from->i == INT64_MIN);
+		put_pg_number(v, (uint64_t)from->i, TYPE_INT8, from->kind == 'x' && from->i == INT64_MIN);
 	} else if (from->kind == 'd') {
 		memcpy(&bits, &from->d, sizeof bits);
-		put_number(v, bits, TYPE_FLOAT8, isnan(from->d));
+		put_pg_number(v, bits, TYPE_FLOAT8, isnan(from->d));
 	} else if (from->kind == 't') {
-		put_bytes(v, from->at, 0, TYPE_TEXT);
-	} else if (array_type(from->kind)) {
-		put_bytes(v, from->at, from->n, array_type(from->kind));
+		put_pg_bytes(v, from->at, 0, TYPE_TEXT);
+	} else if (pg_array_type(from->kind)) {
+		put_pg_bytes(v, from->at, from->n, pg_array_type(from->kind));
 	} else {
-		put_bytes(v, from->at ? from->at : "", from->n, TYPE_BYTEA);
+		put_pg_bytes(v, from->at ? from->at : "", from->n, TYPE_BYTEA);
 	}
 	v->count++;
 }
 
-static void read_values(struct values *v, const char *fmt, va_list ap)
+static void read_pg_values(struct values *v, const char *fmt, va_list ap)
 {
 	for (v->count = 0; *fmt && v->count < DB_VALUES_MAX; fmt++) {
 		struct db_value one = { .kind = *fmt };
@@ -273,16 +278,17 @@ static void read_values(struct values *v, const char *fmt, va_list ap)
 			one.at = va_arg(ap, const void *);
 		if (*fmt == 'b')
 			one.n = va_arg(ap, size_t);
-		put_value(v, &one);
+		put_pg_value(v, &one);
 	}
 }
 
-static void note_sent(struct pg_db *p, enum db_query q, bool prepare)
+static void note_sent_query(struct pg_db *p, enum db_query q, bool prepare)
 {
 	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare, false };
 }
 
-static int send_query(struct pg_db *p, enum db_query q, const struct values *v, struct err *err)
+/* Sends a query, and prepares it first if this connection has not done so. */
+static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *v, struct err *err)
 {
 	struct pg_rows *r = &p->rows[q];
 	char name[16] = "";
@@ -294,20 +300,20 @@ static int send_query(struct pg_db *p, enum db_query q, const struct values *v, 
 	if (!p->lost && p->sent_count + 2 > PG_SENT_MAX)
 		pg_settle(p, NULL);
 	if (p->lost || p->untold)
-		return tell(p, err);
+		return fill_pg_error(p, err);
 	if (p->pooled && q == DB_live_listen)
-		return 0; /* nobody would bring us the notices; whoever waits for them looks each second anyway */
+		return 0; /* notifications would not reach this connection; the reader polls each second anyway */
 	if (!p->pooled)
 		snprintf(name, sizeof name, "q%d", (int)q);
 	if (p->pooled || r->prepared == PG_UNPREPARED) {
 		if (!p->pq.sendPrepare(p->c, name, query_text[q], v->count, v->types))
-			return note_lost(p), tell(p, err);
+			return mark_link_lost(p), fill_pg_error(p, err);
 		r->prepared = PG_SENT;
-		note_sent(p, q, true);
+		note_sent_query(p, q, true);
 	}
 	if (!p->pq.sendQueryPrepared(p->c, name, v->count, v->at, v->lengths, v->formats, 1))
-		return note_lost(p), tell(p, err);
-	note_sent(p, q, false);
+		return mark_link_lost(p), fill_pg_error(p, err);
+	note_sent_query(p, q, false);
 	return 0;
 }
 
@@ -315,8 +321,8 @@ int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, 
 {
 	struct values v;
 
-	read_values(&v, fmt, ap);
-	return send_query(p, q, &v, err);
+	read_pg_values(&v, fmt, ap);
+	return send_pg_query(p, q, &v, err);
 }
 
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *from, int n, struct err *err)
@@ -324,8 +330,8 @@ int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *from
 	struct values v = { .count = 0 };
 
 	for (int i = 0; i < n && i < DB_VALUES_MAX; i++)
-		put_value(&v, &from[i]);
-	return send_query(p, q, &v, err);
+		put_pg_value(&v, &from[i]);
+	return send_pg_query(p, q, &v, err);
 }
 
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...)
@@ -341,8 +347,8 @@ int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char 
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-/* libpq would wait for ever for a database that is stopped. */
-static PGresult *get_result(struct pg_db *p)
+/* libpq itself would wait forever for a stopped server. */
+static PGresult *get_pg_result(struct pg_db *p)
 {
 	double until_s = clock_mono_s() + p->answer_s;
 
@@ -351,12 +357,12 @@ static PGresult *get_result(struct pg_db *p)
 		int left_ms = (int)((until_s - clock_mono_s()) * 1000);
 
 		if (left_ms <= 0 || (poll(&fd, 1, left_ms) < 0 && errno != EINTR) || !p->pq.consumeInput(p->c))
-			note_lost(p);
+			mark_link_lost(p);
 	}
 	return p->lost ? NULL : p->pq.getResult(p->c);
 }
 
-static void keep_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, bool last)
+static void keep_pg_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, bool last)
 {
 	struct pg_rows *rows = &p->rows[s->q];
 	const char *tuples = p->pq.cmdTuples(r);
@@ -377,9 +383,9 @@ static void keep_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, boo
 	rows->at = -1;
 }
 
-static void read_answer(struct pg_db *p, const struct pg_sent *s, bool last)
+static void read_pg_result(struct pg_db *p, const struct pg_sent *s, bool last)
 {
-	PGresult *r = get_result(p), *more;
+	PGresult *r = get_pg_result(p), *more;
 	ExecStatusType status = p->pq.resultStatus(r);
 
 	if (s->prepare)
@@ -387,16 +393,16 @@ static void read_answer(struct pg_db *p, const struct pg_sent *s, bool last)
 	if (!r)
 		return;
 	if (!s->prepare && (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)) {
-		keep_rows(p, s, r, last);
+		keep_pg_rows(p, s, r, last);
 		r = NULL;
 	} else if (status != PGRES_COMMAND_OK && status != PGRES_PIPELINE_ABORTED) {
 		if (p->pq.status(p->c) == CONNECTION_BAD)
-			note_lost(p);
+			mark_link_lost(p);
 		else
-			note_error(p, r);
+			note_pg_error(p, r);
 	}
 	p->pq.clear(r);
-	while ((more = get_result(p)))
+	while ((more = get_pg_result(p)))
 		p->pq.clear(more);
 }
 
@@ -408,7 +414,7 @@ void pg_push(struct pg_db *p)
 		return;
 	last->synced = p->pq.pipelineSync(p->c);
 	if (!last->synced)
-		note_lost(p);
+		mark_link_lost(p);
 }
 
 int pg_settle(struct pg_db *p, struct err *err)
@@ -417,24 +423,24 @@ int pg_settle(struct pg_db *p, struct err *err)
 
 	pg_push(p);
 	for (i = 0; i < n && !p->lost; i++) {
-		read_answer(p, &p->sent[i], i + 1 == n);
+		read_pg_result(p, &p->sent[i], i + 1 == n);
 		if (p->sent[i].synced && !p->lost)
-			p->pq.clear(get_result(p)); /* the sync's own */
+			p->pq.clear(get_pg_result(p)); /* of the sync */
 	}
 	for (i = 0; i < n; i++)
 		p->rows[p->sent[i].q].asked = false;
 	p->sent_count = 0;
-	return p->lost || p->untold ? err ? tell(p, err) : p->error.code : 0;
+	return p->lost || p->untold ? err ? fill_pg_error(p, err) : p->error.code : 0;
 }
 
 void pg_look(struct pg_db *p)
 {
 	struct pollfd fd = { .fd = p->lost ? -1 : p->pq.socket(p->c), .events = POLLIN };
 
-	/* What it said before it closed comes first. */
+	/* Reads what the server sent before it closed. */
 	while (!p->lost && poll(&fd, 1, 0) > 0)
 		if (!p->pq.consumeInput(p->c))
-			note_lost(p);
+			mark_link_lost(p);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* readers.c: a stack of idle connections behind a lock. Those to an address are made by a thread of their own: threads
- * that answer requests may connect to nothing (web/server/sandbox.c). */
+/* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
+ * that answer requests must not connect to anything (web/server/sandbox.c). */
 #include "web/store/db/readers.h"
 
 #include <pthread.h>
@@ -7,38 +7,39 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
 
-#define REST_S 4    /* of a file's connections that nobody needed so long all but one are closed: each holds 0.3 MB, and
-		       * another one is open in a millisecond */
-#define AGAIN_S 0.5 /* after an address could not be reached */
+#define REST_S 4    /* of the connections to a file that were idle for this long, all but one are closed: each uses
+		     * 0.3 MB, and reopening takes a millisecond */
+#define AGAIN_S 0.5 /* after a failed connect */
 
 struct readers {
 	char path[PATH_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	struct db *idle[MAX_READERS];
-	double given_s[MAX_READERS]; /* when each of them was given back: the first one longest ago */
+	double given_s[MAX_READERS]; /* when each was given back: the oldest first */
 	int idle_count, open_count, max;
-	/* an address's */
+	/* addresses only */
 	bool connects, stop;
 	pthread_t connector;
 	pthread_cond_t wanted;
-	int wanted_count, waiting; /* connections to be made; takers that wait for any */
-	struct err away;           /* why the last one could not be made; its code is 0 when it was */
+	int wanted_count, waiting; /* connections to open; takers waiting for any */
+	struct err away;           /* error of the last connect; its code is 0 after success */
 };
 
-/* Under the lock: it has become idle. */
-static void put(struct readers *p, struct db *d)
+/* Under the lock: adds an idle connection. */
+static void put_idle_reader(struct readers *p, struct db *d)
 {
 	p->given_s[p->idle_count] = clock_mono_s();
 	p->idle[p->idle_count++] = d;
 }
 
 /* Under the lock. */
-static void connect_one(struct readers *p)
+static void connect_reader(struct readers *p)
 {
 	struct err err = ERR_INIT;
 	struct db *d = NULL;
@@ -53,20 +54,20 @@ static void connect_one(struct readers *p)
 	if (rc)
 		p->open_count--;
 	else
-		put(p, d);
+		put_idle_reader(p, d);
 	p->away = err;
 	p->away.code = rc;
 	pthread_cond_broadcast(&p->given);
 }
 
-static void *connector(void *arg)
+static void *run_reader_connector(void *arg)
 {
 	struct readers *p = arg;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
 		if (p->wanted_count)
-			connect_one(p);
+			connect_reader(p);
 		else
 			pthread_cond_wait(&p->wanted, &p->lock);
 	}
@@ -79,13 +80,13 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	struct readers *p = calloc(1, sizeof *p);
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->wanted, NULL);
-	if (db_is_address(path) && pthread_create(&p->connector, NULL, connector, p)) {
+	if (db_is_address(path) && pthread_create(&p->connector, NULL, run_reader_connector, p)) {
 		readers_free(p);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
@@ -107,7 +108,7 @@ int readers_new_alone(struct readers **ret, const char *path, struct err *err)
 		db_close(d);
 		return rc;
 	}
-	put(p, d);
+	put_idle_reader(p, d);
 	p->open_count = 1;
 	*ret = p;
 	return 0;
@@ -134,8 +135,8 @@ void readers_free(struct readers *p)
 	free(p);
 }
 
-/* Under the lock: an idle connection, once there is one. While the address cannot be reached nobody waits for it. */
-static int take_connected(struct readers *p, struct db **ret, struct err *err)
+/* Under the lock: takes an idle connection or waits for one; fails while the address cannot be reached. */
+static int take_connected_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	int rc = 0;
 
@@ -160,14 +161,15 @@ static int take_connected(struct readers *p, struct db **ret, struct err *err)
 	return rc;
 }
 
-static int take_any(struct readers *p, struct db **ret, struct err *err)
+/* Takes an idle connection, or opens one if fewer than max are open. */
+static int take_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	struct db *d = NULL;
 	int rc = 0;
 
 	pthread_mutex_lock(&p->lock);
 	if (p->connects) {
-		rc = take_connected(p, ret, err);
+		rc = take_connected_reader(p, ret, err);
 		pthread_mutex_unlock(&p->lock);
 		return rc;
 	}
@@ -191,18 +193,18 @@ static int take_any(struct readers *p, struct db **ret, struct err *err)
 	return 0;
 }
 
-static int take_snapshot(struct store *s, struct db **ret, struct err *err)
+static int take_snapshot_reader(struct store *s, struct db **ret, struct err *err)
 {
 	struct db *d;
 	int64_t rev;
-	int rc = take_any(s->readers, &d, err);
+	int rc = take_reader(s->readers, &d, err);
 
 	if (rc)
 		return rc;
 	db_attach(d, s->archives);
 	rc = db_run(d, DB_begin_read, err, "");
-	/* A file's deferred transaction gets its snapshot with the first read. So does an address's, where that would
-	 * be a round trip of its own: what the taker asks first will do. */
+	/* A deferred transaction of a file gets its snapshot with the first read. At an address that would cost a
+	 * round trip, so the taker's first query does it. */
 	if (!rc && !db_shared(d) && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
 		rc = 0;
 	*ret = d;
@@ -215,9 +217,9 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	bool broken = true;
 	int tries, rc = 0;
 
-	/* A database that came back has left every idle connection broken. */
+	/* After the database was away, every idle connection is broken. */
 	for (tries = 0; broken && tries <= MAX_READERS; tries++) {
-		rc = take_snapshot(s, &d, err);
+		rc = take_snapshot_reader(s, &d, err);
 		broken = rc && d && db_lost(d);
 		if (rc && d)
 			readers_give(s, d);
@@ -228,8 +230,8 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	return rc;
 }
 
-/* Under the lock: idle connections that have rested, how many. */
-static int take_rested(struct readers *p, struct db *ret[])
+/* Under the lock: takes the connections to close; returns their number. */
+static int take_rested_reader(struct readers *p, struct db *ret[])
 {
 	double until = clock_mono_s() - REST_S;
 	int n = 0;
@@ -262,8 +264,8 @@ void readers_give(struct store *s, struct db *d)
 	if (lost)
 		p->open_count--;
 	else
-		put(p, d);
-	n = take_rested(p, rested);
+		put_idle_reader(p, d);
+	n = take_rested_reader(p, rested);
 	pthread_cond_signal(&p->given);
 	pthread_mutex_unlock(&p->lock);
 	while (n)

@@ -1,4 +1,4 @@
-/* sqlite_inside.h: what the files that know SQLite share about a connection. */
+/* sqlite_inside.h: the state of a connection, shared by the files that use SQLite. */
 #ifndef DPT_STORE_SQLITE_INSIDE_H
 #define DPT_STORE_SQLITE_INSIDE_H
 
@@ -8,17 +8,17 @@
 #include "web/store/db/engine.h"
 
 struct sqlite_rows {
-	struct db_rows rows; /* first: rows are cast back to this */
+	struct db_rows rows; /* first member: rows are cast back to this */
 	sqlite3_stmt *st;    /* NULL: not prepared yet */
 };
 
 struct sqlite_db {
-	struct db db; /* first: a connection is cast back to this */
+	struct db db; /* first member: a connection is cast back to this */
 	sqlite3 *h;
 	dev_t device;  /* of the writer's file */
 	ino_t inode;
-	int log_fd;    /* of the writer's log file; -1: not looked at yet */
-	int wal_pages; /* of the log, not in the file yet */
+	int log_fd;    /* of the writer's log file; -1: not opened yet */
+	int wal_pages; /* in the log, not checkpointed yet */
 	struct sqlite_rows rows[DB_QUERY_COUNT];
 };
 

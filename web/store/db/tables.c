@@ -1,4 +1,4 @@
-/* tables.c: whole tables, read and filled by queries that follow from their columns. */
+/* tables.c: reads and fills whole tables with queries generated from their columns. */
 #include "web/store/db/tables.h"
 
 #include <string.h>
@@ -11,13 +11,13 @@ static const struct db_table tables[] = {
 
 #define TABLE_COUNT (sizeof tables / sizeof tables[0])
 
-struct walk {
+struct table_walk {
 	struct db *d;
 	int (*row)(void *arg, const struct db_row *r, struct err *err);
 	void *arg;
 };
 
-static void read_value(struct db_value *v, struct db_rows *q, char kind, int column)
+static void read_table_value(struct db_value *v, struct db_rows *q, char kind, int column)
 {
 	enum db_column at = (enum db_column)column;
 
@@ -35,19 +35,20 @@ static void read_value(struct db_value *v, struct db_rows *q, char kind, int col
 	v->n = kind == 'b' ? db_bytes(q, at) : 0;
 }
 
-static int hand_on(const struct walk *w, const struct db_table *t, struct db_rows *q, struct err *err)
+static int pass_table_row(const struct table_walk *w, const struct db_table *t, struct db_rows *q, struct err *err)
 {
 	struct db_value v[DB_VALUES_MAX];
 	struct db_row row = { .table = t, .values = v, .n = (int)strlen(t->kinds) };
 	int i;
 
 	for (i = 0; i < row.n; i++)
-		read_value(&v[i], q, t->kinds[i], i);
+		read_table_value(&v[i], q, t->kinds[i], i);
 	return w->row(w->arg, &row, err);
 }
 
-/* All rows that a query has now; how many, or negative. */
-static int64_t walk_rows(const struct walk *w, const struct db_table *t, enum db_query query, struct err *err)
+/* Passes all rows of a query; returns their number, or negative. */
+static int64_t walk_table_rows(const struct table_walk *w, const struct db_table *t, enum db_query query,
+			       struct err *err)
 {
 	struct db_rows *q;
 	int64_t n = 0;
@@ -56,7 +57,7 @@ static int64_t walk_rows(const struct walk *w, const struct db_table *t, enum db
 	if (rc)
 		return rc;
 	while ((rc = db_next(w->d, q, err)) > 0) {
-		rc = hand_on(w, t, q, err);
+		rc = pass_table_row(w, t, q, err);
 		if (rc) {
 			db_stop(q);
 			return rc;
@@ -66,17 +67,17 @@ static int64_t walk_rows(const struct walk *w, const struct db_table *t, enum db
 	return rc ? rc : n;
 }
 
-static int walk_table(const struct walk *w, const struct db_table *t, struct err *err)
+static int walk_db_table(const struct table_walk *w, const struct db_table *t, struct err *err)
 {
 	int64_t n;
 
 	if (!db_shared(w->d)) {
-		n = walk_rows(w, t, t->all, err);
+		n = walk_table_rows(w, t, t->all, err);
 		return n < 0 ? (int)n : 0;
 	}
 	n = db_run(w->d, t->all, err, "");
 	if (!n)
-		while ((n = walk_rows(w, t, t->more, err)) > 0)
+		while ((n = walk_table_rows(w, t, t->more, err)) > 0)
 			;
 	return (int)n;
 }
@@ -84,11 +85,11 @@ static int walk_table(const struct walk *w, const struct db_table *t, struct err
 int tables_walk(struct db *d, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 		struct err *err)
 {
-	const struct walk w = { .d = d, .row = row, .arg = arg };
+	const struct table_walk w = { .d = d, .row = row, .arg = arg };
 	int rc = 0;
 
 	for (size_t i = 0; i < TABLE_COUNT && !rc; i++)
-		rc = walk_table(&w, &tables[i], err);
+		rc = walk_db_table(&w, &tables[i], err);
 	return rc;
 }
 

@@ -1,8 +1,9 @@
-/* artifact_change.c: the digests that are kept of artifacts, and which object holds their bytes, as kinds of changes.
- * Touches no file. */
+/* artifact_change.c: rows with digests of artifacts and the objects with their bytes, as kinds of changes. Accesses
+ * no file. */
 #include <stdio.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/files/logged_image.h"
 #include "web/store/write/change.h"
@@ -16,7 +17,7 @@ static const void *dup_bytes(struct arena *a, const void *bytes, size_t n, bool 
 	return copy ? memcpy(copy, bytes, n) : NULL;
 }
 
-static int copy_put(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_artifact(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	const struct artifact_digest *from = op->more;
 	struct artifact_digest *d = arena_alloc(c->in.arena, sizeof *d);
@@ -32,13 +33,13 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 		c->text_bytes = d->content ? (size_t)from->bytes : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
-	if (logged_image_run(from->path, run)) /* which is locked with the others of its group */
+	if (logged_image_run(from->path, run)) /* locked with the other runs of its group */
 		c->op.run = change_dup(c->in.arena, run, &failed);
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
-/* 1 when a part of the path is a file, or the path is a folder. */
-static int in_way(struct db *d, const char *path, struct err *err)
+/* 1: a part of the path is a file, or the path is a folder. */
+static int path_is_taken(struct db *d, const char *path, struct err *err)
 {
 	char part[4200];
 	int64_t one;
@@ -52,12 +53,12 @@ static int in_way(struct db *d, const char *path, struct err *err)
 	return rc;
 }
 
-static int put(struct state *st, struct change *c, struct err *err)
+static int put_artifact(struct state *st, struct change *c, struct err *err)
 {
 	const struct artifact_digest *d = c->op.more;
 	struct db *db = state_db(st);
 	int64_t one;
-	int rc = d->object ? in_way(db, d->path, err) : 0;
+	int rc = d->object ? path_is_taken(db, d->path, err) : 0;
 
 	if (rc > 0)
 		return change_refuse(c, ERR_EXISTS, "%.200s is a folder already, or a part of the path is a file",
@@ -65,7 +66,7 @@ static int put(struct state *st, struct change *c, struct err *err)
 	if (!rc && d->object) {
 		rc = db_int(db, &one, DB_object_named, err, "t", d->object);
 		if (!rc)
-			return change_refuse(c, ERR_BUSY, "%.200s came so slowly that gc took it for a remnant; "
+			return change_refuse(c, ERR_BUSY, "%.200s took so long that gc removed it: "
 					     "send it again", d->path);
 		rc = rc < 0 ? rc : 0;
 	}
@@ -74,12 +75,12 @@ static int put(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : logged_image_put(st, d, err);
 }
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int delete_artifact(struct state *st, struct change *c, struct err *err)
 {
 	int rc = logged_image_remove(st, c->op.name, err);
 
 	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
 }
 
-const struct change_ops artifact_change_put = { .name = "artifact_put", .copy = copy_put, .apply = put };
-const struct change_ops artifact_change_delete = { .name = "artifact_delete", .apply = delete };
+const struct change_ops artifact_change_put = { .name = "artifact_put", .copy = copy_artifact, .apply = put_artifact };
+const struct change_ops artifact_change_delete = { .name = "artifact_delete", .apply = delete_artifact };

@@ -1,4 +1,4 @@
-/* artifact_path.c: which paths of clients are taken. */
+/* artifact_path.c: validates paths from clients. */
 #include <string.h>
 
 #include "tracker/base/utf8.h"
@@ -33,20 +33,20 @@ static bool segments_ok(const char *path)
 	}
 }
 
-static int hex(char c)
+static int percent_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F'
 		? c - 'A' + 10 : -1;
 }
 
-/* Undoes percent signs in place; a percent sign without two hex digits is one. False when there was nothing to undo. */
-static bool decode(char *text)
+/* Decodes percent escapes in place; a percent sign without two hex digits stays. False: there was none. */
+static bool decode_percent(char *text)
 {
 	char *to = text;
 	bool any = false;
 
 	for (; *text; text++) {
-		int high = *text == '%' ? hex(text[1]) : -1, low = high >= 0 ? hex(text[2]) : -1;
+		int high = *text == '%' ? percent_digit(text[1]) : -1, low = high >= 0 ? percent_digit(text[2]) : -1;
 
 		if (low < 0) {
 			*to++ = *text;
@@ -55,7 +55,7 @@ static bool decode(char *text)
 		any = true;
 		*to = (char)(high * 16 + low);
 		if (!*to)
-			*to = '\\'; /* as bad as a NUL, but the text goes on */
+			*to = '\\'; /* rejected like a NUL, without ending the text */
 		to++;
 		text += 2;
 	}
@@ -71,7 +71,7 @@ bool artifact_path_ok(const char *path)
 	if (!n || n > PATH_BYTES || !segments_ok(path) || !utf8_valid(path, n))
 		return false;
 	memcpy(copy, path, n + 1);
-	while (decode(copy))
+	while (decode_percent(copy))
 		if (!segments_ok(copy))
 			return false;
 	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||

@@ -1,4 +1,4 @@
-/* artifacts.c: the door: files lie below a folder (disk.h) or are objects (objects.h). */
+/* artifacts.c: chooses between files below a folder (disk.h) and objects (objects.h). */
 #include "web/store/files/artifacts.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/disk.h"
@@ -16,7 +17,7 @@
 #define BYTES_MAX (UINT64_C(1) << 40)
 
 struct artifacts {
-	struct objects *objects; /* NULL: files lie in disk */
+	struct objects *objects; /* NULL: files are in disk */
 	struct disk *disk;
 	uint64_t max_bytes;
 };
@@ -34,7 +35,7 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	int rc;
 
 	if (!a)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
@@ -52,7 +53,7 @@ int artifacts_connect(struct artifacts *a, struct err *err)
 
 	if (rc != ERR_IO)
 		return rc;
-	log_warn("%s; files are refused until it answers", err->text);
+	log_warn("%s: files are refused until it answers", err->text);
 	return 0;
 }
 
@@ -141,13 +142,13 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	int rc = path ? artifact_open(s, path, &f, err) : ERR_NOMEM;
 
 	if (rc == ERR_NOENT || rc == ERR_USAGE)
-		return 0; /* gone meanwhile */
+		return 0; /* removed meanwhile */
 	if (rc)
 		return rc;
 	if (f.fd >= 0)
 		close(f.fd);
 	e->sha256 = arena_strdup(a, f.sha256);
-	return e->sha256 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return e->sha256 ? 0 : no_memory(err);
 }
 
 int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
@@ -178,7 +179,7 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	int rc;
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	u->a = a;
 	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err) :
 			  disk_receiving_begin(&u->file, a->disk, path, err);

@@ -1,5 +1,5 @@
-/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else every folder is opened by
- * itself, symbolic links never followed. */
+/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
+ * one. Symbolic links are never followed. */
 #include "web/store/files/disk.h"
 
 #include <dirent.h>
@@ -18,6 +18,7 @@
 
 #include "tracker/base/file_write.h"
 #include "tracker/base/sha256.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/files/entries.h"
 #include "web/store/files/files.h"
 
@@ -25,14 +26,14 @@
 
 struct disk {
 	char *root;
-	pthread_mutex_t lock; /* root_fd, while it is opened */
-	int root_fd;          /* -1: not there yet */
+	pthread_mutex_t lock; /* guards root_fd while it is opened */
+	int root_fd;          /* -1: not opened yet */
 };
 
 struct disk_receiving {
 	struct disk *disk;
 	char *path;
-	char temporary[48]; /* below the root; "" when it is gone */
+	char temporary[48]; /* below the root; "" after the rename */
 	int fd;
 	uint64_t bytes;
 	struct sha256 sha;
@@ -46,7 +47,7 @@ int disk_new(struct disk **ret, const char *root, struct err *err)
 		k->root = strdup(root);
 	if (!k || !k->root) {
 		free(k);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	k->root_fd = -1;
 	pthread_mutex_init(&k->lock, NULL);
@@ -70,8 +71,8 @@ const char *disk_root(const struct disk *k)
 	return k->root;
 }
 
-/* Who uploads holds a lock on the temporary file (flock, which ends with the process): another process of the same
- * store may start meanwhile. */
+/* A running upload holds a lock on its temporary file (flock, which ends with the process), so another process of
+ * the store may sweep at any time. */
 static void sweep_upload(int folder, const char *name)
 {
 	int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -83,7 +84,7 @@ static void sweep_upload(int folder, const char *name)
 	close(fd);
 }
 
-/* What an upload left when its process was killed. */
+/* Removes temporary files of killed uploads. */
 static void sweep_uploads(int root)
 {
 	int fd = openat(root, FILES_UPLOADS, FOLDER_FLAGS);
@@ -96,7 +97,7 @@ static void sweep_uploads(int root)
 		closedir(dir);
 }
 
-static int open_root(struct disk *k, bool make)
+static int open_disk_root(struct disk *k, bool make)
 {
 	int fd;
 
@@ -115,7 +116,7 @@ static int open_root(struct disk *k, bool make)
 	return fd;
 }
 
-/* Reads only: one call of the kernel where it can be. */
+/* Opens for reading, with one system call where possible. */
 static int open_beneath(int root, const char *path, int flags)
 {
 	struct open_how how = {
@@ -134,14 +135,14 @@ static int open_beneath(int root, const char *path, int flags)
 	return fd;
 }
 
-static int64_t time_ns(const struct stat *st)
+static int64_t modified_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
 int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err)
 {
-	int root = open_root(k, false), fd = -1, rc = 0;
+	int root = open_disk_root(k, false), fd = -1, rc = 0;
 	struct stat st;
 
 	if (root >= 0)
@@ -154,13 +155,13 @@ int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struc
 	else if (!S_ISREG(st.st_mode))
 		rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 	else
-		*ret = (struct artifact_file){ .fd = fd, .bytes = (uint64_t)st.st_size, .time_ns = time_ns(&st) };
+		*ret = (struct artifact_file){ .fd = fd, .bytes = (uint64_t)st.st_size, .time_ns = modified_ns(&st) };
 	if (rc && fd >= 0)
 		close(fd);
 	return rc;
 }
 
-static int add_entry(DIR *dir, const struct dirent *e, struct entries *list)
+static int add_disk_entry(DIR *dir, const struct dirent *e, struct entries *list)
 {
 	struct stat st;
 
@@ -173,7 +174,7 @@ static int add_entry(DIR *dir, const struct dirent *e, struct entries *list)
 
 int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err)
 {
-	int root = open_root(k, false), rc = 0;
+	int root = open_disk_root(k, false), rc = 0;
 	int fd = root < 0 ? -1 : open_beneath(root, *path ? path : ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
@@ -181,17 +182,17 @@ int disk_entries(struct disk *k, const char *path, struct entries *list, struct 
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fd < 0 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		return fd < 0 ? 0 : no_memory(err);
 	}
 	while (!rc && (e = readdir(dir)))
-		rc = add_entry(dir, e, list);
+		rc = add_disk_entry(dir, e, list);
 	closedir(dir);
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
 int disk_remove(struct disk *k, const char *path, struct err *err)
 {
-	int root = open_root(k, false), folder, rc;
+	int root = open_disk_root(k, false), folder, rc;
 	struct files_sum sum = { 0 };
 	const char *name;
 
@@ -210,7 +211,7 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 
 /* --- uploads ------------------------------------------------------------------------------------------------ */
 
-/* 1: another process that swept took the file between its making and its lock. */
+/* 1: another process swept the file between its creation and its lock. */
 static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 {
 	unsigned char raw[8];
@@ -247,13 +248,13 @@ static int open_temporary(struct disk_receiving *u, int root, struct err *err)
 int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err)
 {
 	struct disk_receiving *u = calloc(1, sizeof *u);
-	int root = open_root(k, true), rc;
+	int root = open_disk_root(k, true), rc;
 
 	if (u)
 		u->path = strdup(path);
 	if (!u || !u->path) {
 		free(u);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	u->disk = k;
 	u->fd = -1;
@@ -278,7 +279,7 @@ int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, 
 static int put_in_place(struct disk_receiving *u, struct err *err)
 {
 	const char *name = "";
-	int root = open_root(u->disk, true), rc = 0;
+	int root = open_disk_root(u->disk, true), rc = 0;
 	int folder = root < 0 ? -1 : files_parent(root, u->path, true, &name);
 
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
@@ -305,7 +306,7 @@ int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, s
 
 	if (fsync(u->fd) || fstat(u->fd, &st))
 		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
-	f.time_ns = time_ns(&st);
+	f.time_ns = modified_ns(&st);
 	sha256_end(&u->sha, f.sha256);
 	rc = put_in_place(u, err);
 	if (!rc)

@@ -1,6 +1,6 @@
-/* disk.h: artifacts as files below one folder, the other side beside objects.h. Whoever uploads writes a temporary
- * file, locked as long as it lives, and renames it: a file is whole or not there, and what a killed process left is
- * removed by the next that opens the folder. Private to web/store/files. */
+/* disk.h: artifacts as files below one folder; the alternative to objects.h. An upload writes a temporary file,
+ * holding a lock on it, and renames it, so a file is complete or absent. The next process that opens the folder
+ * removes files of killed uploads. Private to web/store/files. */
 #ifndef DPT_STORE_DISK_H
 #define DPT_STORE_DISK_H
 
@@ -10,7 +10,7 @@ struct disk;
 struct disk_receiving;
 struct entries;
 
-int disk_new(struct disk **ret, const char *root, struct err *err); /* touches nothing yet */
+int disk_new(struct disk **ret, const char *root, struct err *err); /* does not access root yet */
 void disk_free(struct disk *k); /* NULL is fine */
 const char *disk_root(const struct disk *k);
 

@@ -1,4 +1,4 @@
-/* entries.c: a list that grows in an arena. */
+/* entries.c: a growing list in an arena. */
 #include "web/store/files/entries.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int entries_add(struct entries *e, struct artifact_entry entry)
 	return entry.name ? 0 : ERR_NOMEM;
 }
 
-static int by_name(const void *x, const void *y)
+static int compare_entry_names(const void *x, const void *y)
 {
 	return strcmp(((const struct artifact_entry *)x)->name, ((const struct artifact_entry *)y)->name);
 }
@@ -29,5 +29,5 @@ static int by_name(const void *x, const void *y)
 void entries_sort(struct entries *e)
 {
 	if (e->n)
-		qsort(e->list, e->n, sizeof *e->list, by_name);
+		qsort(e->list, e->n, sizeof *e->list, compare_entry_names);
 }

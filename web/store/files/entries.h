@@ -1,4 +1,4 @@
-/* entries.h: what a level of artifacts holds, while it is read. Private to web/store/files. */
+/* entries.h: the entries of one level of artifacts. Private to web/store/files. */
 #ifndef DPT_STORE_ENTRIES_H
 #define DPT_STORE_ENTRIES_H
 
@@ -10,7 +10,7 @@ struct entries {
 	size_t n, room;
 };
 
-int entries_add(struct entries *e, struct artifact_entry entry); /* ERR_NOMEM, also when its name is NULL */
+int entries_add(struct entries *e, struct artifact_entry entry); /* ERR_NOMEM, also if the name is NULL */
 void entries_sort(struct entries *e);				 /* by name */
 
 #endif

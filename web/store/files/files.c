@@ -1,4 +1,4 @@
-/* files.c: walking to, removing and copying. */
+/* files.c: opening, removing and copying. */
 #include "web/store/files/files.h"
 
 #include <dirent.h>
@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 #include "tracker/base/file_write.h"
+#include "web/store/base/no_memory.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
 
-/* A missing folder is made and, so that it is there after a power cut, its parent synced. */
+/* Opens a folder; a missing one is created and its parent synced, so that it survives a power failure. */
 static int step_into(int at, const char *name, bool make)
 {
 	int fd = openat(at, name, FOLDER_FLAGS);
@@ -57,9 +58,9 @@ int files_parent(int root_fd, const char *path, bool make, const char **ret_name
 	return fd;
 }
 
-static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
+static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
 
-/* What is mounted there belongs to somebody else: EXDEV, where the kernel can tell (5.6). */
+/* Refuses mount points (EXDEV) where the kernel can detect them (5.6). */
 static int open_own_folder(int at_fd, const char *name)
 {
 	struct open_how how = { .flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_XDEV };
@@ -68,7 +69,7 @@ static int open_own_folder(int at_fd, const char *name)
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
 
-static int remove_folder(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_tree(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
 {
 	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -82,19 +83,19 @@ static int remove_folder(int at_fd, const char *name, int dry, struct files_sum 
 	}
 	while (!rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = remove_any(fd, e->d_name, dry, sum, depth + 1);
+			rc = remove_entry(fd, e->d_name, dry, sum, depth + 1);
 	closedir(d);
 	return rc || dry || !unlinkat(at_fd, name, AT_REMOVEDIR) ? rc : errno;
 }
 
-static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
 {
 	struct stat sb;
 
 	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : errno;
 	if (S_ISDIR(sb.st_mode))
-		return remove_folder(at_fd, name, dry, sum, depth);
+		return remove_tree(at_fd, name, dry, sum, depth);
 	if (!dry && unlinkat(at_fd, name, 0) && errno != ENOENT)
 		return errno;
 	sum->files++;
@@ -104,24 +105,24 @@ static int remove_any(int at_fd, const char *name, int dry, struct files_sum *su
 
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 {
-	return remove_any(at_fd, name, dry, sum, 0);
+	return remove_entry(at_fd, name, dry, sum, 0);
 }
 
-struct copy {
+struct files_copying {
 	struct files_sum *sum;
 	int (*stop)(void *arg);
 	void *arg;
 	struct err *err;
 };
 
-static int copy_any(const struct copy *c, const char *from, const char *to, int depth);
+static int copy_entry(const struct files_copying *c, const char *from, const char *to, int depth);
 
-static int copy_bytes(const struct copy *c, int in, int out, const char *to)
+static int copy_file_bytes(const struct files_copying *c, int in, int out, const char *to)
 {
 	size_t room = (size_t)1 << 20;
 	char *bytes = malloc(room);
 	ssize_t n = bytes ? 1 : 0;
-	int rc = bytes ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
+	int rc = bytes ? 0 : no_memory(c->err);
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
 		if (file_write(out, bytes, (size_t)n))
@@ -138,7 +139,7 @@ static int copy_bytes(const struct copy *c, int in, int out, const char *to)
 	return rc;
 }
 
-static int copy_file(const struct copy *c, const char *from, const char *to, const struct stat *sb)
+static int copy_one_file(const struct files_copying *c, const char *from, const char *to, const struct stat *sb)
 {
 	struct timespec times[2] = { sb->st_atim, sb->st_mtim };
 	int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), out = -1, rc = 0;
@@ -146,7 +147,7 @@ static int copy_file(const struct copy *c, const char *from, const char *to, con
 	if (in < 0)
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, sb->st_mode & 0777);
-	rc = out < 0 ? err_set_errno(c->err, errno, "%s", to) : copy_bytes(c, in, out, to);
+	rc = out < 0 ? err_set_errno(c->err, errno, "%s", to) : copy_file_bytes(c, in, out, to);
 	if (out >= 0) {
 		futimens(out, times);
 		close(out);
@@ -156,7 +157,8 @@ static int copy_file(const struct copy *c, const char *from, const char *to, con
 	return rc;
 }
 
-static int copy_folder(const struct copy *c, const char *from, const char *to, int depth)
+/* Copies a folder with everything in it, up to MAX_DEPTH levels. */
+static int copy_folder(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	char below[PATH_MAX], there[PATH_MAX];
 	DIR *d = depth < MAX_DEPTH ? opendir(from) : NULL;
@@ -174,13 +176,13 @@ static int copy_folder(const struct copy *c, const char *from, const char *to, i
 		    snprintf(there, sizeof there, "%s/%s", to, e->d_name) >= (int)sizeof there)
 			rc = err_set(c->err, ERR_USAGE, "%.200s: the path is too long", below);
 		else
-			rc = copy_any(c, below, there, depth + 1);
+			rc = copy_entry(c, below, there, depth + 1);
 	}
 	closedir(d);
 	return rc;
 }
 
-static int copy_any(const struct copy *c, const char *from, const char *to, int depth)
+static int copy_entry(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	struct stat sb;
 
@@ -190,13 +192,13 @@ static int copy_any(const struct copy *c, const char *from, const char *to, int 
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	if (S_ISDIR(sb.st_mode))
 		return copy_folder(c, from, to, depth);
-	return S_ISREG(sb.st_mode) ? copy_file(c, from, to, &sb) : 0;
+	return S_ISREG(sb.st_mode) ? copy_one_file(c, from, to, &sb) : 0;
 }
 
 int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
 	       struct err *err)
 {
-	return copy_any(&(struct copy){ sum, stop, arg, err }, from, to, 0);
+	return copy_entry(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
 }
 
 int files_draw_name(char ret[33], struct err *err)
@@ -204,7 +206,7 @@ int files_draw_name(char ret[33], struct err *err)
 	unsigned char raw[16];
 
 	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "the system gives no random bytes");
+		return err_set(err, ERR_IO, "cannot draw random bytes");
 	for (size_t i = 0; i < sizeof raw; i++)
 		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
 	return 0;

@@ -1,5 +1,5 @@
-/* files.h: files and folders below a folder that is held open. Paths are taken segment by segment and never through a
- * symbolic link, so that nothing outside is reached. Private to web/store. */
+/* files.h: files and folders below an open folder. Paths are resolved segment by segment and never through symbolic
+ * links, so nothing outside is reached. Private to web/store. */
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
@@ -9,28 +9,28 @@
 
 #include "tracker/base/err.h"
 
-#define FILES_UPLOADS ".uploads" /* beside the experiments, what is arriving; no client can name it */
+#define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */
 
 struct files_sum {
 	uint64_t files, bytes;
 };
 
-/* Opens the folder that holds the last segment of path ("." when there is only one); *ret_name points into path.
- * make: what is missing is made, durably. A descriptor, or -1 with errno. */
+/* Opens the parent folder of path ("." if it has one segment); *ret_name points into path. make: creates missing
+ * folders durably. Returns a descriptor, or -1 with errno. */
 int files_parent(int root_fd, const char *path, bool make, const char **ret_name);
 
-/* Removes (with dry set: counts) name below at_fd with everything in it, but nothing that is mounted there. 0, also
- * when it is not there; else an errno. */
+/* Removes name below at_fd and everything in it, except mounted filesystems; dry only counts. Returns 0, also if it
+ * is missing, or an errno. */
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
 
-/* Copies a file or a folder with everything in it (links and special files aside) to a name that is not there yet,
- * synced. stop (NULL: never) is asked between files and pieces. */
+/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop
+ * (NULL: never) is called between files and pieces; a nonzero result cancels. */
 int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
 	       struct err *err);
 
-/* 32 random digits, in hex, that no other file or object has. ERR_IO. */
+/* A unique name of 32 random hex digits. ERR_IO. */
 int files_draw_name(char ret[33], struct err *err);
 
-int files_sync_parent(const char *path, struct err *err); /* the folder's entry of path is on the disk then */
+int files_sync_parent(const char *path, struct err *err); /* makes the folder entry of path durable */
 
 #endif

@@ -1,4 +1,4 @@
-/* folder_files.c: which folder is a run's, and what of it is shown. */
+/* folder_files.c: which folder belongs to a run, and which of its files are listed. */
 #include "web/store/files/folder_files.h"
 
 #include <dirent.h>
@@ -12,20 +12,21 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/entries.h"
 #include "web/store/files/files.h"
 
-static const char *folder_of(struct arena *a, const char *path)
+static const char *parent_folder(struct arena *a, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? arena_printf(a, "%.*s", (int)(slash - path), path) : ".";
 }
 
-/* Event files that others wrote give their folder's digest to the run as its id. */
+/* The id of a foreign run is the digest of its folder. */
 static bool is_foreign(const char *run, const char *folder)
 {
 	char hex[65];
@@ -34,8 +35,8 @@ static bool is_foreign(const char *run, const char *folder)
 	return !memcmp(hex, run, 32);
 }
 
-/* Where its journals lie; of several folders the one that its id is made of, or the first. */
-static int find_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
+/* Finds the folder of its journals: of several, the one whose digest is the run id, else the first. */
+static int find_run_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
 {
 	const char *folder;
 	struct db_rows *q;
@@ -48,10 +49,10 @@ static int find_folder(struct store *s, const char *run, struct arena *a, const 
 	*ret = NULL;
 	rc = db_start(d, &q, DB_paths_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		folder = folder_of(a, db_str(q, COL_paths_of_run_path));
+		folder = parent_folder(a, db_str(q, COL_paths_of_run_path));
 		if (folder && (!*ret || is_foreign(run, folder)))
 			*ret = folder;
-		rc = folder ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		rc = folder ? 0 : no_memory(err);
 		if (rc)
 			db_stop(q);
 	}
@@ -59,14 +60,14 @@ static int find_folder(struct store *s, const char *run, struct arena *a, const 
 	return rc;
 }
 
-static bool has_word(const char *name, const char *const *words)
+static bool has_any_word(const char *name, const char *const *words)
 {
 	while (*words && !strcasestr(name, *words))
 		words++;
 	return *words != NULL;
 }
 
-static bool ends_so(const char *name, const char *const *ends)
+static bool has_any_suffix(const char *name, const char *const *ends)
 {
 	size_t n = strlen(name);
 
@@ -75,26 +76,26 @@ static bool ends_so(const char *name, const char *const *ends)
 	return *ends != NULL;
 }
 
-/* What training programs call what they keep. */
-static bool is_kept(const char *name, bool folder)
+/* Names that training programs use for weights and checkpoints. */
+static bool looks_like_weights(const char *name, bool folder)
 {
 	static const char *const places[] = { "checkpoint", "ckpt", "weights", "model", NULL };
 	static const char *const weights[] = { ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".h5", ".keras", ".onnx",
 					       ".npz", ".gguf", ".pkl", ".weights", NULL };
 
-	return folder ? has_word(name, places) : ends_so(name, weights);
+	return folder ? has_any_word(name, places) : has_any_suffix(name, weights);
 }
 
-static bool is_shown(const char *name, bool folder, bool foreign)
+static bool is_shown_file(const char *name, bool folder, bool foreign)
 {
 	static const char *const not_files[] = { "lock", NULL };
 
-	if (name[0] == '.' || (!folder && (strstr(name, "tfevents") || ends_so(name, not_files))))
+	if (name[0] == '.' || (!folder && (strstr(name, "tfevents") || has_any_suffix(name, not_files))))
 		return false;
-	return foreign ? is_kept(name, folder) : folder || !strstr(name, ".journal");
+	return foreign ? looks_like_weights(name, folder) : folder || !strstr(name, ".journal");
 }
 
-static int list_folder(int fd, bool foreign, struct entries *list)
+static int list_run_folder(int fd, bool foreign, struct entries *list)
 {
 	DIR *dir = fdopendir(fd);
 	struct dirent *e;
@@ -108,7 +109,7 @@ static int list_folder(int fd, bool foreign, struct entries *list)
 	while (!rc && list->n < FOLDER_FILES_MAX && (e = readdir(dir))) {
 		if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
-		    !is_shown(e->d_name, S_ISDIR(st.st_mode), foreign))
+		    !is_shown_file(e->d_name, S_ISDIR(st.st_mode), foreign))
 			continue;
 		rc = entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name),
 								S_ISDIR(st.st_mode), (uint64_t)st.st_size, NULL });
@@ -117,8 +118,8 @@ static int list_folder(int fd, bool foreign, struct entries *list)
 	return rc;
 }
 
-/* -1: not there. Never through a symbolic link. */
-static int open_folder(const char *root, const char *folder, const char *path, struct arena *a)
+/* Opens without following symbolic links. -1: not there. */
+static int open_run_folder(const char *root, const char *folder, const char *path, struct arena *a)
 {
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, fd = -1;
 	const char *whole = *path ? arena_printf(a, "%s/%s", folder, path) : folder, *name;
@@ -137,8 +138,8 @@ static int open_folder(const char *root, const char *folder, const char *path, s
 	return fd;
 }
 
-/* Every folder on the way is one that is shown. */
-static bool may_enter(const char *path, bool foreign)
+/* Returns true if every folder of the path is listed. */
+static bool may_enter_folder(const char *path, bool foreign)
 {
 	char name[NAME_MAX + 1];
 	size_t n;
@@ -148,7 +149,7 @@ static bool may_enter(const char *path, bool foreign)
 		if (n >= sizeof name)
 			return false;
 		snprintf(name, sizeof name, "%.*s", (int)n, path);
-		if (!is_shown(name, true, foreign))
+		if (!is_shown_file(name, true, foreign))
 			return false;
 	}
 	return true;
@@ -161,13 +162,13 @@ int folder_files_list(struct store *s, const char *run, const char *path, struct
 	int rc, fd;
 
 	*ret = (struct folder_files){ 0 };
-	rc = find_folder(s, run, a, &ret->folder, err);
+	rc = find_run_folder(s, run, a, &ret->folder, err);
 	if (rc || !ret->folder || !*s->logdir)
 		return rc;
 	foreign = is_foreign(run, ret->folder);
-	fd = may_enter(path, foreign) ? open_folder(s->logdir, ret->folder, path, a) : -1;
-	if (fd >= 0 && list_folder(fd, foreign, &list))
-		return err_set(err, ERR_NOMEM, "out of memory");
+	fd = may_enter_folder(path, foreign) ? open_run_folder(s->logdir, ret->folder, path, a) : -1;
+	if (fd >= 0 && list_run_folder(fd, foreign, &list))
+		return no_memory(err);
 	entries_sort(&list);
 	ret->list = list.list;
 	ret->count = list.n;

@@ -1,4 +1,4 @@
-/* logged_image.c: reads key, step and time out of the names; the rest is as with media of journals. */
+/* logged_image.c: parses key, step and time from file names; stores images like media of journals. */
 #include "web/store/files/logged_image.h"
 
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #define RUN_CHARS 32
 #define PATH_ROOM 4200
 
-struct picture {
+struct picture_file {
 	char run[RUN_CHARS + 1], key[LIMIT_key_bytes + 1];
 	int64_t step, ms;
 };
 
-/* Takes a name and a whole number off the end of the text: KEY+NAME+N. */
-static bool take_number(char *text, const char *name, int64_t *ret)
+/* Cuts a name and an integer off the end of the text: KEY+NAME+N. */
+static bool cut_named_number(char *text, const char *name, int64_t *ret)
 {
 	char *at = strrchr(text, '+'), *end;
 	size_t n = strlen(name);
@@ -31,8 +31,8 @@ static bool take_number(char *text, const char *name, int64_t *ret)
 	return !*end;
 }
 
-/* False: the path is no picture's. */
-static bool picture_of(const char *path, struct picture *ret)
+/* False: not the path of an image. */
+static bool parse_picture_path(const char *path, struct picture_file *ret)
 {
 	static const char below[] = "/artifacts/images/";
 	const char *run = strchr(path, '/'), *name = strstr(path, below);
@@ -48,11 +48,11 @@ static bool picture_of(const char *path, struct picture *ret)
 	if (!ending || strlen(ending) < 4 || strcmp(ending + strlen(ending) - 4, ".png") != 0)
 		return false;
 	*ending = '\0';
-	if (!take_number(text, "timestamp", &ret->ms) || !take_number(text, "step", &ret->step) || !*text ||
+	if (!cut_named_number(text, "timestamp", &ret->ms) || !cut_named_number(text, "step", &ret->step) || !*text ||
 	    strlen(text) > LIMIT_key_bytes)
 		return false;
 	for (char *p = text; *p; p++)
-		if (*p == '~') /* MLflow's slash */
+		if (*p == '~') /* MLflow's encoding of a slash */
 			*p = '/';
 	snprintf(ret->key, sizeof ret->key, "%.*s", LIMIT_key_bytes, text);
 	return true;
@@ -60,34 +60,35 @@ static bool picture_of(const char *path, struct picture *ret)
 
 size_t artifact_picture_room(const char *path)
 {
-	struct picture p;
+	struct picture_file p;
 
-	return picture_of(path, &p) ? LIMIT_media_bytes : 0;
+	return parse_picture_path(path, &p) ? LIMIT_media_bytes : 0;
 }
 
 bool logged_image_run(const char *path, char ret[33])
 {
-	struct picture p;
+	struct picture_file p;
 
-	if (!picture_of(path, &p))
+	if (!parse_picture_path(path, &p))
 		return false;
 	memcpy(ret, p.run, sizeof(p.run));
 	return true;
 }
 
-static unsigned u32(const unsigned char *at)
+static unsigned read_be32(const unsigned char *at)
 {
 	return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
 }
 
-static int remove_one(struct state *st, const char *path, struct state_run **ret, struct picture *p, struct err *err)
+static int remove_picture(struct state *st, const char *path, struct state_run **ret, struct picture_file *p,
+			  struct err *err)
 {
 	struct err why = ERR_INIT;
 	int64_t key;
 	int rc;
 
 	*ret = NULL;
-	if (!picture_of(path, p))
+	if (!parse_picture_path(path, p))
 		return 0;
 	rc = state_run(st, p->run, ret, &why);
 	if (rc == ERR_NOENT || rc == ERR_GONE)
@@ -108,15 +109,16 @@ int logged_image_put(struct state *st, const struct artifact_digest *d, struct e
 	static const unsigned char png[] = "\x89PNG\r\n\x1a\n";
 	const unsigned char *bytes = d->content;
 	struct state_run *r;
-	struct picture p;
+	struct picture_file p;
 	struct buf content;
-	int rc = remove_one(st, d->path, &r, &p, err);
+	int rc = remove_picture(st, d->path, &r, &p, err);
 
 	if (rc || !r || !bytes || d->bytes < PNG_HEAD_BYTES || memcmp(bytes, png, sizeof(png) - 1) != 0)
 		return rc;
 	buf_init(&content, LIMIT_media_bytes);
-	media_add_image(&content, (struct event_span){ bytes, bytes + d->bytes }, u32(bytes + 16), u32(bytes + 20));
-	if (!buf_failed(&content)) /* else too large: a file it remains */
+	media_add_image(&content, (struct event_span){ bytes, bytes + d->bytes }, read_be32(bytes + 16),
+			read_be32(bytes + 20));
+	if (!buf_failed(&content)) /* if too large it stays a file only */
 		rc = told_media(st, r, &(struct told_media){ .key = p.key, .kind = MEDIA_IMAGE, .rank = STATE_RUN_LEVEL,
 							     .segment = r->segment, .step = p.step,
 							     .wall_time = (double)p.ms / 1000, .bytes = content.data,
@@ -125,8 +127,8 @@ int logged_image_put(struct state *st, const struct artifact_digest *d, struct e
 	return rc;
 }
 
-/* 1 with the next file behind at that may be a picture, before the end, 0 when there is none. */
-static int next_file(struct db *db, char *at, size_t room, const char *end, struct err *err)
+/* 1: the next file after `at` and before the end that may be an image; 0: none. */
+static int next_picture_file(struct db *db, char *at, size_t room, const char *end, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(db, &q, DB_artifact_picture_next, err, "tt", at, end);
@@ -142,12 +144,12 @@ int logged_image_remove(struct state *st, const char *path, struct err *err)
 {
 	char at[PATH_ROOM], end[PATH_ROOM];
 	struct state_run *r;
-	struct picture p;
-	int rc = remove_one(st, path, &r, &p, err);
+	struct picture_file p;
+	int rc = remove_picture(st, path, &r, &p, err);
 
 	snprintf(at, sizeof at, "%s/", path);
 	snprintf(end, sizeof end, "%s0", path);
-	while (!rc && (rc = next_file(state_db(st), at, sizeof at, end, err)) > 0)
-		rc = remove_one(st, at, &r, &p, err);
+	while (!rc && (rc = next_picture_file(state_db(st), at, sizeof at, end, err)) > 0)
+		rc = remove_picture(st, at, &r, &p, err);
 	return rc;
 }

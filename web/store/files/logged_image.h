@@ -1,19 +1,20 @@
-/* logged_image.h: what MLflow's log_image(key=, step=) keeps as files of a run, images/KEY+step+N+timestamp+MS+UUID.png, is
- * the run's media too: there when the file comes, gone with it. Writer's thread; knows no file. */
+/* logged_image.h: images that MLflow's log_image(key=, step=) stores as artifacts of a run,
+ * images/KEY+step+N+timestamp+MS+UUID.png, also become media of the run: added with the file and removed with it.
+ * Writer's thread; accesses no file. */
 #ifndef DPT_STORE_LOGGED_IMAGE_H
 #define DPT_STORE_LOGGED_IMAGE_H
 
 #include "web/store/files/artifacts.h"
 #include "web/store/write/change.h"
 
-/* Whose picture it is; false: no picture's path. */
+/* The run of the image; false: not the path of an image. */
 bool logged_image_run(const char *path, char ret[33]);
 
-/* In the transaction that notes the file: its picture in place of the one that was there under this path. Nothing where
- * the path or the content is no picture's, or the run is gone. */
+/* In the transaction that records the file: replaces the image of this path. Does nothing if path or content is not
+ * an image, or the run is gone. */
 int logged_image_put(struct state *st, const struct artifact_digest *d, struct err *err);
 
-/* Those of the file at path, or below it. Before the rows of the files go. */
+/* Removes the images of the file at path, or below it. Call it before the rows of the files are deleted. */
 int logged_image_remove(struct state *st, const char *path, struct err *err);
 
 #endif

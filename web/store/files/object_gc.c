@@ -1,5 +1,5 @@
-/* object_gc.c: removes the objects that no file's row names: uploads that were never finished, files that were deleted
- * or replaced. Each is doomed first, so that no upload can still make it a file's, then removed, then forgotten. */
+/* object_gc.c: removes objects that no file uses: unfinished uploads, deleted or replaced files. Each is marked
+ * first, so that no upload can give it to a file, then deleted, then its row. */
 #include <stdio.h>
 
 #include "web/store/base/parts.h"
@@ -7,8 +7,8 @@
 #include "web/store/db/readers.h"
 #include "web/store/files/objects.h"
 
-/* 1 with the next object behind *at, 0 when there is none. */
-static int next_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_BYTES], struct err *err)
+/* 1: the next object after *at; 0: none. */
+static int next_garbage_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_BYTES], struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -25,17 +25,17 @@ static int next_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_B
 	return rc;
 }
 
-static int submit(struct store *s, const struct change_ops *kind, const char *name, struct err *err)
+static int submit_object_change(struct store *s, const struct change_ops *kind, const char *name, struct err *err)
 {
 	struct ingest_result res = { 0 };
 
 	return ingest_submit(s, &(struct ingest_op){ .kind = kind, .name = name }, NULL, &res, err);
 }
 
-static int remove_object(struct objects *o, const char *name, struct err *err)
+static int remove_garbage_object(struct objects *o, const char *name, struct err *err)
 {
 	char key[OBJECT_KEY_MAX + 1];
-	int rc = submit(o->store, &object_change_doom, name, err);
+	int rc = submit_object_change(o->store, &object_change_doom, name, err);
 
 	if (rc == ERR_NOENT)
 		return 0;
@@ -44,7 +44,7 @@ static int remove_object(struct objects *o, const char *name, struct err *err)
 		rc = object_delete(o->client, key, err);
 	if (!rc)
 		rc = object_upload_abandon(o->client, key, err);
-	return rc ? rc : submit(o->store, &object_change_forget, name, err);
+	return rc ? rc : submit_object_change(o->store, &object_change_forget, name, err);
 }
 
 int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_objects, struct err *err)
@@ -56,10 +56,10 @@ int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_o
 	*ret_objects = 0;
 	if (rc || !o)
 		return rc;
-	while ((rc = next_object(s, before_ms, name, err)) > 0) {
+	while ((rc = next_garbage_object(s, before_ms, name, err)) > 0) {
 		if (background_job_canceled(s->work))
-			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
-		rc = dry ? 0 : remove_object(o, name, err);
+			return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
+		rc = dry ? 0 : remove_garbage_object(o, name, err);
 		if (rc)
 			break;
 		++*ret_objects;

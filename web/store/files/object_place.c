@@ -1,11 +1,11 @@
-/* object_place.c: which object store holds a store's files: the one that was named, or the one that its rows name. */
+/* object_place.c: chooses the object store: the configured one, or the one that the store's rows name. */
 #include <stdio.h>
 #include <string.h>
 
 #include "web/store/db/readers.h"
 #include "web/store/files/objects.h"
 
-/* Where the store's objects lie, by its rows; "": it has none. */
+/* Reads the place of objects from the store's rows; "": none. */
 static int read_place(struct store *s, char ret[], size_t room, struct err *err)
 {
 	struct db_rows *q;
@@ -38,7 +38,7 @@ static int any_object(struct store *s, struct err *err)
 	return rc;
 }
 
-/* Files that lie in one object store are not found in another one, or in a folder. */
+/* Records the place, unless files exist in another object store. */
 static int keep_place(struct store *s, const char *root, const char *known, struct err *err)
 {
 	const struct ingest_op op = { .kind = &object_change_place, .name = root };
@@ -46,7 +46,7 @@ static int keep_place(struct store *s, const char *root, const char *known, stru
 	int rc = *known ? any_object(s, err) : 0;
 
 	if (rc > 0)
-		return err_set(err, ERR_USAGE, "--artifacts %.300s: the files of this store lie in %.300s", root,
+		return err_set(err, ERR_USAGE, "--artifacts %.300s: the files of this store are in %.300s", root,
 			       known);
 	return rc || !object_is_address(root) ? rc : ingest_submit(s, &op, NULL, &res, err);
 }

@@ -1,12 +1,13 @@
-/* object_read.c: a file on its way from the store: one piece is fetched while the one before it is handed on. */
+/* object_read.c: downloads a file: one piece is fetched while the previous one is returned. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/files/objects.h"
 
-#define FIRST ((size_t)256 << 10) /* the first piece is small, so that it is there soon */
+#define FIRST ((size_t)256 << 10) /* the first piece is small, for a fast start */
 #define HAND_ON 65536
 
 struct artifact_read {
@@ -14,12 +15,12 @@ struct artifact_read {
 	char key[OBJECT_KEY_MAX + 1], etag[OBJECT_ETAG_BYTES];
 	size_t held;
 	pthread_mutex_t lock;
-	uint64_t at, end; /* what is to be fetched next */
+	uint64_t at, end; /* the next range to fetch */
 	size_t piece;
-	char *have, *come; /* handed on; fetched, both of OBJECTS_PART at most */
+	char *have, *come; /* being returned; being fetched; each at most OBJECTS_PART */
 	size_t have_bytes, have_at, come_bytes;
-	bool busy;  /* the crew has it: `come` is the crew's */
-	bool ended; /* nobody but the crew knows of it any more */
+	bool busy;  /* the pool fetches and owns `come` */
+	bool ended; /* only the pool still refers to it */
 	void (*wake)(void *arg);
 	void *wake_arg;
 	int rc;
@@ -27,7 +28,7 @@ struct artifact_read {
 	struct thread_pool_task task;
 };
 
-static void drop(struct artifact_read *r)
+static void drop_object_read(struct artifact_read *r)
 {
 	objects_give(r->o, r->held);
 	pthread_mutex_destroy(&r->lock);
@@ -36,7 +37,7 @@ static void drop(struct artifact_read *r)
 	free(r);
 }
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_object_bytes(void *user, const void *bytes, size_t n)
 {
 	struct artifact_read *r = user;
 
@@ -47,27 +48,32 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch(struct artifact_read *r, size_t n, struct err *err)
+static int fetch_object_range(struct artifact_read *r, size_t n, struct err *err)
 {
-	const struct object_get g = { .key = r->key, .begin = r->at, .n = n, .etag = r->etag[0] ? r->etag : NULL,
-				      .piece = take, .user = r };
+	const struct object_get g = { .key = r->key,
+				      .begin = r->at,
+				      .n = n,
+				      .etag = r->etag[0] ? r->etag : NULL,
+				      .piece = take_object_bytes,
+				      .user = r };
 	struct object_facts facts;
 	int rc = object_get(r->o->client, &g, &facts, err);
 
 	if (!rc && r->come_bytes != n)
-		return err_set(err, ERR_BUSY, "the object %s is shorter than its file was", r->key);
+		return err_set(err, ERR_BUSY, "the object %s is shorter than its file", r->key);
 	if (!rc)
 		snprintf(r->etag, sizeof r->etag, "%s", facts.etag);
-	return rc ? objects_failed("the object store does not give the file", rc, err) : 0;
+	return rc ? objects_failed("cannot read the file from the object store", rc, err) : 0;
 }
 
-static void fetch_piece(void *arg)
+/* Task of the pool: fetches the next piece and wakes the reader. */
+static void fetch_next_piece(void *arg)
 {
 	struct artifact_read *r = arg;
 	struct err err = ERR_INIT;
 	void (*wake)(void *arg);
 	size_t n = r->end - r->at < r->piece ? (size_t)(r->end - r->at) : r->piece;
-	int rc = fetch(r, n, &err);
+	int rc = fetch_object_range(r, n, &err);
 
 	pthread_mutex_lock(&r->lock);
 	r->busy = false;
@@ -76,7 +82,7 @@ static void fetch_piece(void *arg)
 	r->at += rc ? 0 : n;
 	if (r->ended) {
 		pthread_mutex_unlock(&r->lock);
-		drop(r);
+		drop_object_read(r);
 		return;
 	}
 	wake = r->wake;
@@ -86,8 +92,8 @@ static void fetch_piece(void *arg)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Under the lock: what has come is handed on, and the next piece is fetched. */
-static void turn(struct artifact_read *r)
+/* Under the lock: starts returning the fetched piece, and fetches the next. */
+static void swap_read_pieces(struct artifact_read *r)
 {
 	char *empty = r->have;
 
@@ -109,12 +115,12 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	struct objects *o = artifacts_objects(a);
 	size_t each = opts->n < OBJECTS_PART ? (size_t)opts->n : OBJECTS_PART;
 	struct artifact_read *r;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store was named (--artifacts)");
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;
 	if (!objects_hold(o, 2 * each))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
 		*r = (struct artifact_read){ .o = o, .held = 2 * each, .at = opts->from, .end = opts->from + opts->n,
@@ -124,11 +130,11 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 		free(r ? r->have : NULL);
 		free(r ? r->come : NULL);
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	objects_key(o, opts->file->object, r->key);
-	r->task = (struct thread_pool_task){ .fn = fetch_piece, .arg = r };
+	r->task = (struct thread_pool_task){ .fn = fetch_next_piece, .arg = r };
 	r->busy = opts->n > 0;
 	if (r->busy)
 		thread_pool_give(o->crew, &r->task);
@@ -136,8 +142,8 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	return 0;
 }
 
-/* Under the lock: whether the next call of artifact_read_next can say something. */
-static bool can_say(const struct artifact_read *r)
+/* Under the lock: true if artifact_read_next would not return ARTIFACT_WAIT. */
+static bool is_read_ready(const struct artifact_read *r)
 {
 	return r->have_at < r->have_bytes || !r->busy;
 }
@@ -149,7 +155,7 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 
 	pthread_mutex_lock(&r->lock);
 	if (r->have_at == r->have_bytes && !r->busy && !r->rc && r->come_bytes)
-		turn(r);
+		swap_read_pieces(r);
 	n = r->have_bytes - r->have_at < HAND_ON ? r->have_bytes - r->have_at : HAND_ON;
 	if (n) {
 		buf_add(to, r->have + r->have_at, n);
@@ -170,7 +176,7 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 void artifact_read_wait(struct artifact_read *r, void (*wake)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&r->lock);
-	if (can_say(r)) {
+	if (is_read_ready(r)) {
 		wake(arg);
 	} else {
 		r->wake = wake;
@@ -203,5 +209,5 @@ void artifact_read_end(struct artifact_read *r)
 	r->wake = NULL;
 	pthread_mutex_unlock(&r->lock);
 	if (!busy)
-		drop(r);
+		drop_object_read(r);
 }

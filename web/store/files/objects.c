@@ -1,17 +1,18 @@
-/* objects.c: the store's address, its client and threads; which files there are, by their rows. */
+/* objects.c: address, client and threads of the object store; lookups of files in rows. */
 #include "web/store/files/objects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/entries.h"
 
 #define THREADS 8
-#define TIMEOUT_S 4.0 /* without any byte: a request waits for it no longer, and the server's end neither */
-#define SKIP_MOST 32  /* files of one folder that are passed over before its end is looked up */
+#define TIMEOUT_S 4.0 /* without any byte: the longest wait of a request, and of a server that stops */
+#define SKIP_MOST 32  /* rows of one folder that are read before jumping to its end */
 
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
 {
@@ -19,7 +20,7 @@ int objects_new(struct objects **ret, struct store *s, const char *address, stru
 	int rc;
 
 	if (!o)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
 	snprintf(o->address, sizeof o->address, "%s", address);
@@ -60,7 +61,7 @@ int objects_ready(struct objects *o, struct err *err)
 	return rc;
 }
 
-static int first_is_enough(void *user, const struct object_entry *e, struct err *err)
+static int stop_at_first_object(void *user, const struct object_entry *e, struct err *err)
 {
 	(void)user;
 	(void)e;
@@ -73,7 +74,7 @@ int objects_check(struct objects *o, struct err *err)
 	int rc = objects_ready(o, err);
 
 	if (!rc)
-		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = first_is_enough }, err);
+		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = stop_at_first_object }, err);
 	return rc > 0 ? 0 : rc;
 }
 
@@ -89,7 +90,7 @@ int objects_failed(const char *doing, int rc, struct err *err)
 	snprintf(text, sizeof text, "%.300s", err->text);
 	if (rc == ERR_NOMEM || rc == ERR_CANCELED)
 		return rc;
-	/* what is refused today (keys that ran out, a full quota) may be good again tomorrow */
+	/* a refusal (expired keys, a full quota) may be temporary */
 	return err_set(err, ERR_BUSY, "%s: %s", doing, text);
 }
 
@@ -106,10 +107,10 @@ void objects_give(struct objects *o, size_t bytes)
 	atomic_fetch_sub(&o->held, bytes);
 }
 
-/* --- what rows say ------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------- */
 
-/* 1 when there is a row for which the query asks. */
-static int ask(struct db *d, enum db_query q, const char *path, struct err *err)
+/* 1: the query finds a row for the path. */
+static int has_artifact_row(struct db *d, enum db_query q, const char *path, struct err *err)
 {
 	int64_t one;
 
@@ -136,7 +137,7 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 		rc = 0;
 	}
 	if (!rc && !f.object[0]) {
-		rc = ask(d, DB_artifact_in_way, path, err);
+		rc = has_artifact_row(d, DB_artifact_in_way, path, err);
 		if (rc > 0)
 			rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 		else if (!rc)
@@ -148,15 +149,15 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 	return rc;
 }
 
-/* One level of a folder, while its rows are walked in the order of their paths. */
-struct level {
+/* One level of a folder, read from rows in the order of their paths. */
+struct object_level {
 	struct entries *to;
-	size_t skip; /* bytes of a path before the level's names */
+	size_t skip; /* length of the prefix before names */
 	size_t skipped;
-	char after[4200]; /* where the next rows begin */
+	char after[4200]; /* start of the next query */
 };
 
-static int add_entry(struct level *l, const char *path, uint64_t bytes)
+static int add_object_entry(struct object_level *l, const char *path, uint64_t bytes)
 {
 	const char *name = path + l->skip, *slash = strchr(name, '/');
 	size_t len = slash ? (size_t)(slash - name) : strlen(name);
@@ -165,7 +166,7 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 	l->skipped++;
 	snprintf(l->after, sizeof l->after, "%s", path);
 	if (slash && last && last->folder && !strncmp(last->name, name, len) && !last->name[len]) {
-		if (l->skipped > SKIP_MOST) /* '0' stands behind '/' */
+		if (l->skipped > SKIP_MOST) /* '0' follows '/' */
 			snprintf(l->after, sizeof l->after, "%.*s0", (int)(slash - path), path);
 		return 0;
 	}
@@ -174,16 +175,16 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 							   slash != NULL, slash ? 0 : bytes, NULL });
 }
 
-/* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */
-static int add_rows(struct level *l, struct db *d, const char *end, struct err *err)
+/* Reads some rows of the level: 1 there may be more after l->after, 0 at the end. */
+static int add_object_rows(struct object_level *l, struct db *d, const char *end, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_artifact_below, err, "tt", l->after, end), rows = 0;
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rows++;
-		rc = add_entry(l, db_str(q, COL_artifact_below_path),
-			       (uint64_t)db_i64(q, COL_artifact_below_bytes));
+		rc = add_object_entry(l, db_str(q, COL_artifact_below_path),
+				      (uint64_t)db_i64(q, COL_artifact_below_bytes));
 		if (!rc && l->skipped <= SKIP_MOST)
 			continue;
 		db_stop(q);
@@ -195,17 +196,18 @@ static int add_rows(struct level *l, struct db *d, const char *end, struct err *
 
 int objects_entries(struct objects *o, const char *path, struct entries *list, struct err *err)
 {
-	struct level l = { .to = list, .skip = *path ? strlen(path) + 1 : 0 };
+	struct object_level l = { .to = list, .skip = *path ? strlen(path) + 1 : 0 };
 	char end[4200];
 	struct db *d;
 	int rc;
 
 	snprintf(l.after, sizeof l.after, "%s%s", path, l.skip ? "/" : "");
-	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 begins so */
+	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 text begins with
+										       * this byte */
 	rc = readers_take(o->store, &d, err);
 	if (rc)
 		return rc;
-	while ((rc = add_rows(&l, d, end, err)) > 0)
+	while ((rc = add_object_rows(&l, d, end, err)) > 0)
 		;
 	readers_give(o->store, d);
 	return rc;

@@ -1,8 +1,8 @@
-/* objects.h: artifacts as objects of an S3 store. A row names a file's object, whose name is drawn; a path is never
- * a key. In order: a row says that an object begins, its bytes are sent, a row makes it the file of its path. So a file
- * is whole or not there, and what a killed process leaves behind stands in a row for gc.
- * Requests to the store are made by a crew of threads of its own: threads that answer may connect to nothing, and never
- * wait for it. Private to web/store/files. */
+/* objects.h: artifacts as objects of an S3 store. A row maps a path to an object with a random name; paths are never
+ * keys. First a row records that the object begins, then its bytes are sent, then a row makes it the file of its
+ * path. So a file is complete or absent, and gc finds what a killed process left by its row.
+ * Requests run on a thread pool, because threads that answer requests must not connect and never wait for the store.
+ * Private to web/store/files. */
 #ifndef DPT_STORE_OBJECTS_H
 #define DPT_STORE_OBJECTS_H
 
@@ -16,8 +16,8 @@
 #include "web/store/files/artifacts.h"
 
 #define OBJECT_NAME_BYTES 33
-#define OBJECTS_PART ((size_t)8 << 20)	 /* what is sent or fetched at once */
-#define OBJECTS_HELD ((size_t)256 << 20) /* of all transfers together, in memory */
+#define OBJECTS_PART ((size_t)8 << 20)	 /* bytes per request */
+#define OBJECTS_HELD ((size_t)256 << 20) /* memory of all transfers */
 
 struct entries;
 
@@ -26,32 +26,32 @@ struct objects {
 	char address[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX];
 	char bucket[OBJECT_BUCKET_BYTES];
 	const char *prefix; /* in address */
-	pthread_mutex_t lock; /* of the next two while they are made, and of the two behind them */
-	struct object_client *client; /* NULL: nobody has asked for anything yet */
+	pthread_mutex_t lock; /* guards the next two while they are made, and the two after them */
+	struct object_client *client; /* NULL: not used yet */
 	struct thread_pool *crew;
-	double away_until_s; /* it did not answer a moment ago */
-	char lost[OBJECT_KEY_MAX + 1]; /* the object that was last found missing, where rows say that it is there */
+	double away_until_s; /* after a failure requests fail at once until then */
+	char lost[OBJECT_KEY_MAX + 1]; /* the missing object last reported */
 	_Atomic bool stop;
 	atomic_size_t held;
 };
 
-/* address: s3://BUCKET or s3://BUCKET/PREFIX. Asks nobody. */
+/* address: s3://BUCKET or s3://BUCKET/PREFIX. Makes no request. */
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err);
 
-/* By what was named and what the store's rows say, which are changed where they may be. *ret NULL: files lie in a
- * folder. ERR_USAGE: they lie in another object store. */
+/* Chooses by opts and by what rows of the store say; updates the rows if allowed. *ret NULL: files are in a folder.
+ * ERR_USAGE: they are in another object store. */
 int objects_place(struct objects **ret, struct store *s, const struct artifacts_opts *opts, struct err *err);
-void objects_free(struct objects *o); /* ends what is under way and waits for it; NULL is fine */
+void objects_free(struct objects *o); /* cancels transfers and waits for them; NULL is fine */
 
-/* Reads AWS's variables and starts the threads, unless that was done. */
+/* Reads AWS's variables and starts the threads, once. */
 int objects_ready(struct objects *o, struct err *err);
 
-/* ready, and whether the store lets us in. ERR_USAGE: it does not; ERR_IO: it cannot be reached. */
+/* As ready, and checks access. ERR_USAGE: access denied; ERR_IO: not reachable. */
 int objects_check(struct objects *o, struct err *err);
 
 void objects_key(const struct objects *o, const char *name, char ret[OBJECT_KEY_MAX + 1]);
 
-/* What the client said, as whoever waits for a file is told it: ERR_BUSY where it may be better later. */
+/* Converts an error of the client for those who wait for a file: ERR_BUSY if a retry may succeed. */
 int objects_failed(const char *doing, int rc, struct err *err);
 
 /* False: the memory of all transfers is in use. */

@@ -1,4 +1,4 @@
-/* orphan_blobs.c: a loose object is sent part by part, and read in ranges by the crew. */
+/* orphan_blobs.c: sends an object part by part; the thread pool reads ranges of it. */
 #include "web/store/files/orphan_blobs.h"
 
 #include <stdio.h>
@@ -8,11 +8,12 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "tracker/base/log.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
 #define WAIT_S 10.0
-#define AWAY_S 1.0 /* after a failure nobody else waits to see the same */
+#define AWAY_S 1.0 /* after a failure, requests fail at once for this long */
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
@@ -20,7 +21,7 @@ struct orphan_blobs {
 	struct objects *o;
 	struct orphan_blobs_object of;
 	char key[OBJECT_KEY_MAX + 1];
-	struct object_upload *parts; /* NULL: there was no whole part yet */
+	struct object_upload *parts; /* NULL: no full part yet */
 	unsigned char *bytes;	     /* OBJECTS_PART */
 	size_t n;
 	struct sha256 sha;
@@ -30,19 +31,19 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 {
 	struct objects *o = artifacts_objects(a);
 	struct orphan_blobs *l;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store was named (--artifacts)");
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;
 	if (!objects_hold(o, OBJECTS_PART))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	l = calloc(1, sizeof *l);
 	if (l)
 		*l = (struct orphan_blobs){ .o = o, .bytes = malloc(OBJECTS_PART) };
 	if (!l || !l->bytes) {
 		objects_give(o, OBJECTS_PART);
 		free(l);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
@@ -57,14 +58,14 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 	return rc;
 }
 
-static int send_part(struct orphan_blobs *l, struct err *err)
+static int send_loose_part(struct orphan_blobs *l, struct err *err)
 {
 	int rc = l->parts ? 0 : object_upload_begin(&l->parts, l->o->client, l->key, NULL, err);
 
 	if (!rc)
 		rc = object_upload_part(l->parts, l->bytes, l->n, err);
 	l->n = 0;
-	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+	return rc ? objects_failed("cannot write an archive to the object store", rc, err) : 0;
 }
 
 int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err)
@@ -80,12 +81,12 @@ int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct
 		memcpy(l->bytes + l->n, at, take);
 		l->n += take;
 		if (l->n == OBJECTS_PART)
-			rc = send_part(l, err);
+			rc = send_loose_part(l, err);
 	}
 	return rc;
 }
 
-static int send_rest(struct orphan_blobs *l, struct err *err)
+static int send_loose_rest(struct orphan_blobs *l, struct err *err)
 {
 	const struct object_put whole = { .key = l->key, .bytes = l->bytes, .n = l->n };
 	int rc;
@@ -96,7 +97,7 @@ static int send_rest(struct orphan_blobs *l, struct err *err)
 		rc = l->n ? object_upload_part(l->parts, l->bytes, l->n, err) : 0;
 	if (!rc && l->parts)
 		rc = object_upload_end(l->parts, err);
-	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+	return rc ? objects_failed("cannot write an archive to the object store", rc, err) : 0;
 }
 
 static int add_digest(void *user, const void *bytes, size_t n)
@@ -105,7 +106,7 @@ static int add_digest(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int read_back(struct orphan_blobs *l, struct err *err)
+static int verify_loose_object(struct orphan_blobs *l, struct err *err)
 {
 	struct object_facts facts;
 	struct sha256 sha;
@@ -116,18 +117,18 @@ static int read_back(struct orphan_blobs *l, struct err *err)
 	rc = object_get(l->o->client, &(struct object_get){ .key = l->key, .piece = add_digest, .user = &sha }, &facts,
 			err);
 	if (rc)
-		return objects_failed("the object store does not give an archive back", rc, err);
+		return objects_failed("cannot read an archive back from the object store", rc, err);
 	sha256_end(&sha, came);
-	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s is not what was sent", l->key) : 0;
+	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s differs from what was sent", l->key) : 0;
 }
 
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)
 {
-	int rc = send_rest(l, err);
+	int rc = send_loose_rest(l, err);
 
 	sha256_end(&l->sha, l->of.sha256);
 	if (!rc)
-		rc = read_back(l, err);
+		rc = verify_loose_object(l, err);
 	if (!rc)
 		*ret = l->of;
 	return rc;
@@ -145,21 +146,21 @@ void orphan_blobs_free(struct orphan_blobs *l)
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-struct reading {
+struct loose_reading {
 	struct objects *o;
 	char key[OBJECT_KEY_MAX + 1];
 	uint64_t from;
 	size_t n, got;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t ended;
-	unsigned char *bytes; /* the crew's until it is done */
-	bool done, left;      /* left: nobody waits any more */
+	unsigned char *bytes; /* owned by the pool until done */
+	bool done, left;      /* left: the caller stopped waiting */
 	int rc;
 	struct err err;
 	struct thread_pool_task task;
 };
 
-static void drop(struct reading *r)
+static void drop_loose_reading(struct loose_reading *r)
 {
 	pthread_cond_destroy(&r->ended);
 	pthread_mutex_destroy(&r->lock);
@@ -168,9 +169,9 @@ static void drop(struct reading *r)
 	free(r);
 }
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_loose_bytes(void *user, const void *bytes, size_t n)
 {
-	struct reading *r = user;
+	struct loose_reading *r = user;
 
 	if (n > r->n - r->got)
 		return -1;
@@ -179,15 +180,15 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static void note_outcome(struct objects *o, int rc)
+static void note_loose_outcome(struct objects *o, int rc)
 {
 	pthread_mutex_lock(&o->lock);
 	o->away_until_s = rc ? clock_mono_s() + AWAY_S : 0;
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* It answered, and has lost it: nothing that goes by. Said once per object in a row. */
-static int is_lost(struct reading *r, struct err *err)
+/* The store answered that it has no such object: a lasting error. The log reports each object once in a row. */
+static int check_lost_object(struct loose_reading *r, struct err *err)
 {
 	bool said;
 
@@ -196,27 +197,30 @@ static int is_lost(struct reading *r, struct err *err)
 	snprintf(r->o->lost, sizeof r->o->lost, "%s", r->key);
 	pthread_mutex_unlock(&r->o->lock);
 	if (!said)
-		log_error("the object store has no object %s, which holds points of a run; put back a copy of it",
+		log_error("the object store has no object %s, which has points of a run: restore it from a copy",
 			  r->key);
-	return err_set(err, ERR_DAMAGED, "the object %s, which holds points of this run, is not in the object store; "
-		       "put back a copy of it", r->key);
+	return err_set(err, ERR_DAMAGED, "the object %s, which has points of this run, is not in the object store: "
+		       "restore it from a copy", r->key);
 }
 
-static void fetch(void *arg)
+/* Task of the pool: fetches a range and wakes the reader, or frees it if nothing waits. */
+static void fetch_loose_object(void *arg)
 {
-	struct reading *r = arg;
+	struct loose_reading *r = arg;
 	struct err err = ERR_INIT;
 	struct object_facts facts;
-	int rc = object_get(r->o->client, &(struct object_get){ .key = r->key, .begin = r->from, .n = r->n,
-								.piece = take, .user = r }, &facts, &err);
+	int rc = object_get(r->o->client,
+			    &(struct object_get){
+				    .key = r->key, .begin = r->from, .n = r->n, .piece = take_loose_bytes, .user = r },
+			    &facts, &err);
 	bool left;
 
 	if (!rc && r->got != r->n)
-		rc = err_set(&err, ERR_IO, "%s is shorter than it was", r->key);
-	note_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
+		rc = err_set(&err, ERR_IO, "%s is shorter than expected", r->key);
+	note_loose_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
 	if (rc)
-		rc = rc == ERR_NOENT ? is_lost(r, &err)
-				     : objects_failed("the object store does not give an archive", rc, &err);
+		rc = rc == ERR_NOENT ? check_lost_object(r, &err)
+				     : objects_failed("cannot read an archive from the object store", rc, &err);
 	pthread_mutex_lock(&r->lock);
 	r->done = true;
 	r->rc = rc;
@@ -225,34 +229,34 @@ static void fetch(void *arg)
 	pthread_cond_signal(&r->ended);
 	pthread_mutex_unlock(&r->lock);
 	if (left)
-		drop(r);
+		drop_loose_reading(r);
 }
 
-static int begin_reading(struct reading **ret, struct objects *o, const char *object, uint64_t from, size_t n,
-			 struct err *err)
+static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const char *object, uint64_t from,
+			       size_t n, struct err *err)
 {
-	struct reading *r;
+	struct loose_reading *r;
 
 	if (!objects_hold(o, n))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
-		*r = (struct reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
+		*r = (struct loose_reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
 	if (!r || !r->bytes) {
 		objects_give(o, n);
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);
 	objects_key(o, object, r->key);
-	r->task = (struct thread_pool_task){ .fn = fetch, .arg = r };
+	r->task = (struct thread_pool_task){ .fn = fetch_loose_object, .arg = r };
 	thread_pool_give(o->crew, &r->task);
 	*ret = r;
 	return 0;
 }
 
-static bool was_away(struct objects *o)
+static bool was_store_away(struct objects *o)
 {
 	bool away;
 
@@ -266,15 +270,15 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 {
 	struct objects *o = artifacts_objects(a);
 	double until_s = clock_mono_s() + WAIT_S;
-	struct reading *r = NULL;
+	struct loose_reading *r = NULL;
 	bool done;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points lie in an object store; name it with "
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points are in an object store: name it with "
 						     "--artifacts");
 
-	if (!rc && (was_away(o) || atomic_load(&o->stop)))
-		rc = err_set(err, ERR_BUSY, "the object store that holds the points does not answer");
+	if (!rc && (was_store_away(o) || atomic_load(&o->stop)))
+		rc = err_set(err, ERR_BUSY, "the object store with the points does not answer");
 	if (!rc)
-		rc = begin_reading(&r, o, object, from, n, err);
+		rc = begin_loose_reading(&r, o, object, from, n, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&r->lock);
@@ -282,14 +286,14 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 		;
 	done = r->done;
 	r->left = !done;
-	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store that holds the points is too slow");
+	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store with the points is too slow");
 	if (done && !rc)
 		memcpy(to, r->bytes, n);
 	else if (done && err)
 		*err = r->err;
 	pthread_mutex_unlock(&r->lock);
 	if (done)
-		drop(r);
+		drop_loose_reading(r);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
-/* orphan_blobs.h: objects that are no file of a path: who makes one names it in a row of his own, by a change that takes its
- * name off the list of those that nobody names (DB_object_named). Until then it is a remnant for gc. */
+/* orphan_blobs.h: objects that are not files of a path (orphan blobs until named). Their creator names one in a row of its
+ * own, in a change that takes it off the list of unnamed objects (DB_object_named). Before that gc may remove it. */
 #ifndef DPT_STORE_ORPHAN_BLOBS_H
 #define DPT_STORE_ORPHAN_BLOBS_H
 
@@ -13,19 +13,19 @@ struct orphan_blobs_object {
 	char sha256[65];
 };
 
-/* Written on a thread that may connect and wait. ERR_BUSY: the object store takes nothing now. */
+/* Writing needs a thread that may connect and block. ERR_BUSY: the object store is not available. */
 int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct err *err);
 int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err);
-int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err); /* read back, and the same */
+int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err); /* reads it back and compares */
 void orphan_blobs_free(struct orphan_blobs *l);					   /* NULL is fine */
 
-/* Any thread: the store is asked by another one. Waits for some seconds at most; when the store was away a moment ago
- * it is not asked. ERR_BUSY; ERR_DAMAGED: it has no such object. */
+/* Any thread: another thread sends the request. Waits at most some seconds; fails at once if the store just failed.
+ * ERR_BUSY; ERR_DAMAGED: the object is missing. */
 int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err);
 
-/* Its key in the object store; the name where none was named. */
+/* Its key in the object store; the name itself if none is configured. */
 void orphan_blobs_key(struct artifacts *a, const char *object, char *ret, size_t room);
 
-void orphan_blobs_stop(struct artifacts *a); /* what waits for the object store ends soon, also what begins to */
+void orphan_blobs_stop(struct artifacts *a); /* current and later waits end soon */
 
 #endif

@@ -1,4 +1,4 @@
-/* filter.c: what both search grammars share: the plan, its evaluation, the order of values. */
+/* filter.c: shared by both search grammars: the plan, its evaluation, the order of values. */
 #include "web/store/filter/filter_inside.h"
 
 #include <ctype.h>
@@ -68,8 +68,8 @@ const struct filter_order *filter_order(const struct filter *f, size_t i)
 	return &f->order[i];
 }
 
-/* % any run of bytes, _ one character; goes back to the last % only, so the time is bounded by pattern times text. */
-static bool like(const char *pattern, const char *text, bool fold)
+/* % matches any bytes, _ one character. Backtracks to the last % only, so the time is bounded by pattern times text. */
+static bool matches_like(const char *pattern, const char *text, bool fold)
 {
 	const char *star = NULL, *from = NULL;
 
@@ -100,7 +100,7 @@ static bool like(const char *pattern, const char *text, bool fold)
 	return !*pattern;
 }
 
-static bool ordered(enum compare_op op, int order)
+static bool is_ordered(enum compare_op op, int order)
 {
 	switch (op) {
 	case C_EQ:
@@ -118,78 +118,78 @@ static bool ordered(enum compare_op op, int order)
 	}
 }
 
-static bool compare(const struct filter *f, const struct node *n, const struct filter_value *have,
-		    const struct filter_value *want)
+static bool compare_values(const struct filter *f, const struct filter_node *n, const struct filter_value *have,
+			   const struct filter_value *want)
 {
 	const struct filter_field *field = &f->fields[n->field];
 	bool textual = have->text && (f->mlflow || !have->is_number || !want->is_number);
 
 	if (field->entity == FILTER_ATTRIBUTE && have->text) {
 		if (field->attribute == FILTER_STATUS && !f->mlflow)
-			return ordered(n->op, strcasecmp(have->text, want->text));
+			return is_ordered(n->op, strcasecmp(have->text, want->text));
 		textual = true;
 	}
 	if (textual && want->is_number && !have->is_number && n->op != C_EQ && n->op != C_NE && !f->mlflow &&
 	    field->entity == FILTER_PARAM)
 		return false;
 	if (textual)
-		return ordered(n->op, strcmp(have->text, want->text));
+		return is_ordered(n->op, strcmp(have->text, want->text));
 	if (isnan(have->number) || isnan(want->number))
 		return n->op == C_NE ? !(isnan(have->number) && isnan(want->number))
 				     : n->op == C_EQ && isnan(have->number) && isnan(want->number);
-	return ordered(n->op, (have->number > want->number) - (have->number < want->number));
+	return is_ordered(n->op, (have->number > want->number) - (have->number < want->number));
 }
 
-static bool is_in(const struct filter *f, const struct node *n, const struct filter_value *have)
+static bool list_has_value(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
-	struct node one = *n;
+	struct filter_node one = *n;
 	size_t i;
 
 	one.op = C_EQ;
 	for (i = 0; i < n->value_count; i++)
-		if (compare(f, &one, have, &n->values[i]))
+		if (compare_values(f, &one, have, &n->values[i]))
 			return true;
 	return false;
 }
 
-/* Of several values any one may match. */
-static bool leaf(const struct filter *f, const struct node *n, const struct filter_value *have)
+/* Of several values one must match. */
+static bool eval_filter_leaf(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
 	bool hit;
 
 	for (; have && have->present; have = have->more) {
 		if (n->kind == N_LIKE || n->kind == N_ILIKE)
-			hit = have->text && like(n->values->text, have->text, n->kind == N_ILIKE);
+			hit = have->text && matches_like(n->values->text, have->text, n->kind == N_ILIKE);
 		else
-			hit = n->kind == N_IN ? is_in(f, n, have) : compare(f, n, have, n->values);
+			hit = n->kind == N_IN ? list_has_value(f, n, have) : compare_values(f, n, have, n->values);
 		if (hit != n->negated)
 			return true;
 	}
 	return false;
 }
 
-static bool eval(const struct filter *f, const struct node *n, const struct filter_value *values)
+static bool eval_filter(const struct filter *f, const struct filter_node *n, const struct filter_value *values)
 {
 	switch (n->kind) {
 	case N_AND:
-		return eval(f, n->left, values) && eval(f, n->right, values);
+		return eval_filter(f, n->left, values) && eval_filter(f, n->right, values);
 	case N_OR:
-		return eval(f, n->left, values) || eval(f, n->right, values);
+		return eval_filter(f, n->left, values) || eval_filter(f, n->right, values);
 	case N_NOT:
-		return !eval(f, n->left, values);
+		return !eval_filter(f, n->left, values);
 	case N_NULL:
 		return !values[n->field].present;
 	default:
-		return leaf(f, n, &values[n->field]);
+		return eval_filter_leaf(f, n, &values[n->field]);
 	}
 }
 
 bool filter_match(const struct filter *f, const struct filter_value *values)
 {
-	return !f->root || eval(f, f->root, values);
+	return !f->root || eval_filter(f, f->root, values);
 }
 
-static int class_of(const struct filter_value *v)
+static int value_class(const struct filter_value *v)
 {
 	if (!v->present)
 		return 3;
@@ -200,7 +200,7 @@ static int class_of(const struct filter_value *v)
 
 int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending)
 {
-	int x = class_of(a), y = class_of(b), order;
+	int x = value_class(a), y = value_class(b), order;
 
 	if (x != y)
 		return descending && x < 2 && y < 2 ? y - x : x - y;

@@ -1,14 +1,14 @@
-/* filter.h: the search grammar: reads `filter` and `order_by` into a plan over named fields, and evaluates it over
- * their values. No SQL, no I/O.
+/* filter.h: the search grammar: parses `filter` and `order_by` into a plan over named fields, and evaluates the plan
+ * on their values. No SQL, no I/O.
  *
  *	filter := and { OR and }            and := not { AND not }          not := [NOT] ( '(' filter ')' | test )
  *	test   := field ( = != < <= > >= ) value | field [NOT] (LIKE | ILIKE) 'text'
  *	        | field [NOT] IN ( value, … ) | field IS [NOT] NULL
  *	field  := [entity '.'] key ['.' aggregate]      order := field [ASC | DESC] { , field [ASC | DESC] }
  *
- * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run; without one: attribute. A key with other
- * characters than letters, digits and _ - / : . stands in double quotes or backticks. Words are case-insensitive,
- * values are not. A test on something that a run does not have is false (IS NULL aside). */
+ * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run; without one: attribute. A key with
+ * characters other than letters, digits and _ - / : . needs double quotes or backticks. Words are case-insensitive,
+ * values are not. A test of something that a run does not have is false, except IS NULL. */
 #ifndef DPT_STORE_FILTER_H
 #define DPT_STORE_FILTER_H
 
@@ -28,7 +28,7 @@ enum filter_attribute {
 	FILTER_START_TIME,
 	FILTER_END_TIME,
 	FILTER_EXPERIMENT,
-	/* MLflow's grammar alone */
+	/* only in MLflow's grammar */
 	FILTER_USER,
 	FILTER_ARTIFACT_URI,
 	FILTER_CREATED,
@@ -48,10 +48,10 @@ struct filter_field {
 };
 
 struct filter_value {
-	bool present, is_number; /* a param or tag whose text is a number is one too */
+	bool present, is_number; /* also a param or tag whose text is a number */
 	double number;
 	const char *text;        /* NULL for metrics and times */
-	const struct filter_value *more; /* data sets: a further value */
+	const struct filter_value *more; /* data sets: the next value */
 };
 
 struct filter_order {
@@ -63,15 +63,14 @@ struct filter;
 
 #define FILTER_MAX_FIELDS 64
 
-/* filter and order may be NULL. ERR_USAGE with the place. */
+/* filter and order may be NULL. ERR_USAGE with the position. */
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err);
 
 /* MLflow's grammar: comparisons joined by AND, `entity.key` split at its first dot, quoted text or bare numbers; params
  * and tags compare as text; no aggregates. order: one `field [ASC | DESC]` each. ERR_USAGE in MLflow's words.
  *
  *	FILTER_RUNS         metrics, params, tags, attributes (run_id, run_name, user_id, status, artifact_uri,
- * start_time,
- *	                    end_time), datasets (name, digest, context)
+ *	                    start_time, end_time), datasets (name, digest, context)
  *	FILTER_EXPERIMENTS  tags, attribute (name, experiment_id, creation_time, last_update_time)
  *	FILTER_MODELS       metrics, params, tags, attributes (name, model_id, model_type, status, source_run_id,
  *	                    creation_timestamp, last_updated_timestamp)
@@ -94,16 +93,16 @@ const struct filter_field *filter_field(const struct filter *f, size_t i);
 size_t filter_order_count(const struct filter *f);
 const struct filter_order *filter_order(const struct filter *f, size_t i);
 
-size_t filter_tested_count(const struct filter *f); /* filter_match looks at the first so many fields alone */
+size_t filter_tested_count(const struct filter *f); /* filter_match reads only this many fields, the first ones */
 
-/* values: one for each field. */
+/* values: one per field. */
 bool filter_match(const struct filter *f, const struct filter_value *values);
 
-/* How one value sorts against another under an order: numbers, then texts, then NaN, then what is missing; only the
- * first two classes turn round when descending. */
+/* Compares two values for an order: numbers, then texts, then NaN, then missing values. descending reverses only the
+ * first two classes. */
 int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending);
 
-/* Whether the whole text is a number (or NaN, Infinity, -Infinity). */
+/* Returns true if the whole text is a number (or NaN, Infinity, -Infinity). */
 bool filter_number(const char *text, double *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* filter_mlflow.c: MLflow's search grammar, in its words. */
+/* filter_mlflow.c: MLflow's search grammar, with its messages. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,28 +10,28 @@
 
 enum token { T_END, T_WORD, T_TEXT, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
 
-struct parser {
+struct mlflow_parser {
 	struct arena *a;
 	struct filter *f;
 	const struct filter_mlflow *in;
-	const char *at, *start; /* start: of the present token */
+	const char *at, *start; /* start: of the current token */
 	enum token kind;
-	char *word;             /* of the token as it stands */
+	char *word;             /* text of the token */
 	size_t nodes;
-	bool ordering; /* reads order_by */
+	bool ordering; /* parsing order_by */
 	struct err *err;
 };
 
-/* What an identifier turned out to be. */
+/* A resolved identifier. */
 struct ident {
 	struct filter_field field;
 	const char *entity, *key; /* for messages */
 	bool numeric;
 };
 
-static int bad(struct parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static int fail_parse(struct mlflow_parser *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static int bad(struct parser *p, const char *fmt, ...)
+static int fail_parse(struct mlflow_parser *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -42,17 +42,19 @@ static int bad(struct parser *p, const char *fmt, ...)
 	return ERR_USAGE;
 }
 
-static int bad_clause(struct parser *p)
+static int fail_bad_clause(struct mlflow_parser *p)
 {
 	if (p->in->dialect == FILTER_MODELS)
-		return bad(p,
-			   "Invalid filter string: '%.200s'. Expected a list of comparisons separated by 'AND' (e.g. "
-			   "'metrics.loss > 0.1 AND params.lr = 0.01').", p->in->filter);
-	return bad(p, "Invalid clause(s) in filter string: '%.200s'",
-		   p->kind == T_WORD && p->word ? p->word : p->start);
+		return fail_parse(
+			p,
+			"Invalid filter string: '%.200s'. Expected a list of comparisons separated by 'AND' (e.g. "
+			"'metrics.loss > 0.1 AND params.lr = 0.01').",
+			p->in->filter);
+	return fail_parse(p, "Invalid clause(s) in filter string: '%.200s'",
+			  p->kind == T_WORD && p->word ? p->word : p->start);
 }
 
-static char *span(struct parser *p, const char *from, const char *to)
+static char *copy_parser_span(struct mlflow_parser *p, const char *from, const char *to)
 {
 	char *copy = arena_alloc(p->a, (size_t)(to - from) + 1);
 
@@ -61,13 +63,13 @@ static char *span(struct parser *p, const char *from, const char *to)
 	return copy;
 }
 
-/* A single quote is part of a word behind a dot only (tags.'a b'); elsewhere a value begins there (LIKE'x'). */
+/* A single quote belongs to a word only after a dot (tags.'a b'); elsewhere it starts a value (LIKE'x'). */
 static bool opens_quotes(const char *word, const char *at)
 {
 	return *at == '"' || *at == '`' || (*at == '\'' && at > word && at[-1] == '.');
 }
 
-/* A word reaches to a space, a comparison, a bracket or a comma; quotes inside it may hold any of them. */
+/* A word ends at a space, comparison, bracket or comma, unless these are in quotes. */
 static const char *word_end(const char *word)
 {
 	const char *at = word, *close;
@@ -81,7 +83,7 @@ static const char *word_end(const char *word)
 	return at;
 }
 
-static enum token read_number(struct parser *p)
+static enum token read_number_token(struct mlflow_parser *p)
 {
 	char *end;
 
@@ -95,14 +97,15 @@ static enum token read_number(struct parser *p)
 	return T_NUMBER;
 }
 
-static void next(struct parser *p)
+/* Reads the next token. */
+static void next_mlflow_token(struct mlflow_parser *p)
 {
 	const char *end;
 
 	while (isspace((unsigned char)*p->at))
 		p->at++;
 	p->start = p->at;
-	p->kind = *p->at ? read_number(p) : T_END;
+	p->kind = *p->at ? read_number_token(p) : T_END;
 	if (!*p->start)
 		return;
 	if (p->kind == T_END && strchr("(),", *p->at)) {
@@ -120,18 +123,18 @@ static void next(struct parser *p)
 		p->at = end ? end : p->at + strlen(p->at);
 		p->kind = end ? T_WORD : T_BAD;
 	}
-	p->word = span(p, p->start, p->at);
+	p->word = copy_parser_span(p, p->start, p->at);
 	if (!p->word)
 		p->kind = T_BAD;
 }
 
-static bool is_word(const struct parser *p, const char *word)
+static bool is_mlflow_word(const struct mlflow_parser *p, const char *word)
 {
 	return p->kind == T_WORD && !strcasecmp(p->word, word);
 }
 
-/* Without the quotes around it, when they are of that kind. */
-static char *bare(char *text, char quote)
+/* Removes the quotes around text, if it has quotes of that kind. */
+static char *strip_quotes(char *text, char quote)
 {
 	size_t n = strlen(text);
 
@@ -143,20 +146,20 @@ static char *bare(char *text, char quote)
 
 /* --- identifiers -------------------------------------------------------------------------------------------- */
 
-static bool of_registry(const struct parser *p)
+static bool is_registry_dialect(const struct mlflow_parser *p)
 {
 	return p->in->dialect == FILTER_REGISTERED || p->in->dialect == FILTER_VERSIONS;
 }
 
-/* The dialect's bit in the tables below; what the registry is ordered by has bits of its own. */
-static unsigned dialect_bit(const struct parser *p)
+/* The dialect's bit in the tables below; orders of the registry have bits of their own. */
+static unsigned dialect_bit(const struct mlflow_parser *p)
 {
-	return 1u << (p->in->dialect + (p->ordering && of_registry(p) ? 2 : 0));
+	return 1u << (p->in->dialect + (p->ordering && is_registry_dialect(p) ? 2 : 0));
 }
 
-/* dialects in both tables: 1 runs, 2 experiments, 4 logged models, 8 registered models, 0x10 versions; 0x20, 0x40: what
- * the last two are ordered by. */
-static int entity_of(const struct parser *p, const char *word)
+/* Dialects in both tables: 1 runs, 2 experiments, 4 logged models, 8 registered models, 0x10 versions; 0x20, 0x40:
+ * orders of the last two. */
+static int find_mlflow_entity(const struct mlflow_parser *p, const char *word)
 {
 	static const struct {
 		const char *name;
@@ -198,7 +201,7 @@ static const struct {
 	{ "run_id", FILTER_SOURCE_RUN, 0x10, false },	 { "source_path", FILTER_ARTIFACT_URI, 0x10, false },
 };
 
-static int no_attribute(struct parser *p, const char *key)
+static int fail_unknown_attribute(struct mlflow_parser *p, const char *key)
 {
 	char names[400];
 	size_t n = 0, i;
@@ -206,10 +209,10 @@ static int no_attribute(struct parser *p, const char *key)
 	for (i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
 		if (attributes[i].dialects & dialect_bit(p))
 			n += (size_t)snprintf(names + n, sizeof names - n, "%s'%s'", n ? ", " : "", attributes[i].name);
-	return bad(p, "Invalid attribute key '%.100s' specified. Valid keys are '{%s}'", key, names);
+	return fail_parse(p, "Invalid attribute key '%.100s' specified. Valid keys are '{%s}'", key, names);
 }
 
-static int find_attribute(struct parser *p, struct ident *id)
+static int find_attribute(struct mlflow_parser *p, struct ident *id)
 {
 	size_t i;
 
@@ -220,24 +223,27 @@ static int find_attribute(struct parser *p, struct ident *id)
 			id->numeric = attributes[i].numeric;
 			return 0;
 		}
-	return no_attribute(p, id->key);
+	return fail_unknown_attribute(p, id->key);
 }
 
-static int no_entity(struct parser *p, const char *word)
+static int fail_unknown_entity(struct mlflow_parser *p, const char *word)
 {
-	if (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p))
-		return bad(p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')",
-			   word);
+	if (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p))
+		return fail_parse(
+			p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')", word);
 	if (p->in->dialect == FILTER_MODELS)
-		return bad(p,
-			   "Invalid entity type: '%.100s'. Expected one of ['attributes', 'metrics', 'params', "
-			   "'tags'].", word);
-	return bad(p,
-		   "Invalid entity type '%.100s'. Valid values are ['metric', 'parameter', 'tag', 'attribute', "
-		   "'dataset']", word);
+		return fail_parse(p,
+				  "Invalid entity type: '%.100s'. Expected one of ['attributes', 'metrics', 'params', "
+				  "'tags'].",
+				  word);
+	return fail_parse(p,
+			  "Invalid entity type '%.100s'. Valid values are ['metric', 'parameter', 'tag', 'attribute', "
+			  "'dataset']",
+			  word);
 }
 
-static int parse_ident(struct parser *p, char *word, struct ident *ret)
+/* Splits a word at its first dot and resolves entity and key. */
+static int parse_ident(struct mlflow_parser *p, char *word, struct ident *ret)
 {
 	static const char *const entities[] = { "attribute", "parameter", "tag", "metric", "dataset" };
 	char *dot = strchr(word, '.');
@@ -246,13 +252,13 @@ static int parse_ident(struct parser *p, char *word, struct ident *ret)
 	*ret = (struct ident){ 0 };
 	if (dot) {
 		*dot = '\0';
-		word = bare(word, '`');
-		entity = entity_of(p, word);
+		word = strip_quotes(word, '`');
+		entity = find_mlflow_entity(p, word);
 		if (entity < 0)
-			return no_entity(p, word);
+			return fail_unknown_entity(p, word);
 		word = dot + 1;
 	}
-	word = bare(bare(bare(word, '"'), '\''), '`');
+	word = strip_quotes(strip_quotes(strip_quotes(word, '"'), '\''), '`');
 	ret->field.entity = (enum filter_entity)entity;
 	ret->field.key = ret->key = word;
 	ret->entity = entities[entity];
@@ -260,25 +266,26 @@ static int parse_ident(struct parser *p, char *word, struct ident *ret)
 	if (entity == FILTER_ATTRIBUTE)
 		return find_attribute(p, ret);
 	if (entity == FILTER_DATASET && strcmp(word, "name") && strcmp(word, "digest") && strcmp(word, "context"))
-		return bad(p, "Invalid dataset key '%.100s' specified. Valid keys are '{'name', 'digest', 'context'}'",
-			   word);
+		return fail_parse(
+			p, "Invalid dataset key '%.100s' specified. Valid keys are '{'name', 'digest', 'context'}'",
+			word);
 	return 0;
 }
 
-static int keep(struct parser *p, const struct ident *id, size_t *ret)
+static int keep_ident_field(struct mlflow_parser *p, const struct ident *id, size_t *ret)
 {
 	if (filter_keep_field(p->f, &id->field, ret))
 		return 0;
-	return bad(p, "a search may name at most %d different fields", FILTER_MAX_FIELDS);
+	return fail_parse(p, "a search may have at most %d different fields", FILTER_MAX_FIELDS);
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
 
-static const char *allowed_ops(const struct parser *p, const struct ident *id)
+static const char *allowed_ops(const struct mlflow_parser *p, const struct ident *id)
 {
 	if (id->numeric)
 		return "'>', '>=', '!=', '=', '<', '<='";
-	if (of_registry(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
+	if (is_registry_dialect(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
 		return "'!=', '=', 'LIKE', 'ILIKE'";
 	if (id->field.entity == FILTER_PARAM || id->field.entity == FILTER_TAG)
 		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'" :
@@ -286,24 +293,25 @@ static const char *allowed_ops(const struct parser *p, const struct ident *id)
 	return "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'";
 }
 
-static int bad_op(struct parser *p, const struct ident *id, const char *op)
+static int fail_bad_op(struct mlflow_parser *p, const struct ident *id, const char *op)
 {
 	static const char *const models[] = { "attributes", "params", "tags", "metrics" };
 	static const enum filter_entity entities[] = { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
 	size_t i = 0;
 
-	if (of_registry(p))
-		return bad(p, "Invalid comparator for %s%s%s: %.40s", id->entity, id->numeric ? " " : "",
-			   id->numeric ? id->key : "", op);
+	if (is_registry_dialect(p))
+		return fail_parse(p, "Invalid comparator for %s%s%s: %.40s", id->entity, id->numeric ? " " : "",
+				  id->numeric ? id->key : "", op);
 	if (p->in->dialect != FILTER_MODELS)
-		return bad(p, "Invalid comparator '%.40s' not one of '{%s}'", op, allowed_ops(p, id));
+		return fail_parse(p, "Invalid comparator '%.40s' not one of '{%s}'", op, allowed_ops(p, id));
 	while (i < 3 && entities[i] != id->field.entity)
 		i++;
-	return bad(p, "Invalid comparison operator for %s.%.100s: '%.40s'. Expected one of (%s).", models[i], id->key,
-		   op, id->numeric ? "'<', '<=', '>', '>=', '=', '!='" : "'=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'");
+	return fail_parse(
+		p, "Invalid comparison operator for %s.%.100s: '%.40s'. Expected one of (%s).", models[i], id->key, op,
+		id->numeric ? "'<', '<=', '>', '>=', '=', '!='" : "'=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'");
 }
 
-static int check_op(struct parser *p, const struct ident *id, const char *op)
+static int check_mlflow_op(struct mlflow_parser *p, const struct ident *id, const char *op)
 {
 	const char *ops = allowed_ops(p, id);
 	char quoted[24];
@@ -311,158 +319,165 @@ static int check_op(struct parser *p, const struct ident *id, const char *op)
 	snprintf(quoted, sizeof quoted, "'%.16s'", op);
 	if (strstr(ops, quoted))
 		return 0;
-	return bad_op(p, id, op);
+	return fail_bad_op(p, id, op);
 }
 
-static int wrong_value(struct parser *p, const struct ident *id)
+static int fail_wrong_value(struct mlflow_parser *p, const struct ident *id)
 {
 	if (id->field.entity == FILTER_METRIC)
-		return bad(p, "Expected numeric value type for metric. Found %.200s", p->word);
+		return fail_parse(p, "Expected numeric value type for metric. Found %.200s", p->word);
 	if (id->numeric)
-		return bad(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key,
-			   p->word);
+		return fail_parse(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key,
+				  p->word);
 	if (id->field.entity == FILTER_ATTRIBUTE)
-		return bad(p, "Expected a quoted string value for attributes. Got value %.200s", p->word);
+		return fail_parse(p, "Expected a quoted string value for attributes. Got value %.200s", p->word);
 	if (id->field.entity == FILTER_DATASET)
-		return bad(p, "Expected a quoted string value for dataset attributes. Got value %.200s", p->word);
-	return bad(p, "Expected a quoted string value for %s (e.g. 'my-value'). Got value %.200s", id->entity, p->word);
+		return fail_parse(p, "Expected a quoted string value for dataset attributes. Got value %.200s",
+				  p->word);
+	return fail_parse(p, "Expected a quoted string value for %s (e.g. 'my-value'). Got value %.200s", id->entity,
+			  p->word);
 }
 
-/* A version's number may stand in quotes; it is a whole one. */
-static int parse_version(struct parser *p, const struct ident *id, struct filter_value *ret)
+/* The number of a version may be in quotes; it must be an integer. */
+static int parse_version(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
-	char *text = p->kind == T_TEXT ? bare(p->word, '\'') : p->word, *end;
+	char *text = p->kind == T_TEXT ? strip_quotes(p->word, '\'') : p->word, *end;
 
 	ret->present = ret->is_number = true;
 	ret->number = (double)strtoll(text, &end, 10);
 	if (end == text || *end)
-		return bad(p, "Invalid value for numeric attribute '%.100s': %.200s", id->key, text);
-	next(p);
+		return fail_parse(p, "Invalid value for numeric attribute '%.100s': %.200s", id->key, text);
+	next_mlflow_token(p);
 	return 0;
 }
 
-static int parse_value(struct parser *p, const struct ident *id, struct filter_value *ret)
+/* Parses the value of a comparison by the type of its field. */
+static int parse_mlflow_value(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
 	char *text = p->word;
 
 	if (p->kind == T_END || p->kind == T_BAD)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	if (id->field.attribute == FILTER_VERSION && (p->kind == T_NUMBER || p->kind == T_TEXT))
 		return parse_version(p, id, ret);
 	ret->present = true;
 	if (id->numeric) {
 		if (p->kind != T_NUMBER)
-			return wrong_value(p, id);
+			return fail_wrong_value(p, id);
 		ret->is_number = true;
 		ret->number = strtod(p->word, NULL);
 	} else if (p->kind == T_TEXT) {
-		ret->text = bare(text, '\'');
-	} else if (p->kind == T_WORD && *text == '"' && bare(text, '"') != text) {
+		ret->text = strip_quotes(text, '\'');
+	} else if (p->kind == T_WORD && *text == '"' && strip_quotes(text, '"') != text) {
 		ret->text = text + 1;
 	} else if (p->kind == T_WORD) {
-		return bad(p,
-			   "Parameter value is either not quoted or unidentified quote types used for string value "
-			   "%.200s. "
-			   "Use either single or double quotes.", text);
+		return fail_parse(
+			p,
+			"Parameter value is either not quoted or unidentified quote types used for string value "
+			"%.200s. "
+			"Use either single or double quotes.",
+			text);
 	} else {
-		return wrong_value(p, id);
+		return fail_wrong_value(p, id);
 	}
-	next(p);
+	next_mlflow_token(p);
 	return 0;
 }
 
-static int parse_list(struct parser *p, const struct ident *id, struct node *n)
+/* Parses a list of quoted texts in brackets. */
+static int parse_mlflow_list(struct mlflow_parser *p, const struct ident *id, struct filter_node *n)
 {
 	int rc;
 
-	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && !of_registry(p) &&
+	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && !is_registry_dialect(p) &&
 	    id->field.attribute != FILTER_RUN_ID)
-		return bad(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
-			   p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
+		return fail_parse(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
+				  p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
 	if (p->kind != T_OPEN)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
 	do {
-		next(p);
+		next_mlflow_token(p);
 		if (p->kind == T_CLOSE)
 			break;
 		if (n->value_count == FILTER_MAX_LIST)
-			return bad(p, "a list may hold at most %d values", FILTER_MAX_LIST);
-		rc = parse_value(p, id, &n->values[n->value_count++]);
+			return fail_parse(p, "a list may have at most %d values", FILTER_MAX_LIST);
+		rc = parse_mlflow_value(p, id, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
 	} while (p->kind == T_COMMA);
 	if (p->kind != T_CLOSE)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	if (!n->value_count)
-		return bad(p,
-			   "While parsing a list in the query, expected a non-empty list of string values, but got "
+		return fail_parse(
+			p, "While parsing a list in the query, expected a non-empty list of string values, but got "
 			   "empty list");
-	next(p);
+	next_mlflow_token(p);
 	return 0;
 }
 
-static struct node *add_node(struct parser *p, enum node_kind kind)
+static struct filter_node *add_mlflow_node(struct mlflow_parser *p, enum node_kind kind)
 {
-	struct node *n = p->nodes < FILTER_MAX_NODES ? arena_alloc(p->a, sizeof *n) : NULL;
+	struct filter_node *n = p->nodes < FILTER_MAX_NODES ? arena_alloc(p->a, sizeof *n) : NULL;
 
 	p->nodes++;
 	if (n)
 		n->kind = kind;
 	else
-		bad(p, "a search may hold at most %d comparisons", FILTER_MAX_NODES / 3);
+		fail_parse(p, "a search may have at most %d comparisons", FILTER_MAX_NODES / 3);
 	return n;
 }
 
 /* IS NULL, IS NOT NULL */
-static int parse_null(struct parser *p, const struct ident *id, struct node **ret)
+static int parse_mlflow_null(struct mlflow_parser *p, const struct ident *id, struct filter_node **ret)
 {
-	struct node *n = *ret, *not = NULL;
+	struct filter_node *n = *ret, *not = NULL;
 
-	next(p);
+	next_mlflow_token(p);
 	n->kind = N_NULL;
-	if (is_word(p, "NOT")) {
-		not = add_node(p, N_NOT);
+	if (is_mlflow_word(p, "NOT")) {
+		not = add_mlflow_node(p, N_NOT);
 		if (!not)
 			return ERR_USAGE;
 		not->left = n;
 		*ret = not;
-		next(p);
+		next_mlflow_token(p);
 	}
-	if (!is_word(p, "NULL"))
-		return bad_clause(p);
-	next(p);
-	if ((id->field.entity == FILTER_TAG && !of_registry(p)) ||
+	if (!is_mlflow_word(p, "NULL"))
+		return fail_bad_clause(p);
+	next_mlflow_token(p);
+	if ((id->field.entity == FILTER_TAG && !is_registry_dialect(p)) ||
 	    (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
 		return 0;
-	if (of_registry(p))
-		return bad_op(p, id, not ? "IS NOT NULL" : "IS NULL");
+	if (is_registry_dialect(p))
+		return fail_bad_op(p, id, not ? "IS NOT NULL" : "IS NULL");
 	if (p->in->dialect == FILTER_EXPERIMENTS)
-		return bad(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'", id->key);
-	return bad(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'", id->entity,
-		   id->key);
+		return fail_parse(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'",
+				  id->key);
+	return fail_parse(p, "IS NULL / IS NOT NULL is only supported for tags and params, not for '%s' '%.100s'",
+			  id->entity, id->key);
 }
 
-static int parse_like(struct parser *p, const struct ident *id, struct node *n)
+static int parse_like(struct mlflow_parser *p, const struct ident *id, struct filter_node *n)
 {
-	int rc = check_op(p, id, n->kind == N_LIKE ? "LIKE" : "ILIKE");
+	int rc = check_mlflow_op(p, id, n->kind == N_LIKE ? "LIKE" : "ILIKE");
 
 	if (rc)
 		return rc;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next(p);
-	return parse_value(p, id, n->values);
+	next_mlflow_token(p);
+	return parse_mlflow_value(p, id, n->values);
 }
 
-static int parse_compare(struct parser *p, const struct ident *id, struct node *n)
+static int parse_mlflow_compare(struct mlflow_parser *p, const struct ident *id, struct filter_node *n)
 {
 	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=" };
 	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
-	int i, rc = check_op(p, id, p->word);
+	int i, rc = check_mlflow_op(p, id, p->word);
 
 	for (i = 0; !rc && i < 6; i++)
 		if (!strcmp(ops[i], p->word))
@@ -473,82 +488,85 @@ static int parse_compare(struct parser *p, const struct ident *id, struct node *
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next(p);
+	next_mlflow_token(p);
 	if (p->kind == T_OPEN)
-		return wrong_value(p, id);
-	return parse_value(p, id, n->values);
+		return fail_wrong_value(p, id);
+	return parse_mlflow_value(p, id, n->values);
 }
 
-static int parse_in(struct parser *p, const struct ident *id, struct node *n)
+static int parse_in(struct mlflow_parser *p, const struct ident *id, struct filter_node *n)
 {
-	int rc = check_op(p, id, n->negated ? "NOT IN" : "IN");
+	int rc = check_mlflow_op(p, id, n->negated ? "NOT IN" : "IN");
 
 	if (rc)
 		return rc;
 	n->kind = N_IN;
-	next(p);
-	return parse_list(p, id, n);
+	next_mlflow_token(p);
+	return parse_mlflow_list(p, id, n);
 }
 
-static int parse_test(struct parser *p, struct node **ret)
+/* Parses one comparison. */
+static int parse_mlflow_test(struct mlflow_parser *p, struct filter_node **ret)
 {
-	struct node *n = add_node(p, N_COMPARE);
+	struct filter_node *n = add_mlflow_node(p, N_COMPARE);
 	struct ident id;
 	int rc;
 
 	if (!n)
 		return ERR_USAGE;
 	*ret = n;
-	if (p->kind != T_WORD || is_word(p, "NOT"))
-		return bad_clause(p);
+	if (p->kind != T_WORD || is_mlflow_word(p, "NOT"))
+		return fail_bad_clause(p);
 	rc = parse_ident(p, p->word, &id);
 	if (!rc)
-		rc = keep(p, &id, &n->field);
+		rc = keep_ident_field(p, &id, &n->field);
 	if (rc)
 		return rc;
-	next(p);
+	next_mlflow_token(p);
 	if (p->kind == T_OP)
-		return parse_compare(p, &id, n);
-	if (is_word(p, "IS"))
-		return parse_null(p, &id, ret);
-	n->negated = is_word(p, "NOT");
+		return parse_mlflow_compare(p, &id, n);
+	if (is_mlflow_word(p, "IS"))
+		return parse_mlflow_null(p, &id, ret);
+	n->negated = is_mlflow_word(p, "NOT");
 	if (n->negated)
-		next(p);
-	if (is_word(p, "IN"))
+		next_mlflow_token(p);
+	if (is_mlflow_word(p, "IN"))
 		return parse_in(p, &id, n);
-	n->kind = is_word(p, "LIKE") ? N_LIKE : N_ILIKE;
-	if ((is_word(p, "LIKE") || is_word(p, "ILIKE")) && !n->negated)
+	n->kind = is_mlflow_word(p, "LIKE") ? N_LIKE : N_ILIKE;
+	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && !n->negated)
 		return parse_like(p, &id, n);
-	if ((is_word(p, "LIKE") || is_word(p, "ILIKE")) && p->in->dialect == FILTER_MODELS)
-		return bad_op(p, &id, is_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
-	return p->kind == T_WORD && n->negated ? bad(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word,
-						     allowed_ops(p, &id)) : bad_clause(p);
+	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && p->in->dialect == FILTER_MODELS)
+		return fail_bad_op(p, &id, is_mlflow_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
+	return p->kind == T_WORD && n->negated
+		       ? fail_parse(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word, allowed_ops(p, &id))
+		       : fail_bad_clause(p);
 }
 
-static int parse_all(struct parser *p)
+static int parse_mlflow_clauses(struct mlflow_parser *p)
 {
-	struct node *both;
+	struct filter_node *both;
 	int rc;
 
-	next(p);
+	next_mlflow_token(p);
 	if (p->kind == T_END)
 		return 0;
-	rc = parse_test(p, &p->f->root);
-	while (!rc && is_word(p, "AND")) {
-		next(p);
-		both = add_node(p, N_AND);
+	rc = parse_mlflow_test(p, &p->f->root);
+	while (!rc && is_mlflow_word(p, "AND")) {
+		next_mlflow_token(p);
+		both = add_mlflow_node(p, N_AND);
 		if (!both)
 			return ERR_USAGE;
 		both->left = p->f->root;
-		rc = parse_test(p, &both->right);
+		rc = parse_mlflow_test(p, &both->right);
 		p->f->root = both;
 	}
-	return rc ? rc : p->kind == T_END ? 0 : bad_clause(p);
+	return rc ? rc : p->kind == T_END ? 0 : fail_bad_clause(p);
 }
 
 /* --- order -------------------------------------------------------------------------------------------------- */
 
-static int parse_order(struct parser *p, const char *text)
+/* Parses one item of order_by. */
+static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 {
 	struct filter_order *o = &p->f->order[p->f->order_count];
 	struct ident id;
@@ -556,31 +574,31 @@ static int parse_order(struct parser *p, const char *text)
 	int rc;
 
 	if (p->f->order_count == FILTER_MAX_ORDER)
-		return bad(p, "order_by: at most %d fields", FILTER_MAX_ORDER);
+		return fail_parse(p, "order_by: at most %d fields", FILTER_MAX_ORDER);
 	p->at = text;
-	next(p);
+	next_mlflow_token(p);
 	if (p->kind != T_WORD)
-		return bad(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
+		return fail_parse(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
 	rc = parse_ident(p, p->word, &id);
 	if (!rc && id.field.entity == FILTER_DATASET)
-		rc = bad(p, "Invalid order_by entity: %s", id.entity);
-	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p)) && id.field.entity != FILTER_ATTRIBUTE)
-		rc = bad(p, "Invalid order_by entity: %s", id.entity);
+		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
+	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p)) && id.field.entity != FILTER_ATTRIBUTE)
+		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
 	if (!rc)
-		rc = keep(p, &id, &o->field);
+		rc = keep_ident_field(p, &id, &o->field);
 	if (rc)
 		return rc;
 	for (i = 0; i < p->f->order_count; i++)
 		if (p->f->order[i].field == o->field)
-			return bad(p, "`order_by` contains duplicate fields: '%.200s'", text);
-	next(p);
-	o->descending = is_word(p, "DESC");
-	if (p->kind == T_WORD && !is_word(p, "ASC") && !o->descending)
-		return bad(p, "Invalid ordering key in order_by clause '%.200s'.", text);
+			return fail_parse(p, "`order_by` contains duplicate fields: '%.200s'", text);
+	next_mlflow_token(p);
+	o->descending = is_mlflow_word(p, "DESC");
+	if (p->kind == T_WORD && !is_mlflow_word(p, "ASC") && !o->descending)
+		return fail_parse(p, "Invalid ordering key in order_by clause '%.200s'.", text);
 	if (p->kind == T_WORD)
-		next(p);
+		next_mlflow_token(p);
 	if (p->kind != T_END)
-		return bad(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
+		return fail_parse(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
 	p->f->order_count++;
 	return 0;
 }
@@ -588,7 +606,7 @@ static int parse_order(struct parser *p, const char *text)
 int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filter_mlflow *text, struct err *err)
 {
 	struct err local = ERR_INIT;
-	struct parser p = { .a = a, .in = text, .err = err ? err : &local };
+	struct mlflow_parser p = { .a = a, .in = text, .err = err ? err : &local };
 	size_t i;
 	int rc = 0;
 
@@ -597,17 +615,17 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 		return err_set(err, ERR_NOMEM, "out of memory");
 	p.f->mlflow = true;
 	if (text->filter && strlen(text->filter) > FILTER_MAX_TEXT)
-		return bad(&p, "filter: longer than %d bytes", FILTER_MAX_TEXT);
+		return fail_parse(&p, "filter: longer than %d bytes", FILTER_MAX_TEXT);
 	if (text->filter && *text->filter) {
 		p.at = text->filter;
-		rc = parse_all(&p);
+		rc = parse_mlflow_clauses(&p);
 	}
 	p.f->tested_count = p.f->field_count;
 	p.ordering = true;
 	for (i = 0; i < text->order_count && !rc; i++)
 		rc = strlen(text->order[i]) > FILTER_MAX_TEXT
-			? bad(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)
-							       : parse_order(&p, text->order[i]);
+			     ? fail_parse(&p, "order_by: longer than %d bytes", FILTER_MAX_TEXT)
+			     : parse_mlflow_order(&p, text->order[i]);
 	if (!rc)
 		*ret = p.f;
 	return rc;

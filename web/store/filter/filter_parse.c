@@ -11,7 +11,7 @@
 #define MAX_DEPTH 32
 
 enum token { T_END, T_WORD, T_QUOTED, T_STRING, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
-struct parser {
+struct filter_parser {
 	struct arena *a;
 	struct filter *f;
 	const char *what, *text, *at;
@@ -22,18 +22,18 @@ struct parser {
 	struct err *err;
 };
 
-static int fail(struct parser *p, const char *expected)
+static int fail_expected(struct filter_parser *p, const char *expected)
 {
 	return err_set(p->err, ERR_USAGE, "%s: expected %s at character %zu, near '%.40s'", p->what, expected,
 		       (size_t)(p->start - p->text) + 1, *p->start ? p->start : "the end");
 }
 
-static bool word_char(char c)
+static bool is_word_char(char c)
 {
 	return isalnum((unsigned char)c) || (c && strchr("_-/:.", c)) || (unsigned char)c >= 0x80;
 }
 
-static char *copy_span(struct parser *p, const char *from, size_t n)
+static char *copy_span(struct filter_parser *p, const char *from, size_t n)
 {
 	char *copy = arena_alloc(p->a, n + 1);
 
@@ -42,7 +42,7 @@ static char *copy_span(struct parser *p, const char *from, size_t n)
 	return copy;
 }
 
-static void quoted(struct parser *p, enum token kind)
+static void read_quoted_token(struct filter_parser *p, enum token kind)
 {
 	const char *end = strchr(p->at + 1, *p->at);
 
@@ -55,7 +55,7 @@ static void quoted(struct parser *p, enum token kind)
 	p->kind = p->word ? kind : T_BAD;
 }
 
-static void operator_token(struct parser *p)
+static void read_operator_token(struct filter_parser *p)
 {
 	size_t n = (p->at[0] && p->at[1] == '=' && strchr("!<>=", p->at[0])) || !strncmp(p->at, "<>", 2) ? 2 : 1;
 
@@ -64,7 +64,8 @@ static void operator_token(struct parser *p)
 	p->at += n;
 }
 
-static void next(struct parser *p)
+/* Reads the next token. */
+static void next_filter_token(struct filter_parser *p)
 {
 	char *end;
 
@@ -75,9 +76,9 @@ static void next(struct parser *p)
 	if (!*p->at) {
 		p->kind = T_END;
 	} else if (*p->at == '\'') {
-		quoted(p, T_STRING);
+		read_quoted_token(p, T_STRING);
 	} else if (*p->at == '"' || *p->at == '`') {
-		quoted(p, T_QUOTED);
+		read_quoted_token(p, T_QUOTED);
 	} else if (strchr("(),", *p->at)) {
 		p->kind = *p->at == '(' ? T_OPEN : *p->at == ')' ? T_CLOSE : T_COMMA;
 		p->at++;
@@ -86,23 +87,23 @@ static void next(struct parser *p)
 		strtod(p->at, &end);
 		p->word = copy_span(p, p->at, (size_t)(end - p->at));
 		p->at = end;
-		p->kind = p->word && !word_char(*end) ? T_NUMBER : T_BAD;
-	} else if (word_char(*p->at)) {
-		while (word_char(*p->at))
+		p->kind = p->word && !is_word_char(*end) ? T_NUMBER : T_BAD;
+	} else if (is_word_char(*p->at)) {
+		while (is_word_char(*p->at))
 			p->at++;
 		p->word = copy_span(p, p->start, (size_t)(p->at - p->start));
 		p->kind = p->word ? T_WORD : T_BAD;
 	} else {
-		operator_token(p);
+		read_operator_token(p);
 	}
 }
 
-static bool is_word(const struct parser *p, const char *word)
+static bool is_filter_word(const struct filter_parser *p, const char *word)
 {
 	return p->kind == T_WORD && !strcasecmp(p->word, word);
 }
 
-static int entity_of(const char *word, size_t n)
+static int find_filter_entity(const char *word, size_t n)
 {
 	static const struct {
 		const char *name;
@@ -123,7 +124,7 @@ static int entity_of(const char *word, size_t n)
 	return -1;
 }
 
-static int attribute_of(const char *key)
+static int find_attribute_word(const char *key)
 {
 	static const struct {
 		const char *name;
@@ -142,7 +143,7 @@ static int attribute_of(const char *key)
 	return -1;
 }
 
-static int aggregate_of(const char *word)
+static int find_aggregate_word(const char *word)
 {
 	static const char *const names[] = { "last", "first", "min", "max" };
 	int i;
@@ -153,27 +154,27 @@ static int aggregate_of(const char *word)
 	return -1;
 }
 
-/* A quoted key: what follows the dot behind it can only be an aggregate. */
-static int quoted_key(struct parser *p, struct filter_field *ret)
+/* A quoted key may only be followed by an aggregate. */
+static int parse_quoted_key(struct filter_parser *p, struct filter_field *ret)
 {
 	int agg;
 
 	ret->key = p->word;
-	next(p);
+	next_filter_token(p);
 	if (ret->entity != FILTER_METRIC || p->kind != T_WORD || *p->word != '.')
 		return 0;
-	agg = aggregate_of(p->word + 1);
+	agg = find_aggregate_word(p->word + 1);
 	if (agg < 0)
-		return fail(p, ".first, .last, .min or .max");
+		return fail_expected(p, ".first, .last, .min or .max");
 	ret->aggregate = (enum filter_aggregate)agg;
-	next(p);
+	next_filter_token(p);
 	return 0;
 }
 
 static void split_aggregate(struct filter_field *ret, char *key)
 {
 	char *dot = strrchr(key, '.');
-	int agg = dot && dot > key ? aggregate_of(dot + 1) : -1;
+	int agg = dot && dot > key ? find_aggregate_word(dot + 1) : -1;
 
 	ret->key = key;
 	if (ret->entity != FILTER_METRIC || agg < 0)
@@ -182,47 +183,49 @@ static void split_aggregate(struct filter_field *ret, char *key)
 	ret->aggregate = (enum filter_aggregate)agg;
 }
 
-static int parse_key(struct parser *p, struct filter_field *ret)
+/* Parses the key after an entity, with its aggregate. */
+static int parse_key(struct filter_parser *p, struct filter_field *ret)
 {
 	char *word = p->word, *dot = strchr(word, '.');
-	int entity = dot ? entity_of(word, (size_t)(dot - word)) : -1;
+	int entity = dot ? find_filter_entity(word, (size_t)(dot - word)) : -1;
 
 	if (p->kind == T_QUOTED) {
 		ret->key = word;
-		next(p);
+		next_filter_token(p);
 		return 0;
 	}
 	if (entity < 0 && dot)
-		return fail(p, "metrics., params., tags. or attributes. before the key");
+		return fail_expected(p, "metrics., params., tags. or attributes. before the key");
 	if (entity < 0) {
 		ret->key = word;
-		next(p);
+		next_filter_token(p);
 		return 0;
 	}
 	ret->entity = (enum filter_entity)entity;
 	if (dot[1]) {
 		split_aggregate(ret, dot + 1);
-		next(p);
+		next_filter_token(p);
 		return 0;
 	}
-	next(p);
-	return p->kind == T_QUOTED ? quoted_key(p, ret) : fail(p, "a key");
+	next_filter_token(p);
+	return p->kind == T_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
 }
 
-static int parse_field(struct parser *p, size_t *ret)
+/* Parses a field and adds it to the plan. */
+static int parse_field(struct filter_parser *p, size_t *ret)
 {
 	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
 	int rc, attribute;
 
 	if (p->kind != T_WORD && p->kind != T_QUOTED)
-		return fail(p, "a field such as metrics.loss, params.lr or status");
+		return fail_expected(p, "a field such as metrics.loss, params.lr or status");
 	rc = parse_key(p, &field);
 	if (rc)
 		return rc;
 	if (!*field.key)
-		return fail(p, "a key");
+		return fail_expected(p, "a key");
 	if (field.entity == FILTER_ATTRIBUTE) {
-		attribute = attribute_of(field.key);
+		attribute = find_attribute_word(field.key);
 		if (attribute < 0)
 			return err_set(p->err, ERR_USAGE,
 				       "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
@@ -236,25 +239,25 @@ static int parse_field(struct parser *p, size_t *ret)
 	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
 }
 
-static int parse_value(struct parser *p, const struct filter_field *field, struct filter_value *ret)
+static int parse_filter_value(struct filter_parser *p, const struct filter_field *field, struct filter_value *ret)
 {
 	bool numeric = field->entity == FILTER_METRIC || (field->entity == FILTER_ATTRIBUTE &&
 		       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME));
 
 	if (p->kind != T_NUMBER && p->kind != T_STRING && p->kind != T_QUOTED)
-		return fail(p, numeric ? "a number" : "a value in quotes");
+		return fail_expected(p, numeric ? "a number" : "a value in quotes");
 	ret->present = true;
 	ret->text = p->word;
 	ret->is_number = filter_number(p->word, &ret->number);
 	if (numeric && !ret->is_number)
-		return fail(p, "a number");
-	next(p);
+		return fail_expected(p, "a number");
+	next_filter_token(p);
 	return 0;
 }
 
-static struct node *add_node(struct parser *p, enum node_kind kind)
+static struct filter_node *add_filter_node(struct filter_parser *p, enum node_kind kind)
 {
-	struct node *n = ++p->nodes > FILTER_MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
+	struct filter_node *n = ++p->nodes > FILTER_MAX_NODES ? NULL : arena_alloc(p->a, sizeof *n);
 
 	if (n)
 		n->kind = kind;
@@ -264,70 +267,72 @@ static struct node *add_node(struct parser *p, enum node_kind kind)
 	return n;
 }
 
-static int parse_list(struct parser *p, struct node *n)
+/* Parses a list of values in brackets. */
+static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 {
 	const struct filter_field *field = &p->f->fields[n->field];
 	int rc;
 
 	if (p->kind != T_OPEN)
-		return fail(p, "( after IN");
+		return fail_expected(p, "( after IN");
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
 	do {
-		next(p);
+		next_filter_token(p);
 		if (n->value_count == FILTER_MAX_LIST)
-			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what,
+			return err_set(p->err, ERR_USAGE, "%s: a list may have at most %d values", p->what,
 				       FILTER_MAX_LIST);
-		rc = parse_value(p, field, &n->values[n->value_count++]);
+		rc = parse_filter_value(p, field, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
 	} while (p->kind == T_COMMA);
 	if (p->kind != T_CLOSE)
-		return fail(p, ", or )");
-	next(p);
+		return fail_expected(p, ", or )");
+	next_filter_token(p);
 	return 0;
 }
 
-static int parse_word_test(struct parser *p, struct node *n, bool *ret_not)
+/* Parses LIKE, ILIKE and IN, with an optional NOT. */
+static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool *ret_not)
 {
-	*ret_not = is_word(p, "NOT");
+	*ret_not = is_filter_word(p, "NOT");
 	if (*ret_not)
-		next(p);
-	if (is_word(p, "IN")) {
+		next_filter_token(p);
+	if (is_filter_word(p, "IN")) {
 		n->kind = N_IN;
-		next(p);
-		return parse_list(p, n);
+		next_filter_token(p);
+		return parse_filter_list(p, n);
 	}
-	if (is_word(p, "LIKE") || is_word(p, "ILIKE")) {
-		n->kind = is_word(p, "LIKE") ? N_LIKE : N_ILIKE;
+	if (is_filter_word(p, "LIKE") || is_filter_word(p, "ILIKE")) {
+		n->kind = is_filter_word(p, "LIKE") ? N_LIKE : N_ILIKE;
 		n->values = arena_alloc(p->a, sizeof *n->values);
-		next(p);
+		next_filter_token(p);
 		if (p->kind != T_STRING && p->kind != T_QUOTED)
-			return fail(p, "a pattern in quotes");
+			return fail_expected(p, "a pattern in quotes");
 		if (!n->values)
 			return err_set(p->err, ERR_NOMEM, "out of memory");
 		n->values->text = p->word;
-		next(p);
+		next_filter_token(p);
 		return 0;
 	}
-	return fail(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
+	return fail_expected(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
 }
 
-static int parse_null(struct parser *p, struct node *n, bool *ret_not)
+static int parse_filter_null(struct filter_parser *p, struct filter_node *n, bool *ret_not)
 {
 	n->kind = N_NULL;
-	next(p);
-	*ret_not = is_word(p, "NOT");
+	next_filter_token(p);
+	*ret_not = is_filter_word(p, "NOT");
 	if (*ret_not)
-		next(p);
-	if (!is_word(p, "NULL"))
-		return fail(p, "NULL");
-	next(p);
+		next_filter_token(p);
+	if (!is_filter_word(p, "NULL"))
+		return fail_expected(p, "NULL");
+	next_filter_token(p);
 	return 0;
 }
 
-static int parse_compare(struct parser *p, struct node *n)
+static int parse_filter_compare(struct filter_parser *p, struct filter_node *n)
 {
 	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=", "==", "<>" };
 	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_EQ, C_NE };
@@ -336,20 +341,20 @@ static int parse_compare(struct parser *p, struct node *n)
 	for (i = 0; i < 8 && strcmp(ops[i], p->word); i++)
 		;
 	if (i == 8)
-		return fail(p, "a comparison");
+		return fail_expected(p, "a comparison");
 	n->kind = N_COMPARE;
 	n->op = codes[i];
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next(p);
-	return parse_value(p, &p->f->fields[n->field], n->values);
+	next_filter_token(p);
+	return parse_filter_value(p, &p->f->fields[n->field], n->values);
 }
 
-static int negate(struct parser *p, struct node **n)
+static int negate_node(struct filter_parser *p, struct filter_node **n)
 {
-	struct node *not = add_node(p, N_NOT);
+	struct filter_node *not = add_filter_node(p, N_NOT);
 
 	if (!not)
 		return p->err ? p->err->code : ERR_USAGE;
@@ -358,9 +363,10 @@ static int negate(struct parser *p, struct node **n)
 	return 0;
 }
 
-static int parse_test(struct parser *p, struct node **ret)
+/* Parses one test. */
+static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 {
-	struct node *n = add_node(p, N_COMPARE), *present;
+	struct filter_node *n = add_filter_node(p, N_COMPARE), *present;
 	bool not = false;
 	int rc;
 
@@ -371,20 +377,20 @@ static int parse_test(struct parser *p, struct node **ret)
 		return rc;
 	*ret = n;
 	if (p->kind == T_OP)
-		return parse_compare(p, n);
-	rc = is_word(p, "IS") ? parse_null(p, n, &not) : parse_word_test(p, n, &not);
+		return parse_filter_compare(p, n);
+	rc = is_filter_word(p, "IS") ? parse_filter_null(p, n, &not) : parse_word_test(p, n, &not);
 	if (rc || !not)
 		return rc;
-	rc = negate(p, ret);
+	rc = negate_node(p, ret);
 	if (rc || n->kind == N_NULL)
 		return rc;
-	/* x NOT LIKE y wants an x, as != does. */
-	present = add_node(p, N_NULL);
+	/* x NOT LIKE y requires x, as != does. */
+	present = add_filter_node(p, N_NULL);
 	if (!present)
 		return p->err ? p->err->code : ERR_USAGE;
 	present->field = n->field;
-	rc = negate(p, &present);
-	n = rc ? NULL : add_node(p, N_AND);
+	rc = negate_node(p, &present);
+	n = rc ? NULL : add_filter_node(p, N_AND);
 	if (!n)
 		return p->err ? p->err->code : ERR_USAGE;
 	n->left = present;
@@ -393,44 +399,45 @@ static int parse_test(struct parser *p, struct node **ret)
 	return 0;
 }
 
-static int parse_or(struct parser *p, struct node **ret);
+static int parse_or(struct filter_parser *p, struct filter_node **ret);
 
-static int parse_not(struct parser *p, struct node **ret)
+/* Parses NOT, brackets or a test. */
+static int parse_not(struct filter_parser *p, struct filter_node **ret)
 {
 	int rc;
 
 	if (++p->depth > MAX_DEPTH)
 		return err_set(p->err, ERR_USAGE, "%s: nested deeper than %d", p->what, MAX_DEPTH);
-	if (is_word(p, "NOT")) {
-		next(p);
+	if (is_filter_word(p, "NOT")) {
+		next_filter_token(p);
 		rc = parse_not(p, ret);
 		if (!rc)
-			rc = negate(p, ret);
+			rc = negate_node(p, ret);
 	} else if (p->kind == T_OPEN) {
-		next(p);
+		next_filter_token(p);
 		rc = parse_or(p, ret);
 		if (!rc && p->kind != T_CLOSE)
-			rc = fail(p, ")");
+			rc = fail_expected(p, ")");
 		if (!rc)
-			next(p);
+			next_filter_token(p);
 	} else {
-		rc = parse_test(p, ret);
+		rc = parse_filter_test(p, ret);
 	}
 	p->depth--;
 	return rc;
 }
 
 
-/* One or more that the word joins. */
-static int parse_joined(struct parser *p, const char *word, struct node **ret)
+/* One or more operands joined by the word. */
+static int parse_joined(struct filter_parser *p, const char *word, struct filter_node **ret)
 {
 	bool and = word[0] == 'A';
-	struct node *both;
+	struct filter_node *both;
 	int rc = and ? parse_not(p, ret) : parse_joined(p, "AND", ret);
 
-	while (!rc && is_word(p, word)) {
-		next(p);
-		both = add_node(p, and ? N_AND : N_OR);
+	while (!rc && is_filter_word(p, word)) {
+		next_filter_token(p);
+		both = add_filter_node(p, and ? N_AND : N_OR);
 		if (!both)
 			return p->err ? p->err->code : ERR_USAGE;
 		both->left = *ret;
@@ -440,12 +447,13 @@ static int parse_joined(struct parser *p, const char *word, struct node **ret)
 	return rc;
 }
 
-static int parse_or(struct parser *p, struct node **ret)
+static int parse_or(struct filter_parser *p, struct filter_node **ret)
 {
 	return parse_joined(p, "OR", ret);
 }
 
-static int parse_order(struct parser *p)
+/* Parses order_by. */
+static int parse_filter_order(struct filter_parser *p)
 {
 	struct filter *f = p->f;
 	size_t i;
@@ -461,43 +469,43 @@ static int parse_order(struct parser *p)
 			return rc;
 		for (i = 0; i < f->order_count; i++)
 			if (f->order[i].field == o->field)
-				return err_set(p->err, ERR_USAGE, "order_by: the same field stands there twice");
-		o->descending = is_word(p, "DESC");
+				return err_set(p->err, ERR_USAGE, "order_by: a field occurs twice");
+		o->descending = is_filter_word(p, "DESC");
 		f->order_count++;
-		if (is_word(p, "DESC") || is_word(p, "ASC"))
-			next(p);
+		if (is_filter_word(p, "DESC") || is_filter_word(p, "ASC"))
+			next_filter_token(p);
 		if (p->kind == T_END)
 			return 0;
 		if (p->kind != T_COMMA)
-			return fail(p, "ASC, DESC or a comma");
-		next(p);
+			return fail_expected(p, "ASC, DESC or a comma");
+		next_filter_token(p);
 	}
 }
 
-static int parse_text(struct parser *p, const char *what, const char *text)
+static int parse_text(struct filter_parser *p, const char *what, const char *text)
 {
 	p->what = what;
 	p->text = p->at = p->start = text;
 	if (strlen(text) > FILTER_MAX_TEXT)
 		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, FILTER_MAX_TEXT);
-	next(p);
+	next_filter_token(p);
 	return 0;
 }
 
-static int parse_both(struct parser *p, const char *filter, const char *order)
+static int parse_both(struct filter_parser *p, const char *filter, const char *order)
 {
 	int rc = filter && *filter ? parse_text(p, "filter", filter) : 0;
 
 	if (!rc && filter && *filter && p->kind != T_END) {
 		rc = parse_or(p, &p->f->root);
 		if (!rc && p->kind != T_END)
-			rc = fail(p, "AND, OR or the end");
+			rc = fail_expected(p, "AND, OR or the end");
 	}
 	p->f->tested_count = p->f->field_count;
 	if (!rc && order && *order) {
 		rc = parse_text(p, "order_by", order);
 		if (!rc && p->kind != T_END)
-			rc = parse_order(p);
+			rc = parse_filter_order(p);
 	}
 	return rc == ERR_USAGE ? err_field(p->err, "%s", p->what) : rc;
 }
@@ -505,7 +513,7 @@ static int parse_both(struct parser *p, const char *filter, const char *order)
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err)
 {
 	struct err local = ERR_INIT;
-	struct parser p = { .a = a, .err = err ? err : &local };
+	struct filter_parser p = { .a = a, .err = err ? err : &local };
 	int rc;
 
 	p.f = arena_alloc(a, sizeof *p.f);

@@ -1,5 +1,5 @@
-/* folder_tree.c: walks with one inotify watch a folder (none a file: idle files cost nothing). A folder is watched as soon as
- * it is found, long before a large walk comes to list it: what grows in it is heard of from then on. */
+/* folder_tree.c: scans with one inotify watch per folder (none per file, so idle files cost nothing). A folder is watched
+ * as soon as it is found, long before a large scan lists it, so its changes are noticed from then on. */
 #include "web/store/follow/folder_tree.h"
 
 #include <dirent.h>
@@ -16,33 +16,34 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
-/* A folder that is to be looked at. */
+/* A folder to list. */
 struct pending {
 	int64_t time_ns; /* of its last change */
-	uint64_t number; /* of equal times the first that was found comes first */
+	uint64_t number; /* orders equal times: the first found comes first */
 	const char *path;
 	int depth;
 };
 
-struct entry {
+struct tree_entry {
 	const char *path, *name; /* name: the end of path */
 	ino_t inode;
-	bool folder; /* false: a file, or only a stat tells */
-	struct entry *next;
+	bool folder; /* false: a file, or only stat tells */
+	struct tree_entry *next;
 };
 
-struct walk {
+struct tree_walk {
 	struct pending *heap;
 	size_t count, cap;
 	uint64_t number;
-	struct map *seen;    /* (device, inode) of folders: a link may lead back */
-	struct arena *paths; /* until the walk ends */
-	DIR *dir;            /* the folder that is being looked at; NULL: none */
+	struct map *seen;    /* (device, inode) of folders, because links may form cycles */
+	struct arena *paths; /* until the scan ends */
+	DIR *dir;            /* the folder being listed; NULL: none */
 	int depth;           /* of it */
-	struct entry **entries;
+	struct tree_entry **entries;
 	size_t entry_count, entry_at;
 };
 
@@ -50,16 +51,16 @@ struct tree {
 	char root[PATH_MAX];
 	int fd;
 	bool watch_failed, overflow;
-	struct map *folders; /* watch descriptor -> struct folder */
+	struct map *folders; /* watch descriptor -> struct tree_folder */
 	struct arena *names; /* paths of watched folders */
-	struct walk scan, news;
+	struct tree_walk scan, news;
 	tree_found *fn;
 	void *arg;
 	uint64_t folder_count;
 	int root_errno;      /* why the root could not be read */
 };
 
-struct folder {
+struct tree_folder {
 	const char *path;
 };
 
@@ -70,26 +71,26 @@ static bool is_run_file(const char *name)
 	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
 }
 
-/* The store's own files beside the runs. */
-static bool is_ours(const char *path)
+/* Files of the store next to the runs. */
+static bool is_store_file(const char *path)
 {
 	return !strcmp(path, "dptrack.artifacts") || !strncmp(path, "dptrack.db", 10);
 }
 
-static int join(char *to, size_t room, const char *folder, const char *name)
+static int join_tree_path(char *to, size_t room, const char *folder, const char *name)
 {
 	return snprintf(to, room, "%s%s%s", folder, *folder ? "/" : "", name) >= (int)room ? -1 : 0;
 }
 
 static int full_path(const struct tree *t, const char *path, char ret[PATH_MAX])
 {
-	return join(ret, PATH_MAX, t->root, *path ? path : ".");
+	return join_tree_path(ret, PATH_MAX, t->root, *path ? path : ".");
 }
 
-static void watch(struct tree *t, const char *path)
+static void watch_folder(struct tree *t, const char *path)
 {
 	char full[PATH_MAX];
-	struct folder *f;
+	struct tree_folder *f;
 	int wd;
 
 	if (t->fd < 0 || full_path(t, path, full))
@@ -108,9 +109,9 @@ static void watch(struct tree *t, const char *path)
 		f->path = arena_strdup(t->names, path);
 }
 
-/* --- folders to look at ------------------------------------------------------------------------------------ */
+/* --- pending folders ------------------------------------------------------------------------------------------ */
 
-/* Level by level: all folders are watched before the many at the bottom are listed. */
+/* Level by level, so that all folders are watched before the many at the bottom are listed. */
 static bool comes_before(const struct pending *a, const struct pending *b)
 {
 	if (a->depth != b->depth)
@@ -118,7 +119,7 @@ static bool comes_before(const struct pending *a, const struct pending *b)
 	return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->number < b->number;
 }
 
-static int heap_push(struct walk *w, struct pending p)
+static int heap_push(struct tree_walk *w, struct pending p)
 {
 	struct pending *grown;
 	size_t at = w->count, cap = w->cap ? w->cap * 2 : 64;
@@ -138,7 +139,7 @@ static int heap_push(struct walk *w, struct pending p)
 	return 0;
 }
 
-static struct pending heap_pop(struct walk *w)
+static struct pending heap_pop(struct tree_walk *w)
 {
 	struct pending top = w->heap[0], last = w->heap[--w->count];
 	size_t at = 0, below;
@@ -154,50 +155,50 @@ static struct pending heap_pop(struct walk *w)
 	return top;
 }
 
-static void walk_clear(struct walk *w)
+static void walk_clear(struct tree_walk *w)
 {
 	if (w->dir)
 		closedir(w->dir);
 	arena_free(w->paths);
 	map_free(w->seen);
 	free(w->heap);
-	*w = (struct walk){ 0 };
+	*w = (struct tree_walk){ 0 };
 }
 
-static int walk_ready(struct walk *w)
+static int walk_ready(struct tree_walk *w)
 {
 	w->paths = w->paths ? w->paths : arena_new();
 	w->seen = w->seen ? w->seen : map_new(1);
 	return w->paths && w->seen ? 0 : ERR_NOMEM;
 }
 
-/* Watches it before it is listed: what is made in between is seen twice, never missed. Once a walk; path lies in its
- * arena. */
-static void walk_add(struct tree *t, struct walk *w, const char *path, const struct stat *sb, int depth)
+/* Watches the folder before it is listed: what is created in between is found twice, never missed. Each folder once
+ * per scan; path is in its arena. */
+static void walk_add(struct tree *t, struct tree_walk *w, const char *path, const struct stat *sb, int depth)
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
 
 	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
 		return;
-	watch(t, path);
+	watch_folder(t, path);
 	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec,
 				       .path = path,
 				       .depth = depth });
 }
 
-/* --- looking ----------------------------------------------------------------------------------------------- */
+/* --- scanning ------------------------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct dirent *e)
+static bool is_wanted_entry(const struct dirent *e)
 {
 	if (e->d_name[0] == '.')
 		return false;
 	return e->d_type == DT_DIR || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN || is_run_file(e->d_name);
 }
 
-/* Files by name, then folders as they lie on the disk. */
-static int by_place(const void *x, const void *y)
+/* Files by name, then folders by inode. */
+static int compare_entry_places(const void *x, const void *y)
 {
-	const struct entry *a = *(const struct entry *const *)x, *b = *(const struct entry *const *)y;
+	const struct tree_entry *a = *(const struct tree_entry *const *)x, *b = *(const struct tree_entry *const *)y;
 
 	if (a->folder != b->folder)
 		return a->folder ? 1 : -1;
@@ -206,13 +207,13 @@ static int by_place(const void *x, const void *y)
 	return strcmp(a->path, b->path);
 }
 
-/* A file is told of, a folder kept for later. */
-static void look_at_entry(struct tree *t, struct walk *w, const struct entry *e)
+/* Reports a file, or adds a folder to the pending ones. */
+static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_entry *e)
 {
 	int folder_fd = dirfd(w->dir);
 	struct stat sb, target;
 
-	if (is_ours(e->path) || fstatat(folder_fd, e->name, &sb, AT_SYMLINK_NOFOLLOW))
+	if (is_store_file(e->path) || fstatat(folder_fd, e->name, &sb, AT_SYMLINK_NOFOLLOW))
 		return;
 	target = sb;
 	if (S_ISLNK(sb.st_mode) && fstatat(folder_fd, e->name, &target, 0))
@@ -225,14 +226,15 @@ static void look_at_entry(struct tree *t, struct walk *w, const struct entry *e)
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
-static int list_entries(struct walk *w, const char *path)
+/* Reads and sorts the entries of the open folder. */
+static int list_entries(struct tree_walk *w, const char *path)
 {
-	struct entry *first = NULL, *e;
+	struct tree_entry *first = NULL, *e;
 	struct dirent *found;
 	size_t n = 0;
 
 	while ((found = readdir(w->dir))) {
-		if (!is_wanted(found))
+		if (!is_wanted_entry(found))
 			continue;
 		e = arena_alloc(w->paths, sizeof *e);
 		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
@@ -245,16 +247,16 @@ static int list_entries(struct walk *w, const char *path)
 		first = e;
 		n++;
 	}
-	w->entries = arena_array(w->paths, n + 1, sizeof(struct entry *));
+	w->entries = arena_array(w->paths, n + 1, sizeof(struct tree_entry *));
 	if (!w->entries)
 		return ERR_NOMEM;
 	for (w->entry_count = 0; first; first = first->next)
 		w->entries[w->entry_count++] = first;
-	qsort(w->entries, n, sizeof(struct entry *), by_place);
+	qsort(w->entries, n, sizeof(struct tree_entry *), compare_entry_places);
 	return 0;
 }
 
-static void open_folder(struct tree *t, struct walk *w, const struct pending *p)
+static void open_walk_folder(struct tree *t, struct tree_walk *w, const struct pending *p)
 {
 	char full[PATH_MAX];
 
@@ -270,21 +272,21 @@ static void open_folder(struct tree *t, struct walk *w, const struct pending *p)
 		w->entry_count = 0;
 }
 
-/* 1 when more is left. */
-static int walk_some(struct tree *t, struct walk *w, double until_s)
+/* 1: there is more. */
+static int walk_some(struct tree *t, struct tree_walk *w, double until_s)
 {
 	struct pending p;
 
 	while (w->count || w->dir) {
 		if (w->dir && w->entry_at < w->entry_count) {
-			look_at_entry(t, w, w->entries[w->entry_at++]);
+			visit_entry(t, w, w->entries[w->entry_at++]);
 		} else if (w->dir) {
 			closedir(w->dir);
 			w->dir = NULL;
 			continue;
 		} else {
 			p = heap_pop(w);
-			open_folder(t, w, &p);
+			open_walk_folder(t, w, &p);
 		}
 		if (clock_mono_s() >= until_s)
 			return 1;
@@ -298,17 +300,17 @@ int tree_open(struct tree **ret, const char *root, bool watch_it, tree_found *fn
 	struct tree *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	snprintf(t->root, sizeof t->root, "%s", root);
 	t->fn = fn;
 	t->arg = arg;
 	t->fd = watch_it ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
 	t->watch_failed = t->fd < 0;
-	t->folders = map_new(sizeof(struct folder));
+	t->folders = map_new(sizeof(struct tree_folder));
 	t->names = arena_new();
 	if (!t->folders || !t->names) {
 		tree_close(t);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	*ret = t;
 	return 0;
@@ -333,7 +335,7 @@ void tree_watch_file(struct tree *t, const char *path)
 	char folder[PATH_MAX];
 
 	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
-	watch(t, folder);
+	watch_folder(t, folder);
 }
 
 void tree_scan_begin(struct tree *t)
@@ -374,15 +376,15 @@ int tree_scan(struct tree *t, struct err *err)
 
 /* --- events ------------------------------------------------------------------------------------------------ */
 
-/* Something new has this name: a folder is kept for the next step, a file is told of. */
-static void look_at_new(struct tree *t, const char *path)
+/* A new name: adds a folder for the next step, or reports a file. */
+static void visit_new_entry(struct tree *t, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char full[PATH_MAX];
 	struct stat sb, target;
 	char *copy;
 
-	if (join(full, sizeof full, t->root, path) || lstat(full, &sb))
+	if (join_tree_path(full, sizeof full, t->root, path) || lstat(full, &sb))
 		return;
 	target = sb;
 	if (S_ISLNK(sb.st_mode) && stat(full, &target))
@@ -395,18 +397,18 @@ static void look_at_new(struct tree *t, const char *path)
 						   .linked = S_ISLNK(sb.st_mode) });
 }
 
-static void handle(struct tree *t, const struct inotify_event *e)
+static void handle_inotify_event(struct tree *t, const struct inotify_event *e)
 {
-	const struct folder *f = map_get(t->folders, &e->wd, sizeof e->wd);
+	const struct tree_folder *f = map_get(t->folders, &e->wd, sizeof e->wd);
 	char path[PATH_MAX];
 
 	if (e->mask & IN_Q_OVERFLOW)
 		t->overflow = true;
-	if (!f || !f->path || !e->len || e->name[0] == '.' || join(path, sizeof path, f->path, e->name) ||
-	    is_ours(path))
+	if (!f || !f->path || !e->len || e->name[0] == '.' || join_tree_path(path, sizeof path, f->path, e->name) ||
+	    is_store_file(path))
 		return;
 	if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
-		look_at_new(t, path);
+		visit_new_entry(t, path);
 	else if (is_run_file(e->name))
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = -1 });
 }
@@ -422,11 +424,11 @@ void tree_events(struct tree *t)
 		for (at = 0; at < n;) {
 			const struct inotify_event *e = (const struct inotify_event *)(room + at);
 
-			handle(t, e);
+			handle_inotify_event(t, e);
 			at += (ssize_t)sizeof *e + e->len;
 		}
 	}
-	/* Events were lost: everything is looked at once more. */
+	/* Events were lost: scan again. */
 	if (t->overflow)
 		tree_scan_begin(t);
 }

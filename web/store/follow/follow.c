@@ -1,4 +1,4 @@
-/* follow.c: the follower's thread: looks at the folder in steps, reads what changed, sleeps. */
+/* follow.c: the follower's thread: scans in steps, reads what changed, sleeps. */
 #include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
@@ -15,15 +15,16 @@
 #include "tracker/base/cond.h"
 #include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
-#define GATHER_S 0.05 /* writes that come close together share a commit */
-#define STAND_BY_S 1.0 /* until another look whether the folder is nobody's */
-#define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
+#define GATHER_S 0.05 /* writes close together share a commit */
+#define STAND_BY_S 1.0 /* until the next check for the lease */
+#define STEP_S 0.02   /* of scanning, then of reading: neither waits long for the other */
 
-static bool stopped(struct follow *f)
+static bool follow_is_stopped(struct follow *f)
 {
 	bool stop;
 
@@ -33,24 +34,24 @@ static bool stopped(struct follow *f)
 	return stop;
 }
 
-/* Others want to write as well. */
+/* Leaves room for other writers. */
 static bool may_send(const struct follow *f)
 {
 	return f->under_way < UNDER_WAY_MAX && f->under_way_bytes < UNDER_WAY_BYTES;
 }
 
-static void pump_some(struct follow *f, double for_s)
+static void send_some_files(struct follow *f, double for_s)
 {
 	double until_s = clock_mono_s() + for_s;
 
-	while (may_send(f) && follow_waiting(f) && !stopped(f) && clock_mono_s() < until_s) {
+	while (may_send(f) && follow_waiting(f) && !follow_is_stopped(f) && clock_mono_s() < until_s) {
 		follow_read(f, follow_dequeue(f));
 		follow_collect(f);
 	}
 }
 
-/* How far the scan is. */
-static void count_found(struct follow *f)
+/* Updates the progress of the scan. */
+static void update_scan_progress(struct follow *f)
 {
 	pthread_mutex_lock(&f->lock);
 	f->stats.files = map_count(f->files);
@@ -58,9 +59,9 @@ static void count_found(struct follow *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void publish(struct follow *f, int rc, const struct err *err)
+static void publish_follow_state(struct follow *f, int rc, const struct err *err)
 {
-	count_found(f);
+	update_scan_progress(f);
 	pthread_mutex_lock(&f->lock);
 	f->stats.scans++;
 	f->stats.polling = !tree_watching(f->tree);
@@ -68,8 +69,7 @@ static void publish(struct follow *f, int rc, const struct err *err)
 		snprintf(f->stats.note, sizeof f->stats.note, "%.250s", err->text);
 	else if (f->stats.polling && !f->poll_wanted)
 		snprintf(f->stats.note, sizeof f->stats.note,
-			 "changes cannot be watched here (fs.inotify limits); looking for them "
-			 "every %.1f s", f->poll_s);
+			 "cannot watch for changes (fs.inotify limits): polling every %.1f s", f->poll_s);
 	if (!f->scanned) {
 		f->scan_code = rc;
 		f->scan_err = *err;
@@ -79,15 +79,15 @@ static void publish(struct follow *f, int rc, const struct err *err)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void scan_begin(struct follow *f)
+static void begin_follow_scan(struct follow *f)
 {
 	f->scan_began_s = clock_mono_s();
 	f->scanning = true;
 	tree_scan_begin(f->tree);
 }
 
-/* Some of what the store knows; what cannot be learned is asked for file by file. */
-static void learn_on(struct follow *f)
+/* Reads some stored offsets; on failure each file's is read when needed. */
+static void learn_more_files(struct follow *f)
 {
 	struct err err = ERR_INIT;
 
@@ -97,26 +97,26 @@ static void learn_on(struct follow *f)
 		follow_note(f, f->root, err.text);
 }
 
-/* A piece of the scan and of new folders; what was found so far is read in between. */
-static void look_on(struct follow *f)
+/* Scans for one step; files found so far are read in between. */
+static void look_at_more(struct follow *f)
 {
 	struct err err = ERR_INIT;
 	int rc;
 
-	learn_on(f);
+	learn_more_files(f);
 	rc = tree_step(f->tree, STEP_S, &err);
 	f->more_to_see = rc > 0 || !f->knows_all;
 	if (rc > 0 || !f->scanning) {
-		count_found(f);
+		update_scan_progress(f);
 		return;
 	}
 	f->scanning = false;
 	/* Polling takes at most a twentieth of the time. */
 	f->next_scan_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan_began_s);
-	publish(f, rc, &err);
+	publish_follow_state(f, rc, &err);
 }
 
-/* Seconds until something is due without a sign from outside; negative: never. */
+/* Seconds until something is due without an event; negative: never. */
 static double wait_time(const struct follow *f)
 {
 	double now = clock_mono_s(), due = f->s->live ? f->lease.renewed_s + LEASE_RENEW_S : -1;
@@ -144,22 +144,22 @@ static void sleep_until_news(struct follow *f, double wait_s)
 		clock_sleep_s(GATHER_S);
 }
 
-static void look_around(struct follow *f)
+static void follow_look_around(struct follow *f)
 {
 	double now = clock_mono_s();
 
 	tree_events(f->tree);
 	if (!f->scanning && !tree_watching(f->tree) && now >= f->next_scan_s)
-		scan_begin(f);
-	look_on(f);
+		begin_follow_scan(f);
+	look_at_more(f);
 	if (f->glances && !f->once && now >= f->next_glance_s)
 		follow_glance(f);
 	if (now >= f->retry_at_s)
 		follow_requeue_refused(f);
 }
 
-/* Another process follows the folder, or nobody can say: whoever waits for the first scan need not. */
-static void stand_by(struct follow *f, int rc, const struct err *err)
+/* Another process follows the folder, or the lease is unknown: ends waits for the first scan. */
+static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 {
 	f->leads = false;
 	pthread_mutex_lock(&f->lock);
@@ -168,13 +168,13 @@ static void stand_by(struct follow *f, int rc, const struct err *err)
 	f->scan_code = 0;
 	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
-	tree_events(f->tree); /* of a folder that was ours */
-	if (!stopped(f))
+	tree_events(f->tree); /* drains events of a folder that was ours */
+	if (!follow_is_stopped(f))
 		sleep_until_news(f, STAND_BY_S);
 }
 
-/* What lies in the folder is looked at anew by who begins to follow it. */
-static void lead(struct follow *f)
+/* A new leader scans the whole folder. */
+static void begin_leading(struct follow *f)
 {
 	if (f->leads)
 		return;
@@ -182,26 +182,27 @@ static void lead(struct follow *f)
 	pthread_mutex_lock(&f->lock);
 	f->stats.note[0] = '\0';
 	pthread_mutex_unlock(&f->lock);
-	scan_begin(f);
+	begin_follow_scan(f);
 }
 
-static void *main_loop(void *arg)
+/* The follower's thread: works while it has the lease, then waits for ranges in transfer. */
+static void *run_follow(void *arg)
 {
 	struct follow *f = arg;
 	struct err err = ERR_INIT;
 	int rc;
 
-	while (!stopped(f)) {
+	while (!follow_is_stopped(f)) {
 		rc = lease_take(&f->lease, &err);
 		if (rc <= 0) {
-			stand_by(f, rc, &err);
+			wait_as_standby(f, rc, &err);
 			continue;
 		}
-		lead(f);
-		look_around(f);
-		pump_some(f, STEP_S);
+		begin_leading(f);
+		follow_look_around(f);
+		send_some_files(f, STEP_S);
 		follow_collect(f);
-		if (!stopped(f))
+		if (!follow_is_stopped(f))
 			sleep_until_news(f, wait_time(f));
 		follow_collect(f);
 	}
@@ -228,7 +229,7 @@ static void follow_free(struct follow *f)
 	free(f);
 }
 
-/* Folders of two machines are two, whatever their paths, but those on a network. */
+/* Equal paths on two machines are two folders, except on a network filesystem. */
 static void name_lease(struct follow *f, bool network)
 {
 	struct utsname u = { .nodename = "" };
@@ -240,7 +241,7 @@ static void name_lease(struct follow *f, bool network)
 	lease_init(&f->lease, f->s, name);
 }
 
-static int prepare(struct follow *f, const struct follow_opts *o, struct err *err)
+static int prepare_follow(struct follow *f, const struct follow_opts *o, struct err *err)
 {
 	const char *slash;
 
@@ -264,7 +265,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	int rc, i;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	f->s = s;
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;
@@ -275,8 +276,8 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	f->wake_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);
 	cond_init(&f->changed);
-	rc = prepare(f, o, err);
-	if (!rc && pthread_create(&f->thread, NULL, main_loop, f))
+	rc = prepare_follow(f, o, err);
+	if (!rc && pthread_create(&f->thread, NULL, run_follow, f))
 		rc = err_set(err, ERR_IO, "cannot start a thread");
 	if (rc) {
 		follow_free(f);

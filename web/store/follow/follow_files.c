@@ -1,4 +1,4 @@
-/* follow_files.c: which files there are: found by the tree, or known to the store from before. */
+/* follow_files.c: the known files, found by the tree or stored earlier, and their queues. */
 #include "web/store/follow/follow_inside.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@
 #include "web/store/db/readers.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
-#define LEARN_ROWS 1000 /* a step of it */
-#define NEWEST_ROWS 100 /* each may cost the disk a few reads */
-#define NEWEST_MAX 5000 /* more of them are found by the scan soon enough */
+#define LEARN_ROWS 1000 /* per query */
+#define NEWEST_ROWS 100 /* per query: each may cost the disk some reads */
+#define NEWEST_MAX 5000 /* the scan finds further ones soon enough */
 #define GLANCE_S 0.5
 
-static void leave(struct follow *f, struct follow_file *file)
+static void unlink_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!file->turn)
 		return;
@@ -36,7 +36,7 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 		file->again = turn;
 	if (file->under_way || (file->turn && file->turn <= turn))
 		return;
-	leave(f, file);
+	unlink_follow_file(f, file);
 	file->turn = turn;
 	file->next = NULL;
 	file->back = l->end;
@@ -44,7 +44,7 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 	l->end = &file->next;
 }
 
-/* Old files are read when it is known how much of them is stored: mostly all. */
+/* Old files are read only once their stored offsets are known: most are complete. */
 struct follow_file *follow_waiting(const struct follow *f)
 {
 	enum follow_turn last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, turn = FOLLOW_URGENT;
@@ -59,7 +59,7 @@ struct follow_file *follow_dequeue(struct follow *f)
 	struct follow_file *file = follow_waiting(f);
 
 	if (file)
-		leave(f, file);
+		unlink_follow_file(f, file);
 	return file;
 }
 
@@ -105,7 +105,7 @@ void follow_found(void *arg, const struct tree_file *found)
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
 	    (uint64_t)found->bytes <= file->offset)
-		return; /* as it was */
+		return; /* unchanged */
 	if (!f->scanned && found->scanned && !file->first) {
 		file->first = true;
 		pthread_mutex_lock(&f->lock);
@@ -143,7 +143,7 @@ void follow_glance(struct follow *f)
 	}
 }
 
-static struct follow_file *learn(struct follow *f, struct db_rows *q)
+static struct follow_file *learn_stored_file(struct follow *f, struct db_rows *q)
 {
 	struct follow_file *file = follow_file_of(f, db_str(q, COL_writer_paths_path));
 
@@ -167,7 +167,7 @@ int follow_learn_newest(struct follow *f, struct err *err)
 		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer,
 			      (int64_t)NEWEST_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		file = learn(f, q);
+		file = learn_stored_file(f, q);
 		if (file) {
 			tree_watch_file(f->tree, file->path);
 			follow_enqueue(f, file, FOLLOW_RECENT);
@@ -182,7 +182,7 @@ int follow_learn_newest(struct follow *f, struct err *err)
 	return rc;
 }
 
-/* What the store knows of files by their path, so that a restart opens only those that grew: some of it. */
+/* Reads stored offsets of some files by path, so that a restart opens only files that grew. */
 int follow_learn_some(struct follow *f, struct err *err)
 {
 	int64_t before = f->learned;
@@ -194,7 +194,7 @@ int follow_learn_some(struct follow *f, struct err *err)
 		return rc;
 	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		learn(f, q);
+		learn_stored_file(f, q);
 		f->learned = db_i64(q, COL_writer_paths_id);
 		rc = 0;
 	}

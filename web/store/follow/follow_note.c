@@ -1,4 +1,4 @@
-/* follow_note.c: what is said to the follower's thread, and what it says of itself. */
+/* follow_note.c: wakes the follower's thread, and sets its status line. */
 #include <stdio.h>
 #include <unistd.h>
 

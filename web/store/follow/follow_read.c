@@ -1,5 +1,5 @@
-/* follow_read.c: a range of a file at a time, whole records of it, to the writer's thread. One range of a file is under
- * way at once; what the store says is durable is where the next one begins. */
+/* follow_read.c: reads files range by range and submits whole records to the writer's thread. One range of a file is
+ * in transfer at a time; the next one starts at the durable offset. */
 #include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
 #define RETRY_S 2.0
 
-/* Until it changes. */
-static void take_for_dead(struct follow *f, struct follow_file *file)
+/* Ignores the file until it changes. */
+static void mark_file_dead(struct follow *f, struct follow_file *file)
 {
 	file->dead = true;
 	file->dead_size = file->size;
@@ -29,14 +29,14 @@ static void take_for_dead(struct follow *f, struct follow_file *file)
 	follow_first_done(f, file);
 }
 
-static void kill_file(struct follow *f, struct follow_file *file, const char *why)
+static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	take_for_dead(f, file);
+	mark_file_dead(f, file);
 }
 
-/* What is wrong may pass. */
-static void refuse(struct follow *f, struct follow_file *file)
+/* Retries later: the error may be temporary. */
+static void postpone_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!f->lines[FOLLOW_REFUSED].first)
 		f->retry_at_s = clock_mono_s() + RETRY_S;
@@ -44,13 +44,13 @@ static void refuse(struct follow *f, struct follow_file *file)
 	follow_first_done(f, file);
 }
 
-static void try_again(struct follow *f, struct follow_file *file, const char *why)
+static void retry_follow_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	refuse(f, file);
+	postpone_follow_file(f, file);
 }
 
-static void on_done(void *arg, const struct ingest_result *res)
+static void on_range_stored(void *arg, const struct ingest_result *res)
 {
 	struct follow_file *file = arg;
 	struct follow *f = file->f;
@@ -67,6 +67,7 @@ static void on_done(void *arg, const struct ingest_result *res)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* Submits bytes of a file as a change_journal; on_range_stored gets the answer. */
 static int send_range(struct follow *f, struct follow_file *file, const void *bytes, size_t n, struct err *err)
 {
 	struct origin_room room;
@@ -74,7 +75,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer,
 				.offset = file->offset,
 				.bytes = bytes, .len = n, .path = file->path };
-	struct ingest_done done = { on_done, file };
+	struct ingest_done done = { on_range_stored, file };
 	int rc;
 
 	if (file->origin.foreign) {
@@ -99,7 +100,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	return rc;
 }
 
-static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t read_file_at(int fd, void *bytes, size_t n, uint64_t offset)
 {
 	size_t got = 0;
 	ssize_t part;
@@ -117,8 +118,8 @@ static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
 	return (ssize_t)got;
 }
 
-/* Hparams may belong to the run above. */
-static void place_foreign(struct follow *f, struct follow_file *file)
+/* Hparams may be a note on the run of the parent folder. */
+static void place_foreign_file(struct follow *f, struct follow_file *file)
 {
 	switch (tb_hparams_find(f->root, file->path, !f->once)) {
 	case TB_HPARAMS_YES:
@@ -126,32 +127,32 @@ static void place_foreign(struct follow *f, struct follow_file *file)
 		break;
 	case TB_HPARAMS_LATER:
 		file->origin.known = false;
-		refuse(f, file);
+		postpone_follow_file(f, file);
 		break;
 	case TB_HPARAMS_NO:
 		break;
 	}
 }
 
-static bool know_origin(struct follow *f, struct follow_file *file, int fd)
+static bool learn_origin(struct follow *f, struct follow_file *file, int fd)
 {
 	char head[ORIGIN_HEAD_BYTES];
 	ssize_t n;
 
 	if (file->origin.known)
 		return true;
-	n = read_at(fd, head, sizeof head, 0);
+	n = read_file_at(fd, head, sizeof head, 0);
 	if (n < 0)
-		try_again(f, file, strerror(errno));
+		retry_follow_file(f, file, strerror(errno));
 	else if (origin_find(&file->origin, file->path, head, (size_t)n) < 0)
-		kill_file(f, file, "not a journal or event file");
+		give_up_file(f, file, "not a journal or event file");
 	if (file->origin.known && file->origin.foreign)
-		place_foreign(f, file);
+		place_foreign_file(f, file);
 	return file->origin.known;
 }
 
-/* How much of it is stored. */
-static bool know_offset(struct follow *f, struct follow_file *file)
+/* Reads the durable offset. */
+static bool learn_offset(struct follow *f, struct follow_file *file)
 {
 	struct err err = ERR_INIT;
 	int rc;
@@ -162,11 +163,11 @@ static bool know_offset(struct follow *f, struct follow_file *file)
 	file->gone = rc == ERR_GONE;
 	file->asked = !rc || rc == ERR_NOENT;
 	if (!file->asked && !file->gone)
-		try_again(f, file, err.text);
+		retry_follow_file(f, file, err.text);
 	return file->asked;
 }
 
-/* Of n bytes read: all, or 0 when they are less than a record. 1: more of them have to be read at once. */
+/* Keeps all n bytes, or none if they are less than a record. 1: read a larger range. */
 static int look_for_record(struct follow *f, struct follow_file *file, const void *bytes, ssize_t *n)
 {
 	struct record rec;
@@ -183,26 +184,26 @@ static int look_for_record(struct follow *f, struct follow_file *file, const voi
 		return 1;
 	}
 	*n = 0;
-	kill_file(f, file, "a record is longer than 96 MiB; the file is read up to there");
+	give_up_file(f, file, "a record is longer than 96 MiB: the file is read up to it");
 	return 0;
 }
 
-/* 1: to be called once more. */
+/* 1: call it again. */
 static int send_some(struct follow *f, struct follow_file *file, int fd)
 {
 	size_t want = file->size - file->offset < file->range ? (size_t)(file->size - file->offset) : file->range;
 	struct err err = ERR_INIT;
 	void *bytes = malloc(want);
-	ssize_t n = bytes ? read_at(fd, bytes, want, file->offset) : -1;
+	ssize_t n = bytes ? read_file_at(fd, bytes, want, file->offset) : -1;
 	int more = look_for_record(f, file, bytes, &n), rc = 0;
 
 	if (n < 0)
-		try_again(f, file, strerror(errno));
+		retry_follow_file(f, file, strerror(errno));
 	else if (n > 0 && !more)
 		rc = send_range(f, file, bytes, (size_t)n, &err);
 	free(bytes);
 	if (rc && rc != ERR_CANCELED)
-		kill_file(f, file, err.text);
+		give_up_file(f, file, err.text);
 	return more;
 }
 
@@ -229,7 +230,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 		return;
 	}
-	if (know_origin(f, file, fd) && know_offset(f, file) && file->size > file->offset)
+	if (learn_origin(f, file, fd) && learn_offset(f, file) && file->size > file->offset)
 		while (send_some(f, file, fd))
 			;
 	close(fd);
@@ -237,7 +238,8 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 }
 
-static void finish_file(struct follow *f, struct follow_file *file)
+/* Handles the result of a range: requeue, retry later, or ignore the file. */
+static void finish_follow_file(struct follow *f, struct follow_file *file)
 {
 	enum follow_turn again = file->again;
 
@@ -252,8 +254,8 @@ static void finish_file(struct follow *f, struct follow_file *file)
 	case ERR_IO:
 	case ERR_BUSY:
 	case ERR_NOMEM:
-	case ERR_DAMAGED: /* of the store: until somebody has put back a copy */
-		refuse(f, file);
+	case ERR_DAMAGED: /* of the store: until a backup is restored */
+		postpone_follow_file(f, file);
 		break;
 	case ERR_CANCELED:
 	case ERR_GONE:
@@ -261,7 +263,7 @@ static void finish_file(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 		break;
 	default:
-		take_for_dead(f, file);
+		mark_file_dead(f, file);
 	}
 }
 
@@ -279,6 +281,6 @@ void follow_collect(struct follow *f)
 		f->under_way--;
 		f->under_way_bytes -= file->sent;
 		pthread_mutex_unlock(&f->lock);
-		finish_file(f, file);
+		finish_follow_file(f, file);
 	}
 }

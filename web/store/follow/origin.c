@@ -1,4 +1,4 @@
-/* origin.c: the first record, or the path. */
+/* origin.c: finds the run by the first record, or by the path. */
 #include "web/store/follow/origin.h"
 
 #include <stdio.h>
@@ -8,15 +8,15 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
-/* The path of a foreign run: of the folder that holds the file. */
-static void folder_of(const char *path, char ret[PATH_MAX])
+/* The parent folder of path, which is the run of a foreign file. */
+static void copy_parent_folder(const char *path, char ret[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
 
 	snprintf(ret, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
-static void name_run(struct origin *o, const char *folder)
+static void name_foreign_run(struct origin *o, const char *folder)
 {
 	char hex[65];
 
@@ -28,16 +28,16 @@ static void make_foreign(struct origin *o, const char *path)
 {
 	char folder[PATH_MAX], hex[65];
 
-	folder_of(path, folder);
-	name_run(o, folder);
+	copy_parent_folder(path, folder);
+	name_foreign_run(o, folder);
 	sha256_hex(path, strlen(path), hex);
-	/* The second half: a file at the root has its own name as its path, never a run's. */
+	/* The second half of the digest: the path of a file at the root could equal a run's. */
 	memcpy(o->writer, hex + 32, 32);
 	o->run[32] = o->writer[32] = '\0';
 	o->known = o->foreign = true;
 }
 
-static void read_header(struct origin *o, const struct record *rec)
+static void read_origin_header(struct origin *o, const struct record *rec)
 {
 	struct event_item item;
 	struct event ev;
@@ -52,7 +52,7 @@ static void read_header(struct origin *o, const struct record *rec)
 		}
 }
 
-/* Whether others' file says more than its version. */
+/* Returns true if a foreign file has more than its version record. */
 static bool says_something(const void *head, size_t n, size_t at)
 {
 	struct record rec;
@@ -71,7 +71,7 @@ int origin_find(struct origin *ret, const char *path, const void *head, size_t n
 	if (state == RECORD_MORE && !(events && n >= ORIGIN_HEAD_BYTES))
 		return 0;
 	if (state == RECORD_OK)
-		read_header(ret, &rec);
+		read_origin_header(ret, &rec);
 	if (ret->known || !events || (state != RECORD_OK && state != RECORD_MORE))
 		return ret->known ? 1 : -1;
 	if (!says_something(head, n, at))
@@ -84,10 +84,10 @@ void origin_lift(struct origin *o, const char *path)
 {
 	char folder[PATH_MAX], above[PATH_MAX];
 
-	folder_of(path, folder);
-	folder_of(folder, above);
-	name_run(o, above);
-	o->beside = true;
+	copy_parent_folder(path, folder);
+	copy_parent_folder(folder, above);
+	name_foreign_run(o, above);
+	o->annotates = true;
 }
 
 void origin_names(const struct origin *o, const char *path, const char *root, struct ingest_foreign *ret,
@@ -95,13 +95,13 @@ void origin_names(const struct origin *o, const char *path, const char *root, st
 {
 	const char *slash;
 
-	folder_of(path, room->folder);
-	if (o->beside) {
-		folder_of(room->folder, room->first);
+	copy_parent_folder(path, room->folder);
+	if (o->annotates) {
+		copy_parent_folder(room->folder, room->first);
 		memcpy(room->folder, room->first, sizeof room->folder);
 	}
 	slash = strchr(room->folder, '/');
-	ret->beside = o->beside;
+	ret->annotates = o->annotates;
 	ret->experiment = "Default";
 	ret->name = !strcmp(room->folder, ".") ? root : room->folder;
 	if (!slash)

@@ -1,4 +1,4 @@
-/* tb_hparams.c: what event files begin with, in the file's folder, in the one above and in those next to it. */
+/* tb_hparams.c: classifies the first records of event files in a folder, its parent and its siblings. */
 #include "web/store/follow/tb_hparams.h"
 
 #include <dirent.h>
@@ -14,19 +14,19 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
-#define HEAD_BYTES ((size_t)64 << 10) /* hparams that take more are taken for a run's */
-#define SILENT_S 150                  /* PyTorch's writer keeps its first points for up to 120 s */
+#define HEAD_BYTES ((size_t)64 << 10) /* longer hparams are taken for a run */
+#define SILENT_S 150                  /* PyTorch's writer buffers its first points for up to 120 s */
 
-/* What a file begins with; of several files the largest counts. */
+/* What a file begins with; for a folder the largest value of its files counts. */
 enum head {
-	HEAD_NOTHING, /* the file's version at most */
-	HEAD_BEGUN,   /* hparams, and no end so far */
-	HEAD_NOTE,    /* hparams that were ended before anything else came */
+	HEAD_NOTHING, /* at most the file version */
+	HEAD_BEGUN,   /* hparams that have not ended */
+	HEAD_NOTE,    /* hparams that ended before anything else */
 	HEAD_RUN,
-	HEAD_OURS /* a journal, which names its run itself */
+	HEAD_OURS /* a journal, which names its run */
 };
 
-static enum head after(enum head before, const struct event_item *item)
+static enum head advance_head(enum head before, const struct event_item *item)
 {
 	switch (item->kind) {
 	case EVENT_HEADER:
@@ -45,7 +45,7 @@ static enum head after(enum head before, const struct event_item *item)
 	}
 }
 
-static enum head head_of(const void *bytes, size_t n)
+static enum head classify_head(const void *bytes, size_t n)
 {
 	enum head head = HEAD_NOTHING;
 	struct event_item item;
@@ -57,17 +57,17 @@ static enum head head_of(const void *bytes, size_t n)
 		if (event_open(&ev, rec.payload, rec.payload_bytes))
 			return HEAD_RUN;
 		while (head < HEAD_NOTE && event_next(&ev, &item) > 0)
-			head = after(head, &item);
+			head = advance_head(head, &item);
 	}
 	return head < HEAD_NOTE && n == HEAD_BYTES ? HEAD_RUN : head;
 }
 
-static enum head head_at(int folder_fd, const char *name)
+static enum head classify_file(int folder_fd, const char *name)
 {
 	int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	char *bytes = fd < 0 ? NULL : malloc(HEAD_BYTES);
 	ssize_t n = bytes ? pread(fd, bytes, HEAD_BYTES, 0) : 0;
-	enum head head = n > 0 ? head_of(bytes, (size_t)n) : HEAD_NOTHING;
+	enum head head = n > 0 ? classify_head(bytes, (size_t)n) : HEAD_NOTHING;
 
 	free(bytes);
 	if (fd >= 0)
@@ -76,7 +76,7 @@ static enum head head_at(int folder_fd, const char *name)
 }
 
 /* -1: the folder has no event files. */
-static int head_in(int at_fd, const char *name)
+static int classify_folder(int at_fd, const char *name)
 {
 	int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), head = -1, one;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -84,7 +84,7 @@ static int head_in(int at_fd, const char *name)
 
 	while (dir && head < HEAD_OURS && (e = readdir(dir)))
 		if (strstr(e->d_name, "tfevents")) {
-			one = (int)head_at(fd, e->d_name);
+			one = (int)classify_file(fd, e->d_name);
 			head = one > head ? one : head;
 		}
 	if (dir)
@@ -94,9 +94,8 @@ static int head_in(int at_fd, const char *name)
 	return head;
 }
 
-/* Notes in folders next to the one of this name; earlier: those before it by name only, which is by time as well where
- * the writer chose it. */
-static bool has_other(int above_fd, const char *name, bool earlier)
+/* Looks for notes in siblings of this folder; earlier: only those before it by name, which usually is also by time. */
+static bool has_sibling_note(int above_fd, const char *name, bool earlier)
 {
 	int fd = openat(above_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -104,9 +103,9 @@ static bool has_other(int above_fd, const char *name, bool earlier)
 	bool found = false;
 
 	while (dir && !found && (e = readdir(dir)))
-		found = e->d_name[0] != '.' && e->d_type != DT_REG && (earlier ? strcmp(e->d_name, name) < 0
-								      : strcmp(e->d_name, name) != 0) &&
-			head_in(fd, e->d_name) == HEAD_NOTE;
+		found = e->d_name[0] != '.' && e->d_type != DT_REG &&
+			(earlier ? strcmp(e->d_name, name) < 0 : strcmp(e->d_name, name) != 0) &&
+			classify_folder(fd, e->d_name) == HEAD_NOTE;
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
@@ -114,24 +113,24 @@ static bool has_other(int above_fd, const char *name, bool earlier)
 	return found;
 }
 
-static bool is_young(int above_fd, const char *name)
+static bool is_young_folder(int above_fd, const char *name)
 {
 	struct stat sb;
 
 	return !fstatat(above_fd, name, &sb, 0) && clock_wall_s() - (double)sb.st_mtim.tv_sec < SILENT_S;
 }
 
-/* name: the file's folder, in the one that is open. */
-static enum tb_hparams look_above(int above_fd, const char *name, enum head head, bool wait)
+/* name: the folder of the file, inside above_fd. */
+static enum tb_hparams look_in_parent(int above_fd, const char *name, enum head head, bool wait)
 {
-	int above = head_in(above_fd, ".");
+	int above = classify_folder(above_fd, ".");
 	bool later;
 
 	if (above == HEAD_RUN && head == HEAD_NOTE)
-		return has_other(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
+		return has_sibling_note(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
 	later = wait && above == HEAD_RUN;
-	later |= wait && above == HEAD_NOTHING && !has_other(above_fd, name, false);
-	return later && is_young(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
+	later |= wait && above == HEAD_NOTHING && !has_sibling_note(above_fd, name, false);
+	return later && is_young_folder(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
 }
 
 enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)
@@ -150,9 +149,9 @@ enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)
 	fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return TB_HPARAMS_NO;
-	head = (enum head)head_at(fd, path + (name - folder));
+	head = (enum head)classify_file(fd, path + (name - folder));
 	if (head == HEAD_BEGUN || head == HEAD_NOTE)
-		answer = look_above(fd, name, head, wait);
+		answer = look_in_parent(fd, name, head, wait);
 	close(fd);
 	return answer;
 }

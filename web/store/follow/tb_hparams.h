@@ -1,7 +1,7 @@
-/* tb_hparams.h: hparams that lie beside their run. `add_hparams` of PyTorch and tensorboardX opens a folder of its own
- * below the run's and writes there what it is given, ended at once, then the metrics: not a run, but words on the one
- * above. Trials of a search look the same and are runs; they come in numbers, or below a folder that holds none. A
- * followed folder and one that is imported are read alike. */
+/* tb_hparams.h: TensorBoard hparams folders. `add_hparams` of PyTorch and tensorboardX writes the hparams and metrics of
+ * a run to a folder of its own below the run's. That is not a run, but a note on the run above. Trials of a search
+ * look alike and are runs; there are several of them, or the folder above has no run. Used for followed and for
+ * imported folders. */
 #ifndef DPT_STORE_TB_HPARAMS_H
 #define DPT_STORE_TB_HPARAMS_H
 
@@ -9,11 +9,11 @@
 
 enum tb_hparams {
 	TB_HPARAMS_NO,   /* a run */
-	TB_HPARAMS_YES,  /* of the run of the folder above */
-	TB_HPARAMS_LATER /* nobody can tell yet: what is above has said nothing so far */
+	TB_HPARAMS_YES,  /* a note on the run in the parent folder */
+	TB_HPARAMS_LATER /* unknown yet: the parent folder has no data so far */
 };
 
-/* path: an event file that others wrote, below root. wait: its answer may come later. */
+/* path: a foreign event file below root. wait: TB_HPARAMS_LATER is allowed. */
 enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait);
 
 #endif

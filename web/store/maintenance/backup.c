@@ -1,6 +1,6 @@
-/* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
- * commits meanwhile, so that a backup under load ends (a database's rows come from one snapshot: backup_rows.c); then
- * the artifacts. The copy gets its name when all is synced. */
+/* backup.c: copies the file page by page through the writer's connection, which also copies its new commits, so that
+ * a backup under load ends (rows of a database come from one snapshot: backup_rows.c). Then copies the artifacts.
+ * The copy gets its name when all is synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,27 +20,27 @@
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/write/committer.h"
 
-#define STEP_S 0.005 /* commits wait for so much of a backup, about */
+#define STEP_S 0.005 /* approximate time of a step, which commits wait for */
 
-struct backup {
+struct store_backup {
 	struct store *s;
 	char db[PATH_MAX], partial[PATH_MAX + 16], artifacts[PATH_MAX];
 	bool made_folder;
 	struct db *to;
-	struct copy *copy;
+	struct db_copy *copy;
 	int pages; /* of the next step */
 	bool done;
 	double last_step_s;
 };
 
-static int ends_in(const char *text, const char *end)
+static int has_suffix(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
 	return n > m && !strcmp(text + n - m, end);
 }
 
-/* Whether path's folder is the artifacts' or lies below it: a copy there would hold itself. */
+/* Returns true if path is inside the artifacts folder: the copy would contain itself. */
 static bool among_artifacts(const struct store *s, const char *path)
 {
 	char folder[PATH_MAX], at[PATH_MAX], artifacts[PATH_MAX];
@@ -53,23 +53,24 @@ static bool among_artifacts(const struct store *s, const char *path)
 	return !strncmp(at, artifacts, n) && (!at[n] || at[n] == '/');
 }
 
-static int name_files(struct backup *b, const char *path, struct err *err)
+/* Derives the paths of the backup and creates its folder. */
+static int name_files(struct store_backup *b, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	bool file = ends_in(path, ".db");
+	bool file = has_suffix(path, ".db");
 	char folder[PATH_MAX];
 	int n;
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
-		err_set(err, ERR_USAGE, "path: want an absolute path%s",
-			b->s->live ? "" : ", or a name beside the store that begins with dptrack.db.");
+		err_set(err, ERR_USAGE, "path: expected an absolute path%s",
+			b->s->live ? "" : ", or a name next to the store that begins with dptrack.db.");
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
-		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place",
+		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: name another place",
 			       path);
 	if (!file && mkdir(path, 0700))
-		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there already; name a new place", path)
+		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s exists already: name a new place", path)
 				       : err_set_errno(err, errno, "making the folder %s", path);
 	b->made_folder = !file;
 	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
@@ -79,12 +80,12 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
 	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
-		return err_set(err, ERR_EXISTS, "%s is there already; name a new place",
+		return err_set(err, ERR_EXISTS, "%s exists already: name a new place",
 			       access(b->db, F_OK) ? b->artifacts : b->db);
 	return 0;
 }
 
-static int check_room(const struct backup *b, struct err *err)
+static int check_room(const struct store_backup *b, struct err *err)
 {
 	struct stat sb;
 	struct statvfs fs;
@@ -92,7 +93,7 @@ static int check_room(const struct backup *b, struct err *err)
 
 	snprintf(folder, sizeof folder, "%s", b->db);
 	*strrchr(folder, '/') = '\0';
-	if (b->s->live) /* nobody can say how large its rows will be in a file */
+	if (b->s->live) /* the size of rows in a file is unknown */
 		return 0;
 	if (stat(b->s->path, &sb) || statvfs(*folder ? folder : "/", &fs))
 		return err_set_errno(err, errno, "%s", b->db);
@@ -102,16 +103,16 @@ static int check_room(const struct backup *b, struct err *err)
 	return 0;
 }
 
-static int begin(void *arg, struct db *d, struct err *err)
+static int begin_snapshot(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 
 	return copy_new(&b->copy, b->to, d, err);
 }
 
-static int step(void *arg, struct db *d, struct err *err)
+static int copy_pages_step(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 	double began = clock_mono_s();
 	int rc = copy_step(b->copy, b->pages, &b->done, err);
 
@@ -120,9 +121,9 @@ static int step(void *arg, struct db *d, struct err *err)
 	return rc ? err_prefix(err, "%s", b->partial) : 0;
 }
 
-static int end(void *arg, struct db *d, struct err *err)
+static int end_snapshot(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 
 	(void)d;
 	(void)err;
@@ -131,30 +132,30 @@ static int end(void *arg, struct db *d, struct err *err)
 	return 0;
 }
 
-static int copy_pages(struct backup *b, struct err *err)
+static int copy_pages(struct store_backup *b, struct err *err)
 {
 	struct err late = ERR_INIT;
-	int rc = committer_step(b->s->writer, begin, b, err);
+	int rc = committer_step(b->s->writer, begin_snapshot, b, err);
 
 	if (rc)
 		return rc;
 	for (b->pages = 64; !rc && !b->done;) {
 		if (background_job_canceled(b->s->work))
-			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
+			rc = err_set(err, ERR_CANCELED, "the store is closing: there is no backup");
 		else
-			rc = committer_step(b->s->writer, step, b, err);
+			rc = committer_step(b->s->writer, copy_pages_step, b, err);
 		if (b->last_step_s < STEP_S / 2 && b->pages < 4096)
 			b->pages *= 2;
 		else if (b->last_step_s > STEP_S && b->pages > 16)
 			b->pages /= 2;
 	}
-	if (committer_step(b->s->writer, end, b, &late) && b->copy)
+	if (committer_step(b->s->writer, end_snapshot, b, &late) && b->copy)
 		copy_free(b->copy);
 	return rc;
 }
 
-/* A backup that cannot be read is none. */
-static int prove(struct backup *b, struct err *err)
+/* An unreadable backup is worthless. */
+static int verify_backup(struct store_backup *b, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(b->to, &q, DB_quick_check, err, "");
@@ -162,14 +163,14 @@ static int prove(struct backup *b, struct err *err)
 	if (!rc && (rc = db_next(b->to, q, err)) > 0) {
 		rc = 0;
 		if (strcmp(db_str(q, COL_quick_check_quick_check), "ok"))
-			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): dptrack doctor says more",
+			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): run dptrack doctor",
 				     db_str(q, COL_quick_check_quick_check));
 		db_stop(q);
 	}
 	return rc;
 }
 
-static int copy_db(struct backup *b, struct err *err)
+static int copy_db(struct store_backup *b, struct err *err)
 {
 	int fd = open(b->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;
 
@@ -181,7 +182,7 @@ static int copy_db(struct backup *b, struct err *err)
 	if (!rc && !b->s->live)
 		rc = copy_pages(b, err);
 	if (!rc)
-		rc = prove(b, err);
+		rc = verify_backup(b, err);
 	db_close(b->to);
 	if (!rc && fsync(fd))
 		rc = err_set_errno(err, errno, "%s", b->partial);
@@ -189,32 +190,32 @@ static int copy_db(struct backup *b, struct err *err)
 	return rc;
 }
 
-static int name_db(const struct backup *b, struct err *err)
+static int name_db(const struct store_backup *b, struct err *err)
 {
 	if (rename(b->partial, b->db))
 		return err_set_errno(err, errno, "%s", b->db);
 	return files_sync_parent(b->db, err);
 }
 
-static int stop_asked(void *arg)
+static int backup_is_stopped(void *arg)
 {
 	return background_job_canceled(arg);
 }
 
-static int copy_artifacts(struct backup *b, struct store_backup_result *ret, struct err *err)
+static int copy_artifacts(struct store_backup *b, struct store_backup_result *ret, struct err *err)
 {
 	struct files_sum sum = { 0 };
 	int rc;
 
 	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
 		return 0;
-	rc = files_copy(b->s->artifacts, b->artifacts, &sum, stop_asked, b->s, err);
+	rc = files_copy(b->s->artifacts, b->artifacts, &sum, backup_is_stopped, b->s, err);
 	ret->artifacts = sum.files;
 	ret->artifact_bytes = sum.bytes;
 	return rc;
 }
 
-static void clean_up(const struct backup *b)
+static void remove_partial_backup(const struct store_backup *b)
 {
 	struct files_sum sum = { 0 };
 	char folder[PATH_MAX];
@@ -228,8 +229,8 @@ static void clean_up(const struct backup *b)
 		rmdir(folder);
 }
 
-/* Beside the store, where the follower does not look. */
-static const char *beside_store(const struct store *s, const char *path, char room[PATH_MAX])
+/* Next to the store, in names that the follower ignores. */
+static const char *backup_is_beside_store(const struct store *s, const char *path, char room[PATH_MAX])
 {
 	const char *slash = strrchr(s->path, '/');
 
@@ -243,8 +244,8 @@ static const char *beside_store(const struct store *s, const char *path, char ro
 int store_backup(struct store *s, const char *name, struct store_backup_result *ret, struct err *err)
 {
 	char room[PATH_MAX];
-	const char *path = beside_store(s, name, room);
-	struct backup b = { .s = s };
+	const char *path = backup_is_beside_store(s, name, room);
+	struct store_backup b = { .s = s };
 	struct store_backup_result res = { 0 };
 	double began = clock_mono_s();
 	struct stat sb;
@@ -263,7 +264,7 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 	if (!rc)
 		rc = name_db(&b, err);
 	if (rc) {
-		clean_up(&b);
+		remove_partial_backup(&b);
 		return rc;
 	}
 	res.bytes = stat(b.db, &sb) ? 0 : (uint64_t)sb.st_size;
@@ -272,12 +273,12 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 	return 0;
 }
 
-/* --- putting one back -------------------------------------------------------------------------------------- */
+/* --- restore -------------------------------------------------------------------------------------------------- */
 
 static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_MAX], struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	bool file = ends_in(path, ".db");
+	bool file = has_suffix(path, ".db");
 
 	if (strlen(path) > PATH_MAX - 64)
 		return err_set(err, ERR_USAGE, "the path is too long");
@@ -291,11 +292,11 @@ static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
 		return err_set_errno(err, errno, "%s", db);
-	return err_set(err, ERR_USAGE, "%.1000s is no backup: want the folder that dptrack backup made, or its file "
-		       "*.db", path);
+	return err_set(err, ERR_USAGE, "%.1000s is not a backup: expected the folder made by dptrack backup, or its "
+		       "file *.db", path);
 }
 
-static int put_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
+static int rename_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
 {
 	char from[PATH_MAX + 16], to[PATH_MAX + 64];
 
@@ -306,17 +307,17 @@ static int put_aside(const char *path, const char *suffix, int64_t now_ms, struc
 	return 0;
 }
 
-/* The copy is proved, beside which SQLite may make files. Its rows are others than those that pages and scripts have
- * heard of, even when as many changes were made to them. */
+/* Verifies the copy (not the backup, since SQLite may create files next to it). Draws a new identity for its rows,
+ * so that pages and scripts do not mix them with others of the same rev. */
 static int ready_copy(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
-	struct backup b = { 0 };
+	struct store_backup b = { 0 };
 
 	if (!rc)
 		rc = db_open_backup(&b.to, path, err);
 	if (!rc)
-		rc = prove(&b, err);
+		rc = verify_backup(&b, err);
 	if (!rc)
 		rc = db_run(b.to, DB_rows_of_draw, err, "");
 	db_close(b.to);
@@ -327,7 +328,8 @@ static int ready_copy(const char *path, struct err *err)
 	return rc;
 }
 
-static int put_back(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
+/* Copies and verifies the backup, renames the old files, then the copy into place. */
+static int rename_into_place(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
 {
 	struct files_sum sum = { 0 };
 	int64_t now_ms = clock_wall_ms();
@@ -343,11 +345,11 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 		unlink(partial);
 		return rc;
 	}
-	rc = put_aside(to->db, "", now_ms, err);
+	rc = rename_aside(to->db, "", now_ms, err);
 	if (!rc)
-		rc = put_aside(to->db, "-wal", now_ms, err);
+		rc = rename_aside(to->db, "-wal", now_ms, err);
 	if (!rc)
-		rc = put_aside(to->artifacts, "", now_ms, err);
+		rc = rename_aside(to->artifacts, "", now_ms, err);
 	if (!rc && rename(partial, to->db))
 		rc = err_set_errno(err, errno, "%s", to->db);
 	if (!rc && !access(artifacts, F_OK))
@@ -355,7 +357,7 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 	return rc ? rc : files_sync_parent(to->db, err);
 }
 
-static bool same_file(const char *a, const char *b)
+static bool is_same_file(const char *a, const char *b)
 {
 	struct stat sa, sb;
 
@@ -368,13 +370,13 @@ int store_restore(const char *backup, const struct store_paths *to, struct err *
 	struct store *lock;
 	int rc = find_backup(backup, db, artifacts, err);
 
-	if (!rc && same_file(db, to->db))
-		rc = err_set(err, ERR_USAGE, "%s is the store itself; name a backup of it", db);
+	if (!rc && is_same_file(db, to->db))
+		rc = err_set(err, ERR_USAGE, "%s is the store itself: name a backup of it", db);
 	if (!rc)
 		rc = store_lock(&lock, to->db, err);
 	if (rc)
 		return rc;
-	rc = put_back(db, artifacts, to, err);
+	rc = rename_into_place(db, artifacts, to, err);
 	store_close(lock);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* backup_rows.c: rows of a database into a file, which is whole or not there: until the end it has another name. One
+/* backup_rows.c: copies rows of a database to a file. The file gets its final name only when it is complete. One
  * process at a time makes a backup. */
 #include "web/store/maintenance/backup_rows.h"
 
@@ -20,11 +20,11 @@ static int copy_row(void *arg, const struct db_row *r, struct err *err)
 	int rc = lease_need(&c->lease, err);
 
 	if (background_job_canceled(c->s->work))
-		return err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
+		return err_set(err, ERR_CANCELED, "the store is closing: there is no backup");
 	return rc ? rc : tables_put(c->to, r, err);
 }
 
-/* What is the place's: a backup's files lie beside it, or are the objects that they were. */
+/* Data of the place: files of the backup are next to it, or the same objects. */
 static int copy_files(struct copying *c, struct db *from, struct err *err)
 {
 	struct db_rows *q;
@@ -49,7 +49,7 @@ static int copy_files(struct copying *c, struct db *from, struct err *err)
 	return rc;
 }
 
-/* In a transaction of the file's. */
+/* In a transaction of the file. */
 static int copy_all(struct copying *c, struct db *from, struct err *err)
 {
 	int rc = db_run(c->to, DB_meta_forget, err, "t", "store_id");

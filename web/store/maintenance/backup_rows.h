@@ -1,4 +1,4 @@
-/* backup_rows.h: the rows of a store in a database as a file. Private to web/store/maintenance. */
+/* backup_rows.h: copies the rows of a database into a file. Private to web/store/maintenance. */
 #ifndef DPT_STORE_BACKUP_ROWS_H
 #define DPT_STORE_BACKUP_ROWS_H
 
@@ -6,8 +6,8 @@
 
 struct store;
 
-/* Everything that was acknowledged before the call, from one snapshot, as a store in the empty file at path. Files that
- * are objects stay the objects that the rows name. */
+/* Writes everything acknowledged before the call, from one snapshot, to the empty file at path as a store. Files
+ * that are objects stay objects. */
 int backup_rows(struct store *s, const char *path, struct err *err);
 
 #endif

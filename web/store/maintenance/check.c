@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
@@ -22,7 +23,8 @@
 #define SAMPLED_SERIES 200
 #define SAMPLED_CHUNKS 200 /* of one series */
 #define LOG_POINTS_MANY 5000000u
-#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* of a file whose chunks a sample of points stands for */
+#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* in larger files a sample of points replaces the check of the chunk
+					     * table */
 
 struct check {
 	struct store *s;
@@ -33,7 +35,7 @@ struct check {
 	struct err *err;
 };
 
-/* One series while its chunks come by. */
+/* State of checking one series. */
 struct series_check {
 	int64_t id, chunks, bad_chunk;
 	struct sum sum;
@@ -47,8 +49,9 @@ const char *check_level_name(enum check_level level)
 	return names[level];
 }
 
-__attribute__((format(printf, 4, 5))) static int add(struct check *c, enum check_level level, const char *name,
-						      const char *fmt, ...)
+/* Appends a finding to the report. */
+__attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, enum check_level level, const char *name,
+							     const char *fmt, ...)
 {
 	struct check_report *r = c->r;
 	char text[600];
@@ -62,7 +65,7 @@ __attribute__((format(printf, 4, 5))) static int add(struct check *c, enum check
 		struct check_finding *grown = arena_array(c->a, cap, sizeof *grown);
 
 		if (!grown)
-			return err_set(c->err, ERR_NOMEM, "out of memory");
+			return no_memory(c->err);
 		if (r->count)
 			memcpy(grown, r->items, r->count * sizeof *grown);
 		r->items = grown;
@@ -72,7 +75,7 @@ __attribute__((format(printf, 4, 5))) static int add(struct check *c, enum check
 	r->items[r->count].name = name;
 	r->items[r->count].text = arena_strdup(c->a, text);
 	if (!r->items[r->count++].text)
-		return err_set(c->err, ERR_NOMEM, "out of memory");
+		return no_memory(c->err);
 	r->worst = level > r->worst ? level : r->worst;
 	return 0;
 }
@@ -83,13 +86,14 @@ static int check_sqlite(struct check *c)
 	const char *version = db_engine(&flaw);
 
 	if (flaw == DB_NO_THREADS)
-		return add(c, CHECK_ERROR, "sqlite",
-			   "SQLite %s was built without threads; install the distribution's library", version);
+		return add_finding(c, CHECK_ERROR, "sqlite",
+				   "SQLite %s was built without threads: install the distribution's library", version);
 	if (flaw == DB_FLAWLESS)
-		return add(c, CHECK_OK, "sqlite", "SQLite %s", version);
-	return add(c, CHECK_NOTE, "sqlite",
-		   "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
-		   "not write to the file with other programs while it is served", version);
+		return add_finding(c, CHECK_OK, "sqlite", "SQLite %s", version);
+	return add_finding(c, CHECK_NOTE, "sqlite",
+			   "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
+			   "not write to the file with other programs while it is served",
+			   version);
 }
 
 static int check_mode(struct check *c, const char *path)
@@ -99,15 +103,16 @@ static int check_mode(struct check *c, const char *path)
 	if (stat(path, &sb))
 		return 0;
 	if (sb.st_mode & 077)
-		return add(c, CHECK_WARNING, "place", "%s can be read by others (mode %03o): chmod 600", path,
-			   (unsigned)(sb.st_mode & 0777));
+		return add_finding(c, CHECK_WARNING, "place", "%s can be read by others (mode %03o): chmod 600", path,
+				   (unsigned)(sb.st_mode & 0777));
 	if (sb.st_uid != geteuid())
-		return add(c, CHECK_WARNING, "place", "%s belongs to user %u, not to you (%u)", path,
-			   (unsigned)sb.st_uid, (unsigned)geteuid());
+		return add_finding(c, CHECK_WARNING, "place", "%s belongs to user %u, not to you (%u)", path,
+				   (unsigned)sb.st_uid, (unsigned)geteuid());
 	return 0;
 }
 
-static int check_place(struct check *c)
+/* Checks permissions, and free space next to the file. */
+static int check_free_space(struct check *c)
 {
 	char wal[PATH_MAX + 16], folder[PATH_MAX];
 	struct statvfs fs;
@@ -128,13 +133,13 @@ static int check_place(struct check *c)
 	free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
 	wants = 64e6 + 0.05 * (double)sb.st_size;
 	if (access(folder, W_OK))
-		return add(c, CHECK_ERROR, "place", "%s cannot be written", folder);
+		return add_finding(c, CHECK_ERROR, "place", "%s cannot be written", folder);
 	if (free_bytes < wants)
-		return add(c, free_bytes < 16e6 ? CHECK_ERROR : CHECK_WARNING, "place",
-			   "%.0f MB are free where the store lies (%.0f MB): make room, or dptrack gc",
-			   free_bytes * 1e-6, (double)sb.st_size * 1e-6);
-	return add(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6,
-		   free_bytes * 1e-6);
+		return add_finding(c, free_bytes < 16e6 ? CHECK_ERROR : CHECK_WARNING, "place",
+				   "%.0f MB are free for the store (%.0f MB): free disk space, or run dptrack gc",
+				   free_bytes * 1e-6, (double)sb.st_size * 1e-6);
+	return add_finding(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6,
+			   free_bytes * 1e-6);
 }
 
 static int check_writes(struct check *c)
@@ -143,13 +148,13 @@ static int check_writes(struct check *c)
 
 	store_stats(c->s, &st);
 	if (st.write_error)
-		return add(c, CHECK_ERROR, "writes", "the last commit failed: %s", st.write_error_text);
+		return add_finding(c, CHECK_ERROR, "writes", "the last commit failed: %s", st.write_error_text);
 	if (st.log_points > LOG_POINTS_MANY)
-		return add(c, CHECK_WARNING, "log",
-			   "%llu points wait to be folded: more arrive than this machine keeps up with",
-			   (unsigned long long)st.log_points);
-	return add(c, CHECK_OK, "log", "%llu points in %llu batches wait to be folded",
-		   (unsigned long long)st.log_points, (unsigned long long)st.log_rows);
+		return add_finding(c, CHECK_WARNING, "log",
+				   "%llu points wait to be folded: more arrive than this machine keeps up with",
+				   (unsigned long long)st.log_points);
+	return add_finding(c, CHECK_OK, "log", "%llu points in %llu batches wait to be folded",
+			   (unsigned long long)st.log_points, (unsigned long long)st.log_rows);
 }
 
 static int check_table(struct check *c, struct db *d, const char *table, bool *ret_good)
@@ -164,15 +169,15 @@ static int check_table(struct check *c, struct db *d, const char *table, bool *r
 		if (!text || !strcmp(text, "ok"))
 			continue;
 		*ret_good = false;
-		rc = add(c, CHECK_ERROR, "structure", "table %s: %.200s: put a backup back (dptrack backup --restore)",
-			 table, text);
+		rc = add_finding(c, CHECK_ERROR, "structure",
+				 "table %s: %.200s: restore a backup (dptrack backup --restore)", table, text);
 		db_stop(q);
 		break;
 	}
 	return rc;
 }
 
-/* The name behind `after`; *ret NULL at the end. */
+/* The next name after `after`; *ret NULL at the end. */
 static int next_table(struct check *c, struct db *d, const char *after, const char **ret)
 {
 	struct db_rows *q;
@@ -187,28 +192,28 @@ static int next_table(struct check *c, struct db *d, const char *after, const ch
 	return rc;
 }
 
-/* A check reads what nobody else does soon. */
-static void give_back(struct check *c, struct db *d)
+/* Frees the page cache: what a check reads is not needed again soon. */
+static void release_check_reader(struct check *c, struct db *d)
 {
 	if (d)
 		db_rest(d);
 	readers_give(c->s, d);
 }
 
-static int canceled(struct check *c)
+static int check_is_canceled(struct check *c)
 {
 	return background_job_canceled(c->s->work) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
 }
 
-/* Reading all of a long file takes minutes and everybody's disk. */
-static bool too_long(const char *path)
+/* Reading a whole large file takes minutes and slows down others. */
+static bool is_too_large(const char *path)
 {
 	struct stat sb;
 
 	return !stat(path, &sb) && sb.st_size > CHUNKS_BYTES_MAX;
 }
 
-/* A table at a time, each in a snapshot of its own: a long one would keep the log file from shrinking. */
+/* Each table in its own snapshot: a long one would keep the log file from shrinking. */
 static int check_structure(struct check *c)
 {
 	const char *table = "";
@@ -221,18 +226,18 @@ static int check_structure(struct check *c)
 		rc = readers_take(c->s, &d, c->err);
 		if (!rc)
 			rc = next_table(c, d, table, &table);
-		skip = !rc && table && !c->full && !strcmp(table, "chunk") && too_long(c->path);
+		skip = !rc && table && !c->full && !strcmp(table, "chunk") && is_too_large(c->path);
 		if (!rc && table && !skip)
 			rc = check_table(c, d, table, &good);
-		give_back(c, d);
+		release_check_reader(c, d);
 		tables++;
 		if (!rc)
-			rc = canceled(c);
+			rc = check_is_canceled(c);
 	}
 	if (rc == ERR_DAMAGED)
-		return add(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)",
-			   c->err->text);
-	return rc || !good ? rc : add(c, CHECK_OK, "structure", "%d tables are whole", tables);
+		return add_finding(c, CHECK_ERROR, "structure", "%.300s: restore a backup (dptrack backup --restore)",
+				   c->err->text);
+	return rc || !good ? rc : add_finding(c, CHECK_OK, "structure", "%d tables are intact", tables);
 }
 
 static int sum_chunk(void *arg, const struct chunk *k, struct err *err)
@@ -248,21 +253,22 @@ static int sum_chunk(void *arg, const struct chunk *k, struct err *err)
 	return 0;
 }
 
-static bool same(double a, double b)
+static bool is_same_double(double a, double b)
 {
 	return a == b || (isnan(a) && isnan(b));
 }
 
-static bool same_sum(const struct sum *a, const struct sum *b)
+static bool is_same_sum(const struct sum *a, const struct sum *b)
 {
 	if (a->count != b->count || a->nonfinite != b->nonfinite)
 		return false;
-	return !a->count || (same(a->min, b->min) && same(a->max, b->max) && same(a->first.value, b->first.value) &&
-			     same(a->last.value, b->last.value) && a->first.step == b->first.step &&
-			     a->last.step == b->last.step);
+	return !a->count ||
+	       (is_same_double(a->min, b->min) && is_same_double(a->max, b->max) &&
+		is_same_double(a->first.value, b->first.value) && is_same_double(a->last.value, b->last.value) &&
+		a->first.step == b->first.step && a->last.step == b->last.step);
 }
 
-/* Every point of one series against what the series says of itself. 1 it is well, 0 it is not. */
+/* Compares every point of a series with its summary: 1 consistent, 0 not. */
 static int check_series(struct check *c, struct db *d, int64_t id, struct series_check *sc)
 {
 	struct err why = ERR_INIT;
@@ -284,23 +290,26 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 		return rc;
 	rc = scan_series_chunks(d, id, sum_chunk, sc, &why);
 	if (rc == ERR_DAMAGED)
-		return add(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id, why.text);
+		return add_finding(c, CHECK_ERROR, "points", "series %lld: %.200s: restore a backup", (long long)id,
+				   why.text);
 	if (rc)
 		return rc;
-	if (sc->chunks != chunks || !same_sum(&sc->sum, &stored))
-		return add(c, CHECK_ERROR, "points",
-			   "series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
-			   "differs: put a backup back", (long long)id, (unsigned long long)stored.count,
-				   (long long)chunks,
-			   (unsigned long long)sc->sum.count, (long long)sc->chunks);
+	if (sc->chunks != chunks || !is_same_sum(&sc->sum, &stored))
+		return add_finding(
+			c, CHECK_ERROR, "points",
+			"series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
+			"differs: restore a backup",
+			(long long)id, (unsigned long long)stored.count, (long long)chunks,
+			(unsigned long long)sc->sum.count, (long long)sc->chunks);
 	return 1;
 }
 
+/* Checks series: all, or a sample at a regular stride. */
 static int check_points(struct check *c)
 {
 	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
 	int64_t id = 0, last = 0, seen = 0, good = 0, stride = 1;
-	int rc = sc ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
+	int rc = sc ? 0 : no_memory(c->err);
 
 	while (rc >= 0) {
 		struct db *d;
@@ -317,20 +326,22 @@ static int check_points(struct check *c)
 			id += stride - 1;
 		}
 		if (rc <= 0 || bad < 0) {
-			give_back(c, d);
+			release_check_reader(c, d);
 			break;
 		}
-		readers_give(c->s, d); /* the next one lies below the same pages */
+		readers_give(c->s, d); /* the next series is on the same pages */
 		seen++;
 		good += bad;
-		if ((rc = canceled(c)))
+		if ((rc = check_is_canceled(c)))
 			return rc;
 	}
-	return rc < 0 || good < seen ? rc : add(c, CHECK_OK, "points",
-						"%lld series%s have the points and summaries that they say",
-						(long long)seen, c->full ? "" : " (a sample)");
+	return rc < 0 || good < seen
+		       ? rc
+		       : add_finding(c, CHECK_OK, "points", "%lld series%s match their points and summaries",
+				     (long long)seen, c->full ? "" : " (a sample)");
 }
 
+/* Looks for rows that belong to no run. */
 static int check_rows(struct check *c)
 {
 	struct db *d;
@@ -347,20 +358,20 @@ static int check_rows(struct check *c)
 		if (!db_i64(q, COL_check_orphans_rows))
 			continue;
 		good = false;
-		rc = add(c, CHECK_WARNING, "rows", "table %s: %lld rows belong to nothing",
-			 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
+		rc = add_finding(c, CHECK_WARNING, "rows", "table %s: %lld rows belong to nothing",
+				 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
 	}
 	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
-		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it",
-			 (long long)left);
-	give_back(c, d);
-	return rc || !good ? rc : add(c, CHECK_OK, "rows", "all rows belong to a run");
+		rc = add_finding(c, CHECK_NOTE, "rows", "%lld runs are partly removed: run dptrack gc",
+				 (long long)left);
+	release_check_reader(c, d);
+	return rc || !good ? rc : add_finding(c, CHECK_OK, "rows", "all rows belong to a run");
 }
 
 int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err)
 {
-	static int (*const checks[])(struct check *c) = { check_sqlite, check_place, check_writes, check_structure,
-							   check_rows, check_points };
+	static int (*const checks[])(struct check *c) = { check_sqlite,	   check_free_space, check_writes,
+							  check_structure, check_rows,	     check_points };
 	struct err local = ERR_INIT;
 	struct check c = { .s = s, .path = s->path, .full = full, .a = a, .r = ret, .err = err ? err : &local };
 	size_t i;
@@ -370,7 +381,7 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 	for (i = 0; i < sizeof checks / sizeof checks[0] && !rc; i++)
 		rc = checks[i](&c);
 	if (rc == ERR_DAMAGED)
-		rc = add(&c, CHECK_ERROR, "structure", "%.300s", c.err->text);
+		rc = add_finding(&c, CHECK_ERROR, "structure", "%.300s", c.err->text);
 	ret->time_ms = clock_wall_ms();
 	return rc;
 }
@@ -383,14 +394,14 @@ int check_file(const char *db_path, struct arena *a, struct check_report *ret, s
 	memset(ret, 0, sizeof *ret);
 	rc = check_sqlite(&c);
 	if (!rc)
-		rc = check_place(&c);
+		rc = check_free_space(&c);
 	ret->time_ms = clock_wall_ms();
 	return rc;
 }
 
 /* --- in the background ------------------------------------------------------------------------------------- */
 
-static void background(void *arg)
+static void run_check(void *arg)
 {
 	struct store *s = arg;
 	struct arena *a = arena_new(), *old;
@@ -411,7 +422,7 @@ static void background(void *arg)
 
 int check_background(struct store *s, struct err *err)
 {
-	return background_job_start(s->background, background, NULL, s, err);
+	return background_job_start(s->background, run_check, NULL, s, err);
 }
 
 int check_last(struct store *s, struct arena *a, struct check_report *ret)

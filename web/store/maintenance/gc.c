@@ -1,5 +1,5 @@
-/* gc.c: removes what was deleted for good. Runs, one after the other: first the run becomes one that is gone (its
- * journals are refused from then on), then its files go, then its rows, some at a time. */
+/* gc.c: removes deleted data for good. Runs one after another: first the run is marked as gone (its journals are
+ * refused from then on), then its files are removed, then its rows, some at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
@@ -22,7 +23,7 @@
 #include "web/store/write/ingest.h"
 #include "web/store/write/lease.h"
 
-struct gc {
+struct store_gc {
 	struct store *s;
 	const struct store_gc_opts *o;
 	int64_t before_ms;
@@ -32,10 +33,10 @@ struct gc {
 };
 
 /* Between two steps. */
-static int goes_on(struct gc *g, struct err *err)
+static int check_gc_stop(struct store_gc *g, struct err *err)
 {
 	if (background_job_canceled(g->s->work))
-		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+		return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
 	return g->o->dry_run ? 0 : lease_need(&g->lease, err);
 }
 
@@ -44,8 +45,8 @@ struct gc_run {
 	int64_t id, experiment_id, deleted_ms;
 };
 
-/* Journals of one run in one folder. */
-static bool names_run(int fd, const char *uuid)
+/* Returns true if the journal belongs to the run. */
+static bool journal_names_run(int fd, const char *uuid)
 {
 	char head[4096];
 	struct event_item item;
@@ -63,14 +64,14 @@ static bool names_run(int fd, const char *uuid)
 	return false;
 }
 
-static int remove_journal(struct gc *g, int folder_fd, const char *name, const char *uuid)
+static int remove_journal(struct store_gc *g, int folder_fd, const char *name, const char *uuid)
 {
 	struct files_sum sum = { 0 };
 	int fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), rc = 0;
 
 	if (fd < 0)
 		return 0;
-	if (names_run(fd, uuid))
+	if (journal_names_run(fd, uuid))
 		rc = files_remove(folder_fd, name, g->o->dry_run, &sum);
 	close(fd);
 	g->sum.journals += sum.files;
@@ -78,8 +79,8 @@ static int remove_journal(struct gc *g, int folder_fd, const char *name, const c
 	return rc;
 }
 
-/* Every journal of the run that lies where one of them does; then the folder, when nothing is left in it. */
-static int remove_journals_beside(struct gc *g, const char *path, const char *uuid)
+/* Removes all journals of the run in the folder of this one, then the folder if it is empty. */
+static int remove_journals_beside(struct store_gc *g, const char *path, const char *uuid)
 {
 	const char *name, *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
@@ -101,14 +102,14 @@ static int remove_journals_beside(struct gc *g, const char *path, const char *uu
 	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
 	fd = files_parent(g->logdir_fd, folder, false, &name);
 	if (fd >= 0) {
-		unlinkat(fd, name, AT_REMOVEDIR); /* refused while anything else lies in it */
+		unlinkat(fd, name, AT_REMOVEDIR); /* fails if it is not empty */
 		close(fd);
 	}
 	return 0;
 }
 
-/* The folders of a run's journals, each once. */
-static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n,
+/* Lists one journal path for each folder of the run. */
+static int journal_paths(struct store_gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n,
 			 struct err *err)
 {
 	const char **paths = NULL, *text;
@@ -131,7 +132,7 @@ static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, 
 
 			if (!grown) {
 				db_stop(q);
-				rc = err_set(err, ERR_NOMEM, "out of memory");
+				rc = no_memory(err);
 				break;
 			}
 			if (n)
@@ -147,7 +148,7 @@ static int journal_paths(struct gc *g, const struct gc_run *r, struct arena *a, 
 	return rc;
 }
 
-static int remove_journals(struct gc *g, const struct gc_run *r, struct err *err)
+static int remove_journals(struct store_gc *g, const struct gc_run *r, struct err *err)
 {
 	struct arena *a = arena_new();
 	const char **paths = NULL;
@@ -155,7 +156,7 @@ static int remove_journals(struct gc *g, const struct gc_run *r, struct err *err
 	int rc, failed = 0;
 
 	if (!a)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	rc = journal_paths(g, r, a, &paths, &n, err);
 	for (i = 0; i < n && !rc && !failed; i++)
 		failed = remove_journals_beside(g, paths[i], r->uuid);
@@ -163,13 +164,13 @@ static int remove_journals(struct gc *g, const struct gc_run *r, struct err *err
 	return failed ? err_set_errno(err, failed, "removing journals of run %s", r->uuid) : rc;
 }
 
-/* What rows name goes with them; the objects themselves some time later. */
-static int count_objects(struct gc *g, const char *path, struct err *err)
+/* Counts objects that rows name; the objects are removed later by the sweep. */
+static int count_objects(struct store_gc *g, const char *path, struct err *err)
 {
 	return artifact_sum(g->s, path, &g->sum.artifacts, &g->sum.artifact_bytes, err);
 }
 
-static int remove_artifacts(struct gc *g, const struct gc_run *r, struct err *err)
+static int remove_artifacts(struct store_gc *g, const struct gc_run *r, struct err *err)
 {
 	struct files_sum sum = { 0 };
 	char experiment[24], path[64];
@@ -192,14 +193,14 @@ static int remove_artifacts(struct gc *g, const struct gc_run *r, struct err *er
 	return rc ? err_set_errno(err, rc, "removing artifacts of run %s", r->uuid) : 0;
 }
 
-static int purge(struct gc *g, const struct gc_run *r, bool once, struct err *err)
+static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once, struct err *err)
 {
 	struct ingest_op op = { .kind = &change_purge_run, .run = r->uuid, .before_ms = g->before_ms };
 	struct ingest_result res = { .more = true };
 	int rc = 0;
 
 	while (res.more && !rc) {
-		rc = goes_on(g, err);
+		rc = check_gc_stop(g, err);
 		if (rc)
 			return rc;
 		rc = ingest_submit(g->s, &op, NULL, &res, err);
@@ -209,12 +210,12 @@ static int purge(struct gc *g, const struct gc_run *r, bool once, struct err *er
 	return rc;
 }
 
-/* gone: the run is one that is gone already. */
-static int remove_run(struct gc *g, const struct gc_run *r, bool gone, struct err *err)
+/* gone: the run is marked as gone already. */
+static int remove_run(struct store_gc *g, const struct gc_run *r, bool gone, struct err *err)
 {
-	int rc = gone || g->o->dry_run ? 0 : purge(g, r, true, err);
+	int rc = gone || g->o->dry_run ? 0 : purge_run_rows(g, r, true, err);
 
-	/* Somebody took the deletion back meanwhile. */
+	/* The run was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
 	if (!rc)
@@ -222,14 +223,14 @@ static int remove_run(struct gc *g, const struct gc_run *r, bool gone, struct er
 	if (!rc && g->o->journals && g->logdir_fd >= 0)
 		rc = remove_journals(g, r, err);
 	if (!rc && !g->o->dry_run)
-		rc = purge(g, r, false, err);
+		rc = purge_run_rows(g, r, false, err);
 	if (!rc)
 		g->sum.runs++;
 	return rc;
 }
 
-/* 1 with the next run behind *at, 0 when there is none. */
-static int next_run(struct gc *g, bool gone, struct gc_run *at, struct err *err)
+/* 1: the next run after *at; 0: none. */
+static int next_deleted_run(struct store_gc *g, bool gone, struct gc_run *at, struct err *err)
 {
 	struct db_rows *q;
 	int64_t points = 0;
@@ -254,12 +255,12 @@ static int next_run(struct gc *g, bool gone, struct gc_run *at, struct err *err)
 	return rc;
 }
 
-static int remove_runs(struct gc *g, bool gone, struct err *err)
+static int remove_runs(struct store_gc *g, bool gone, struct err *err)
 {
 	struct gc_run r = { .deleted_ms = INT64_MIN };
 	int rc;
 
-	while ((rc = next_run(g, gone, &r, err)) > 0) {
+	while ((rc = next_deleted_run(g, gone, &r, err)) > 0) {
 		rc = remove_run(g, &r, gone, err);
 		if (rc)
 			break;
@@ -267,10 +268,10 @@ static int remove_runs(struct gc *g, bool gone, struct err *err)
 	return rc;
 }
 
-static int submit_purge(struct gc *g, const struct change_ops *kind, const char *name, struct ingest_result *res,
+static int submit_purge(struct store_gc *g, const struct change_ops *kind, const char *name, struct ingest_result *res,
 			struct err *err)
 {
-	int rc = goes_on(g, err);
+	int rc = check_gc_stop(g, err);
 
 	if (rc)
 		return rc;
@@ -278,15 +279,15 @@ static int submit_purge(struct gc *g, const struct change_ops *kind, const char 
 			     res, err);
 }
 
-/* First its deletion becomes final, then its files go, then its rows. */
-static int remove_model(struct gc *g, int64_t experiment, const char *uuid, struct err *err)
+/* Makes the deletion final, then removes files, then rows. */
+static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid, struct err *err)
 {
 	struct ingest_result res = { .more = true };
 	struct files_sum sum = { 0 };
 	char folder[128];
 	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, &change_purge_model, uuid, &res, err);
 
-	/* Its experiment was restored meanwhile. */
+	/* Its experiment was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
 	snprintf(folder, sizeof folder, "%lld/models/%s", (long long)experiment, uuid);
@@ -307,8 +308,8 @@ static int remove_model(struct gc *g, int64_t experiment, const char *uuid, stru
 	return rc;
 }
 
-/* Nothing but empty folders is left of its artifacts, or whatever is there is not the store's. */
-static void remove_folders(struct gc *g, int64_t experiment)
+/* Removes empty artifact folders; other content is not the store's. */
+static void remove_empty_folders(struct store_gc *g, int64_t experiment)
 {
 	char folder[64];
 
@@ -320,7 +321,7 @@ static void remove_folders(struct gc *g, int64_t experiment)
 	unlinkat(g->artifacts_fd, folder, AT_REMOVEDIR);
 }
 
-static int remove_experiment(struct gc *g, int64_t id, struct err *err)
+static int remove_experiment(struct store_gc *g, int64_t id, struct err *err)
 {
 	struct ingest_result res = { .more = true };
 	char name[24];
@@ -333,7 +334,7 @@ static int remove_experiment(struct gc *g, int64_t id, struct err *err)
 		return 0;
 	g->sum.experiments += !rc;
 	if (!rc)
-		remove_folders(g, id);
+		remove_empty_folders(g, id);
 	return rc;
 }
 
@@ -342,8 +343,8 @@ struct gc_next {
 	char uuid[64];
 };
 
-/* 1 with the next row behind *at, 0 when there is none. */
-static int next_row(struct gc *g, enum db_query which, struct gc_next *at, struct err *err)
+/* 1: the next row after *at; 0: none. */
+static int next_gc_row(struct store_gc *g, enum db_query which, struct gc_next *at, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -362,31 +363,31 @@ static int next_row(struct gc *g, enum db_query which, struct gc_next *at, struc
 	return rc;
 }
 
-static int remove_rest(struct gc *g, struct err *err)
+static int remove_models_and_experiments(struct store_gc *g, struct err *err)
 {
 	struct gc_next at = { .id = 0 };
 	int rc;
 
-	while ((rc = next_row(g, DB_models_to_purge, &at, err)) > 0) {
+	while ((rc = next_gc_row(g, DB_models_to_purge, &at, err)) > 0) {
 		rc = remove_model(g, at.experiment, at.uuid, err);
 		if (rc)
 			return rc;
 	}
 	at.id = 0;
-	while (!rc && (rc = next_row(g, DB_experiments_to_purge, &at, err)) > 0)
+	while (!rc && (rc = next_gc_row(g, DB_experiments_to_purge, &at, err)) > 0)
 		rc = remove_experiment(g, at.id, err);
 	return rc;
 }
 
-/* No further than what was free at the start: a busy compactor frees and uses pages all the time. */
-static int shrink(struct gc *g, struct err *err)
+/* Stops at the number of pages that were free at the start: folding frees and uses pages all the time. */
+static int shrink_database(struct store_gc *g, struct err *err)
 {
 	struct ingest_result res = { .more = true };
 	uint64_t pages = 0, target = UINT64_MAX;
 	int rc = 0;
 
 	while (res.more && pages < target && !rc) {
-		rc = goes_on(g, err);
+		rc = check_gc_stop(g, err);
 		if (rc)
 			return rc;
 		rc = ingest_submit(g->s, &(struct ingest_op){ .kind = &change_purge_pages }, NULL, &res, err);
@@ -398,29 +399,32 @@ static int shrink(struct gc *g, struct err *err)
 	return rc;
 }
 
-static int open_folder(const char *path)
+static int open_gc_folder(const char *path)
 {
 	return *path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
 int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err)
 {
-	struct gc g = { .s = s, .o = o, .before_ms = clock_wall_ms() - o->older_than_ms,
-			.logdir_fd = open_folder(s->logdir), .artifacts_fd = open_folder(s->artifacts) };
+	struct store_gc g = { .s = s,
+			      .o = o,
+			      .before_ms = clock_wall_ms() - o->older_than_ms,
+			      .logdir_fd = open_gc_folder(s->logdir),
+			      .artifacts_fd = open_gc_folder(s->artifacts) };
 	int rc;
 
 	lease_init(&g.lease, s, "gc");
-	rc = goes_on(&g, err);
+	rc = check_gc_stop(&g, err);
 	if (!rc && !o->dry_run)
 		rc = remove_runs(&g, true, err);
 	if (!rc)
 		rc = remove_runs(&g, false, err);
 	if (!rc)
-		rc = remove_rest(&g, err);
+		rc = remove_models_and_experiments(&g, err);
 	if (!rc)
 		rc = artifact_sweep(s, clock_wall_ms() - o->keep_objects_ms, o->dry_run, &g.sum.objects, err);
 	if (!rc && !o->dry_run)
-		rc = shrink(&g, err);
+		rc = shrink_database(&g, err);
 	lease_give(&g.lease);
 	if (g.logdir_fd >= 0)
 		close(g.logdir_fd);

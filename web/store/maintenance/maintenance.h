@@ -1,6 +1,5 @@
-/* maintenance.h: long work on an open store: removing for good what was deleted, backups. It goes in small steps that stand
- * in line with everybody's changes, so that writers never wait long; the caller waits, so servers give it a thread
- * (store_work). */
+/* maintenance.h: maintenance of an open store: garbage collection and backups. Work is split into small steps in the
+ * writer's queue, so writers never wait long. Calls block, so servers run them as background jobs (store_work). */
 #ifndef DPT_STORE_MAINTENANCE_H
 #define DPT_STORE_MAINTENANCE_H
 
@@ -12,10 +11,10 @@
 struct store;
 
 struct store_gc_opts {
-	int64_t older_than_ms; /* only what was deleted so long ago */
-	bool journals;         /* also the journals below logdir that libdptrack wrote for those runs */
-	bool dry_run;          /* only count */
-	int64_t keep_objects_ms; /* objects that no file's row has named for so long go, too; see files/objects.h */
+	int64_t older_than_ms; /* only what was deleted at least this long ago */
+	bool journals;         /* also journals of those runs below logdir, written by libdptrack */
+	bool dry_run;          /* only counts */
+	int64_t keep_objects_ms; /* also objects that no row has named for this long; see files/objects.h */
 };
 
 struct store_gc_result {
@@ -27,10 +26,9 @@ struct store_gc_result {
 	uint64_t freed_bytes;  /* of the store's file */
 };
 
-/* Removes deleted runs for good: their rows, their artifacts, with journals their journals. Then logged models that
- * were deleted, or whose experiment was, and deleted experiments in which nothing is left. Then remnants in the object
- * store, which is kept for longer than a restore of the database goes back. What an earlier call left
- * half done (the process was killed) is finished first. */
+/* Removes for good, in order: runs removed incompletely by an earlier call; deleted runs with their rows and
+ * artifacts, and their journals if requested; logged models that were deleted, or whose experiment was; empty
+ * deleted experiments; unused objects, which are kept long enough for a restored backup. */
 int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_result *ret, struct err *err);
 
 struct store_backup_result {
@@ -38,15 +36,14 @@ struct store_backup_result {
 	double seconds;
 };
 
-/* A copy that `dptrack serve` can serve as it is: path is a folder to be made, or a new file *.db whose artifacts go
- * beside it; absolute (or a name beside the store that begins with dptrack.db.). It holds everything that was
- * acknowledged before the call, and it is checked before it gets its name. */
+/* Makes a backup that `dptrack serve` can serve: path is a new folder, or a new file *.db with its artifacts next to
+ * it. It must be absolute, or a name next to the store that begins with dptrack.db. The backup has everything
+ * acknowledged before the call, and is verified before it gets its name. */
 int store_backup(struct store *s, const char *path, struct store_backup_result *ret, struct err *err);
 
 struct store_paths;
 
-/* Puts a backup in the place of a store that nobody holds; what was there gets ".before-restore-<ms>" behind its
- * names. */
+/* Replaces a store that is not in use by a backup; the old files get the suffix ".before-restore-<ms>". */
 int store_restore(const char *backup, const struct store_paths *to, struct err *err);
 
 #endif

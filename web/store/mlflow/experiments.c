@@ -1,4 +1,4 @@
-/* experiments.c: reads of experiments. There are few, so that a search looks at all of them. */
+/* experiments.c: reads experiments. There are few, so a search reads all of them. */
 #include "web/store/mlflow/experiments.h"
 
 #include <inttypes.h>
@@ -7,16 +7,13 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/list_token.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
+/* Reads the tags of an experiment. */
+static int load_experiment_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
 {
 	struct db_rows *q;
 	size_t cap = 0;
@@ -41,7 +38,7 @@ static int load_tags(struct db *d, struct arena *a, struct experiment *e, struct
 	return rc;
 }
 
-static struct experiment row_of(struct arena *a, struct db_rows *q)
+static struct experiment read_experiment_row(struct arena *a, struct db_rows *q)
 {
 	return (struct experiment){ .id = db_i64(q, COL_experiment_rows_id),
 				    .name = db_text(a, q, COL_experiment_rows_name),
@@ -64,9 +61,9 @@ int experiment_get(struct store *s, int64_t id, const char *name, struct arena *
 	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name)
 		  : db_start(d, &q, DB_experiment_row, err, "i", id);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		e = row_of(a, q);
+		e = read_experiment_row(a, q);
 		db_stop(q);
-		rc = load_tags(d, a, &e, err);
+		rc = load_experiment_tags(d, a, &e, err);
 		if (!rc)
 			*ret = e;
 	} else if (!rc) {
@@ -99,22 +96,22 @@ int experiment_location(struct store *s, int64_t id, struct arena *a, const char
 
 /* --- search ------------------------------------------------------------------------------------------------- */
 
-struct hit {
+struct experiment_hit {
 	struct experiment e;
 	struct filter_value *values;
 };
 
-struct search {
+struct experiment_search {
 	const struct experiments_opts *o;
 	struct db *d;
 	struct arena *a;
 	struct filter *f;
-	struct hit *hits;
+	struct experiment_hit *hits;
 	size_t count, cap;
 	struct err *err;
 };
 
-static int tag_value(struct search *s, int64_t id, const char *key, struct filter_value *v)
+static int experiment_tag_value(struct experiment_search *s, int64_t id, const char *key, struct filter_value *v)
 {
 	struct db_rows *q;
 	int rc = db_start(s->d, &q, DB_experiment_tag_value, s->err, "it", id, key);
@@ -126,7 +123,8 @@ static int tag_value(struct search *s, int64_t id, const char *key, struct filte
 	return 0;
 }
 
-static int fill(struct search *s, struct hit *h)
+/* Fills the values of the filter's fields. */
+static int fill_experiment_hit(struct experiment_search *s, struct experiment_hit *h)
 {
 	size_t n = filter_field_count(s->f), i;
 	int rc = 0;
@@ -139,7 +137,7 @@ static int fill(struct search *s, struct hit *h)
 		struct filter_value *v = &h->values[i];
 
 		if (ff->entity == FILTER_TAG) {
-			rc = tag_value(s, h->e.id, ff->key, v);
+			rc = experiment_tag_value(s, h->e.id, ff->key, v);
 			continue;
 		}
 		v->present = true;
@@ -153,35 +151,35 @@ static int fill(struct search *s, struct hit *h)
 	return rc;
 }
 
-static int add_hit(struct search *s, const struct experiment *e)
+static int add_experiment_hit(struct experiment_search *s, const struct experiment *e)
 {
 	if (s->count == s->cap) {
-		struct hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
+		struct experiment_hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
 
 		if (!grown)
 			return no_memory(s->err);
 		s->hits = grown;
 		s->cap = s->cap ? s->cap * 2 : 64;
 	}
-	s->hits[s->count++] = (struct hit){ .e = *e };
+	s->hits[s->count++] = (struct experiment_hit){ .e = *e };
 	return 0;
 }
 
-static int load_all(struct search *s)
+static int load_experiments(struct experiment_search *s)
 {
 	struct db_rows *q;
 	size_t i, n = 0;
 	int rc = db_start(s->d, &q, DB_experiment_rows, s->err, "");
 
 	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		struct experiment e = row_of(s->a, q);
+		struct experiment e = read_experiment_row(s->a, q);
 
-		rc = (e.deleted ? s->o->deleted : s->o->active) ? add_hit(s, &e) : 0;
+		rc = (e.deleted ? s->o->deleted : s->o->active) ? add_experiment_hit(s, &e) : 0;
 		if (rc)
 			db_stop(q);
 	}
 	for (i = 0; i < s->count && !rc; i++) {
-		rc = fill(s, &s->hits[i]);
+		rc = fill_experiment_hit(s, &s->hits[i]);
 		if (!rc && filter_match(s->f, s->hits[i].values))
 			s->hits[n++] = s->hits[i];
 	}
@@ -189,10 +187,10 @@ static int load_all(struct search *s)
 	return rc;
 }
 
-static int compare_hits(const void *x, const void *y, void *arg)
+static int compare_experiment_hits(const void *x, const void *y, void *arg)
 {
-	const struct search *s = arg;
-	const struct hit *a = x, *b = y;
+	const struct experiment_search *s = arg;
+	const struct experiment_hit *a = x, *b = y;
 	size_t i;
 	int order;
 
@@ -212,16 +210,17 @@ static int compare_hits(const void *x, const void *y, void *arg)
 	return (a->e.id > b->e.id) - (a->e.id < b->e.id);
 }
 
-static uint32_t plan_of(const struct experiments_opts *o)
+static uint32_t plan_experiment_search(const struct experiments_opts *o)
 {
 	return crc32c(list_token_made_for(o->filter, o->order, o->order_count), (unsigned char[]){ o->active, o->deleted },
 		      2);
 }
 
-static int take_page(struct search *s, struct arena *a, struct experiments *ret)
+/* Copies one page of the sorted hits, with their tags. */
+static int take_experiment_page(struct experiment_search *s, struct arena *a, struct experiments *ret)
 {
 	size_t place = 0, i;
-	int rc = list_token_read(s->o->page_token, plan_of(s->o), &place, s->err);
+	int rc = list_token_read(s->o->page_token, plan_experiment_search(s->o), &place, s->err);
 
 	if (rc)
 		return rc;
@@ -234,11 +233,12 @@ static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
 		ret->items[i].location = arena_strdup(a, ret->items[i].location);
-		rc = ret->items[i].name && ret->items[i].location ? load_tags(s->d, a, &ret->items[i], s->err)
-								  : no_memory(s->err);
+		rc = ret->items[i].name && ret->items[i].location
+			     ? load_experiment_tags(s->d, a, &ret->items[i], s->err)
+			     : no_memory(s->err);
 	}
 	if (place + ret->count < s->count)
-		ret->next_page_token = list_token_write(a, plan_of(s->o), place + ret->count);
+		ret->next_page_token = list_token_write(a, plan_experiment_search(s->o), place + ret->count);
 	return rc;
 }
 
@@ -246,18 +246,18 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 		       struct err *err)
 {
 	struct filter_mlflow text = { FILTER_EXPERIMENTS, o->filter, o->order, o->order_count };
-	struct search s = { .o = o, .a = arena_new(), .err = err };
+	struct experiment_search s = { .o = o, .a = arena_new(), .err = err };
 	struct experiments page = { 0 };
 	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : no_memory(err);
 
 	if (!rc)
 		rc = readers_take(store, &s.d, err);
 	if (!rc) {
-		rc = load_all(&s);
+		rc = load_experiments(&s);
 		if (!rc && s.count)
-			qsort_r(s.hits, s.count, sizeof *s.hits, compare_hits, &s);
+			qsort_r(s.hits, s.count, sizeof *s.hits, compare_experiment_hits, &s);
 		if (!rc)
-			rc = take_page(&s, a, &page);
+			rc = take_experiment_page(&s, a, &page);
 		readers_give(store, s.d);
 	}
 	free(s.hits);

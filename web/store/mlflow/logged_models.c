@@ -1,4 +1,4 @@
-/* logged_models.c: logged models: one, and a search over those of some experiments. */
+/* logged_models.c: reads one logged model, and searches those of some experiments. */
 #include "web/store/mlflow/logged_models.h"
 
 #include <math.h>
@@ -7,17 +7,13 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 #include "web/store/mlflow/models_token.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-static int load_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
-		      size_t *ret_count, struct err *err)
+static int load_model_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
+			    size_t *ret_count, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, err, "i", id);
@@ -35,7 +31,7 @@ static int load_pairs(struct db *d, enum db_query which, int64_t id, struct aren
 	return rc;
 }
 
-static int load_metrics(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
+static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_metrics, err, "i", id);
@@ -58,16 +54,16 @@ static int load_metrics(struct db *d, int64_t id, struct arena *a, struct model 
 	return rc;
 }
 
-static int load_parts(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
+static int load_model_parts(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
-	int rc = load_pairs(d, DB_model_params, id, a, &m->params, &m->param_count, err);
+	int rc = load_model_pairs(d, DB_model_params, id, a, &m->params, &m->param_count, err);
 
 	if (!rc)
-		rc = load_pairs(d, DB_model_tags, id, a, &m->tags, &m->tag_count, err);
-	return rc ? rc : load_metrics(d, id, a, m, err);
+		rc = load_model_pairs(d, DB_model_tags, id, a, &m->tags, &m->tag_count, err);
+	return rc ? rc : load_model_metrics(d, id, a, m, err);
 }
 
-static struct model row_of(struct arena *a, struct db_rows *q)
+static struct model read_model_row(struct arena *a, struct db_rows *q)
 {
 	return (struct model){
 		.id = db_text(a, q, COL_model_row_uuid), .experiment = db_i64(q, COL_model_row_experiment_id),
@@ -91,9 +87,9 @@ int model_get(struct store *s, const char *id, bool with_deleted, struct arena *
 	rc = db_start(d, &q, DB_model_row, err, "ti", id, (int64_t)with_deleted);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		row = db_i64(q, COL_model_row_id);
-		m = row_of(a, q);
+		m = read_model_row(a, q);
 		db_stop(q);
-		rc = load_parts(d, row, a, &m, err);
+		rc = load_model_parts(d, row, a, &m, err);
 		if (!rc)
 			*ret = m;
 	} else if (!rc) {
@@ -121,7 +117,7 @@ int models_folders(struct store *s, const char *run, struct arena *a, const char
 			list[n] = arena_printf(a, "%lld/models/%s/artifacts",
 					       (long long)db_i64(q, COL_models_of_run_experiment_id),
 					       db_str(q, COL_models_of_run_uuid));
-		rc = list && list[n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		rc = list && list[n++] ? 0 : no_memory(err);
 		if (rc)
 			db_stop(q);
 	}
@@ -133,39 +129,39 @@ int models_folders(struct store *s, const char *run, struct arena *a, const char
 
 /* --- search ------------------------------------------------------------------------------------------------- */
 
-struct hit {
+struct model_hit {
 	struct model m;
 	struct filter_value *values, *order;
 };
 
-struct search {
+struct model_search {
 	const struct models_opts *o;
 	struct db *d;
 	struct arena *a;
 	struct filter *f;
-	struct hit *hits;
+	struct model_hit *hits;
 	size_t count;
-	size_t place; /* the models before the page */
+	size_t place; /* number of models before the page */
 	struct err *err;
 };
 
-static bool on_dataset(const struct model_metric *m, const struct models_dataset *d)
+static bool is_on_dataset(const struct model_metric *m, const struct models_dataset *d)
 {
 	return (!d->name || !strcmp(m->dataset_name, d->name)) &&
 	       (!d->digest || !strcmp(m->dataset_digest, d->digest));
 }
 
-static bool on_any(const struct search *s, const struct model_metric *m)
+static bool is_on_any_dataset(const struct model_search *s, const struct model_metric *m)
 {
 	size_t i;
 
 	for (i = 0; i < s->o->dataset_count; i++)
-		if (on_dataset(m, &s->o->datasets[i]))
+		if (is_on_dataset(m, &s->o->datasets[i]))
 			return true;
 	return !s->o->dataset_count;
 }
 
-static void attribute_value(const struct model *m, enum filter_attribute which, struct filter_value *v)
+static void model_attribute_value(const struct model *m, enum filter_attribute which, struct filter_value *v)
 {
 	v->present = true;
 	v->text = which == FILTER_RUN_ID ? m->id : which == FILTER_NAME ? m->name : which == FILTER_TYPE ? m->type :
@@ -175,14 +171,14 @@ static void attribute_value(const struct model *m, enum filter_attribute which, 
 	v->present = !v->text || *v->text;
 }
 
-/* Every point of the metric is a value of its own. */
-static int metric_values(struct search *s, const struct model *m, const char *key, struct filter_value *v)
+/* Each point of the metric is one value. */
+static int metric_values(struct model_search *s, const struct model *m, const char *key, struct filter_value *v)
 {
 	struct filter_value *more;
 	size_t i;
 
 	for (i = 0; i < m->metric_count; i++) {
-		if (strcmp(m->metrics[i].key, key) || !on_any(s, &m->metrics[i]))
+		if (strcmp(m->metrics[i].key, key) || !is_on_any_dataset(s, &m->metrics[i]))
 			continue;
 		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 		if (v->present && !more)
@@ -196,7 +192,8 @@ static int metric_values(struct search *s, const struct model *m, const char *ke
 	return 0;
 }
 
-static int fill(struct search *s, struct hit *h)
+/* Fills the values of the filter's fields. */
+static int fill_model_hit(struct model_search *s, struct model_hit *h)
 {
 	size_t n = filter_field_count(s->f), i, k;
 	int rc = 0;
@@ -210,7 +207,7 @@ static int fill(struct search *s, struct hit *h)
 		size_t pairs = ff->entity == FILTER_PARAM ? h->m.param_count : h->m.tag_count;
 
 		if (ff->entity == FILTER_ATTRIBUTE)
-			attribute_value(&h->m, ff->attribute, &h->values[i]);
+			model_attribute_value(&h->m, ff->attribute, &h->values[i]);
 		else if (ff->entity == FILTER_METRIC)
 			rc = metric_values(s, &h->m, ff->key, &h->values[i]);
 		else
@@ -221,8 +218,8 @@ static int fill(struct search *s, struct hit *h)
 	return rc;
 }
 
-/* Without a test of a metric, data sets ask for any metric on them. */
-static bool datasets_match(const struct search *s, const struct model *m)
+/* If the filter tests no metric, a model matches that has any metric on one of the data sets. */
+static bool datasets_match(const struct model_search *s, const struct model *m)
 {
 	size_t i;
 
@@ -230,14 +227,14 @@ static bool datasets_match(const struct search *s, const struct model *m)
 		if (filter_field(s->f, i)->entity == FILTER_METRIC)
 			return true;
 	for (i = 0; i < m->metric_count && s->o->dataset_count; i++)
-		if (on_any(s, &m->metrics[i]))
+		if (is_on_any_dataset(s, &m->metrics[i]))
 			return true;
 	return !s->o->dataset_count;
 }
 
 /* --- order -------------------------------------------------------------------------------------------------- */
 
-static bool later(const struct model_metric *a, const struct model_metric *b)
+static bool is_later_metric(const struct model_metric *a, const struct model_metric *b)
 {
 	if (a->time_ms != b->time_ms)
 		return a->time_ms > b->time_ms;
@@ -252,7 +249,7 @@ static void order_metric(const struct model *m, const struct models_order *o, st
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
-		if (!strcmp(p->key, o->field + 8) && on_dataset(p, &o->dataset) && (!last || later(p, last)))
+		if (!strcmp(p->key, o->field + 8) && is_on_dataset(p, &o->dataset) && (!last || is_later_metric(p, last)))
 			last = p;
 	}
 	if (last)
@@ -303,7 +300,7 @@ static int check_order(const struct models_opts *o, struct err *err)
 	return 0;
 }
 
-static int fill_order(struct search *s, struct hit *h)
+static int fill_model_order(struct model_search *s, struct model_hit *h)
 {
 	size_t i;
 
@@ -316,15 +313,15 @@ static int fill_order(struct search *s, struct hit *h)
 		if (!strncmp(o->field, "metrics.", 8))
 			order_metric(&h->m, o, &h->order[i]);
 		else
-			attribute_value(&h->m, (enum filter_attribute)order_attribute(o->field), &h->order[i]);
+			model_attribute_value(&h->m, (enum filter_attribute)order_attribute(o->field), &h->order[i]);
 	}
 	return 0;
 }
 
-static int compare_hits(const void *x, const void *y, void *arg)
+static int compare_model_hits(const void *x, const void *y, void *arg)
 {
 	const struct models_opts *o = arg;
-	const struct hit *a = x, *b = y;
+	const struct model_hit *a = x, *b = y;
 	size_t i;
 	int order;
 
@@ -340,7 +337,8 @@ static int compare_hits(const void *x, const void *y, void *arg)
 
 /* --- pages -------------------------------------------------------------------------------------------------- */
 
-static int load_experiment(struct search *s, int64_t experiment)
+/* Reads the models of an experiment and keeps those that match. */
+static int load_experiment_models(struct model_search *s, int64_t experiment)
 {
 	int64_t *ids = NULL;
 	size_t first = s->count, i, n;
@@ -355,17 +353,17 @@ static int load_experiment(struct search *s, int64_t experiment)
 			return no_memory(s->err);
 		}
 		ids[s->count - first] = db_i64(q, COL_model_row_id);
-		s->hits[s->count++] = (struct hit){ .m = row_of(s->a, q) };
+		s->hits[s->count++] = (struct model_hit){ .m = read_model_row(s->a, q) };
 		rc = 0;
 	}
 	for (i = n = first; i < s->count && !rc; i++) {
-		struct hit *h = &s->hits[i];
+		struct model_hit *h = &s->hits[i];
 
-		rc = load_parts(s->d, ids[i - first], s->a, &h->m, s->err);
+		rc = load_model_parts(s->d, ids[i - first], s->a, &h->m, s->err);
 		if (!rc)
-			rc = fill(s, h);
+			rc = fill_model_hit(s, h);
 		if (!rc && filter_match(s->f, h->values) && datasets_match(s, &h->m)) {
-			rc = fill_order(s, h);
+			rc = fill_model_order(s, h);
 			s->hits[n++] = *h;
 		}
 	}
@@ -373,12 +371,12 @@ static int load_experiment(struct search *s, int64_t experiment)
 	return rc;
 }
 
-static int take_page(struct search *s, struct arena *a, struct models *ret)
+static int take_model_page(struct model_search *s, struct arena *a, struct models *ret)
 {
 	size_t place = s->place < s->count ? s->place : s->count, i;
 
 	if (s->count)
-		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, (void *)(uintptr_t)s->o);
+		qsort_r(s->hits, s->count, sizeof *s->hits, compare_model_hits, (void *)(uintptr_t)s->o);
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
@@ -394,7 +392,7 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 		  struct err *err)
 {
 	struct filter_mlflow text = { FILTER_MODELS, o->filter, NULL, 0 };
-	struct search s = { .o = o, .a = a, .err = err };
+	struct model_search s = { .o = o, .a = a, .err = err };
 	struct models page = { 0 };
 	size_t i, k;
 	int rc = models_token_read(&s.place, o, err);
@@ -411,11 +409,11 @@ int models_search(struct store *store, const struct models_opts *o, struct arena
 		for (k = 0; k < i && o->experiments[k] != o->experiments[i]; k++)
 			;
 		if (k == i)
-			rc = load_experiment(&s, o->experiments[i]);
+			rc = load_experiment_models(&s, o->experiments[i]);
 	}
 	readers_give(store, s.d);
 	if (!rc)
-		rc = take_page(&s, a, &page);
+		rc = take_model_page(&s, a, &page);
 	if (!rc)
 		*ret = page;
 	return rc;

@@ -1,4 +1,4 @@
-/* logged_models.h: reads of logged models, and of what runs read and made. */
+/* logged_models.h: reads logged models, and the inputs and outputs of runs. */
 #ifndef DPT_STORE_LOGGED_MODELS_H
 #define DPT_STORE_LOGGED_MODELS_H
 
@@ -13,7 +13,7 @@ struct model_metric {
 };
 
 struct model {
-	const char *id; /* m- and 32 digits */
+	const char *id; /* m- and 32 hex digits */
 	int64_t experiment;
 	const char *name, *type, *source_run;
 	const char *status; /* LOGGED_MODEL_PENDING, … */
@@ -24,11 +24,11 @@ struct model {
 	size_t metric_count;
 };
 
-/* ERR_NOENT without text when there is none, or a deleted one without with_deleted. */
+/* ERR_NOENT without a text: no such model, or deleted and not with_deleted. */
 int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err);
 
-/* Below the root of artifacts, the folders of the logged models that a run made and that are in its experiment, deleted
- * ones too: they go with it into another. */
+/* The artifact folders, below the root of artifacts, of models that the run logged in its own experiment, including
+ * deleted ones. They move with the run to another experiment. */
 int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
 		   struct err *err);
 
@@ -46,9 +46,9 @@ struct models_opts {
 	const int64_t *experiments;
 	size_t experiment_count;
 	const char *filter;
-	const struct models_dataset *datasets; /* metrics count only on one of these */
+	const struct models_dataset *datasets; /* metrics count only if logged with one of these */
 	size_t dataset_count;
-	const struct models_order *order; /* without: the newest first */
+	const struct models_order *order; /* none: the newest first */
 	size_t order_count;
 	size_t limit;
 	const char *page_token;
@@ -57,13 +57,13 @@ struct models_opts {
 struct models {
 	struct model *items;
 	size_t count;
-	const char *next_page_token; /* NULL on the last page */
+	const char *next_page_token; /* NULL: the last page */
 };
 
 /* ERR_USAGE in MLflow's words. */
 int models_search(struct store *s, const struct models_opts *o, struct arena *a, struct models *ret, struct err *err);
 
-/* --- what runs read and made ---------------------------------------------------------------------------------- */
+/* --- inputs and outputs of runs ----------------------------------------------------------------------------------- */
 
 struct run_dataset {
 	int64_t id;
@@ -76,7 +76,7 @@ struct run_dataset {
 struct run_model {
 	const char *id;
 	int64_t step;
-	bool made; /* else read */
+	bool made; /* an output; else an input */
 };
 
 struct run_links {
@@ -88,11 +88,11 @@ struct run_links {
 
 int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err);
 
-/* Of many runs; of a database elsewhere all are asked for at once. */
+/* The same for many runs; on a remote database in one round trip. */
 struct runs_linked {
 	const char *const *runs; /* uuids */
 	size_t count;
-	struct run_links *links; /* of each, filled */
+	struct run_links *links; /* per run; filled */
 };
 int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err);
 

@@ -1,12 +1,13 @@
-/* mlflow.c: copies an operation of MLflow's calls on its way through the door. Knows no kind. */
+/* mlflow.c: copies operations of MLflow's API for the writer's thread. Knows no kind of change. */
 #include "web/store/mlflow/mlflow.h"
 
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
-/* Those without a model are in the intake already. */
-static const struct mlflow_point *dup_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count,
+/* Copies the points with a model; the others are in the intake. */
+static const struct mlflow_point *copy_model_points(struct arena *a, const struct mlflow_op *op, size_t *ret_count,
 					     bool *failed)
 {
 	struct mlflow_point *copy;
@@ -31,7 +32,7 @@ static const struct mlflow_point *dup_points(struct arena *a, const struct mlflo
 	return copy;
 }
 
-static const struct ingest_dataset *dup_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
+static const struct ingest_dataset *copy_datasets(struct arena *a, const struct mlflow_op *op, bool *failed)
 {
 	struct ingest_dataset *copy = arena_array(a, op->dataset_count + 1, sizeof *copy);
 	size_t i;
@@ -54,7 +55,7 @@ static const struct ingest_dataset *dup_datasets(struct arena *a, const struct m
 	return copy;
 }
 
-static const struct mlflow_model *dup_models(struct arena *a, const struct mlflow_op *op, bool *failed)
+static const struct mlflow_model *copy_models(struct arena *a, const struct mlflow_op *op, bool *failed)
 {
 	struct mlflow_model *copy = arena_array(a, op->model_count + 1, sizeof *copy);
 	size_t i;
@@ -65,7 +66,8 @@ static const struct mlflow_model *dup_models(struct arena *a, const struct mlflo
 	return copy;
 }
 
-static const struct mlflow_op *copy_op(const struct mlflow_op *from, struct arena *a)
+/* Copies an operation to the arena; NULL when out of memory. */
+static const struct mlflow_op *copy_mlflow_op(const struct mlflow_op *from, struct arena *a)
 {
 	struct mlflow_op *to = arena_alloc(a, sizeof *to);
 	bool failed = false;
@@ -83,21 +85,21 @@ static const struct mlflow_op *copy_op(const struct mlflow_op *from, struct aren
 	to->location = change_dup(a, from->location, &failed);
 	to->params = change_dup_pairs(a, from->params, from->param_count, &failed);
 	to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
-	to->points = dup_points(a, from, &to->point_count, &failed);
-	to->datasets = dup_datasets(a, from, &failed);
-	to->models = dup_models(a, from, &failed);
+	to->points = copy_model_points(a, from, &to->point_count, &failed);
+	to->datasets = copy_datasets(a, from, &failed);
+	to->models = copy_models(a, from, &failed);
 	return failed ? NULL : to;
 }
 
-/* Groups the points by series, as every batch of points is. */
-static int take_points(struct intake *in, const struct mlflow_op *op, struct err *err)
+/* Groups the points by series. */
+static int take_mlflow_points(struct intake *in, const struct mlflow_op *op, struct err *err)
 {
 	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
 	struct ingest_op all = { .points = points, .point_count = op->point_count };
 	size_t i;
 
 	if (!points)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	for (i = 0; i < op->point_count; i++)
 		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step,
 						   (double)op->points[i].time_ms / 1e3, op->points[i].value,
@@ -105,7 +107,7 @@ static int take_points(struct intake *in, const struct mlflow_op *op, struct err
 	return intake_points(in, &all, err);
 }
 
-static size_t text_bytes(const struct mlflow_op *op)
+static size_t count_text_bytes(const struct mlflow_op *op)
 {
 	size_t bytes = 0, i;
 
@@ -119,13 +121,13 @@ static size_t text_bytes(const struct mlflow_op *op)
 
 int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err)
 {
-	const struct mlflow_op *from = op->more, *copy = copy_op(from, c->in.arena);
+	const struct mlflow_op *from = op->more, *copy = copy_mlflow_op(from, c->in.arena);
 
 	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	c->op = (struct ingest_op){ .kind = op->kind, .run = copy->run, .more = copy };
-	c->text_bytes = text_bytes(from);
-	return from->point_count ? take_points(&c->in, from, err) : 0;
+	c->text_bytes = count_text_bytes(from);
+	return from->point_count ? take_mlflow_points(&c->in, from, err) : 0;
 }
 
 struct ingest_op mlflow_op(const struct mlflow_op *op)

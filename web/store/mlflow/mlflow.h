@@ -1,6 +1,6 @@
-/* mlflow.h: the changes that MLflow's calls make, by MLflow's rules: experiments and runs must be active, a batch is
- * stored whole or not at all, and a point that is there already (run, key, time, step and value) is dropped. What is
- * refused is refused in MLflow's words. They go through the one door, ingest_submit. */
+/* mlflow.h: the changes of MLflow's API, by MLflow's rules: experiments and runs must be active, a batch is stored
+ * completely or not at all, and a point that is stored already (same run, key, time, step and value) is dropped.
+ * Refusals are in MLflow's words. Changes go through ingest_submit. */
 #ifndef DPT_STORE_MLFLOW_H
 #define DPT_STORE_MLFLOW_H
 
@@ -14,7 +14,7 @@ struct mlflow_point {
 	const char *key;
 	int64_t time_ms, step;
 	double value;
-	const char *model; /* id, or NULL; the rest is the model's */
+	const char *model; /* id, or NULL; the next two only matter with it */
 	const char *dataset_name, *dataset_digest; /* NULL: none */
 };
 
@@ -28,8 +28,8 @@ struct mlflow_op {
 	const char *run, *model;
 	int64_t experiment;
 	const char *name, *user, *status, *type, *source_run, *location;
-	int64_t start_ms, end_ms; /* end_ms: INGEST_NO_TIME: unchanged */
-	bool single; /* mlflow_run_write: one param by itself, which words a contradiction otherwise */
+	int64_t start_ms, end_ms; /* end_ms INGEST_NO_TIME: unchanged */
+	bool single; /* mlflow_run_write: a single param, which has another text for a contradiction */
 	const struct ingest_kv *params, *tags;
 	size_t param_count, tag_count;
 	const struct mlflow_point *points;
@@ -40,8 +40,8 @@ struct mlflow_op {
 	size_t model_count;
 };
 
-/* op as ingest_submit takes it; borrows it. Codes: ERR_USAGE, ERR_NOENT, ERR_EXISTS (a name), ERR_UNSUPPORTED (the
- * state forbids it), and those of a disk. */
+/* op for ingest_submit; borrows it. Codes: ERR_USAGE, ERR_NOENT, ERR_EXISTS (a name), ERR_UNSUPPORTED (wrong state),
+ * and those of the disk. */
 struct ingest_op mlflow_op(const struct mlflow_op *op);
 
 #endif

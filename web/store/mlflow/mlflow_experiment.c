@@ -1,43 +1,44 @@
-/* mlflow_experiment.c: experiments by MLflow's rules: made, renamed, tagged, deleted with their runs, restored. */
+/* mlflow_experiment.c: creates, renames, tags, deletes and restores experiments, by MLflow's rules. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
 #define NO_EXPERIMENT INT64_C(-1)
 
-struct row {
+struct experiment_row {
 	bool found, deleted;
 };
 
-static int load(struct state *st, int64_t id, struct row *ret, struct err *err)
+static int load_experiment_row(struct state *st, int64_t id, struct experiment_row *ret, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_experiment_state, err, "i", id);
 
-	*ret = (struct row){ 0 };
+	*ret = (struct experiment_row){ 0 };
 	if (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		*ret = (struct row){ true, db_i32(q, COL_experiment_state_deleted) };
+		*ret = (struct experiment_row){ true, db_i32(q, COL_experiment_state_deleted) };
 		db_stop(q);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-static int no_such(struct change *c, int64_t id)
+static int fail_no_experiment(struct change *c, int64_t id)
 {
 	return change_refuse(c, ERR_NOENT, "No Experiment with id=%lld exists", (long long)id);
 }
 
 int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struct err *err)
 {
-	struct row row;
-	int rc = load(st, id, &row, err);
+	struct experiment_row row;
+	int rc = load_experiment_row(st, id, &row, err);
 
 	if (rc)
 		return rc;
 	if (!row.found)
-		return no_such(c, id);
+		return fail_no_experiment(c, id);
 	if (row.deleted)
 		return change_refuse(c, ERR_USAGE,
 				     "The experiment %lld must be in the 'active' state. Current state is deleted.",
@@ -45,7 +46,7 @@ int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struc
 	return 1;
 }
 
-static int put_tags(struct state *st, int64_t id, const struct mlflow_op *op, struct err *err)
+static int put_experiment_tags(struct state *st, int64_t id, const struct mlflow_op *op, struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -55,8 +56,8 @@ static int put_tags(struct state *st, int64_t id, const struct mlflow_op *op, st
 	return rc;
 }
 
-/* 1 no other experiment than own has the name, 0 refused. */
-static int name_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
+/* 1: no experiment other than own has the name, 0 refused. */
+static int experiment_name_is_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
 {
 	struct db_rows *q;
 	bool taken = false, deleted = false;
@@ -75,12 +76,12 @@ static int name_free(struct state *st, struct change *c, const char *name, int64
 			    deleted ? " It is in deleted state: restore it, or choose another name." : "");
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_mlflow_experiment(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
 	bool existed;
-	int rc = name_free(st, c, op->name, NO_EXPERIMENT, err);
+	int rc = experiment_name_is_free(st, c, op->name, NO_EXPERIMENT, err);
 
 	if (rc <= 0)
 		return rc;
@@ -89,13 +90,15 @@ static int make(struct state *st, struct change *c, struct err *err)
 		snprintf(c->res.id, sizeof c->res.id, "%lld", (long long)id);
 	if (!rc && op->location && *op->location)
 		rc = db_run(state_db(st), DB_experiment_location_put, err, "it", id, op->location);
-	return rc ? rc : put_tags(st, id, op, err);
+	return rc ? rc : put_experiment_tags(st, id, op, err);
 }
 
-const struct change_ops mlflow_experiment_new = { .name = "mlflow_experiment_new", .copy = mlflow_copy, .apply = make };
+const struct change_ops mlflow_experiment_new = { .name = "mlflow_experiment_new",
+						  .copy = mlflow_copy,
+						  .apply = make_mlflow_experiment };
 
-/* Marks every run of the experiment deleted, or active again. */
-static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err)
+/* Marks all runs of the experiment as deleted, or as active. */
+static int delete_experiment_runs(struct state *st, int64_t id, bool delete, struct err *err)
 {
 	int64_t *ids = NULL, now = clock_wall_ms();
 	size_t n = 0, cap = 0, i;
@@ -110,7 +113,7 @@ static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err
 			if (!grown) {
 				db_stop(q);
 				free(ids);
-				return err_set(err, ERR_NOMEM, "store: out of memory");
+				return no_memory(err);
 			}
 			ids = grown;
 		}
@@ -128,71 +131,73 @@ static int sweep_runs(struct state *st, int64_t id, bool delete, struct err *err
 	return rc;
 }
 
-static int set_deleted(struct state *st, struct change *c, bool delete, struct err *err)
+static int set_experiment_deleted(struct state *st, struct change *c, bool delete, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t now = clock_wall_ms();
-	struct row row;
-	int rc = load(st, op->experiment, &row, err);
+	struct experiment_row row;
+	int rc = load_experiment_row(st, op->experiment, &row, err);
 
 	if (rc)
 		return rc;
 	if (!row.found || row.deleted == delete)
-		return no_such(c, op->experiment);
+		return fail_no_experiment(c, op->experiment);
 	rc = db_run(state_db(st), DB_experiment_deleted_put, err, "ixi", op->experiment, delete ? now : INT64_MIN, now);
-	return rc ? rc : sweep_runs(st, op->experiment, delete, err);
+	return rc ? rc : delete_experiment_runs(st, op->experiment, delete, err);
 }
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int delete_experiment(struct state *st, struct change *c, struct err *err)
 {
-	return set_deleted(st, c, true, err);
+	return set_experiment_deleted(st, c, true, err);
 }
 
-static int restore(struct state *st, struct change *c, struct err *err)
+static int restore_experiment(struct state *st, struct change *c, struct err *err)
 {
-	return set_deleted(st, c, false, err);
+	return set_experiment_deleted(st, c, false, err);
 }
 
-const struct change_ops mlflow_experiment_delete = {
-	.name = "mlflow_experiment_delete", .copy = mlflow_copy, .apply = delete
-};
-const struct change_ops mlflow_experiment_restore = {
-	.name = "mlflow_experiment_restore", .copy = mlflow_copy, .apply = restore
-};
+const struct change_ops mlflow_experiment_delete = { .name = "mlflow_experiment_delete",
+						     .copy = mlflow_copy,
+						     .apply = delete_experiment };
+const struct change_ops mlflow_experiment_restore = { .name = "mlflow_experiment_restore",
+						      .copy = mlflow_copy,
+						      .apply = restore_experiment };
 
-static int rename_it(struct state *st, struct change *c, struct err *err)
+static int rename_experiment(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
-	struct row row;
-	int rc = load(st, op->experiment, &row, err);
+	struct experiment_row row;
+	int rc = load_experiment_row(st, op->experiment, &row, err);
 
 	if (rc)
 		return rc;
 	if (!row.found)
-		return no_such(c, op->experiment);
+		return fail_no_experiment(c, op->experiment);
 	if (row.deleted)
 		return change_refuse(c, ERR_UNSUPPORTED, "Cannot rename a non-active experiment.");
-	rc = name_free(st, c, op->name, op->experiment, err);
+	rc = experiment_name_is_free(st, c, op->name, op->experiment, err);
 	return rc <= 0 ? rc
 		       : db_run(state_db(st), DB_experiment_name_put, err, "iti", op->experiment, op->name,
 				clock_wall_ms());
 }
 
-const struct change_ops mlflow_experiment_rename = {
-	.name = "mlflow_experiment_rename", .copy = mlflow_copy, .apply = rename_it
-};
+const struct change_ops mlflow_experiment_rename = { .name = "mlflow_experiment_rename",
+						     .copy = mlflow_copy,
+						     .apply = rename_experiment };
 
-static int tag(struct state *st, struct change *c, struct err *err)
+static int tag_experiment(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int rc = mlflow_experiment_need(st, c, op->experiment, err);
 
-	return rc <= 0 ? rc : put_tags(st, op->experiment, op, err);
+	return rc <= 0 ? rc : put_experiment_tags(st, op->experiment, op, err);
 }
 
-const struct change_ops mlflow_experiment_tag = { .name = "mlflow_experiment_tag", .copy = mlflow_copy, .apply = tag };
+const struct change_ops mlflow_experiment_tag = { .name = "mlflow_experiment_tag",
+						  .copy = mlflow_copy,
+						  .apply = tag_experiment };
 
-static int untag(struct state *st, struct change *c, struct err *err)
+static int untag_experiment(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t there;
@@ -209,6 +214,6 @@ static int untag(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_experiment_tag_delete, err, "it", op->experiment, op->name);
 }
 
-const struct change_ops mlflow_experiment_untag = {
-	.name = "mlflow_experiment_untag", .copy = mlflow_copy, .apply = untag
-};
+const struct change_ops mlflow_experiment_untag = { .name = "mlflow_experiment_untag",
+						    .copy = mlflow_copy,
+						    .apply = untag_experiment };

@@ -1,8 +1,9 @@
-/* mlflow_inputs.c: data sets that a run read, models that it read or made. */
+/* mlflow_inputs.c: data sets and models that a run read, models that it made. */
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/write/input.h"
 
-static int put_models(struct state *st, struct state_run *r, const struct mlflow_op *op, bool made, struct err *err)
+static int put_linked_models(struct state *st, struct state_run *r, const struct mlflow_op *op, bool made,
+			     struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -13,7 +14,7 @@ static int put_models(struct state *st, struct state_run *r, const struct mlflow
 	return rc;
 }
 
-static int put_all(struct state *st, struct change *c, bool made, struct err *err)
+static int put_run_inputs(struct state *st, struct change *c, bool made, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	struct state_run *r;
@@ -25,20 +26,24 @@ static int put_all(struct state *st, struct change *c, bool made, struct err *er
 	for (i = 0, rc = 0; i < op->dataset_count && !rc; i++)
 		rc = input_put(st, r, &op->datasets[i], err);
 	if (!rc)
-		rc = put_models(st, r, op, made, err);
+		rc = put_linked_models(st, r, op, made, err);
 	state_mark(st, r, true);
 	return rc;
 }
 
-static int put_read(struct state *st, struct change *c, struct err *err)
+static int put_models_read(struct state *st, struct change *c, struct err *err)
 {
-	return put_all(st, c, false, err);
+	return put_run_inputs(st, c, false, err);
 }
 
-static int put_made(struct state *st, struct change *c, struct err *err)
+static int put_models_made(struct state *st, struct change *c, struct err *err)
 {
-	return put_all(st, c, true, err);
+	return put_run_inputs(st, c, true, err);
 }
 
-const struct change_ops mlflow_inputs_read = { .name = "mlflow_inputs_read", .copy = mlflow_copy, .apply = put_read };
-const struct change_ops mlflow_inputs_made = { .name = "mlflow_inputs_made", .copy = mlflow_copy, .apply = put_made };
+const struct change_ops mlflow_inputs_read = { .name = "mlflow_inputs_read",
+					       .copy = mlflow_copy,
+					       .apply = put_models_read };
+const struct change_ops mlflow_inputs_made = { .name = "mlflow_inputs_made",
+					       .copy = mlflow_copy,
+					       .apply = put_models_made };

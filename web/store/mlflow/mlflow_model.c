@@ -1,12 +1,12 @@
-/* mlflow_model.c: logged models: made, finished, tagged, deleted; and the points that were logged with one. */
+/* mlflow_model.c: creates, finishes, tags and deletes logged models, and stores points logged with one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
-/* Deleted ones are as if they were not there. 1, 0 when it was refused, or negative. */
-static int need_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
+/* Finds a model that is not deleted: 1, 0 refused, or negative. */
+static int find_live_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int rc = db_int(state_db(st), ret, DB_model_active, err, "t", op->model);
@@ -16,8 +16,8 @@ static int need_model(struct state *st, struct change *c, int64_t *ret, struct e
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
-static int put_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n,
-		     struct err *err)
+static int put_model_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n,
+			   struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -27,7 +27,7 @@ static int put_pairs(struct state *st, enum db_query q, int64_t model, const str
 	return rc;
 }
 
-/* A param's first value holds. 1, 0 when one was refused, or negative. */
+/* Refuses to change stored params: 1 all agree, 0 refused, or negative. */
 static int need_same_params(struct state *st, struct change *c, int64_t model, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
@@ -57,7 +57,7 @@ static int need_same_params(struct state *st, struct change *c, int64_t model, s
 	return 1;
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_logged_model(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
@@ -70,51 +70,55 @@ static int make(struct state *st, struct change *c, struct err *err)
 		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));
 	if (!rc)
-		rc = put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
-	return rc ? rc : put_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+		rc = put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
+	return rc ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
 }
 
-const struct change_ops mlflow_model_new = { .name = "mlflow_model_new", .copy = mlflow_copy, .apply = make };
+const struct change_ops mlflow_model_new = { .name = "mlflow_model_new",
+					     .copy = mlflow_copy,
+					     .apply = make_logged_model };
 
-static int set_status(struct state *st, struct change *c, struct err *err)
+static int set_model_status(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
-	int rc = need_model(st, c, &id, err);
+	int rc = find_live_model(st, c, &id, err);
 
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_status_put, err, "iti", id, op->status, clock_wall_ms());
 }
 
 const struct change_ops mlflow_model_status = { .name = "mlflow_model_status",
 						.copy = mlflow_copy,
-						.apply = set_status };
+						.apply = set_model_status };
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int delete_model(struct state *st, struct change *c, struct err *err)
 {
 	int64_t id;
-	int rc = need_model(st, c, &id, err);
+	int rc = find_live_model(st, c, &id, err);
 
 	return rc <= 0 ? rc : db_run(state_db(st), DB_model_deleted_put, err, "ii", id, clock_wall_ms());
 }
 
-const struct change_ops mlflow_model_delete = { .name = "mlflow_model_delete", .copy = mlflow_copy, .apply = delete };
+const struct change_ops mlflow_model_delete = { .name = "mlflow_model_delete",
+						.copy = mlflow_copy,
+						.apply = delete_model };
 
-static int tag(struct state *st, struct change *c, struct err *err)
+static int tag_model(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
-	int rc = need_model(st, c, &id, err);
+	int rc = find_live_model(st, c, &id, err);
 
-	return rc <= 0 ? rc : put_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+	return rc <= 0 ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
 }
 
-const struct change_ops mlflow_model_tags = { .name = "mlflow_model_tags", .copy = mlflow_copy, .apply = tag };
+const struct change_ops mlflow_model_tags = { .name = "mlflow_model_tags", .copy = mlflow_copy, .apply = tag_model };
 
-static int untag(struct state *st, struct change *c, struct err *err)
+static int untag_model(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id, there;
-	int rc = need_model(st, c, &id, err);
+	int rc = find_live_model(st, c, &id, err);
 
 	if (rc <= 0)
 		return rc;
@@ -125,22 +129,24 @@ static int untag(struct state *st, struct change *c, struct err *err)
 	return rc < 0 ? rc : db_run(state_db(st), DB_model_tag_delete, err, "it", id, op->name);
 }
 
-const struct change_ops mlflow_model_untag = { .name = "mlflow_model_untag", .copy = mlflow_copy, .apply = untag };
+const struct change_ops mlflow_model_untag = { .name = "mlflow_model_untag",
+					       .copy = mlflow_copy,
+					       .apply = untag_model };
 
-static int add_params(struct state *st, struct change *c, struct err *err)
+static int add_model_params(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	int64_t id;
-	int rc = need_model(st, c, &id, err);
+	int rc = find_live_model(st, c, &id, err);
 
 	if (rc > 0)
 		rc = need_same_params(st, c, id, err);
-	return rc <= 0 ? rc : put_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
+	return rc <= 0 ? rc : put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
 }
 
 const struct change_ops mlflow_model_params = { .name = "mlflow_model_params",
 						.copy = mlflow_copy,
-						.apply = add_params };
+						.apply = add_model_params };
 
 int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err *err)
 {

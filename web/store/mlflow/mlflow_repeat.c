@@ -1,5 +1,5 @@
-/* mlflow_repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the
- * chunks that overlap them and at the run's part of the log. */
+/* mlflow_repeat.c: finds repeated points. For points in order the summary of the series decides; else the
+ * overlapping chunks and the run's part of the log are searched. */
 #include "web/store/mlflow/mlflow_repeat.h"
 
 #include <math.h>
@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 
-/* A series of the batch with a point that is not behind all that is stored. */
-struct suspect {
+/* A series of the batch with a point that is not after all stored ones. */
+struct repeat_suspect {
 	struct intake_series *s;
 	int64_t min_step, max_step;
 	double min_time, max_time;
@@ -25,11 +26,11 @@ struct stored_series {
 struct repeat {
 	struct state *st;
 	struct state_run *r;
-	struct suspect *suspects;
+	struct repeat_suspect *suspects;
 	size_t suspect_count;
 	struct stored_series *series;
 	size_t series_count, series_cap;
-	struct map *points; /* struct name -> struct seen */
+	struct map *points; /* struct name -> struct repeat_seen */
 	const struct stored_series *now;
 	struct err *err;
 };
@@ -40,16 +41,11 @@ struct name {
 	uint64_t suspect;
 };
 
-struct seen {
+struct repeat_seen {
 	bool stored, given;
 };
 
-static int no_memory(struct repeat *p)
-{
-	return err_set(p->err, ERR_NOMEM, "store: out of memory");
-}
-
-static uint64_t bits(double v)
+static uint64_t value_bits(double v)
 {
 	uint64_t u;
 
@@ -58,13 +54,15 @@ static uint64_t bits(double v)
 	return u;
 }
 
-static struct name name_of(uint32_t suspect, const struct sum_point *p)
+static struct name point_name(uint32_t suspect, const struct sum_point *p)
 {
-	return (struct name){ .step = p->step, .time = bits(p->time), .value = bits(p->value), .suspect = suspect };
+	return (struct name){
+		.step = p->step, .time = value_bits(p->time), .value = value_bits(p->value), .suspect = suspect
+	};
 }
 
-/* Whether every point lies behind the one before it, the first one behind what is stored. */
-static bool in_order(const struct sum *stored, const struct intake_series *s)
+/* Returns true if each point is after the previous one, and the first after all stored ones. */
+static bool extends_series(const struct sum *stored, const struct intake_series *s)
 {
 	struct sum_point last = stored->last;
 	bool any = stored->count > 0;
@@ -81,10 +79,10 @@ static bool in_order(const struct sum *stored, const struct intake_series *s)
 
 static void add_suspect(struct repeat *p, struct intake_series *s)
 {
-	struct suspect *x = &p->suspects[p->suspect_count++];
+	struct repeat_suspect *x = &p->suspects[p->suspect_count++];
 	size_t i;
 
-	*x = (struct suspect){
+	*x = (struct repeat_suspect){
 		.s = s, .min_step = INT64_MAX, .max_step = INT64_MIN, .min_time = INFINITY, .max_time = -INFINITY
 	};
 	for (i = 0; i < s->count; i++) {
@@ -104,18 +102,18 @@ static int find_suspects(struct repeat *p, struct intake *in)
 
 	p->suspects = calloc(in->series_count + 1, sizeof *p->suspects);
 	if (!p->suspects)
-		return no_memory(p);
+		return no_memory(p->err);
 	for (i = 0; i < in->series_count && !rc; i++) {
 		rc = state_key(p->st, in->series[i].key, &key, p->err);
 		if (!rc)
 			rc = state_metric(p->st, p->r, key, &m, p->err);
-		if (!rc && !in_order(&m->sum, &in->series[i]))
+		if (!rc && !extends_series(&m->sum, &in->series[i]))
 			add_suspect(p, &in->series[i]);
 	}
 	return rc;
 }
 
-static int add_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
+static int add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 {
 	struct state_segment *seg = state_segment(p->r, db_i32(q, COL_series_of_run_segment));
 	struct stored_series *grown;
@@ -124,7 +122,7 @@ static int add_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 		p->series_cap = p->series_cap ? p->series_cap * 2 : 64;
 		grown = realloc(p->series, p->series_cap * sizeof *grown);
 		if (!grown)
-			return no_memory(p);
+			return no_memory(p->err);
 		p->series = grown;
 	}
 	p->series[p->series_count++] = (struct stored_series){
@@ -134,14 +132,14 @@ static int add_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 	return 0;
 }
 
-static int by_id(const void *x, const void *y)
+static int compare_stored_series(const void *x, const void *y)
 {
 	const struct stored_series *a = x, *b = y;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static int find_series(struct repeat *p)
+static int find_suspect_series(struct repeat *p)
 {
 	struct db *d = state_db(p->st);
 	struct db_rows *q;
@@ -152,94 +150,97 @@ static int find_series(struct repeat *p)
 		rc = db_start(d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, p->suspects[i].s->key,
 			      (int64_t)STATE_RUN_LEVEL, (int64_t)STATE_RUN_LEVEL);
 		while (!rc && (rc = db_next(d, q, p->err)) > 0)
-			rc = add_series(p, i, q);
+			rc = add_repeat_series(p, i, q);
 		db_stop(q);
 	}
 	if (p->series_count)
-		qsort(p->series, p->series_count, sizeof *p->series, by_id);
+		qsort(p->series, p->series_count, sizeof *p->series, compare_stored_series);
 	return rc;
 }
 
-static int name_points(struct repeat *p)
+static int map_batch_points(struct repeat *p)
 {
 	uint32_t i;
 	size_t k;
 
-	p->points = map_new(sizeof(struct seen));
+	p->points = map_new(sizeof(struct repeat_seen));
 	for (i = 0; p->points && i < p->suspect_count; i++)
 		for (k = 0; k < p->suspects[i].s->count; k++) {
-			struct name name = name_of(i, &p->suspects[i].s->points[k]);
+			struct name name = point_name(i, &p->suspects[i].s->points[k]);
 
 			if (!map_put(p->points, &name, sizeof name))
-				return no_memory(p);
+				return no_memory(p->err);
 		}
-	return p->points ? 0 : no_memory(p);
+	return p->points ? 0 : no_memory(p->err);
 }
 
-static void look_at(struct repeat *p, const struct stored_series *s, const struct sum_point *points, size_t n)
+static void mark_repeated_points(struct repeat *p, const struct stored_series *s, const struct sum_point *points,
+				 size_t n)
 {
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		struct name name = name_of(s->suspect, &points[i]);
-		struct seen *seen = hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
+		struct name name = point_name(s->suspect, &points[i]);
+		struct repeat_seen *seen =
+			hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
 
 		if (seen)
 			seen->stored = true;
 	}
 }
 
-static int log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int mark_log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct repeat *p = arg;
 
 	(void)err;
-	look_at(p, &p->series[at], points, n);
+	mark_repeated_points(p, &p->series[at], points, n);
 	return 0;
 }
 
-static int look_in_log(struct repeat *p)
+static int search_log(struct repeat *p)
 {
 	int64_t *ids = calloc(p->series_count + 1, sizeof *ids);
 	size_t i;
 	int rc;
 
 	if (!ids)
-		return no_memory(p);
+		return no_memory(p->err);
 	for (i = 0; i < p->series_count; i++)
 		ids[i] = p->series[i].id;
-	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, log_points, p, p->err);
+	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, mark_log_points, p, p->err);
 	free(ids);
 	return rc;
 }
 
-static int chunk_seen(void *arg, const struct chunk *c, struct err *err)
+static int mark_chunk_points(void *arg, const struct chunk *c, struct err *err)
 {
 	struct repeat *p = arg;
 	struct sum_point room[CHUNK_POINTS];
 
 	if (chunk_points(c, room))
 		return scan_damaged(err, "a chunk of series", p->now->id);
-	look_at(p, p->now, room, c->points);
+	mark_repeated_points(p, p->now, room, c->points);
 	return 0;
 }
 
-static int look_in_chunks(struct repeat *p)
+static int search_chunks(struct repeat *p)
 {
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < p->series_count && !rc; i++) {
-		const struct suspect *x = &p->suspects[p->series[i].suspect];
+		const struct repeat_suspect *x = &p->suspects[p->series[i].suspect];
 		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time };
 
 		p->now = &p->series[i];
-		rc = scan_series_window(state_db(p->st), p->now->id, &w, chunk_seen, p, p->err);
+		rc = scan_series_window(state_db(p->st), p->now->id, &w, mark_chunk_points, p, p->err);
 	}
 	return rc;
 }
 
-static void take_out(struct repeat *p, struct intake *in)
+/* Removes stored points and repeats, and then empty series. */
+static void remove_repeated_points(struct repeat *p, struct intake *in)
 {
 	uint32_t i;
 	size_t k, n;
@@ -248,8 +249,8 @@ static void take_out(struct repeat *p, struct intake *in)
 		struct intake_series *s = p->suspects[i].s;
 
 		for (k = 0, n = 0; k < s->count; k++) {
-			struct name name = name_of(i, &s->points[k]);
-			struct seen *seen = map_get(p->points, &name, sizeof name);
+			struct name name = point_name(i, &s->points[k]);
+			struct repeat_seen *seen = map_get(p->points, &name, sizeof name);
 
 			if (seen->stored || seen->given)
 				continue;
@@ -271,15 +272,15 @@ int mlflow_repeat_drop(struct state *st, struct state_run *r, struct intake *in,
 	int rc = find_suspects(&p, in);
 
 	if (!rc && p.suspect_count) {
-		rc = find_series(&p);
+		rc = find_suspect_series(&p);
 		if (!rc)
-			rc = name_points(&p);
+			rc = map_batch_points(&p);
 		if (!rc)
-			rc = look_in_log(&p);
+			rc = search_log(&p);
 		if (!rc)
-			rc = look_in_chunks(&p);
+			rc = search_chunks(&p);
 		if (!rc)
-			take_out(&p, in);
+			remove_repeated_points(&p, in);
 	}
 	map_free(p.points);
 	free(p.suspects);

@@ -1,4 +1,4 @@
-/* mlflow_run.c: runs by MLflow's rules: made with a start time as given, written to while active. */
+/* mlflow_run.c: creates runs with a given start time and writes to active ones, by MLflow's rules. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, 
 	return 1;
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_mlflow_run(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	struct state_new_run n = { .uuid = c->res.id,
@@ -53,10 +53,11 @@ static int make(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-const struct change_ops mlflow_run_new = { .name = "mlflow_run_new", .makes_run = true, .copy = mlflow_copy,
-					   .apply = make };
+const struct change_ops mlflow_run_new = {
+	.name = "mlflow_run_new", .makes_run = true, .copy = mlflow_copy, .apply = make_mlflow_run
+};
 
-/* Texts of a contradiction; params that are stored with another value, of which these are the values. */
+/* Lists params that are stored with another value; values: the stored ones. */
 static void list_contradictions(const struct state_run *r, const struct mlflow_op *op, const char *const *values,
 				struct buf *list)
 {
@@ -100,8 +101,8 @@ static int check_params(struct state *st, struct change *c, struct state_run *r,
 	return rc;
 }
 
-static int put_points(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
-		      struct err *err)
+static int put_mlflow_points(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
+			     struct err *err)
 {
 	struct apply_points a = { .rank = 0, .segment = r->segment };
 	int rc = c->in.point_count ? apply_expect(st, r, &a, &c->in, err) : 0;
@@ -114,7 +115,7 @@ static int put_points(struct state *st, struct change *c, struct state_run *r, c
 	return rc ? rc : mlflow_model_points(st, op, err);
 }
 
-static const char *name_in(const struct mlflow_op *op)
+static const char *find_run_name_tag(const struct mlflow_op *op)
 {
 	const char *name = NULL;
 	size_t i;
@@ -125,11 +126,11 @@ static const char *name_in(const struct mlflow_op *op)
 	return name;
 }
 
-/* A run's name stands in a tag as well; each changes the other. */
-static int put_rest(struct state *st, struct state_run *r, const struct mlflow_op *op, struct err *err)
+/* The name of a run is also stored as a tag; both are kept equal. */
+static int put_batch_rest(struct state *st, struct state_run *r, const struct mlflow_op *op, struct err *err)
 {
 	const struct ingest_kv named = { NAME_TAG, op->name };
-	const char *name = op->name ? op->name : name_in(op);
+	const char *name = op->name ? op->name : find_run_name_tag(op);
 	struct ingest_op patch = { .name = name, .status = op->status, .end_ms = op->end_ms, .end_kept = true };
 	int rc = apply_tags(st, r, op->tags, op->tag_count, err);
 
@@ -140,7 +141,7 @@ static int put_rest(struct state *st, struct state_run *r, const struct mlflow_o
 	return rc;
 }
 
-static int write_all(struct state *st, struct change *c, struct err *err)
+static int write_mlflow_batch(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	struct state_run *r;
@@ -152,13 +153,15 @@ static int write_all(struct state *st, struct change *c, struct err *err)
 		return rc;
 	rc = params_add(st, r, op->params, op->param_count, err);
 	if (!rc)
-		rc = put_points(st, c, r, op, err);
-	return rc ? rc : put_rest(st, r, op, err);
+		rc = put_mlflow_points(st, c, r, op, err);
+	return rc ? rc : put_batch_rest(st, r, op, err);
 }
 
-const struct change_ops mlflow_run_write = { .name = "mlflow_run_write", .copy = mlflow_copy, .apply = write_all };
+const struct change_ops mlflow_run_write = { .name = "mlflow_run_write",
+					     .copy = mlflow_copy,
+					     .apply = write_mlflow_batch };
 
-static int untag(struct state *st, struct change *c, struct err *err)
+static int untag_mlflow_run(struct state *st, struct change *c, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
 	struct state_run *r;
@@ -171,4 +174,6 @@ static int untag(struct state *st, struct change *c, struct err *err)
 		  : change_refuse(c, ERR_NOENT, "No tag with name: %.250s in run with id %s", op->name, r->uuid);
 }
 
-const struct change_ops mlflow_run_untag = { .name = "mlflow_run_untag", .copy = mlflow_copy, .apply = untag };
+const struct change_ops mlflow_run_untag = { .name = "mlflow_run_untag",
+					     .copy = mlflow_copy,
+					     .apply = untag_mlflow_run };

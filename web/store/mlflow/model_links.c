@@ -1,38 +1,34 @@
-/* model_links.c: what runs read and made: data sets and models; and the data sets of experiments. */
+/* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/db/readers.h"
 #include "web/store/mlflow/logged_models.h"
 
 #define SUMMARIES_MAX 1000
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-static const char *or_null(struct arena *a, struct db_rows *q, enum db_column column)
+static const char *read_text_or_null(struct arena *a, struct db_rows *q, enum db_column column)
 {
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
-/* Rows of the queries of one run, or of the same ones of many. */
-struct reading {
+/* Reads rows of queries for one run, or for many. */
+struct link_reading {
 	struct db *d;
 	struct arena *a;
-	struct run_links *links; /* of the one run; of many: by the row's place */
+	struct run_links *links; /* of the one run; of many: indexed by the row's place */
 	bool many;
 	struct err *err;
 };
 
-static struct run_links *links_of(const struct reading *w, struct db_rows *q, enum db_column place)
+static struct run_links *find_run_links(const struct link_reading *w, struct db_rows *q, enum db_column place)
 {
 	return w->many ? &w->links[db_i64(q, place) - 1] : w->links;
 }
 
-static int add_dataset(const struct reading *w, struct db_rows *q, struct run_links *l)
+static int add_dataset(const struct link_reading *w, struct db_rows *q, struct run_links *l)
 {
 	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof *l->datasets);
 	if (!l->datasets)
@@ -43,23 +39,23 @@ static int add_dataset(const struct reading *w, struct db_rows *q, struct run_li
 		.digest = db_text(w->a, q, COL_run_datasets_digest),
 		.source_type = db_text(w->a, q, COL_run_datasets_source_type),
 		.source = db_text(w->a, q, COL_run_datasets_source),
-		.schema = or_null(w->a, q, COL_run_datasets_schema),
-		.profile = or_null(w->a, q, COL_run_datasets_profile),
+		.schema = read_text_or_null(w->a, q, COL_run_datasets_schema),
+		.profile = read_text_or_null(w->a, q, COL_run_datasets_profile),
 	};
 	return 0;
 }
 
-static int take_datasets(const struct reading *w, struct db_rows *q)
+static int take_run_datasets(const struct link_reading *w, struct db_rows *q)
 {
 	int rc;
 
 	while ((rc = db_next(w->d, q, w->err)) > 0)
-		if (add_dataset(w, q, links_of(w, q, COL_runs_datasets_place)))
+		if (add_dataset(w, q, find_run_links(w, q, COL_runs_datasets_place)))
 			return db_no_memory(q, w->err);
 	return rc;
 }
 
-static int add_tag(const struct reading *w, struct db_rows *q, struct run_dataset *s)
+static int add_dataset_tag(const struct link_reading *w, struct db_rows *q, struct run_dataset *s)
 {
 	s->tags = list_room(w->a, s->tags, s->tag_count, sizeof *s->tags);
 	if (!s->tags)
@@ -69,30 +65,30 @@ static int add_tag(const struct reading *w, struct db_rows *q, struct run_datase
 	return 0;
 }
 
-/* Behind the data sets that they belong to. */
-static int take_tags(const struct reading *w, struct db_rows *q)
+/* Call it after the data sets are read. */
+static int take_dataset_tags(const struct link_reading *w, struct db_rows *q)
 {
 	int rc;
 
 	while ((rc = db_next(w->d, q, w->err)) > 0) {
-		const struct run_links *l = links_of(w, q, COL_runs_dataset_tags_place);
+		const struct run_links *l = find_run_links(w, q, COL_runs_dataset_tags_place);
 		int64_t id = db_i64(q, COL_run_dataset_tags_dataset_id);
 		size_t i = 0;
 
 		while (i < l->dataset_count && l->datasets[i].id != id)
 			i++;
-		if (i < l->dataset_count && add_tag(w, q, &l->datasets[i]))
+		if (i < l->dataset_count && add_dataset_tag(w, q, &l->datasets[i]))
 			return db_no_memory(q, w->err);
 	}
 	return rc;
 }
 
-static int take_models(const struct reading *w, struct db_rows *q)
+static int take_run_models(const struct link_reading *w, struct db_rows *q)
 {
 	int rc;
 
 	while ((rc = db_next(w->d, q, w->err)) > 0) {
-		struct run_links *l = links_of(w, q, COL_runs_models_place);
+		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
 		l->models = list_room(w->a, l->models, l->model_count, sizeof *l->models);
 		if (!l->models)
@@ -104,7 +100,8 @@ static int take_models(const struct reading *w, struct db_rows *q)
 	return rc;
 }
 
-static int load_each(struct reading *w, const struct runs_linked *r)
+/* Reads the links run by run. */
+static int load_links_each(struct link_reading *w, const struct runs_linked *r)
 {
 	struct db_rows *q;
 	int64_t id;
@@ -117,18 +114,18 @@ static int load_each(struct reading *w, const struct runs_linked *r)
 		if (rc <= 0)
 			continue;
 		rc = db_start(w->d, &q, DB_run_datasets, w->err, "i", id);
-		rc = rc ? rc : take_datasets(w, q);
+		rc = rc ? rc : take_run_datasets(w, q);
 		if (!rc && w->links->dataset_count)
 			rc = db_start(w->d, &q, DB_run_dataset_tags, w->err, "i", id);
 		if (!rc && w->links->dataset_count)
-			rc = take_tags(w, q);
+			rc = take_dataset_tags(w, q);
 		rc = rc ? rc : db_start(w->d, &q, DB_run_models, w->err, "i", id);
-		rc = rc ? rc : take_models(w, q);
+		rc = rc ? rc : take_run_models(w, q);
 	}
 	return rc < 0 ? rc : 0;
 }
 
-static int load_together(struct reading *w, const struct runs_linked *r)
+static int load_links_together(struct link_reading *w, const struct runs_linked *r)
 {
 	struct db_rows *datasets, *tags, *models;
 	struct buf ids;
@@ -142,22 +139,22 @@ static int load_together(struct reading *w, const struct runs_linked *r)
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	buf_done(&ids);
-	rc = rc ? rc : take_datasets(w, datasets);
-	rc = rc ? rc : take_tags(w, tags);
-	return rc ? rc : take_models(w, models);
+	rc = rc ? rc : take_run_datasets(w, datasets);
+	rc = rc ? rc : take_dataset_tags(w, tags);
+	return rc ? rc : take_run_models(w, models);
 }
 
 int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err)
 {
-	struct reading w;
+	struct link_reading w;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	w = (struct reading){ .d = d, .a = a, .links = r->links, .many = db_shared(d), .err = err };
+	w = (struct link_reading){ .d = d, .a = a, .links = r->links, .many = db_shared(d), .err = err };
 	memset(r->links, 0, r->count * sizeof *r->links);
-	rc = w.many ? load_together(&w, r) : load_each(&w, r);
+	rc = w.many ? load_links_together(&w, r) : load_links_each(&w, r);
 	readers_give(s, d);
 	return rc;
 }
@@ -167,12 +164,12 @@ int run_links(struct store *s, const char *run, struct arena *a, struct run_link
 	return runs_links(s, &(struct runs_linked){ &run, 1, ret }, a, err);
 }
 
-static struct dataset_summary summary_of(struct arena *a, struct db_rows *q)
+static struct dataset_summary read_dataset_summary(struct arena *a, struct db_rows *q)
 {
 	return (struct dataset_summary){ db_text(a, q, COL_dataset_summaries_experiment_id),
 					 db_text(a, q, COL_dataset_summaries_name),
 					 db_text(a, q, COL_dataset_summaries_digest),
-					 or_null(a, q, COL_dataset_summaries_context) };
+					 read_text_or_null(a, q, COL_dataset_summaries_context) };
 }
 
 int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
@@ -192,7 +189,7 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 			list = list_room(a, list, count, sizeof *list);
 			rc = list ? 0 : no_memory(err);
 			if (!rc)
-				list[count++] = summary_of(a, q);
+				list[count++] = read_dataset_summary(a, q);
 		}
 		db_stop(q);
 	}

@@ -1,5 +1,5 @@
-/* models_token.c: a token is lines: the place, the experiments, the order and (last, because it may have lines of its
- * own) the filter. MLflow prints Python's values: ['1', '2'], None. */
+/* models_token.c: a token has lines: the position, the experiments, the order and the filter (last, because it may
+ * have several lines). Values are in Python's syntax, like MLflow's: ['1', '2'], None. */
 #include "web/store/mlflow/models_token.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 #define TOKEN_MAX ((size_t)8 << 20) /* bytes; requests are smaller */
 
-/* A Python string: in double quotes where that spares it from escapes. */
-static void print_text(struct buf *out, const char *text)
+/* A Python string, with the quotes that need fewer escapes. */
+static void print_quoted_text(struct buf *out, const char *text)
 {
 	char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
 
@@ -30,12 +30,12 @@ static void print_optional(struct buf *out, const char *key, const char *text)
 {
 	buf_addf(out, ", '%s': ", key);
 	if (text)
-		print_text(out, text);
+		print_quoted_text(out, text);
 	else
 		buf_adds(out, "None");
 }
 
-static void print_experiments(struct buf *out, const struct models_opts *o)
+static void print_experiment_ids(struct buf *out, const struct models_opts *o)
 {
 	buf_adds(out, "[");
 	for (size_t i = 0; i < o->experiment_count; i++)
@@ -49,7 +49,7 @@ static void print_order(struct buf *out, const struct models_opts *o)
 		buf_adds(out, "None");
 	for (size_t i = 0; i < o->order_count; i++) {
 		buf_adds(out, i ? ", {'field_name': " : "[{'field_name': ");
-		print_text(out, o->order[i].field);
+		print_quoted_text(out, o->order[i].field);
 		buf_addf(out, ", 'ascending': %s", o->order[i].descending ? "False" : "True");
 		print_optional(out, "dataset_name", o->order[i].dataset.name);
 		print_optional(out, "dataset_digest", o->order[i].dataset.digest);
@@ -57,9 +57,9 @@ static void print_order(struct buf *out, const struct models_opts *o)
 	}
 }
 
-static void print_asked(struct buf *out, const struct models_opts *o)
+static void print_search(struct buf *out, const struct models_opts *o)
 {
-	print_experiments(out, o);
+	print_experiment_ids(out, o);
 	buf_addc(out, '\n');
 	print_order(out, o);
 	buf_addc(out, '\n');
@@ -73,27 +73,28 @@ const char *models_token_write(struct arena *a, const struct models_opts *o, siz
 
 	buf_init(&text, TOKEN_MAX);
 	buf_addf(&text, "%zu\n", place);
-	print_asked(&text, o);
+	print_search(&text, o);
 	if (!buf_failed(&text))
 		token = arena_strdup(a, text.data);
 	buf_done(&text);
 	return token;
 }
 
-/* How much of a text its first line is; all of it where it has one alone. */
-static size_t line(const char *text)
+/* Length of the first line. */
+static size_t line_length(const char *text)
 {
 	return strcspn(text, "\n");
 }
 
-static int compare(const char *expected, const char *found, struct err *err)
+static int compare_searches(const char *expected, const char *found, struct err *err)
 {
 	static const char *const parts[][2] = { { "Experiment IDs", "experiment IDs" },
 						{ "Order by", "order by" },
 						{ "Filter string", "filter string" } };
 
 	for (int i = 0; i < 3; i++) {
-		size_t e = i < 2 ? line(expected) : strlen(expected), f = i < 2 ? line(found) : strlen(found);
+		size_t e = i < 2 ? line_length(expected) : strlen(expected),
+		       f = i < 2 ? line_length(found) : strlen(found);
 
 		if (e != f || memcmp(expected, found, e) != 0)
 			return err_set(err, ERR_USAGE,
@@ -117,9 +118,9 @@ int models_token_read(size_t *ret, const struct models_opts *o, struct err *err)
 	if (sscanf(o->page_token, "%9zu%n", ret, &end) != 1 || o->page_token[end] != '\n' || *o->page_token == '-')
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", o->page_token);
 	buf_init(&expected, TOKEN_MAX);
-	print_asked(&expected, o);
-	rc = buf_failed(&expected) ? err_set(err, ERR_NOMEM, "out of memory: page token") :
-				     compare(expected.data, o->page_token + end + 1, err);
+	print_search(&expected, o);
+	rc = buf_failed(&expected) ? err_set(err, ERR_NOMEM, "out of memory: page token")
+				   : compare_searches(expected.data, o->page_token + end + 1, err);
 	buf_done(&expected);
 	return rc;
 }

@@ -1,6 +1,5 @@
-/* models_token.h: page tokens of a search over logged models. A token says how many models lie before its page and what
- * was asked for, in the words in which MLflow prints that, so that a refusal can say what was expected and what was
- * found. Knows nothing of models. */
+/* models_token.h: page tokens of searches for logged models. A token has the position of its page and the search as
+ * MLflow prints it, so that an error can quote what was expected and found. Knows nothing of models. */
 #ifndef WEB_STORE_MLFLOW_MODELS_TOKEN_H
 #define WEB_STORE_MLFLOW_MODELS_TOKEN_H
 
@@ -9,8 +8,8 @@
 /* In the arena; NULL when out of memory. */
 const char *models_token_write(struct arena *a, const struct models_opts *o, size_t place);
 
-/* *ret: the models before the page that o->page_token asks for, 0 without one. ERR_USAGE, in MLflow's words, where it
- * is no token or one of another search. */
+/* *ret: the number of models before the page of o->page_token, 0 without one. ERR_USAGE in MLflow's words: not a
+ * token, or of another search. */
 int models_token_read(size_t *ret, const struct models_opts *o, struct err *err);
 
 #endif

@@ -1,10 +1,12 @@
-/* dump.c: rows and files as canonical text. */
+/* dump.c: writes rows and files as canonical text. */
 #include "web/store/move/dump.h"
 
 #include <math.h>
 #include <string.h>
 
-#define TEXT_BYTES ((size_t)1 << 16) /* gathered before they are handed on */
+#include "web/store/base/no_memory.h"
+
+#define TEXT_BYTES ((size_t)1 << 16) /* buffered before a flush */
 
 void dump_init(struct dump *d)
 {
@@ -18,12 +20,12 @@ void dump_done(struct dump *d)
 	buf_done(&d->text);
 }
 
-static int flush(struct dump *d, size_t least, struct err *err)
+static int flush_dump(struct dump *d, size_t least, struct err *err)
 {
 	int rc = 0;
 
 	if (buf_failed(&d->text))
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	if (d->text.len <= least)
 		return 0;
 	sha256_add(&d->sha, d->text.data, d->text.len);
@@ -33,7 +35,7 @@ static int flush(struct dump *d, size_t least, struct err *err)
 	return rc;
 }
 
-static void add_text(struct buf *to, const char *text)
+static void add_escaped_text(struct buf *to, const char *text)
 {
 	static const char escaped[] = "\\\t\n\r", letter[] = "\\tnr";
 	size_t n;
@@ -48,7 +50,7 @@ static void add_text(struct buf *to, const char *text)
 	}
 }
 
-static void add_hex(struct buf *to, const unsigned char *bytes, size_t n)
+static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 	char *at = buf_reserve(to, 2 * n);
@@ -62,7 +64,7 @@ static void add_hex(struct buf *to, const unsigned char *bytes, size_t n)
 	to->len += 2 * n;
 }
 
-static void add_value(struct buf *to, const struct db_value *v)
+static void add_dump_value(struct buf *to, const struct db_value *v)
 {
 	bool null = (v->kind == 'x' && v->i == INT64_MIN) || (v->kind == 'd' && isnan(v->d)) ||
 		    (v->kind == 't' && !v->at);
@@ -74,9 +76,9 @@ static void add_value(struct buf *to, const struct db_value *v)
 	else if (v->kind == 'd')
 		buf_addf(to, "%.17g", v->d == 0 ? 0.0 : v->d);
 	else if (v->kind == 't')
-		add_text(to, v->at);
+		add_escaped_text(to, v->at);
 	else
-		add_hex(to, v->at, v->n);
+		add_hex_digits(to, v->at, v->n);
 }
 
 int dump_row(void *dump, const struct db_row *r, struct err *err)
@@ -89,23 +91,23 @@ int dump_row(void *dump, const struct db_row *r, struct err *err)
 	for (int i = 0; i < r->n; i++) {
 		if (i)
 			buf_addc(&d->text, '\t');
-		add_value(&d->text, &r->values[i]);
+		add_dump_value(&d->text, &r->values[i]);
 	}
 	buf_addc(&d->text, '\n');
-	return flush(d, TEXT_BYTES, err);
+	return flush_dump(d, TEXT_BYTES, err);
 }
 
 int dump_file(struct dump *d, const char *path, uint64_t bytes, const char *sha256, struct err *err)
 {
 	buf_adds(&d->text, "file ");
-	add_text(&d->text, path);
+	add_escaped_text(&d->text, path);
 	buf_addf(&d->text, "\t%llu\t%s\n", (unsigned long long)bytes, sha256);
-	return flush(d, TEXT_BYTES, err);
+	return flush_dump(d, TEXT_BYTES, err);
 }
 
 int dump_end(struct dump *d, char ret_sha256[65], struct err *err)
 {
-	int rc = flush(d, 0, err);
+	int rc = flush_dump(d, 0, err);
 
 	sha256_end(&d->sha, ret_sha256);
 	return rc;

@@ -1,5 +1,5 @@
-/* end.c: the two ends of a move. A target that is not whole has no store_id, so that nobody opens it; instead stands
- * from which store it is being filled. */
+/* end.c: opens the two ends of a move. An incomplete target has no store_id, so it cannot be opened; instead it has
+ * the id of the source. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 #define OTHERS_S 5.0
 
-/* Where a store's parts are, without a look at them. */
-static int locate(struct move_end *e, const struct move_place *p, struct err *err)
+/* Finds the places of a store's parts, without accessing them. */
+static int locate_move_end(struct move_end *e, const struct move_place *p, struct err *err)
 {
 	const char *slash = strrchr(p->store, '/');
 	size_t n = strlen(p->store);
@@ -42,8 +42,8 @@ static int locate(struct move_end *e, const struct move_place *p, struct err *er
 	return 0;
 }
 
-/* A text of meta: 1, 0 when there is none. */
-static int read_text(struct move_end *e, enum db_query query, char *ret, size_t room, struct err *err)
+/* Reads a text of meta: 1, 0 if there is none. */
+static int read_end_text(struct move_end *e, enum db_query query, char *ret, size_t room, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, query, err, "");
@@ -66,7 +66,7 @@ static int open_objects(struct move_end *e, struct err *err)
 	return rc ? rc : object_open(&e->objects, bucket, &(struct object_opts){ .timeout_s = 60 }, err);
 }
 
-/* Tables of an older version are brought to this one. */
+/* Upgrades tables of an older version. */
 static int open_source_db(struct move_end *e, struct err *err)
 {
 	int rc, from;
@@ -95,14 +95,14 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 
 	if (!db_is_address(p->store) && stat(p->store, &sb))
 		return err_set_errno(err, ENOENT, "%s", p->store);
-	rc = locate(e, p, err);
+	rc = locate_move_end(e, p, err);
 	if (!rc)
 		rc = open_source_db(e, err);
-	if (!rc && (rc = read_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
+	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
 		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
 			     e->shown);
 	if (rc > 0)
-		rc = read_text(e, DB_artifacts_place, known, sizeof known, err);
+		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
 	if (rc > 0 && !p->files)
 		snprintf(e->files, sizeof e->files, "%s", known);
 	return rc < 0 ? rc : open_objects(e, err);
@@ -110,19 +110,19 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 
 /* --- the target --------------------------------------------------------------------------------------------- */
 
-static int is_in_use(struct move_end *e, struct err *err)
+static int fail_in_use(struct move_end *e, struct err *err)
 {
-	return err_set(err, ERR_EXISTS, "%s holds a store already: name a new place", e->shown);
+	return err_set(err, ERR_EXISTS, "%s has a store already: name a new place", e->shown);
 }
 
-static int any_row(void *arg, const struct db_row *r, struct err *err)
+static int has_any_row(void *arg, const struct db_row *r, struct err *err)
 {
 	bool first = !strcmp(r->table->name, "experiment") && !r->values[0].i; /* every store begins with it */
 
-	return first ? 0 : is_in_use(arg, err);
+	return first ? 0 : fail_in_use(arg, err);
 }
 
-/* The folder that is to hold the files has none yet. */
+/* The folder for the files must not have any. */
 static int check_folder(const struct move_end *from, const struct move_end *to, struct err *err)
 {
 	if (!strcmp(from->files, to->files))
@@ -131,17 +131,17 @@ static int check_folder(const struct move_end *from, const struct move_end *to, 
 			       "from the other: name another prefix with --artifacts", to->files);
 	if (to->objects || rmdir(to->files) == 0 || access(to->files, F_OK))
 		return 0;
-	return err_set(err, ERR_EXISTS, "%s is there already: name a new place for the files with --artifacts",
+	return err_set(err, ERR_EXISTS, "%s exists already: name a new place for the files with --artifacts",
 		       to->files);
 }
 
-/* An empty store becomes half of the source's. */
-static int mark(struct move_end *e, const struct move_end *from, struct err *err)
+/* Marks an empty store as an incomplete copy of the source. */
+static int mark_move_target(struct move_end *e, const struct move_end *from, struct err *err)
 {
 	int rc = db_run(e->d, DB_begin_long, err, "");
 
 	if (!rc)
-		rc = tables_walk(e->d, any_row, e, err);
+		rc = tables_walk(e->d, has_any_row, e, err);
 	if (!rc)
 		rc = check_folder(from, e, err);
 	if (!rc)
@@ -159,8 +159,8 @@ static int mark(struct move_end *e, const struct move_end *from, struct err *err
 	return rc;
 }
 
-/* Connections that were closed a moment ago still count for a while. */
-static int await_others(struct move_end *e, struct err *err)
+/* Closed connections still count for a moment. */
+static int wait_for_other_writers(struct move_end *e, struct err *err)
 {
 	double until_s = clock_mono_s() + OTHERS_S;
 	int64_t n = 0;
@@ -169,24 +169,24 @@ static int await_others(struct move_end *e, struct err *err)
 	while ((rc = db_int(e->d, &n, DB_move_others, err, "")) > 0 && n && clock_mono_s() < until_s)
 		clock_sleep_s(0.05);
 	if (rc > 0 && n)
-		rc = err_set(err, ERR_BUSY, "%s: another dptrack works on it now; stop it first", e->shown);
+		rc = err_set(err, ERR_BUSY, "%s: another dptrack is using it: stop it first", e->shown);
 	return rc;
 }
 
-static int guard(struct move_end *e, struct err *err)
+static int guard_move_target(struct move_end *e, struct err *err)
 {
 	int64_t n = 0;
 	int rc;
 
 	if (!db_is_address(e->db))
 		return 0;
-	rc = await_others(e, err);
+	rc = wait_for_other_writers(e, err);
 	if (rc > 0)
 		rc = db_open_reader(&e->guard, e->db, err);
 	if (rc >= 0)
 		rc = db_run(e->guard, DB_begin_read, err, "");
 	if (!rc && (rc = db_int(e->guard, &n, DB_move_mine, err, "")) > 0 && !n)
-		rc = err_set(err, ERR_BUSY, "%s: another dptrack migrate fills it now", e->shown);
+		rc = err_set(err, ERR_BUSY, "%s: another dptrack migrate is filling it", e->shown);
 	return rc < 0 ? rc : 0;
 }
 
@@ -203,13 +203,13 @@ static int open_target_db(struct move_end *e, struct err *err)
 	}
 	if (!rc)
 		rc = db_open_writer(&e->d, e->db, err);
-	return rc ? rc : guard(e, err);
+	return rc ? rc : guard_move_target(e, err);
 }
 
 int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err)
 {
 	char source[40] = "";
-	int rc = locate(e, p, err);
+	int rc = locate_move_end(e, p, err);
 
 	if (!rc && !strcmp(e->db, from->db))
 		rc = err_set(err, ERR_USAGE, "%s: source and target are the same store", e->shown);
@@ -217,12 +217,12 @@ int move_open_to(struct move_end *e, const struct move_place *p, const struct mo
 		rc = open_objects(e, err);
 	if (!rc)
 		rc = open_target_db(e, err);
-	if (!rc && (rc = read_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
+	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
 		e->begun = true;
 		rc = !strcmp(source, from->id) ? 0 :
 		     err_set(err, ERR_EXISTS, "%s is half of another store: remove it, or name a new place", e->shown);
 	} else if (!rc) {
-		rc = mark(e, from, err);
+		rc = mark_move_target(e, from, err);
 	}
 	return rc;
 }

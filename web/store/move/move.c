@@ -1,6 +1,5 @@
-/* move.c: rows and files of a whole store, in order: the target is marked as half, files are brought (each acknowledged
- * by its row, so that another try keeps it), then all rows in one transaction, which is read again before it is
- * committed. */
+/* move.c: moves rows and files in steps: mark the target as incomplete, copy files (each confirmed by its row, so
+ * that a retry keeps it), then copy all rows in one transaction, whose rows are read back before the commit. */
 #include "web/store/move/move.h"
 
 #include <stdio.h>
@@ -9,15 +8,15 @@
 #include "tracker/base/clock.h"
 #include "web/store/move/move_inside.h"
 
-struct filling {
+struct move_filling {
 	struct move_end *to;
 	struct dump dump; /* of what was read */
 	uint64_t rows;
 };
 
-static int fill_row(void *arg, const struct db_row *r, struct err *err)
+static int copy_moved_row(void *arg, const struct db_row *r, struct err *err)
 {
-	struct filling *f = arg;
+	struct move_filling *f = arg;
 	int rc = dump_row(&f->dump, r, err);
 
 	f->rows++;
@@ -33,7 +32,7 @@ static int dump_files(struct dump *d, const struct move_files *f, struct err *er
 	return rc;
 }
 
-/* The target's rows, read in the transaction that wrote them, and its files by their rows. */
+/* Reads the target's rows in the transaction that wrote them, and its files by their rows. */
 static int digest_target(struct move_end *to, char ret[65], struct err *err)
 {
 	struct db_rows *q;
@@ -53,12 +52,12 @@ static int digest_target(struct move_end *to, char ret[65], struct err *err)
 	return rc;
 }
 
-/* In the target's transaction. */
-static int fill(struct filling *f, struct move_end *from, const struct move_files *files, char ret_sha256[65],
-		struct err *err)
+/* Inside the target's transaction. */
+static int fill_move_target(struct move_filling *f, struct move_end *from, const struct move_files *files,
+			    char ret_sha256[65], struct err *err)
 {
 	char arrived[65];
-	int rc = move_walk(from, fill_row, f, err);
+	int rc = move_walk(from, copy_moved_row, f, err);
 
 	if (!rc)
 		rc = tables_put_end(f->to->d, err);
@@ -69,7 +68,7 @@ static int fill(struct filling *f, struct move_end *from, const struct move_file
 	if (!rc)
 		rc = digest_target(f->to, arrived, err);
 	if (!rc && strcmp(arrived, ret_sha256))
-		rc = err_set(err, ERR_CORRUPT, "%s: what arrived is not what was sent; empty it and begin anew",
+		rc = err_set(err, ERR_CORRUPT, "%s: the copy differs from the source: empty it and start again",
 			     f->to->shown);
 	if (!rc)
 		rc = db_run(f->to->d, DB_meta_forget, err, "t", "moving");
@@ -79,12 +78,12 @@ static int fill(struct filling *f, struct move_end *from, const struct move_file
 static int move_rows(struct move_end *from, struct move_end *to, const struct move_files *files,
 		     struct move_result *ret, struct err *err)
 {
-	struct filling f = { .to = to };
+	struct move_filling f = { .to = to };
 	int rc = db_run(to->d, DB_begin_long, err, "");
 
 	dump_init(&f.dump);
 	if (!rc)
-		rc = fill(&f, from, files, ret->sha256, err);
+		rc = fill_move_target(&f, from, files, ret->sha256, err);
 	if (!rc)
 		rc = db_run(to->d, DB_commit, err, "");
 	if (rc && db_in_transaction(to->d))

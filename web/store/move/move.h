@@ -1,6 +1,6 @@
-/* move.h: a whole store, rows and files, from one place to another: a file and a database in both directions, a folder
- * of files and an object store too. The source is only read (but brought to this version first); the target is nobody's
- * store until all of it is there and has proved to be equal. */
+/* move.h: moves a whole store, rows and files, between a file and a database in both directions, and between a
+ * folder of files and an object store. The source is only read, after an upgrade to this version. The target becomes
+ * a store only when it is complete and proved equal. */
 #ifndef DPT_STORE_MOVE_H
 #define DPT_STORE_MOVE_H
 
@@ -12,22 +12,22 @@
 
 struct move_place {
 	const char *store; /* a folder of runs, a file *.db, or postgresql://… */
-	const char *files; /* their folder, or s3://BUCKET/PREFIX; NULL: where they lie by default */
+	const char *files; /* a folder, or s3://BUCKET/PREFIX; NULL: the default place */
 };
 
 struct move_result {
 	uint64_t rows, files, bytes; /* bytes: of files */
-	uint64_t kept;               /* files that an earlier try had brought already */
+	uint64_t kept;               /* files that an earlier try had copied */
 	char sha256[65];             /* of the canonical text of both */
 	double seconds;
 };
 
-/* Nobody may hold a source or target that is a file; a target must be empty or not there yet, or be what an earlier
- * call from the same source left, which is finished then. ERR_EXISTS: it holds a store. ERR_CORRUPT: what arrived is
- * not what was sent (nothing becomes a store then). */
+/* A source or target file must not be in use. The target must be empty or missing, or left by an earlier call with
+ * the same source, which is then continued. ERR_EXISTS: it has a store. ERR_CORRUPT: the copy differs from the
+ * source; it does not become a store. */
 int move_store(const struct move_place *from, const struct move_place *to, struct move_result *ret, struct err *err);
 
-/* The canonical text (see dump.h), every file read anew, to sink in pieces (NULL: to nobody); its SHA-256. */
+/* Writes the canonical text (see dump.h) to sink in pieces (NULL: nowhere), reading every file; returns its SHA-256. */
 int move_dump(const struct move_place *place, int (*sink)(void *arg, const char *text, size_t n, struct err *err),
 	      void *arg, char ret_sha256[65], struct err *err);
 

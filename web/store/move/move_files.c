@@ -1,5 +1,5 @@
-/* move_files.c: files from a folder or an object store into another one. A file counts when its row stands in the
- * target: what was on its way when the process was killed is a temporary file, or an object that gc knows of. */
+/* move_files.c: copies files between folders and object stores. A file is complete once its row is in the target; a
+ * killed process leaves only a temporary file, or an object that gc finds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -11,15 +11,16 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/file_write.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
-#define PART_BYTES ((size_t)8 << 20) /* of an object, sent at once */
+#define PART_BYTES ((size_t)8 << 20) /* of an object, per request */
 #define PIECE_BYTES ((size_t)1 << 18)
 
-/* --- which files there are ------------------------------------------------------------------------------------ */
+/* --- list of files ---------------------------------------------------------------------------------------------- */
 
-static struct move_file *add_file(struct move_files *f, const char *path)
+static struct move_file *add_move_file(struct move_files *f, const char *path)
 {
 	struct move_file *grown = f->list;
 
@@ -32,7 +33,7 @@ static struct move_file *add_file(struct move_files *f, const char *path)
 	return grown[f->n].path ? &grown[f->n++] : NULL;
 }
 
-static int list_rows(struct move_files *f, struct move_end *e, struct err *err)
+static int list_move_rows(struct move_files *f, struct move_end *e, struct err *err)
 {
 	struct move_file *one;
 	struct db_rows *q;
@@ -42,10 +43,10 @@ static int list_rows(struct move_files *f, struct move_end *e, struct err *err)
 		rc = 0;
 		if (db_null(q, COL_artifact_all_object))
 			continue;
-		one = add_file(f, db_str(q, COL_artifact_all_path));
+		one = add_move_file(f, db_str(q, COL_artifact_all_path));
 		if (!one) {
 			db_stop(q);
-			return err_set(err, ERR_NOMEM, "out of memory");
+			return no_memory(err);
 		}
 		one->bytes = (uint64_t)db_i64(q, COL_artifact_all_bytes);
 		one->time_ns = db_i64(q, COL_artifact_all_time_ns);
@@ -55,17 +56,18 @@ static int list_rows(struct move_files *f, struct move_end *e, struct err *err)
 	return rc;
 }
 
-static int64_t time_ns(const struct stat *st)
+static int64_t file_modified_ns(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
-static int by_path(const void *x, const void *y)
+static int compare_move_paths(const void *x, const void *y)
 {
 	return strcmp(((const struct move_file *)x)->path, ((const struct move_file *)y)->path);
 }
 
-static int list_folder(struct move_files *f, const struct move_end *e, struct err *err)
+/* Lists the files below the folder, by path. */
+static int list_move_folder(struct move_files *f, const struct move_end *e, struct err *err)
 {
 	char *roots[] = { (char *)(uintptr_t)e->files, NULL };
 	size_t skip = strlen(e->files) + 1;
@@ -81,23 +83,23 @@ static int list_folder(struct move_files *f, const struct move_end *e, struct er
 			rc = err_set_errno(err, at->fts_errno, "%s", at->fts_path);
 		if (at->fts_info != FTS_F || rc)
 			continue;
-		one = add_file(f, at->fts_path + skip);
+		one = add_move_file(f, at->fts_path + skip);
 		if (!one) {
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = no_memory(err);
 			break;
 		}
 		one->bytes = (uint64_t)at->fts_statp->st_size;
-		one->time_ns = time_ns(at->fts_statp);
+		one->time_ns = file_modified_ns(at->fts_statp);
 	}
 	if (t)
 		fts_close(t);
 	if (f->n)
-		qsort(f->list, f->n, sizeof *f->list, by_path);
+		qsort(f->list, f->n, sizeof *f->list, compare_move_paths);
 	return rc;
 }
 
-/* What the store knows of a file: 1 when there is a row. */
-static int find_row(struct move_end *e, const char *path, struct move_file *ret, struct err *err)
+/* Reads the stored facts of a file: 1 if it has a row. */
+static int find_move_row(struct move_end *e, const char *path, struct move_file *ret, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, DB_artifact_get, err, "t", path);
@@ -111,14 +113,14 @@ static int find_row(struct move_end *e, const char *path, struct move_file *ret,
 	return 1;
 }
 
-/* The digests of a folder's files that still hold. */
-static int know_digests(struct move_files *f, struct move_end *e, struct err *err)
+/* Fills the stored digests that are still valid (same size and time). */
+static int fill_known_digests(struct move_files *f, struct move_end *e, struct err *err)
 {
 	struct move_file row;
 	int rc = 0;
 
 	for (size_t i = 0; i < f->n && rc >= 0; i++) {
-		rc = find_row(e, f->list[i].path, &row, err);
+		rc = find_move_row(e, f->list[i].path, &row, err);
 		if (rc > 0 && row.bytes == f->list[i].bytes && row.time_ns == f->list[i].time_ns)
 			memcpy(f->list[i].sha256, row.sha256, sizeof row.sha256);
 	}
@@ -130,9 +132,9 @@ int move_files_list(struct move_files *ret, struct move_end *e, struct err *err)
 	int rc;
 
 	if (e->objects)
-		return list_rows(ret, e, err);
-	rc = list_folder(ret, e, err);
-	return rc ? rc : know_digests(ret, e, err);
+		return list_move_rows(ret, e, err);
+	rc = list_move_folder(ret, e, err);
+	return rc ? rc : fill_known_digests(ret, e, err);
 }
 
 void move_files_done(struct move_files *f)
@@ -144,7 +146,7 @@ void move_files_done(struct move_files *f)
 
 /* --- bytes of a file ------------------------------------------------------------------------------------------- */
 
-struct taking {
+struct moved_bytes {
 	int (*take)(void *arg, const void *bytes, size_t n, struct err *err);
 	void *arg;
 	struct sha256 sha;
@@ -153,9 +155,9 @@ struct taking {
 	struct err *err;
 };
 
-static int take(void *taking, const void *bytes, size_t n)
+static int take_moved_bytes(void *taking, const void *bytes, size_t n)
 {
-	struct taking *t = taking;
+	struct moved_bytes *t = taking;
 
 	sha256_add(&t->sha, bytes, n);
 	t->bytes += n;
@@ -164,18 +166,18 @@ static int take(void *taking, const void *bytes, size_t n)
 	return t->rc;
 }
 
-static int read_from_folder(const struct move_end *e, const char *path, struct taking *t)
+static int read_from_folder(const struct move_end *e, const char *path, struct moved_bytes *t)
 {
 	char whole[2 * PATH_MAX], *room = malloc(PIECE_BYTES);
 	int fd, rc = 0;
 	ssize_t n;
 
 	if (!room)
-		return err_set(t->err, ERR_NOMEM, "out of memory");
+		return no_memory(t->err);
 	snprintf(whole, sizeof whole, "%s/%s", e->files, path);
 	fd = open(whole, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, room, PIECE_BYTES)) > 0 && !rc)
-		rc = take(t, room, (size_t)n);
+		rc = take_moved_bytes(t, room, (size_t)n);
 	if (!rc && (fd < 0 || n < 0))
 		rc = err_set_errno(t->err, errno, "%s", whole);
 	if (fd >= 0)
@@ -189,11 +191,11 @@ void move_key_of(const struct move_end *e, const char *object, char ret[OBJECT_K
 	snprintf(ret, OBJECT_KEY_MAX + 1, "%s%s%s", e->prefix, *e->prefix ? "/" : "", object);
 }
 
-static int read_object(const struct move_end *e, const char *object, struct taking *t)
+static int read_moved_object(const struct move_end *e, const char *object, struct moved_bytes *t)
 {
 	char key[OBJECT_KEY_MAX + 1];
 	struct object_facts facts;
-	const struct object_get get = { .key = key, .piece = take, .user = t };
+	const struct object_get get = { .key = key, .piece = take_moved_bytes, .user = t };
 	int rc;
 
 	move_key_of(e, object, key);
@@ -201,14 +203,14 @@ static int read_object(const struct move_end *e, const char *object, struct taki
 	return t->rc ? t->rc : rc;
 }
 
-/* All bytes go to t; its digest must be the one that is known, or becomes it. */
-static int read_file(struct move_file *f, const struct move_end *e, struct taking *t)
+/* Passes all bytes to t, and verifies the digest, or fills it if unknown. */
+static int read_moved_file(struct move_file *f, const struct move_end *e, struct moved_bytes *t)
 {
 	char found[65];
 	int rc;
 
 	sha256_init(&t->sha);
-	rc = e->objects ? read_object(e, f->object, t) : read_from_folder(e, f->path, t);
+	rc = e->objects ? read_moved_object(e, f->object, t) : read_from_folder(e, f->path, t);
 	if (rc)
 		return rc;
 	sha256_end(&t->sha, found);
@@ -225,19 +227,19 @@ int move_files_read(struct move_files *f, struct move_end *e, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < f->n && !rc; i++)
-		rc = read_file(&f->list[i], e, &(struct taking){ .err = err });
+		rc = read_moved_file(&f->list[i], e, &(struct moved_bytes){ .err = err });
 	return rc;
 }
 
 /* --- into a folder --------------------------------------------------------------------------------------------- */
 
-static int write_all(void *arg, const void *bytes, size_t n, struct err *err)
+static int write_moved_bytes(void *arg, const void *bytes, size_t n, struct err *err)
 {
 	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "writing a file") : 0;
 }
 
-/* The folders above path. */
-static int make_folders(char *path, struct err *err)
+/* Creates the parent folders of path. */
+static int make_parent_folders(char *path, struct err *err)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
@@ -248,7 +250,9 @@ static int make_folders(char *path, struct err *err)
 	return 0;
 }
 
-static int into_folder(struct move_file *f, const struct move_end *from, const struct move_end *to, struct err *err)
+/* Copies a file to a temporary one, syncs it and renames it. */
+static int copy_into_folder(struct move_file *f, const struct move_end *from, const struct move_end *to,
+			    struct err *err)
 {
 	char temporary[PATH_MAX + 32], whole[2 * PATH_MAX];
 	const struct timespec time = { .tv_sec = f->time_ns / 1000000000, .tv_nsec = f->time_ns % 1000000000 };
@@ -257,22 +261,22 @@ static int into_folder(struct move_file *f, const struct move_end *from, const s
 
 	snprintf(temporary, sizeof temporary, "%s/" FILES_UPLOADS "/moving", to->files);
 	snprintf(whole, sizeof whole, "%s/%s", to->files, f->path);
-	rc = make_folders(temporary, err);
+	rc = make_parent_folders(temporary, err);
 	if (!rc)
-		rc = make_folders(whole, err);
+		rc = make_parent_folders(whole, err);
 	if (rc)
 		return rc;
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set_errno(err, errno, "%s", temporary);
-	rc = read_file(f, from, &(struct taking){ .take = write_all, .arg = &fd, .err = err });
+	rc = read_moved_file(f, from, &(struct moved_bytes){ .take = write_moved_bytes, .arg = &fd, .err = err });
 	if (!rc && (futimens(fd, (const struct timespec[]){ time, time }) || fsync(fd) || fstat(fd, &st)))
 		rc = err_set_errno(err, errno, "%s", temporary);
 	close(fd);
 	if (!rc && rename(temporary, whole))
 		rc = err_set_errno(err, errno, "%s", whole);
 	if (!rc)
-		f->time_ns = time_ns(&st);
+		f->time_ns = file_modified_ns(&st);
 	return rc ? rc : files_sync_parent(whole, err);
 }
 
@@ -281,12 +285,12 @@ static int into_folder(struct move_file *f, const struct move_end *from, const s
 struct sending {
 	const struct move_end *to;
 	char key[OBJECT_KEY_MAX + 1];
-	struct object_upload *parts; /* NULL: there was no whole part yet */
+	struct object_upload *parts; /* NULL: no full part yet */
 	char *bytes;
 	size_t n;
 };
 
-static int send_part(struct sending *s, struct err *err)
+static int send_moved_part(struct sending *s, struct err *err)
 {
 	int rc = s->parts ? 0 : object_upload_begin(&s->parts, s->to->objects, s->key, NULL, err);
 
@@ -296,7 +300,7 @@ static int send_part(struct sending *s, struct err *err)
 	return rc;
 }
 
-static int gather(void *arg, const void *bytes, size_t n, struct err *err)
+static int gather_moved_bytes(void *arg, const void *bytes, size_t n, struct err *err)
 {
 	struct sending *s = arg;
 	const char *at = bytes;
@@ -305,7 +309,7 @@ static int gather(void *arg, const void *bytes, size_t n, struct err *err)
 
 	for (; n && !rc; at += part, n -= part) {
 		if (s->n == PART_BYTES)
-			rc = send_part(s, err);
+			rc = send_moved_part(s, err);
 		part = n < PART_BYTES - s->n ? n : PART_BYTES - s->n;
 		if (!rc)
 			memcpy(s->bytes + s->n, at, part);
@@ -314,47 +318,48 @@ static int gather(void *arg, const void *bytes, size_t n, struct err *err)
 	return rc;
 }
 
-static int send_rest(struct sending *s, struct err *err)
+static int send_moved_rest(struct sending *s, struct err *err)
 {
 	int rc;
 
 	if (!s->parts)
 		return object_put(s->to->objects,
 				  &(struct object_put){ .key = s->key, .bytes = s->bytes, .n = s->n }, err);
-	rc = s->n ? send_part(s, err) : 0;
+	rc = s->n ? send_moved_part(s, err) : 0;
 	return rc ? rc : object_upload_end(s->parts, err);
 }
 
-/* The row first that says that the object begins: then gc knows of it, whatever happens. ret: its name. */
-static int into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
-			struct err *err)
+/* First a row records that the object begins, so that gc finds it. ret: its name. */
+static int copy_into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
+			     struct err *err)
 {
 	struct sending s = { .to = to, .bytes = malloc(PART_BYTES) };
-	int rc = s.bytes ? files_draw_name(ret, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = s.bytes ? files_draw_name(ret, err) : no_memory(err);
 
 	if (!rc)
 		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());
 	if (!rc) {
 		move_key_of(to, ret, s.key);
-		rc = read_file(f, from, &(struct taking){ .take = gather, .arg = &s, .err = err });
+		rc = read_moved_file(f, from,
+				     &(struct moved_bytes){ .take = gather_moved_bytes, .arg = &s, .err = err });
 	}
 	if (!rc)
-		rc = send_rest(&s, err);
+		rc = send_moved_rest(&s, err);
 	object_upload_free(s.parts);
 	free(s.bytes);
 	return rc;
 }
 
-/* --- one file after the other -------------------------------------------------------------------------------- */
+/* --- one file after another ------------------------------------------------------------------------------------- */
 
-/* The file is there from now on. */
-static int put_row(const struct move_file *f, const struct move_end *to, const char *object, struct err *err)
+/* Records the file: it is now in the target. */
+static int put_moved_row(const struct move_file *f, const struct move_end *to, const char *object, struct err *err)
 {
 	int64_t one;
 	int rc = db_run(to->d, DB_begin, err, "");
 
 	if (!rc && object && (rc = db_int(to->d, &one, DB_object_named, err, "t", object)) == 0)
-		rc = err_set(err, ERR_CORRUPT, "%s: somebody else cleans up there", to->shown);
+		rc = err_set(err, ERR_CORRUPT, "%s: another process removed an object of this copy", to->shown);
 	if (rc >= 0)
 		rc = db_run(to->d, DB_artifact_put, err, "tiitt", f->path, (int64_t)f->bytes, f->time_ns, f->sha256,
 			    object);
@@ -365,29 +370,29 @@ static int put_row(const struct move_file *f, const struct move_end *to, const c
 	return rc;
 }
 
-/* 1: an earlier try brought it. */
-static int is_there(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
+/* 1: an earlier try copied it. */
+static int is_already_moved(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
 {
 	struct move_file row;
-	int rc = to->begun ? find_row(to, f->path, &row, err) : 0;
+	int rc = to->begun ? find_move_row(to, f->path, &row, err) : 0;
 
 	if (rc > 0 && !*f->sha256)
-		rc = read_file(f, from, &(struct taking){ .err = err }) ? ERR_IO : 1;
+		rc = read_moved_file(f, from, &(struct moved_bytes){ .err = err }) ? ERR_IO : 1;
 	return rc <= 0 ? rc : row.bytes == f->bytes && !strcmp(row.sha256, f->sha256);
 }
 
-static int copy_one(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
+static int copy_move_file(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
 {
 	char object[33];
 	int rc;
 
 	if (to->objects)
-		rc = into_objects(f, from, to, object, err);
+		rc = copy_into_objects(f, from, to, object, err);
 	else if (!strcmp(from->files, to->files))
-		rc = *f->sha256 ? 0 : read_file(f, from, &(struct taking){ .err = err });
+		rc = *f->sha256 ? 0 : read_moved_file(f, from, &(struct moved_bytes){ .err = err });
 	else
-		rc = into_folder(f, from, to, err);
-	return rc ? rc : put_row(f, to, to->objects ? object : NULL, err);
+		rc = copy_into_folder(f, from, to, err);
+	return rc ? rc : put_moved_row(f, to, to->objects ? object : NULL, err);
 }
 
 int move_files_copy(struct move_files *f, struct move_end *from, struct move_end *to, struct move_result *ret,
@@ -396,10 +401,10 @@ int move_files_copy(struct move_files *f, struct move_end *from, struct move_end
 	int rc = 0;
 
 	for (size_t i = 0; i < f->n && rc >= 0; i++) {
-		rc = is_there(&f->list[i], from, to, err);
+		rc = is_already_moved(&f->list[i], from, to, err);
 		ret->kept += rc > 0;
 		if (!rc)
-			rc = copy_one(&f->list[i], from, to, err);
+			rc = copy_move_file(&f->list[i], from, to, err);
 		ret->files++;
 		ret->bytes += f->list[i].bytes;
 	}

@@ -1,4 +1,4 @@
-/* move_inside.h: what the files of this room share: the two ends of a move. */
+/* move_inside.h: shared by the files of this room: the two ends of a move. */
 #ifndef DPT_STORE_MOVE_INSIDE_H
 #define DPT_STORE_MOVE_INSIDE_H
 
@@ -14,25 +14,25 @@ struct store;
 struct move_end {
 	char db[PATH_MAX], shown[PATH_MAX]; /* shown: without a password */
 	char files[PATH_MAX];		    /* a folder, or s3://… */
-	char id[40];			    /* the store's */
-	struct store *lock;		    /* of a file; NULL: an address */
-	struct db *d;			    /* the source's in a transaction, one snapshot */
-	struct db *guard;		    /* of a target at an address: keeps others away */
+	char id[40];			    /* of the store */
+	struct store *lock;		    /* on a file; NULL: an address */
+	struct db *d;			    /* of the source: in one transaction */
+	struct db *guard;		    /* of a target at an address: keeps others out */
 	struct object_client *objects;	    /* NULL: files is a folder */
-	struct archives *archives;	    /* of the source: points that are objects */
+	struct archives *archives;	    /* of the source: archived points */
 	const char *prefix;		    /* of objects, in files */
-	bool begun;			    /* the target: by an earlier try, from the same source */
+	bool begun;			    /* the target was begun by an earlier try with the same source */
 };
 
 int move_open_from(struct move_end *e, const struct move_place *p, struct err *err);
 int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err);
-void move_close(struct move_end *e); /* one that is all zeros is fine */
+void move_close(struct move_end *e); /* all zeros is fine */
 
-/* Every row, and every chunk that lies in an archive as the row that it was, in their order. */
+/* Passes every row, and archived chunks as rows, in order. */
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err);
 
-/* Where a file's or an archive's object lies. */
+/* The key of a file's or archive's object. */
 void move_key_of(const struct move_end *e, const char *object, char ret[OBJECT_KEY_MAX + 1]);
 
 /* One file of a store. */
@@ -40,7 +40,7 @@ struct move_file {
 	char *path;
 	uint64_t bytes;
 	int64_t time_ns;
-	char sha256[65]; /* "": nobody knows it yet */
+	char sha256[65]; /* "": unknown */
 	char object[33];
 };
 
@@ -52,11 +52,11 @@ struct move_files {
 int move_files_list(struct move_files *ret, struct move_end *e, struct err *err);
 void move_files_done(struct move_files *f);
 
-/* Brings every file that the target does not have yet; fills in the digests of the list. */
+/* Copies every file that the target lacks; fills the digests of the list. */
 int move_files_copy(struct move_files *f, struct move_end *from, struct move_end *to, struct move_result *ret,
 		    struct err *err);
 
-/* Reads every file and fills in its digest. */
+/* Reads every file and fills its digest. */
 int move_files_read(struct move_files *f, struct move_end *e, struct err *err);
 
 #endif

@@ -1,43 +1,39 @@
-/* walk.c: all rows of a store, and those that archived chunks would be, in one order: so a store is the same text, and
- * fills another one the same, wherever its points lie. */
+/* walk.c: visits all rows of a store, and archived chunks as the rows they were, in one order. So the text of a
+ * store, and its copy, do not depend on where its points are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
 
-/* A chunk of one of the archives. */
-struct away {
+/* A chunk of an archive. */
+struct archived_chunk {
 	const struct archive_entry *entry;
 	size_t archive;
 };
 
-struct walk {
+struct move_walk {
 	int (*row)(void *arg, const struct db_row *r, struct err *err);
 	void *arg;
 	const struct db_table *chunks;
 	struct archived *archives;
 	size_t archive_count;
-	struct away *away; /* by id */
+	struct archived_chunk *away; /* by id */
 	size_t n, at;
 	unsigned char *bytes; /* of one */
 	size_t room;
-	struct sum_point points[CHUNK_POINTS]; /* of the same */
+	struct sum_point points[CHUNK_POINTS]; /* of the same chunk */
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 struct fetching {
 	unsigned char *to;
 	size_t n, got;
 };
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_archive_bytes(void *user, const void *bytes, size_t n)
 {
 	struct fetching *f = user;
 
@@ -48,7 +44,7 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_source_archive(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
 	const struct move_end *e = arg;
 	struct fetching f = { .to = to, .n = n };
@@ -57,13 +53,14 @@ static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *t
 	int rc;
 
 	move_key_of(e, object, key);
-	rc = object_get(e->objects,
-			&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take, .user = &f }, &facts,
-			err);
-	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than it was", key);
+	rc = object_get(
+		e->objects,
+		&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take_archive_bytes, .user = &f },
+		&facts, err);
+	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
 }
 
-static void find_key(void *arg, const char *object, char *ret, size_t room)
+static void find_source_key(void *arg, const char *object, char *ret, size_t room)
 {
 	char key[OBJECT_KEY_MAX + 1];
 
@@ -71,9 +68,9 @@ static void find_key(void *arg, const char *object, char *ret, size_t room)
 	snprintf(ret, room, "%s", key);
 }
 
-static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, struct err *err)
+static int open_archive(struct move_walk *w, struct move_end *e, struct db_rows *q, struct err *err)
 {
-	const struct archives_source source = { .fetch = fetch, .key = find_key, .arg = e };
+	const struct archives_source source = { .fetch = fetch_source_archive, .key = find_source_key, .arg = e };
 	struct archived *grown = realloc(w->archives, (w->archive_count + 1) * sizeof *grown);
 	int rc;
 
@@ -81,7 +78,7 @@ static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, s
 		return no_memory(err);
 	w->archives = grown;
 	if (!e->objects)
-		return err_set(err, ERR_USAGE, "points of runs lie in an object store: name it (s3://BUCKET/PREFIX)");
+		return err_set(err, ERR_USAGE, "points of runs are in an object store: name it (s3://BUCKET/PREFIX)");
 	if (!e->archives && !(e->archives = archives_new(&source)))
 		return no_memory(err);
 	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
@@ -91,7 +88,7 @@ static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, s
 	return rc;
 }
 
-static int open_archives(struct walk *w, struct move_end *e, struct err *err)
+static int open_archives(struct move_walk *w, struct move_end *e, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, DB_archive_all, err, "");
@@ -104,14 +101,14 @@ static int open_archives(struct walk *w, struct move_end *e, struct err *err)
 	return rc;
 }
 
-static int by_id(const void *x, const void *y)
+static int compare_archived_ids(const void *x, const void *y)
 {
-	int64_t a = ((const struct away *)x)->entry->id, b = ((const struct away *)y)->entry->id;
+	int64_t a = ((const struct archived_chunk *)x)->entry->id, b = ((const struct archived_chunk *)y)->entry->id;
 
 	return (a > b) - (a < b);
 }
 
-static int list_away(struct walk *w, struct err *err)
+static int list_archived_chunks(struct move_walk *w, struct err *err)
 {
 	size_t i, k, n = 0;
 
@@ -120,13 +117,13 @@ static int list_away(struct walk *w, struct err *err)
 		return no_memory(err);
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
-			w->away[n++] = (struct away){ &w->archives[i].list.entry[k], i };
-	qsort(w->away, w->n, sizeof *w->away, by_id);
+			w->away[n++] = (struct archived_chunk){ &w->archives[i].list.entry[k], i };
+	qsort(w->away, w->n, sizeof *w->away, compare_archived_ids);
 	return 0;
 }
 
-/* The chunk's bytes, which are what they were: a row takes its place where they go. */
-static int read_away(struct walk *w, const struct away *a, struct err *err)
+/* Reads the bytes of a chunk and verifies them, since they become a row. */
+static int read_archived_chunk(struct move_walk *w, const struct archived_chunk *a, struct err *err)
 {
 	const struct archived *archive = &w->archives[a->archive];
 	struct chunk c;
@@ -138,7 +135,7 @@ static int read_away(struct walk *w, const struct away *a, struct err *err)
 	return rc;
 }
 
-static int give_away(struct walk *w, const struct away *a, struct err *err)
+static int pass_archived_chunk(struct move_walk *w, const struct archived_chunk *a, struct err *err)
 {
 	const struct archive_entry *e = a->entry;
 	struct db_value v[] = {
@@ -157,23 +154,23 @@ static int give_away(struct walk *w, const struct away *a, struct err *err)
 		w->room = (size_t)e->bytes + 1;
 	}
 	v[6].at = w->bytes;
-	rc = read_away(w, a, err);
+	rc = read_archived_chunk(w, a, err);
 	return rc ? rc : w->row(w->arg, &(struct db_row){ .table = w->chunks, .values = v, .n = 7 }, err);
 }
 
-static int give_below(struct walk *w, int64_t id, struct err *err)
+static int pass_archived_below(struct move_walk *w, int64_t id, struct err *err)
 {
 	int rc = 0;
 
 	while (!rc && w->at < w->n && w->away[w->at].entry->id < id)
-		rc = give_away(w, &w->away[w->at++], err);
+		rc = pass_archived_chunk(w, &w->away[w->at++], err);
 	return rc;
 }
 
-static int on_row(void *arg, const struct db_row *r, struct err *err)
+static int on_source_row(void *arg, const struct db_row *r, struct err *err)
 {
-	struct walk *w = arg;
-	int rc = r->table < w->chunks ? 0 : give_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
+	struct move_walk *w = arg;
+	int rc = r->table < w->chunks ? 0 : pass_archived_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
 
 	return rc ? rc : w->row(w->arg, r, err);
 }
@@ -181,7 +178,7 @@ static int on_row(void *arg, const struct db_row *r, struct err *err)
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err)
 {
-	struct walk *w = calloc(1, sizeof *w);
+	struct move_walk *w = calloc(1, sizeof *w);
 	size_t i;
 	int rc;
 
@@ -192,11 +189,11 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 	w->chunks = tables_named("chunk");
 	rc = open_archives(w, from, err);
 	if (!rc)
-		rc = list_away(w, err);
+		rc = list_archived_chunks(w, err);
 	if (!rc)
-		rc = tables_walk(from->d, on_row, w, err);
+		rc = tables_walk(from->d, on_source_row, w, err);
 	if (!rc)
-		rc = give_below(w, INT64_MAX, err);
+		rc = pass_archived_below(w, INT64_MAX, err);
 	for (i = 0; i < w->archive_count; i++)
 		archived_done(&w->archives[i]);
 	free(w->archives);

@@ -1,4 +1,4 @@
-/* archive.c: the form of archives; least recently used pieces and indexes give way. */
+/* archive.c: format of archives, and an LRU cache of pieces and indexes. */
 #include "web/store/points/archive.h"
 
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/log.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 #define ENTRY_BYTES 56
@@ -20,12 +21,12 @@
 #define PIECES 64
 #define INDEXES 64
 #define INDEX_IDLE_BYTES ((size_t)64 << 20)
-#define KEY_BYTES 1025 /* of an object store */
-#define DAMAGED "the object %.400s, which holds points of a run, is damaged; put back a copy of it"
+#define KEY_BYTES 1025 /* longest key of an object store */
+#define DAMAGED "the object %.400s, which has points of a run, is damaged: restore it from a copy"
 
 /* --- form --------------------------------------------------------------------------------------------------- */
 
-static uint64_t bits_of(double v)
+static uint64_t bits_of_double(double v)
 {
 	uint64_t u;
 
@@ -41,7 +42,7 @@ static double double_of(uint64_t u)
 	return v;
 }
 
-static void put_entry(unsigned char *at, const struct archive_entry *e)
+static void put_archive_index_entry(unsigned char *at, const struct archive_entry *e)
 {
 	little_put_u64(at, (uint64_t)e->id);
 	little_put_u32(at + 8, e->points);
@@ -49,11 +50,11 @@ static void put_entry(unsigned char *at, const struct archive_entry *e)
 	little_put_u64(at + 16, e->offset);
 	little_put_u64(at + 24, (uint64_t)e->min_step);
 	little_put_u64(at + 32, (uint64_t)e->max_step);
-	little_put_u64(at + 40, bits_of(e->min_time));
-	little_put_u64(at + 48, bits_of(e->max_time));
+	little_put_u64(at + 40, bits_of_double(e->min_time));
+	little_put_u64(at + 48, bits_of_double(e->max_time));
 }
 
-static struct archive_entry get_entry(const unsigned char *at)
+static struct archive_entry get_archive_index_entry(const unsigned char *at)
 {
 	return (struct archive_entry){
 		.id = (int64_t)little_get_u64(at), .points = little_get_u32(at + 8), .bytes = little_get_u32(at + 12),
@@ -70,7 +71,7 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
 	size_t i;
 
 	for (i = 0; i < l->n; i++) {
-		put_entry(bytes, &l->entry[i]);
+		put_archive_index_entry(bytes, &l->entry[i]);
 		crc = crc32c(crc, bytes, ENTRY_BYTES);
 		buf_add(to, bytes, ENTRY_BYTES);
 	}
@@ -81,8 +82,8 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
 	buf_add(to, bytes, TAIL_BYTES);
 }
 
-/* Chunks by id, and none of it outside what stands before the index. */
-static bool in_order(const struct archive_list *l, uint64_t chunk_bytes)
+/* Checks that chunks are ordered by id and lie before the index. */
+static bool is_list_ordered(const struct archive_list *l, uint64_t chunk_bytes)
 {
 	size_t i;
 
@@ -104,23 +105,23 @@ struct archives_index {
 	struct archive_list list;
 	struct archive_entry *entries;
 	unsigned users;
-	uint64_t used; /* when: the larger, the later */
+	uint64_t used; /* clock of the last use */
 };
 
-struct piece {
+struct archive_piece {
 	char object[ARCHIVE_NAME_BYTES];
 	uint64_t from;
 	size_t n;
-	unsigned char *bytes; /* NULL: nothing yet */
+	unsigned char *bytes; /* NULL: empty slot */
 	uint64_t used;
 };
 
 struct archives {
 	struct archives_source from;
-	pthread_mutex_t lock; /* of all below */
-	char said[ARCHIVE_NAME_BYTES]; /* to be damaged, in the log */
+	pthread_mutex_t lock; /* guards all below */
+	char said[ARCHIVE_NAME_BYTES]; /* the damaged object last reported in the log */
 	uint64_t now;
-	struct piece piece[PIECES];
+	struct archive_piece piece[PIECES];
 	struct archives_index *index[INDEXES];
 };
 
@@ -135,7 +136,7 @@ struct archives *archives_new(const struct archives_source *from)
 	return s;
 }
 
-static void index_free(struct archives_index *x)
+static void free_archive_index(struct archives_index *x)
 {
 	if (x)
 		free(x->entries);
@@ -151,18 +152,18 @@ void archives_free(struct archives *s)
 	for (i = 0; i < PIECES; i++)
 		free(s->piece[i].bytes);
 	for (i = 0; i < INDEXES; i++)
-		index_free(s->index[i]);
+		free_archive_index(s->index[i]);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-/* Under the lock: what is there of [from, from + n) from its beginning on, copied. How many bytes. */
-static size_t copy_known(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *to)
+/* Under the lock: copies the start of [from, from + n) from a cached piece; returns the number of bytes. */
+static size_t copy_known_piece(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *to)
 {
 	size_t i, skip, most;
 
 	for (i = 0; i < PIECES; i++) {
-		struct piece *p = &s->piece[i];
+		struct archive_piece *p = &s->piece[i];
 
 		if (!p->bytes || from < p->from || from >= p->from + p->n || strcmp(p->object, object))
 			continue;
@@ -175,21 +176,21 @@ static size_t copy_known(struct archives *s, const char *object, uint64_t from, 
 	return 0;
 }
 
-/* Takes bytes (from malloc) over. */
-static void keep_piece(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *bytes)
+/* Takes ownership of bytes (from malloc). */
+static void keep_archive_piece(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *bytes)
 {
-	struct piece *oldest = &s->piece[0];
+	struct archive_piece *oldest = &s->piece[0];
 	size_t i;
 
 	for (i = 1; i < PIECES; i++)
 		if (s->piece[i].used < oldest->used)
 			oldest = &s->piece[i];
 	free(oldest->bytes);
-	*oldest = (struct piece){ .from = from, .n = n, .bytes = bytes, .used = ++s->now };
+	*oldest = (struct archive_piece){ .from = from, .n = n, .bytes = bytes, .used = ++s->now };
 	snprintf(oldest->object, sizeof oldest->object, "%s", object);
 }
 
-/* Under the lock: the object's copy may be mended. */
+/* Under the lock; the object may be repaired before the next read. */
 static void forget_pieces(struct archives *s, const char *object)
 {
 	size_t i;
@@ -197,7 +198,7 @@ static void forget_pieces(struct archives *s, const char *object)
 	for (i = 0; i < PIECES; i++)
 		if (s->piece[i].bytes && !strcmp(s->piece[i].object, object)) {
 			free(s->piece[i].bytes);
-			s->piece[i] = (struct piece){ .bytes = NULL };
+			s->piece[i] = (struct archive_piece){ .bytes = NULL };
 		}
 }
 
@@ -223,27 +224,26 @@ void archived_outcome(const struct archived *a, int rc, struct err *err)
 		archives_damaged(a->of, a->index->object, err);
 }
 
-/* The piece that `at` lies in, from the store. */
-static int fetch_piece(struct archives *s, const struct archives_index *x, uint64_t at, struct err *err)
+/* Fetches the piece that contains `at`. */
+static int fetch_archive_piece(struct archives *s, const struct archives_index *x, uint64_t at, struct err *err)
 {
 	uint64_t from = at - at % PIECE_BYTES;
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
 	unsigned char *bytes = malloc(n);
-	int rc = bytes ? s->from.fetch(s->from.arg, x->object, from, n, bytes, err)
-		       : err_set(err, ERR_NOMEM, "store: out of memory");
+	int rc = bytes ? s->from.fetch(s->from.arg, x->object, from, n, bytes, err) : no_memory(err);
 
 	if (rc) {
 		free(bytes);
 		return rc;
 	}
 	pthread_mutex_lock(&s->lock);
-	keep_piece(s, x->object, from, n, bytes);
+	keep_archive_piece(s, x->object, from, n, bytes);
 	pthread_mutex_unlock(&s->lock);
 	return 0;
 }
 
-static int read_object(struct archives *s, const struct archives_index *x, uint64_t from, size_t n, void *to,
-		       struct err *err)
+static int read_archive_object(struct archives *s, const struct archives_index *x, uint64_t from, size_t n, void *to,
+			       struct err *err)
 {
 	unsigned char *at = to;
 	size_t got;
@@ -253,10 +253,10 @@ static int read_object(struct archives *s, const struct archives_index *x, uint6
 		return archives_damaged(s, x->object, err);
 	while (n && !rc) {
 		pthread_mutex_lock(&s->lock);
-		got = copy_known(s, x->object, from, n, at);
+		got = copy_known_piece(s, x->object, from, n, at);
 		pthread_mutex_unlock(&s->lock);
 		if (!got)
-			rc = fetch_piece(s, x, from, err);
+			rc = fetch_archive_piece(s, x, from, err);
 		from += got;
 		at += got;
 		n -= got;
@@ -264,25 +264,26 @@ static int read_object(struct archives *s, const struct archives_index *x, uint6
 	return rc;
 }
 
-static int parse_index(struct archives_index *x, const unsigned char *bytes, size_t n, struct err *err)
+static int parse_archive_index(struct archives_index *x, const unsigned char *bytes, size_t n, struct err *err)
 {
 	size_t i;
 
 	x->entries = calloc(n / ENTRY_BYTES + 1, sizeof *x->entries);
 	if (!x->entries)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < n / ENTRY_BYTES; i++)
-		x->entries[i] = get_entry(bytes + i * ENTRY_BYTES);
+		x->entries[i] = get_archive_index_entry(bytes + i * ENTRY_BYTES);
 	x->list = (struct archive_list){ x->entries, n / ENTRY_BYTES };
 	return 0;
 }
 
-static int load_index(struct archives *s, struct archives_index *x, struct err *err)
+/* Reads tail and index of an object and checks them. */
+static int load_archive_index(struct archives *s, struct archives_index *x, struct err *err)
 {
 	unsigned char tail[TAIL_BYTES], *bytes;
 	uint64_t at, n;
 	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err)
-				       : read_object(s, x, x->bytes - TAIL_BYTES, TAIL_BYTES, tail, err);
+				       : read_archive_object(s, x, x->bytes - TAIL_BYTES, TAIL_BYTES, tail, err);
 
 	if (rc)
 		return rc;
@@ -292,19 +293,19 @@ static int load_index(struct archives *s, struct archives_index *x, struct err *
 	    n % ENTRY_BYTES || n / ENTRY_BYTES > ARCHIVE_CHUNKS_MAX)
 		return archives_damaged(s, x->object, err);
 	bytes = malloc((size_t)n + 1);
-	rc = bytes ? read_object(s, x, at, (size_t)n, bytes, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+	rc = bytes ? read_archive_object(s, x, at, (size_t)n, bytes, err) : no_memory(err);
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
 		rc = archives_damaged(s, x->object, err);
 	if (!rc)
-		rc = parse_index(x, bytes, (size_t)n, err);
-	if (!rc && !in_order(&x->list, at))
+		rc = parse_archive_index(x, bytes, (size_t)n, err);
+	if (!rc && !is_list_ordered(&x->list, at))
 		rc = archives_damaged(s, x->object, err);
 	free(bytes);
 	return rc;
 }
 
-/* Under the lock: indexes that nobody looks at give way, the longest unused first, while there are too many. */
-static struct archives_index **make_room(struct archives *s)
+/* Under the lock: evicts unused indexes, least recently used first, until there is a free slot. */
+static struct archives_index **make_index_room(struct archives *s)
 {
 	struct archives_index **oldest, **empty;
 	size_t i, idle;
@@ -324,12 +325,12 @@ static struct archives_index **make_room(struct archives *s)
 		}
 		if (!oldest || (empty && idle <= INDEX_IDLE_BYTES))
 			return empty;
-		index_free(*oldest);
+		free_archive_index(*oldest);
 		*oldest = NULL;
 	} while (true);
 }
 
-static struct archives_index *find_index(struct archives *s, const char *object)
+static struct archives_index *find_archive_index(struct archives *s, const char *object)
 {
 	size_t i;
 
@@ -342,13 +343,13 @@ static struct archives_index *find_index(struct archives *s, const char *object)
 	return NULL;
 }
 
-/* x of one user; where there is no room it goes with him. */
-static void keep_index(struct archives *s, struct archives_index *x)
+/* Caches x with one user; without a free slot that user frees it. */
+static void keep_archive_index(struct archives *s, struct archives_index *x)
 {
 	struct archives_index **at;
 
 	pthread_mutex_lock(&s->lock);
-	at = make_room(s);
+	at = make_index_room(s);
 	x->users = 1;
 	x->used = at ? ++s->now : 0;
 	if (at)
@@ -362,20 +363,20 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	int rc;
 
 	pthread_mutex_lock(&s->lock);
-	x = find_index(s, object);
+	x = find_archive_index(s, object);
 	pthread_mutex_unlock(&s->lock);
 	if (!x) {
 		x = calloc(1, sizeof *x);
 		if (!x)
-			return err_set(err, ERR_NOMEM, "store: out of memory");
+			return no_memory(err);
 		snprintf(x->object, sizeof x->object, "%s", object);
 		x->bytes = bytes;
-		rc = load_index(s, x, err);
+		rc = load_archive_index(s, x, err);
 		if (rc) {
-			index_free(x);
+			free_archive_index(x);
 			return rc;
 		}
-		keep_index(s, x);
+		keep_archive_index(s, x);
 	}
 	*ret = (struct archived){ .of = s, .list = x->list, .index = x };
 	return 0;
@@ -391,7 +392,7 @@ void archived_done(struct archived *a)
 	last = !--a->index->users && !a->index->used;
 	pthread_mutex_unlock(&a->of->lock);
 	if (last)
-		index_free(a->index);
+		free_archive_index(a->index);
 	*a = (struct archived){ .of = NULL };
 }
 
@@ -424,7 +425,7 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 	bytes = (uint64_t)db_i64(q, COL_archive_of_series_bytes);
 	db_stop(q);
 	if (!db_attached(d))
-		return err_set(err, ERR_BUSY, "the points of this run lie in an archive, which cannot be read here");
+		return err_set(err, ERR_BUSY, "the points of this run are in an archive, which cannot be read here");
 	rc = archived_object(ret, db_attached(d), object, bytes, err);
 	if (rc)
 		return rc;
@@ -439,5 +440,5 @@ int archived_read(const struct archived *a, const struct archive_entry *e, size_
 {
 	if (from > e->bytes || n > e->bytes - from)
 		return archives_damaged(a->of, a->index->object, err);
-	return read_object(a->of, a->index, e->offset + from, n, to, err);
+	return read_archive_object(a->of, a->index, e->offset + from, n, to, err);
 }

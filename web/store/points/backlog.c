@@ -1,7 +1,7 @@
-/* backlog.c: rows have no time, but their numbers grow: marks say which was the newest when. */
+/* backlog.c: rows of the log have no time, but ascending numbers: marks record the newest row at certain times. */
 #include "web/store/points/backlog.h"
 
-static void mark(struct backlog *b, double now_s)
+static void mark_backlog_rate(struct backlog *b, double now_s)
 {
 	unsigned last = (b->mark_count + BACKLOG_MARKS - 1) % BACKLOG_MARKS, at = b->mark_count % BACKLOG_MARKS;
 
@@ -29,7 +29,7 @@ int backlog_look(struct backlog *b, struct db *d, double now_s, struct err *err)
 	db_stop(q);
 	if (b->newest != before)
 		b->newest_s = now_s;
-	mark(b, now_s);
+	mark_backlog_rate(b, now_s);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* chunk.c: packs points by differences and bit widths, group by group. */
+/* chunk.c: packs points as differences with few bits, group by group. */
 #include "web/store/points/chunk.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@
 #define HEAD_BYTES 8
 #define ENTRY_BYTES 68
 
-/* How a column's 64 words are packed. */
+/* How the 64 words of a column are packed. */
 enum column_mode {
-	COLUMN_PLAIN = 0, /* word - smallest word */
-	COLUMN_DELTA = 1, /* difference to the word before, minus the smallest difference */
-	COLUMN_F32 = 2,   /* flag: the words are ordered floats, not doubles */
+	COLUMN_PLAIN = 0, /* word minus smallest word */
+	COLUMN_DELTA = 1, /* difference to the previous word, minus the smallest difference */
+	COLUMN_F32 = 2,   /* flag: the words are ordered floats instead of doubles */
 };
 
-/* Maps a double's bits so that the order of integers is the order of numbers; near values give near words. */
+/* Maps the bits of a double to an integer of the same order, so near values have near words. */
 static uint64_t word_of_f64(double v)
 {
 	uint64_t u;
@@ -67,17 +67,17 @@ static unsigned bit_width(uint64_t v)
 	return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-static uint64_t zigzag(int64_t v)
+static uint64_t zigzag_encode(int64_t v)
 {
 	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
 }
 
-static int64_t unzigzag(uint64_t u)
+static int64_t zigzag_decode(uint64_t u)
 {
 	return (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
 }
 
-static void add_varint(struct buf *b, uint64_t v)
+static void add_chunk_varint(struct buf *b, uint64_t v)
 {
 	while (v >= 0x80) {
 		buf_addc(b, (char)(v | 0x80));
@@ -102,7 +102,7 @@ static void add_bits(struct buf *b, const uint64_t *words, unsigned n, unsigned 
 		buf_addc(b, (char)(unsigned char)acc);
 }
 
-/* Differences in wrapping arithmetic; returns how many bits each needs beyond the smallest, which goes to *ret_low. */
+/* Differences in wrapping arithmetic, minus the smallest, which goes to *ret_low; returns the bits each needs. */
 static unsigned delta_words(const uint64_t *w, unsigned n, uint64_t *out, int64_t *ret_low)
 {
 	int64_t low = n > 1 ? (int64_t)(w[1] - w[0]) : 0;
@@ -120,7 +120,8 @@ static unsigned delta_words(const uint64_t *w, unsigned n, uint64_t *out, int64_
 	return bit_width(all);
 }
 
-static void add_column(struct buf *b, const uint64_t *w, unsigned n, unsigned flag)
+/* Appends a column in the smaller of the two modes. */
+static void add_chunk_column(struct buf *b, const uint64_t *w, unsigned n, unsigned flag)
 {
 	uint64_t plain[CHUNK_GROUP], delta[CHUNK_GROUP], low = w[0], all = 0;
 	int64_t delta_low;
@@ -137,13 +138,13 @@ static void add_column(struct buf *b, const uint64_t *w, unsigned n, unsigned fl
 	if (delta_width < plain_width) {
 		buf_addc(b, (char)(COLUMN_DELTA | flag));
 		buf_addc(b, (char)delta_width);
-		add_varint(b, w[0]);
-		add_varint(b, zigzag(delta_low));
+		add_chunk_varint(b, w[0]);
+		add_chunk_varint(b, zigzag_encode(delta_low));
 		add_bits(b, delta, n - 1, delta_width);
 	} else {
 		buf_addc(b, (char)(COLUMN_PLAIN | flag));
 		buf_addc(b, (char)plain_width);
-		add_varint(b, low);
+		add_chunk_varint(b, low);
 		add_bits(b, plain, n, plain_width);
 	}
 }
@@ -156,18 +157,19 @@ static void add_group(struct buf *b, const struct sum_point *p, unsigned n)
 
 	for (i = 0; i < n; i++)
 		w[i] = (uint64_t)p[i].step;
-	add_column(b, w, n, 0);
+	add_chunk_column(b, w, n, 0);
 	for (i = 0; i < n; i++)
 		w[i] = word_of_f64(p[i].time);
-	add_column(b, w, n, 0);
+	add_chunk_column(b, w, n, 0);
 	for (i = 0; i < n; i++)
 		f32 = f32 && exact_f32(p[i].value);
 	for (i = 0; i < n; i++)
 		w[i] = f32 ? word_of_f32((float)p[i].value) : word_of_f64(p[i].value);
-	add_column(b, w, n, f32 ? COLUMN_F32 : 0);
+	add_chunk_column(b, w, n, f32 ? COLUMN_F32 : 0);
 }
 
-static void describe(struct chunk_group *g, const struct sum_point *p, unsigned n)
+/* Fills the table entry of a group, except offset and checksum. */
+static void describe_group(struct chunk_group *g, const struct sum_point *p, unsigned n)
 {
 	unsigned i;
 
@@ -196,7 +198,7 @@ static void describe(struct chunk_group *g, const struct sum_point *p, unsigned 
 	}
 }
 
-static void put_entry(unsigned char *to, const struct chunk_group *g)
+static void put_group_entry(unsigned char *to, const struct chunk_group *g)
 {
 	memcpy(to, &g->offset, 4);
 	to[4] = g->points;
@@ -234,13 +236,13 @@ void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n)
 		unsigned part = n - i * CHUNK_GROUP < CHUNK_GROUP ? n - i * CHUNK_GROUP : CHUNK_GROUP;
 		struct chunk_group g;
 
-		describe(&g, points + (size_t)i * CHUNK_GROUP, part);
+		describe_group(&g, points + (size_t)i * CHUNK_GROUP, part);
 		g.offset = (uint32_t)(b->len - start);
 		add_group(b, points + (size_t)i * CHUNK_GROUP, part);
 		if (buf_failed(b))
 			return;
 		g.crc = crc32c(0, b->data + start + g.offset, b->len - start - g.offset);
-		put_entry((unsigned char *)b->data + start + HEAD_BYTES + (size_t)i * ENTRY_BYTES, &g);
+		put_group_entry((unsigned char *)b->data + start + HEAD_BYTES + (size_t)i * ENTRY_BYTES, &g);
 	}
 	buf_add_u64le(b, 0);
 	if (buf_failed(b))
@@ -292,7 +294,7 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 	memcpy(&ret->crc, p + 64, 4);
 }
 
-static int get_varint(const unsigned char **p, const unsigned char *end, uint64_t *ret)
+static int get_chunk_varint(const unsigned char **p, const unsigned char *end, uint64_t *ret)
 {
 	uint64_t v = 0;
 	unsigned shift;
@@ -309,7 +311,7 @@ static int get_varint(const unsigned char **p, const unsigned char *end, uint64_
 	return ERR_CORRUPT;
 }
 
-/* The end of the chunk is padded by 8 bytes, so that the wide load below stays inside it. */
+/* The chunk ends with 8 bytes of padding, so the 8-byte load below stays inside. */
 static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 {
 	unsigned shift = at & 7;
@@ -322,7 +324,9 @@ static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 	return width == 64 ? lo : lo & ((UINT64_C(1) << width) - 1);
 }
 
-static int get_column(const unsigned char **p, const unsigned char *end, uint64_t *w, unsigned n, unsigned *ret_mode)
+/* Decodes one column of n words; *ret_mode has the flags of enum column_mode. */
+static int get_chunk_column(const unsigned char **p, const unsigned char *end, uint64_t *w, unsigned n,
+			    unsigned *ret_mode)
 {
 	unsigned mode, width, i, packed;
 	uint64_t base, low = 0;
@@ -331,15 +335,15 @@ static int get_column(const unsigned char **p, const unsigned char *end, uint64_
 		return ERR_CORRUPT;
 	mode = *(*p)++;
 	width = *(*p)++;
-	if (width > 64 || get_varint(p, end, &base))
+	if (width > 64 || get_chunk_varint(p, end, &base))
 		return ERR_CORRUPT;
-	if ((mode & COLUMN_DELTA) && get_varint(p, end, &low))
+	if ((mode & COLUMN_DELTA) && get_chunk_varint(p, end, &low))
 		return ERR_CORRUPT;
 	packed = mode & COLUMN_DELTA ? n - 1 : n;
 	if ((size_t)(end - *p) < ((size_t)packed * width + 7) / 8)
 		return ERR_CORRUPT;
 	if (mode & COLUMN_DELTA) {
-		low = (uint64_t)unzigzag(low);
+		low = (uint64_t)zigzag_decode(low);
 		w[0] = base;
 		for (i = 1; i < n; i++)
 			w[i] = w[i - 1] + low + (width ? get_bits(*p, (i - 1) * width, width) : 0);
@@ -371,15 +375,15 @@ int chunk_span_points(const struct chunk_span *at, const void *bytes, struct sum
 	uint64_t w[CHUNK_GROUP];
 	unsigned i, mode, n = at->points;
 
-	if (n < 1 || n > CHUNK_GROUP || crc32c(0, p, at->len) != at->crc || get_column(&p, end, w, n, &mode))
+	if (n < 1 || n > CHUNK_GROUP || crc32c(0, p, at->len) != at->crc || get_chunk_column(&p, end, w, n, &mode))
 		return ERR_CORRUPT;
 	for (i = 0; i < n; i++)
 		ret[i].step = (int64_t)w[i];
-	if (get_column(&p, end, w, n, &mode))
+	if (get_chunk_column(&p, end, w, n, &mode))
 		return ERR_CORRUPT;
 	for (i = 0; i < n; i++)
 		ret[i].time = f64_of_word(w[i]);
-	if (get_column(&p, end, w, n, &mode))
+	if (get_chunk_column(&p, end, w, n, &mode))
 		return ERR_CORRUPT;
 	for (i = 0; i < n; i++)
 		ret[i].value = mode & COLUMN_F32 ? f64_of_word32(w[i]) : f64_of_word(w[i]);

@@ -1,11 +1,10 @@
-/* chunk.h: up to 2048 points of one series as bytes. Points lie in groups of 64, each packed by itself (differences
- * from the group's smallest, as many bits as the largest needs) and described in a table in front, so that a reader
- * can skip or decode single groups. Points keep their order and every bit, NaN payloads included.
- *
- * Bytes, little-endian: u8 format (1), u8 flags (1: steps never go back, 2: every time is a number), u16 points, u32
- * crc32c of the table; the
- * table: an entry a group (struct chunk_group in the order of its members; offsets count from the chunk's start); the
- * groups; 8 zero bytes. Each group has a checksum of its own, so that a part can be read and trusted alone. */
+/* chunk.h: up to 2048 points of one series as bytes. Groups of 64 points are packed separately: differences from the
+ * smallest value of the group, with as many bits as the largest needs. A table at the start describes each group, so
+ * a reader can skip or decode single groups. Points keep their order and every bit, including NaN payloads.
+ * Format, little-endian: u8 format (1), u8 flags (1: steps never decrease, 2: no time is NaN), u16 points, u32
+ * crc32c of the table; the table, one entry per group (the members of struct chunk_group in order; offsets from the
+ * start of the chunk); the groups; 8 zero bytes. Each group has its own checksum, so that a part can be verified
+ * alone. */
 #ifndef DPT_STORE_CHUNK_H
 #define DPT_STORE_CHUNK_H
 
@@ -25,8 +24,8 @@ struct chunk_group {
 	uint8_t nonfinite;
 	uint8_t min_at, max_at; /* position of the smallest and largest finite value; 255: none */
 	int64_t min_step, max_step;
-	double min_time, max_time; /* NaN times left out; NaN when all are */
-	double min, max, sum;      /* over finite values; NaN, NaN, 0 without any */
+	double min_time, max_time; /* without NaN times; NaN if all are */
+	double min, max, sum;      /* over finite values; without any NaN, NaN and 0 */
 	uint32_t crc;              /* crc32c of the group's bytes */
 };
 
@@ -37,30 +36,30 @@ struct chunk {
 	bool ordered;
 };
 
-/* Where a group lies in its chunk, and how it is known to be whole. */
+/* Where a group is stored in its chunk, and its checksum. */
 struct chunk_span {
 	uint32_t offset, len, crc;
 	uint8_t points;
 };
 
-#define CHUNK_PAD 8 /* bytes that decoding may load behind a group's */
+#define CHUNK_PAD 8 /* bytes after a group that decoding may load */
 
 /* Appends the encoding of n (1 .. CHUNK_POINTS) points to b. */
 void chunk_encode(struct buf *b, const struct sum_point *points, unsigned n);
 
-/* Checks head and table; bytes must outlive *ret. 0 or ERR_CORRUPT. Groups are checked when they are decoded. */
+/* Checks head and table, not the groups; bytes must outlive *ret. 0 or ERR_CORRUPT. */
 int chunk_open(struct chunk *ret, const void *bytes, size_t len);
 
 void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *ret);
 
-/* Decodes one group (at most CHUNK_GROUP points). 0 or ERR_CORRUPT. */
+/* Verifies and decodes one group (at most CHUNK_GROUP points). 0 or ERR_CORRUPT. */
 int chunk_group_points(const struct chunk *c, unsigned group, struct sum_point *ret);
 
-/* The same from the group's bytes alone, with CHUNK_PAD more behind them. The span is to be trusted. */
+/* The same from the bytes of the group alone, followed by CHUNK_PAD bytes. The span must be valid. */
 void chunk_group_span(const struct chunk *c, unsigned group, struct chunk_span *ret);
 int chunk_span_points(const struct chunk_span *at, const void *bytes, struct sum_point *ret);
 
-/* All points; ret has room for c->points. */
+/* Decodes all points; ret has room for c->points. */
 int chunk_points(const struct chunk *c, struct sum_point *ret);
 
 #endif

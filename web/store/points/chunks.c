@@ -1,8 +1,9 @@
-/* chunks.c: rows first; where a series has none, it may be archived. */
+/* chunks.c: reads rows first; a series without rows may be archived. */
 #include "web/store/points/chunks.h"
 
 #include <stdlib.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t series, int64_t first, int64_t last,
@@ -14,12 +15,13 @@ int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t 
 			c->last);
 }
 
-static int is_missing(int64_t series, struct err *err)
+static int fail_missing_chunk(int64_t series, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "store: a chunk of series %lld is missing", (long long)series);
 }
 
-static int next_row(struct chunks *c, struct err *err)
+/* Reads the next row: 1, 0 at the end, negative: failed. */
+static int next_chunk_row(struct chunks *c, struct err *err)
 {
 	int rc = db_next(c->d, c->rows, err);
 
@@ -43,8 +45,8 @@ static int next_row(struct chunks *c, struct err *err)
 	return 1;
 }
 
-/* The highest step of a chunk that is a row: 1, 0 when it is none. */
-static int row_end(struct db *d, int64_t id, int64_t *ret, struct err *err)
+/* Reads the highest step of a chunk from its row: 1, 0 if there is no row. */
+static int read_row_end(struct db *d, int64_t id, int64_t *ret, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", id, id);
@@ -56,7 +58,7 @@ static int row_end(struct db *d, int64_t id, int64_t *ret, struct err *err)
 	return 1;
 }
 
-static size_t find_step(const struct archive_list *l, int64_t step)
+static size_t find_archived_step(const struct archive_list *l, int64_t step)
 {
 	size_t lo = 0, hi = l->n;
 
@@ -79,8 +81,8 @@ static int start_archived(struct chunks *c, struct db *d, int64_t series, int64_
 			      .last = SCAN_CHUNK_ID(series, CHUNKS_LAST) };
 	rc = archived_series(&c->archived, d, series, err);
 	if (rc <= 0)
-		return rc ? rc : is_missing(series, err);
-	c->at = find_step(&c->archived.list, step);
+		return rc ? rc : fail_missing_chunk(series, err);
+	c->at = find_archived_step(&c->archived.list, step);
 	return 0;
 }
 
@@ -90,7 +92,7 @@ int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n,
 
 	while (lo < hi) {
 		int64_t mid = (lo + hi) / 2;
-		int rc = row_end(d, SCAN_CHUNK_ID(series, mid), &end, err);
+		int rc = read_row_end(d, SCAN_CHUNK_ID(series, mid), &end, err);
 
 		if (rc <= 0)
 			return rc ? rc : start_archived(c, d, series, step, err);
@@ -102,14 +104,13 @@ int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n,
 	return chunks_start(c, d, CHUNKS_DATA, series, lo, CHUNKS_LAST, err);
 }
 
-static int read_data(struct chunks *c, const struct archive_entry *e, struct err *err)
+static int read_archived_data(struct chunks *c, const struct archive_entry *e, struct err *err)
 {
 	free(c->room);
 	c->room = malloc((size_t)e->bytes + 1);
 	c->data = c->room;
 	c->bytes = e->bytes;
-	return c->room ? archived_read(&c->archived, e, 0, e->bytes, c->room, err)
-		       : err_set(err, ERR_NOMEM, "store: out of memory");
+	return c->room ? archived_read(&c->archived, e, 0, e->bytes, c->room, err) : no_memory(err);
 }
 
 static int next_archived(struct chunks *c, struct err *err)
@@ -126,7 +127,7 @@ static int next_archived(struct chunks *c, struct err *err)
 	c->max_step = e->max_step;
 	c->min_time = e->min_time;
 	c->max_time = e->max_time;
-	rc = c->what == CHUNKS_DATA ? read_data(c, e, err) : 0;
+	rc = c->what == CHUNKS_DATA ? read_archived_data(c, e, err) : 0;
 	return rc ? rc : 1;
 }
 
@@ -137,14 +138,14 @@ static void stop_body(struct chunks *c)
 	c->body = NULL;
 }
 
-static int load_row(struct chunks *c, struct err *err)
+static int load_chunk_row(struct chunks *c, struct err *err)
 {
 	int rc = db_start(c->d, &c->body, DB_chunk_range, err, "ii", c->id, c->id);
 
 	rc = rc ? rc : db_next(c->d, c->body, err);
 	if (rc <= 0) {
 		c->body = NULL;
-		return rc ? rc : is_missing(c->series, err);
+		return rc ? rc : fail_missing_chunk(c->series, err);
 	}
 	c->data = db_blob(c->body, COL_chunk_range_data);
 	c->bytes = db_bytes(c->body, COL_chunk_range_data);
@@ -154,7 +155,7 @@ static int load_row(struct chunks *c, struct err *err)
 int chunks_load(struct chunks *c, struct err *err)
 {
 	stop_body(c);
-	return c->archived.index ? read_data(c, c->archived.list.entry + c->at - 1, err) : load_row(c, err);
+	return c->archived.index ? read_archived_data(c, c->archived.list.entry + c->at - 1, err) : load_chunk_row(c, err);
 }
 
 int chunks_next(struct chunks *c, struct err *err)
@@ -162,12 +163,12 @@ int chunks_next(struct chunks *c, struct err *err)
 	int rc;
 
 	stop_body(c);
-	rc = c->rows ? next_row(c, err) : 0;
+	rc = c->rows ? next_chunk_row(c, err) : 0;
 	if (rc || c->any)
 		return rc;
 	if (!c->archived.index) {
 		rc = archived_series(&c->archived, c->d, c->series, err);
-		c->any = !rc; /* nowhere: it is not looked for again */
+		c->any = !rc; /* not archived either: do not look again */
 		if (rc <= 0)
 			return rc;
 		c->at = archived_find(&c->archived, c->first);

@@ -1,10 +1,11 @@
-/* fold.c: log rows to chunks. */
+/* fold.c: moves log rows to chunks. */
 #include "web/store/points/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/fold_rows.h"
@@ -13,34 +14,30 @@
 #include "web/store/points/spike.h"
 #include "web/store/points/tail.h"
 
-/* A series costs a transaction about as much as a few hundred points; commits wait for it. */
+/* A series costs a transaction about as much as a few hundred points, and commits wait for it. */
 #define FOLD_SERIES 4000
 
-/* All log rows from one to the other. */
+/* Consecutive log rows. */
 struct row_range {
 	int64_t first, last;
 };
 
 struct fold {
 	struct db *db;
-	struct map *series; /* id -> struct tail of new points */
+	struct map *series; /* id -> struct point_tail of new points */
 	struct fold_rows *rows;
-	struct row_range *read; /* the log rows that were gathered */
+	struct row_range *read; /* the log rows read */
 	size_t read_count;
 	struct fold_result *res;
 	struct err *err;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
-static int gather_row(struct fold *f, const void *bytes, size_t len)
+/* Adds the points of a log row to the tails of their series. */
+static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 {
 	struct pack_reader r;
 	struct sum_point p;
-	struct tail *v;
+	struct point_tail *v;
 	int64_t id;
 	uint64_t n;
 	int rc;
@@ -60,7 +57,7 @@ static int gather_row(struct fold *f, const void *bytes, size_t len)
 	return rc;
 }
 
-static int note_row(struct fold *f, int64_t id)
+static int note_log_row(struct fold *f, int64_t id)
 {
 	struct row_range *grown = f->read_count ? &f->read[f->read_count - 1] : NULL;
 
@@ -76,8 +73,8 @@ static int note_row(struct fold *f, int64_t id)
 	return 0;
 }
 
-/* Where runs take turns in the log hardly two of a run's rows are neighbours. */
-static int delete_shared(struct fold *f)
+/* Where runs alternate in the log, few rows of a run are consecutive. */
+static int delete_shared_log_rows(struct fold *f)
 {
 	struct buf ids;
 	int64_t id;
@@ -93,21 +90,21 @@ static int delete_shared(struct fold *f)
 	return rc;
 }
 
-/* Those alone: what came into the log meanwhile is folded later. */
-static int delete_rows(struct fold *f)
+/* Deletes only the rows read: rows added later are folded later. */
+static int delete_log_rows(struct fold *f)
 {
 	size_t i;
 	int rc = 0;
 
 	if (db_shared(f->db))
-		return delete_shared(f);
+		return delete_shared_log_rows(f);
 	for (i = 0; i < f->read_count && !rc; i++)
 		rc = db_run(f->db, DB_log_delete, f->err, "ii", f->read[i].first, f->read[i].last);
 	return rc;
 }
 
-/* The rows that are folded, of each run from its oldest on. */
-static int start_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
+/* Starts the query for the rows to fold, of each run from its oldest on. */
+static int start_log_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
 {
 	const char *ids;
 	struct buf runs;
@@ -121,19 +118,20 @@ static int start_rows(struct fold *f, const struct fold_bound *bound, struct db_
 	return rc;
 }
 
-static int gather(struct fold *f, const struct fold_bound *bound)
+/* Reads log rows until the bound is reached. */
+static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 {
 	struct db_rows *q;
 	int64_t id;
-	int rc = start_rows(f, bound, &q);
+	int rc = start_log_rows(f, bound, &q);
 
 	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
 		id = db_i64(q, COL_log_oldest_id);
 		f->res->rows++;
 		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
-		rc = note_row(f, id);
+		rc = note_log_row(f, id);
 		if (!rc)
-			rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
+			rc = gather_fold_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
 			rc = scan_damaged(f->err, "log row", id);
 		else if (rc)
@@ -146,7 +144,7 @@ static int gather(struct fold *f, const struct fold_bound *bound)
 	return rc < 0 ? rc : 0;
 }
 
-static int watch(struct fold *f, const struct fold_series *s, const struct sum_point *p, size_t n)
+static int store_new_spike(struct fold *f, const struct fold_series *s, const struct sum_point *p, size_t n)
 {
 	double weight;
 	long at = spike_find(p, n, &weight);
@@ -167,7 +165,7 @@ static int watch(struct fold *f, const struct fold_series *s, const struct sum_p
 	return 0;
 }
 
-static void account(struct fold_series *s, const struct tail *fresh)
+static void add_to_summary(struct fold_series *s, const struct point_tail *fresh)
 {
 	size_t i;
 
@@ -178,15 +176,15 @@ static void account(struct fold_series *s, const struct tail *fresh)
 	}
 }
 
-/* Which chunks of a series are read, from `load` on, and which of these are written anew. */
+/* The chunks of a series to read, from `load` on, and those of them to rewrite. */
 struct fold_plan {
-	int64_t load, rewrite; /* numbers */
-	size_t before;         /* points of those that are only read */
-	size_t kept;           /* points of those that are written anew */
+	int64_t load, rewrite; /* chunk numbers */
+	size_t before;         /* points of chunks that are only read */
+	size_t kept;           /* points of chunks that are rewritten */
 };
 
-/* None, where the new points fill a chunk or a row costs little; else those that are at least twice as large as what
- * comes to stand behind them, so that a point is written anew a few times at most. */
+/* Returns how many pieces stay unchanged. None if the new points fill a chunk or a row is cheap. Else those at least
+ * twice as large as what follows them, so that a point is rewritten only a few times. */
 static unsigned pieces_to_keep(const struct fold *f, const struct fold_series *s, size_t fresh)
 {
 	size_t take = fresh, all = fresh + (size_t)(s->sum.count % CHUNK_POINTS);
@@ -199,7 +197,7 @@ static unsigned pieces_to_keep(const struct fold *f, const struct fold_series *s
 	return keep;
 }
 
-static struct fold_plan plan(const struct fold *f, const struct fold_series *s, size_t fresh)
+static struct fold_plan plan_series_fold(const struct fold *f, const struct fold_series *s, size_t fresh)
 {
 	unsigned at = pieces_to_keep(f, s, fresh), i;
 	int64_t full = s->chunks - s->pieces;
@@ -207,7 +205,7 @@ static struct fold_plan plan(const struct fold *f, const struct fold_series *s, 
 
 	for (i = at; i < s->pieces; i++)
 		p.kept += s->piece_points[i];
-	/* A spike may straddle chunks: its search wants some points in front of the new ones. */
+	/* A spike may cross chunks: the search needs some points before the new ones. */
 	while (s->watched && at > 0 && p.before + p.kept < SPIKE_CONTEXT)
 		p.before += s->piece_points[--at];
 	p.load = full + at;
@@ -218,7 +216,8 @@ static struct fold_plan plan(const struct fold *f, const struct fold_series *s, 
 	return p;
 }
 
-static int load(struct fold *f, const struct fold_series *s, const struct fold_plan *p, struct tail *all)
+static int load_tail_points(struct fold *f, const struct fold_series *s, const struct fold_plan *p,
+			    struct point_tail *all)
 {
 	int64_t number;
 	int rc = 0;
@@ -230,8 +229,8 @@ static int load(struct fold *f, const struct fold_series *s, const struct fold_p
 	return rc;
 }
 
-/* all: what the pieces that give way held and then the new points, from `from` on. */
-static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct tail *all)
+/* all: points of the replaced pieces, then the new points, from `from` on. */
+static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct point_tail *all)
 {
 	size_t from = p->before, n;
 	int64_t number = p->rewrite;
@@ -247,34 +246,35 @@ static int write_chunks(struct fold *f, struct fold_series *s, const struct fold
 	return rc;
 }
 
-static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
+/* Folds the new points of one series: rewrites its last pieces and updates its summary. */
+static int fold_series(struct fold *f, int64_t id, const struct point_tail *fresh)
 {
 	struct fold_series s;
 	struct fold_plan p;
-	struct tail all = { 0 };
+	struct point_tail all = { 0 };
 	size_t context;
 	int rc = fold_rows_series(f->rows, id, &s, f->err);
 
 	if (rc)
 		return rc;
-	p = plan(f, &s, fresh->count);
-	rc = load(f, &s, &p, &all);
+	p = plan_series_fold(f, &s, fresh->count);
+	rc = load_tail_points(f, &s, &p, &all);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
 	if (!rc && tail_add(&all, fresh->points, fresh->count))
 		rc = no_memory(f->err);
 	if (!rc) {
-		account(&s, fresh);
+		add_to_summary(&s, fresh);
 		rc = write_chunks(f, &s, &p, &all);
 	}
 	if (!rc)
 		rc = fold_rows_put_series(f->rows, &s, f->err);
 	if (!rc && s.watched)
-		rc = watch(f, &s, all.points + context, all.count - context);
+		rc = store_new_spike(f, &s, all.points + context, all.count - context);
 	tail_done(&all);
 	return rc;
 }
 
-static int64_t series_at(const struct fold *f, size_t i)
+static int64_t series_id_at(const struct fold *f, size_t i)
 {
 	size_t len;
 	int64_t id;
@@ -283,7 +283,7 @@ static int64_t series_at(const struct fold *f, size_t i)
 	return id;
 }
 
-/* The chunks that the n series from `at` on will ask for. */
+/* Reads the chunks that the n series from `at` on need. */
 static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size_t n)
 {
 	int64_t *chunks = calloc(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
@@ -297,7 +297,7 @@ static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size
 		rc = fold_rows_series(f->rows, ids[i], &s, f->err);
 		if (rc)
 			break;
-		p = plan(f, &s, ((const struct tail *)map_at(f->series, at + i))->count);
+		p = plan_series_fold(f, &s, ((const struct point_tail *)map_at(f->series, at + i))->count);
 		for (number = p.load; number < s.chunks; number++)
 			chunks[count++] = SCAN_CHUNK_ID(s.id, number);
 	}
@@ -307,15 +307,15 @@ static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size
 	return rc;
 }
 
-/* What the n series from `at` on will ask for, in three round trips. */
-static int read_ahead(struct fold *f, size_t at, size_t n)
+/* Reads all rows that the n series from `at` on need, in three round trips. */
+static int read_fold_ahead(struct fold *f, size_t at, size_t n)
 {
 	int64_t ids[FOLD_AHEAD];
 	size_t i;
 	int rc;
 
 	for (i = 0; i < n; i++)
-		ids[i] = series_at(f, at + i);
+		ids[i] = series_id_at(f, at + i);
 	rc = fold_rows_ahead(f->rows, ids, n, f->err);
 	return rc ? rc : read_chunks_ahead(f, ids, at, n);
 }
@@ -328,16 +328,16 @@ static int fold_all_series(struct fold *f)
 	for (at = 0; at < count && !rc; at += n) {
 		n = count - at < FOLD_AHEAD ? count - at : FOLD_AHEAD;
 		if (db_shared(f->db))
-			rc = read_ahead(f, at, n);
+			rc = read_fold_ahead(f, at, n);
 		for (i = at; i < at + n && !rc; i++)
-			rc = fold_series(f, series_at(f, i), map_at(f->series, i));
+			rc = fold_series(f, series_id_at(f, i), map_at(f->series, i));
 		if (!rc)
 			rc = fold_rows_flush(f->rows, f->err);
 	}
 	return rc;
 }
 
-static void fold_done(struct fold *f)
+static void finish_fold(struct fold *f)
 {
 	size_t i;
 
@@ -350,16 +350,16 @@ static void fold_done(struct fold *f)
 
 int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)) };
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)) };
 	int rc = f.series ? fold_rows_new(&f.rows, d, err) : no_memory(err);
 
 	memset(ret, 0, sizeof *ret);
 	if (!rc)
-		rc = gather(&f, bound);
+		rc = gather_fold_rows(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);
 	if (!rc)
-		rc = delete_rows(&f);
-	fold_done(&f);
+		rc = delete_log_rows(&f);
+	finish_fold(&f);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* fold_rows.c: maps of what was read ahead, and batches of what is to be written. */
+/* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
 #include "web/store/points/fold_rows.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
@@ -19,16 +20,11 @@
 struct fold_rows {
 	struct db *db;
 	struct map *series; /* id -> struct fold_series, read ahead */
-	struct map *chunks; /* id -> struct tail, read ahead */
+	struct map *chunks; /* id -> struct point_tail, read ahead */
 	struct buf blob;    /* of one chunk */
-	struct buf dropped; /* ids of chunks, as array.h has them */
+	struct buf dropped; /* ids of chunks, an array (array.h) */
 	struct db_batch fresh_chunks, changed_series;
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
 
 int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
 {
@@ -38,7 +34,7 @@ int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
 		return no_memory(err);
 	f->db = d;
 	f->series = map_new(sizeof(struct fold_series));
-	f->chunks = map_new(sizeof(struct tail));
+	f->chunks = map_new(sizeof(struct point_tail));
 	buf_init(&f->blob, (size_t)1 << 20);
 	array_begin(&f->dropped);
 	db_batch_init(&f->fresh_chunks, CHUNK_FMT);
@@ -51,7 +47,7 @@ int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
 	return 0;
 }
 
-static void forget_ahead(struct fold_rows *f)
+static void forget_rows_ahead(struct fold_rows *f)
 {
 	size_t i;
 
@@ -67,7 +63,7 @@ void fold_rows_free(struct fold_rows *f)
 {
 	if (!f)
 		return;
-	forget_ahead(f);
+	forget_rows_ahead(f);
 	map_free(f->series);
 	map_free(f->chunks);
 	buf_done(&f->blob);
@@ -84,12 +80,12 @@ static int64_t full_chunks(const struct fold_series *s)
 	return (int64_t)(s->sum.count / CHUNK_POINTS);
 }
 
-static int lost_points(const struct fold_series *s, struct err *err)
+static int fail_lost_points(const struct fold_series *s, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "store: series %lld has lost points", (long long)s->id);
 }
 
-static int read_series(struct db_rows *q, struct fold_series *ret, struct err *err)
+static int read_fold_series(struct db_rows *q, struct fold_series *ret, struct err *err)
 {
 	int64_t pieces;
 
@@ -105,15 +101,15 @@ static int read_series(struct db_rows *q, struct fold_series *ret, struct err *e
 		sum_init(&ret->sum);
 	pieces = ret->chunks - full_chunks(ret);
 	if (pieces < 0 || pieces > FOLD_PIECES)
-		return lost_points(ret, err);
+		return fail_lost_points(ret, err);
 	ret->pieces = (unsigned)pieces;
 	if (pieces == 1)
 		ret->piece_points[0] = (unsigned)(ret->sum.count % CHUNK_POINTS);
 	return 0;
 }
 
-/* How many points its pieces have, where it has several. */
-static int read_pieces(struct fold_rows *f, struct fold_series *s, struct err *err)
+/* Reads the sizes of the pieces, if there are several. */
+static int read_tail_pieces(struct fold_rows *f, struct fold_series *s, struct err *err)
 {
 	int64_t first = SCAN_CHUNK_ID(s->id, full_chunks(s)), at;
 	struct db_rows *q;
@@ -144,12 +140,12 @@ int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, s
 	rc = db_start(f->db, &q, DB_series_get, err, "i", id);
 	if (rc || (rc = db_next(f->db, q, err)) <= 0)
 		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: series %lld is missing", (long long)id);
-	rc = read_series(q, ret, err);
+	rc = read_fold_series(q, ret, err);
 	db_stop(q);
-	return rc ? rc : read_pieces(f, ret, err);
+	return rc ? rc : read_tail_pieces(f, ret, err);
 }
 
-static int add_chunk(int64_t id, const void *bytes, size_t n, struct tail *to, struct err *err)
+static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_tail *to, struct err *err)
 {
 	struct sum_point room[CHUNK_POINTS];
 	struct chunk c;
@@ -159,9 +155,9 @@ static int add_chunk(int64_t id, const void *bytes, size_t n, struct tail *to, s
 	return tail_add(to, room, c.points) ? no_memory(err) : 0;
 }
 
-int fold_rows_chunk(struct fold_rows *f, int64_t id, struct tail *to, struct err *err)
+int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err)
 {
-	const struct tail *known = map_get(f->chunks, &id, sizeof id);
+	const struct point_tail *known = map_get(f->chunks, &id, sizeof id);
 	struct db_rows *q;
 	int rc;
 
@@ -170,14 +166,15 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct tail *to, struct err
 	rc = db_start(f->db, &q, DB_chunk_get, err, "i", id);
 	if (rc || (rc = db_next(f->db, q, err)) < 0)
 		return rc;
-	rc = add_chunk(id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, to, err);
+	rc = add_tail_chunk(id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, to,
+			    err);
 	db_stop(q);
 	return rc;
 }
 
 /* --- reading ahead ------------------------------------------------------------------------------------------ */
 
-static int series_ahead(struct fold_rows *f, const char *ids, struct err *err)
+static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 {
 	struct db_rows *q;
 	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : no_memory(err);
@@ -186,14 +183,14 @@ static int series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 		int64_t id = db_i64(q, COL_series_get_id);
 		struct fold_series *s = map_put(f->series, &id, sizeof id);
 
-		rc = s ? read_series(q, s, err) : no_memory(err);
+		rc = s ? read_fold_series(q, s, err) : no_memory(err);
 		if (rc)
 			db_stop(q);
 	}
 	return rc;
 }
 
-static int keep_piece(struct fold_rows *f, int64_t chunk, int64_t points)
+static int note_piece_size(struct fold_rows *f, int64_t chunk, int64_t points)
 {
 	int64_t id = SCAN_CHUNK_SERIES(chunk);
 	struct fold_series *s = map_get(f->series, &id, sizeof id);
@@ -205,7 +202,7 @@ static int keep_piece(struct fold_rows *f, int64_t chunk, int64_t points)
 	return 0;
 }
 
-static int pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
+static int read_pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
 {
 	struct db_rows *q;
 	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : no_memory(err);
@@ -213,7 +210,7 @@ static int pieces_ahead(struct fold_rows *f, const char *first, const char *last
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_sizes_id);
 
-		rc = keep_piece(f, id, db_i64(q, COL_chunk_sizes_points)) ? scan_damaged(err, "chunk", id) : 0;
+		rc = note_piece_size(f, id, db_i64(q, COL_chunk_sizes_points)) ? scan_damaged(err, "chunk", id) : 0;
 		if (rc)
 			db_stop(q);
 	}
@@ -226,8 +223,8 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 	size_t i;
 	int rc;
 
-	forget_ahead(f);
-	rc = series_ahead(f, array_of(&first, series, n), err);
+	forget_rows_ahead(f);
+	rc = read_series_ahead(f, array_of(&first, series, n), err);
 	buf_done(&first);
 	array_begin(&first);
 	array_begin(&last);
@@ -240,7 +237,7 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 		array_int(&last, SCAN_CHUNK_ID(s->id, s->chunks) - 1);
 	}
 	if (!rc && first.len > 1)
-		rc = pieces_ahead(f, array_end(&first), array_end(&last), err);
+		rc = read_pieces_ahead(f, array_end(&first), array_end(&last), err);
 	buf_done(&first);
 	buf_done(&last);
 	return rc;
@@ -258,9 +255,9 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);
-		struct tail *v = map_put(f->chunks, &id, sizeof id);
+		struct point_tail *v = map_put(f->chunks, &id, sizeof id);
 
-		rc = v ? add_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v, err)
+		rc = v ? add_tail_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v, err)
 		       : no_memory(err);
 		if (rc)
 			db_stop(q);
@@ -272,7 +269,7 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 
 int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks, struct err *err)
 {
-	if (db_shared(f->db)) { /* an updated row leaves as much behind as one that goes, and costs more */
+	if (db_shared(f->db)) { /* an update leaves as much garbage as a deletion, and costs more */
 		for (; number < s->chunks; number++)
 			array_int(&f->dropped, SCAN_CHUNK_ID(s->id, number));
 		return 0;

@@ -1,12 +1,13 @@
-/* hide.c: the hide rule, and what it says of each segment of a run. */
+/* hide.c: the hide rule, and its values for each segment of a run. */
 #include "web/store/points/hide.h"
 
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 
 struct hide_segment {
-	int64_t number; /* first: they are looked for by it */
+	int64_t number; /* first member, for list_find */
 	struct hide hide;
 };
 
@@ -30,7 +31,7 @@ int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena 
 		l.segments = list_room(a, l.segments, l.count, sizeof *l.segments);
 		if (!l.segments) {
 			db_stop(q);
-			return err_set(err, ERR_NOMEM, "out of memory");
+			return no_memory(err);
 		}
 		l.segments[l.count++] = (struct hide_segment){
 			.number = db_i32(q, COL_segment_list_number),

@@ -1,6 +1,6 @@
-/* hide.h: what a restart hides. A segment's points at or beyond the place where a later segment began are hidden, by
- * step or, for keys that count epochs, by epoch: everywhere, in summaries as in charts. Knows nothing of what is kept
- * of segments besides. */
+/* hide.h: which points a restart hides. Points of a segment at or after the start of a later segment are hidden, in
+ * summaries and in charts. The limit is a step or, for keys that count epochs, an epoch. Knows only this of
+ * segments. */
 #ifndef DPT_STORE_HIDE_H
 #define DPT_STORE_HIDE_H
 
@@ -13,22 +13,22 @@
 
 #define HIDE_NONE INT64_MAX
 
-/* Of one segment: the first step and epoch that are hidden, or HIDE_NONE. */
+/* Of one segment: the first hidden step and epoch, or HIDE_NONE. */
 struct hide {
 	int64_t step, epoch;
 };
 
-/* A later segment began at (step, epoch). */
+/* Adds a later segment that began at (step, epoch). */
 static inline void hide_beyond(struct hide *h, int64_t step, int64_t epoch)
 {
 	h->step = step < h->step ? step : h->step;
 	h->epoch = epoch < h->epoch ? epoch : h->epoch;
 }
 
-/* Whether keys of that name count epochs instead of steps. */
+/* Returns true if keys of that name count epochs instead of steps. */
 bool hide_counts_epochs(const char *key);
 
-/* Where the points of a key begin to be hidden in a segment; h NULL: it is not known, and nothing is. */
+/* The first hidden step (or epoch) of a key in a segment. h NULL: unknown, nothing is hidden. */
 int64_t hide_from(const struct hide *h, const char *key);
 
 static inline bool hide_has(int64_t from, int64_t step)
@@ -36,19 +36,19 @@ static inline bool hide_has(int64_t from, int64_t step)
 	return step >= from && from != HIDE_NONE;
 }
 
-/* The last step that shows. */
+/* The last visible step. */
 static inline int64_t hide_last(int64_t from)
 {
 	return from == HIDE_NONE ? INT64_MAX : from - 1;
 }
 
-/* All segments of a run, however many restarts it had. */
+/* All segments of a run. */
 struct hide_list {
 	struct hide_segment *segments; /* by number */
 	size_t count;
 };
 
 int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena *a, struct err *err);
-const struct hide *hide_get(const struct hide_list *l, int segment); /* NULL: it is not known */
+const struct hide *hide_get(const struct hide_list *l, int segment); /* NULL: unknown segment */
 
 #endif

@@ -1,4 +1,4 @@
-/* log_row.c: writes and walks rows of the ingest log. */
+/* log_row.c: writes and reads rows of the ingest log. */
 #include "web/store/points/log_row.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #define HEAD_BYTES 8
 #define POINT_BYTES_MAX 26
 
-static unsigned char *put_varint(unsigned char *p, uint64_t v)
+static unsigned char *put_pack_varint(unsigned char *p, uint64_t v)
 {
 	while (v >= 0x80) {
 		*p++ = (unsigned char)(v | 0x80);
@@ -20,7 +20,7 @@ static unsigned char *put_varint(unsigned char *p, uint64_t v)
 	return p;
 }
 
-static int get_varint(struct pack_reader *r, uint64_t *ret)
+static int get_pack_varint(struct pack_reader *r, uint64_t *ret)
 {
 	uint64_t v = 0;
 	unsigned shift;
@@ -49,12 +49,12 @@ void pack_series(struct buf *b, int64_t series_id, const struct sum_point *point
 	start = (unsigned char *)buf_reserve(b, n * POINT_BYTES_MAX + 20);
 	if (!start)
 		return;
-	p = put_varint(start, (uint64_t)series_id);
-	p = put_varint(p, n);
+	p = put_pack_varint(start, (uint64_t)series_id);
+	p = put_pack_varint(p, n);
 	for (i = 0; i < n; i++) {
 		diff = (uint64_t)points[i].step - before;
 		before = (uint64_t)points[i].step;
-		p = put_varint(p, (diff << 1) ^ (uint64_t)((int64_t)diff >> 63));
+		p = put_pack_varint(p, (diff << 1) ^ (uint64_t)((int64_t)diff >> 63));
 		memcpy(p, &points[i].time, 8);
 		memcpy(p + 8, &points[i].value, 8);
 		p += 16;
@@ -98,7 +98,7 @@ int pack_next_series(struct pack_reader *r, int64_t *ret_series_id, uint64_t *re
 		return rc;
 	if (r->at == r->end)
 		return 0;
-	if (get_varint(r, &id) || get_varint(r, &r->left))
+	if (get_pack_varint(r, &id) || get_pack_varint(r, &r->left))
 		return ERR_CORRUPT;
 	r->step = 0;
 	*ret_series_id = (int64_t)id;
@@ -112,7 +112,7 @@ int pack_next_point(struct pack_reader *r, struct sum_point *ret)
 
 	if (!r->left)
 		return 0;
-	if (get_varint(r, &u) || r->end - r->at < 16)
+	if (get_pack_varint(r, &u) || r->end - r->at < 16)
 		return ERR_CORRUPT;
 	r->step = (int64_t)((uint64_t)r->step + ((u >> 1) ^ (uint64_t)(-(int64_t)(u & 1))));
 	ret->step = r->step;

@@ -1,4 +1,4 @@
-/* order.c: the sequence of series, guessed from the sequence so far. */
+/* order.c: the sequence of series, predicted from the sequence so far. */
 #include "web/store/points/order.h"
 
 #include <endian.h>
@@ -12,14 +12,14 @@
 #define FORMAT 1
 #define HEAD_BYTES 8
 
-static void put_varint(struct buf *b, uint64_t v)
+static void put_order_varint(struct buf *b, uint64_t v)
 {
 	for (; v >= 0x80; v >>= 7)
 		buf_addc(b, (char)(v | 0x80));
 	buf_addc(b, (char)v);
 }
 
-/* At first each series is thought to be followed by the next new one, the last by the first. */
+/* Initially each series is predicted to be followed by the next new one, the last by the first. */
 static uint32_t *first_guesses(size_t n)
 {
 	uint32_t *after = calloc(n + 1, sizeof *after), i;
@@ -29,8 +29,9 @@ static uint32_t *first_guesses(size_t n)
 	return after;
 }
 
-static void put_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept, const uint32_t *series,
-			 size_t count)
+/* Writes counts of correct predictions, each followed by the place of the series that was mispredicted. */
+static void put_order_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept,
+			       const uint32_t *series, size_t count)
 {
 	uint32_t before = kept ? (uint32_t)kept - 1 : 0, now;
 	uint64_t hits = 0;
@@ -43,15 +44,15 @@ static void put_sequence(struct buf *b, const uint32_t *place, uint32_t *after, 
 		if (after[before] == now) {
 			hits++;
 		} else {
-			put_varint(b, hits);
-			put_varint(b, now);
+			put_order_varint(b, hits);
+			put_order_varint(b, now);
 			hits = 0;
 		}
 		after[before] = now;
 		before = now;
 	}
 	if (hits)
-		put_varint(b, hits);
+		put_order_varint(b, hits);
 }
 
 int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
@@ -66,12 +67,12 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 		for (i = 0; i < count; i++)
 			points += place[series[i]] != UINT32_MAX;
 		buf_add_u64le(b, FORMAT);
-		put_varint(b, kept);
+		put_order_varint(b, kept);
 		for (i = 0; i < id_count; i++)
 			if (ids[i])
-				put_varint(b, (uint64_t)ids[i]);
-		put_varint(b, points);
-		put_sequence(b, place, after, kept, series, count);
+				put_order_varint(b, (uint64_t)ids[i]);
+		put_order_varint(b, points);
+		put_order_sequence(b, place, after, kept, series, count);
 	}
 	i = place && after && !buf_failed(b);
 	free(place);
@@ -83,18 +84,18 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 	return 0;
 }
 
-struct order {
+struct series_order {
 	unsigned char *bytes;
 	const unsigned char *at, *end;
 	int64_t *ids;
 	uint32_t *after;
 	size_t kept;
-	uint64_t left, hits; /* points; right guesses before the next place */
+	uint64_t left, hits; /* left: points; hits: correct predictions before the next explicit place */
 	uint32_t before;
 	bool counted;        /* hits was read */
 };
 
-static bool get_varint(struct order *o, uint64_t *ret)
+static bool get_order_varint(struct series_order *o, uint64_t *ret)
 {
 	uint64_t v = 0;
 	unsigned shift;
@@ -109,7 +110,8 @@ static bool get_varint(struct order *o, uint64_t *ret)
 	return false;
 }
 
-static int open_head(struct order *o)
+/* Checks the checksum and reads ids and number of points. */
+static int open_order_head(struct series_order *o)
 {
 	uint64_t n, id;
 	uint32_t crc;
@@ -119,7 +121,7 @@ static int open_head(struct order *o)
 		return ERR_CORRUPT;
 	memcpy(&crc, o->at + 4, 4);
 	o->at += HEAD_BYTES;
-	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_varint(o, &n) ||
+	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_order_varint(o, &n) ||
 	    n > (size_t)(o->end - o->at))
 		return ERR_CORRUPT;
 	o->kept = (size_t)n;
@@ -128,17 +130,17 @@ static int open_head(struct order *o)
 	if (!o->ids || !o->after)
 		return ERR_NOMEM;
 	for (i = 0; i < o->kept; i++) {
-		if (!get_varint(o, &id))
+		if (!get_order_varint(o, &id))
 			return ERR_CORRUPT;
 		o->ids[i] = (int64_t)id;
 	}
 	o->before = o->kept ? (uint32_t)o->kept - 1 : 0;
-	return get_varint(o, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
+	return get_order_varint(o, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
 }
 
-int order_open(struct order **ret, const void *bytes, size_t len)
+int order_open(struct series_order **ret, const void *bytes, size_t len)
 {
-	struct order *o = calloc(1, sizeof *o);
+	struct series_order *o = calloc(1, sizeof *o);
 	int rc = ERR_NOMEM;
 
 	if (o)
@@ -147,7 +149,7 @@ int order_open(struct order **ret, const void *bytes, size_t len)
 		memcpy(o->bytes, bytes, len);
 		o->at = o->bytes;
 		o->end = o->bytes + len;
-		rc = open_head(o);
+		rc = open_order_head(o);
 	}
 	if (rc) {
 		order_close(o);
@@ -157,14 +159,14 @@ int order_open(struct order **ret, const void *bytes, size_t len)
 	return 0;
 }
 
-int order_next(struct order *o, int64_t *ret_id)
+int order_next(struct series_order *o, int64_t *ret_id)
 {
 	uint32_t now;
 	uint64_t place;
 
 	if (!o->left)
 		return 0;
-	if (!o->counted && !get_varint(o, &o->hits))
+	if (!o->counted && !get_order_varint(o, &o->hits))
 		return ERR_CORRUPT;
 	o->counted = o->hits > 0;
 	now = o->after[o->before];
@@ -172,7 +174,7 @@ int order_next(struct order *o, int64_t *ret_id)
 		o->hits--;
 		o->counted = true;
 	} else {
-		if (!get_varint(o, &place) || place >= o->kept)
+		if (!get_order_varint(o, &place) || place >= o->kept)
 			return ERR_CORRUPT;
 		now = (uint32_t)place;
 	}
@@ -183,7 +185,7 @@ int order_next(struct order *o, int64_t *ret_id)
 	return 1;
 }
 
-void order_close(struct order *o)
+void order_close(struct series_order *o)
 {
 	if (!o)
 		return;

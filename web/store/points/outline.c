@@ -1,4 +1,4 @@
-/* outline.c: makes outlines, and keeps them in a table in which each chunk has one place; the newer one takes it. */
+/* outline.c: computes outlines and caches them in a direct-mapped table, where a new entry replaces the old one. */
 #include "web/store/points/outline.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@
 
 #include "web/store/db/db.h"
 
-#define PLACES 10000 /* 48 MB at most: the chunks of 20 million points */
+#define PLACES 10000 /* at most 48 MB: the chunks of 20 million points */
 
-struct kept {
+struct kept_outline {
 	int64_t chunk;
 	struct outline *outline;
-	unsigned char *bytes; /* of the chunk; NULL: not kept */
+	unsigned char *bytes; /* of the chunk; NULL: not cached */
 	size_t len;
 };
 
@@ -25,11 +25,11 @@ struct outlines {
 	uint64_t generation;
 	uint64_t chunk_bytes, chunk_bytes_max;
 	size_t count;
-	size_t hand; /* the place whose bytes go next */
-	struct kept places[PLACES];
+	size_t hand; /* the slot whose bytes are evicted next */
+	struct kept_outline places[PLACES];
 };
 
-static void add_place(struct outline_axis *a, double x, double v, unsigned at)
+static void add_axis_point(struct outline_axis *a, double x, double v, unsigned at)
 {
 	if (!at || x < a->low) {
 		a->low = x;
@@ -67,8 +67,8 @@ static void describe_part(struct outline_part *ret, const struct sum_point *p, u
 	for (i = 0; i < n; i++) {
 		g.min_step = p[i].step < g.min_step ? p[i].step : g.min_step;
 		g.max_step = p[i].step > g.max_step ? p[i].step : g.max_step;
-		add_place(&g.by_step, (double)p[i].step, p[i].value, i);
-		add_place(&g.by_time, p[i].time, p[i].value, i);
+		add_axis_point(&g.by_step, (double)p[i].step, p[i].value, i);
+		add_axis_point(&g.by_time, p[i].time, p[i].value, i);
 		if (isfinite(p[i].value))
 			add_extremes(&g, &p[i], i > g.nonfinite);
 		else
@@ -109,7 +109,7 @@ struct outlines *outlines_new(uint64_t chunk_bytes)
 	return o;
 }
 
-static void drop_bytes(struct outlines *o, struct kept *p)
+static void drop_bytes(struct outlines *o, struct kept_outline *p)
 {
 	free(p->bytes);
 	o->chunk_bytes -= p->len;
@@ -117,7 +117,7 @@ static void drop_bytes(struct outlines *o, struct kept *p)
 	p->len = 0;
 }
 
-static void forget(struct outlines *o)
+static void forget_outlines(struct outlines *o)
 {
 	size_t i;
 
@@ -133,7 +133,7 @@ void outlines_free(struct outlines *o)
 {
 	if (!o)
 		return;
-	forget(o);
+	forget_outlines(o);
 	pthread_rwlock_destroy(&o->lock);
 	free(o);
 }
@@ -146,7 +146,7 @@ uint64_t outlines_generation(struct outlines *o, int64_t rev, const char *rows_o
 	pthread_rwlock_wrlock(&o->lock);
 	other = strcmp(o->rows_of, rows_of) != 0;
 	if (other || rev > o->rev) {
-		forget(o);
+		forget_outlines(o);
 		snprintf(o->rows_of, sizeof o->rows_of, "%s", rows_of);
 		o->rev = rev;
 		o->generation++;
@@ -156,24 +156,24 @@ uint64_t outlines_generation(struct outlines *o, int64_t rev, const char *rows_o
 	return generation;
 }
 
-/* Chunks of one series lie side by side. */
-static size_t stored_path(int64_t chunk)
+/* Chunks of one series get adjacent slots. */
+static size_t outline_slot(int64_t chunk)
 {
 	return (size_t)((uint64_t)chunk + ((uint64_t)chunk >> 20) * 2654435761u) % PLACES;
 }
 
 /* Under the lock. */
-static bool has(const struct outlines *o, const struct kept *p, const struct outline_key *k)
+static bool has_outline_key(const struct outlines *o, const struct kept_outline *p, const struct outline_key *k)
 {
 	return p->outline && p->chunk == k->chunk && o->generation == k->generation;
 }
 
 bool outlines_get(struct outlines *o, const struct outline_key *k, struct outline_known *ret)
 {
-	const struct kept *p = &o->places[stored_path(k->chunk)];
+	const struct kept_outline *p = &o->places[outline_slot(k->chunk)];
 
 	pthread_rwlock_rdlock(&o->lock);
-	if (has(o, p, k)) {
+	if (has_outline_key(o, p, k)) {
 		*ret = (struct outline_known){ p->outline, p->bytes, p->len };
 		return true;
 	}
@@ -203,21 +203,21 @@ uint64_t outlines_bytes(struct outlines *o)
 
 void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline)
 {
-	struct kept *p = &o->places[stored_path(k->chunk)];
+	struct kept_outline *p = &o->places[outline_slot(k->chunk)];
 
 	pthread_rwlock_wrlock(&o->lock);
 	if (k->generation == o->generation) {
 		o->count += !p->outline;
 		drop_bytes(o, p);
 		free(p->outline);
-		*p = (struct kept){ .chunk = k->chunk, .outline = outline };
+		*p = (struct kept_outline){ .chunk = k->chunk, .outline = outline };
 		outline = NULL;
 	}
 	pthread_rwlock_unlock(&o->lock);
 	free(outline);
 }
 
-static void make_room(struct outlines *o, size_t len)
+static void make_outline_room(struct outlines *o, size_t len)
 {
 	while (o->chunk_bytes + len > o->chunk_bytes_max) {
 		drop_bytes(o, &o->places[o->hand]);
@@ -227,15 +227,15 @@ static void make_room(struct outlines *o, size_t len)
 
 void outlines_put_bytes(struct outlines *o, const struct outline_key *k, const void *bytes, size_t len)
 {
-	struct kept *p = &o->places[stored_path(k->chunk)];
+	struct kept_outline *p = &o->places[outline_slot(k->chunk)];
 	unsigned char *copy = len && len <= o->chunk_bytes_max ? malloc(len) : NULL;
 
 	if (!copy)
 		return;
 	memcpy(copy, bytes, len);
 	pthread_rwlock_wrlock(&o->lock);
-	if (has(o, p, k) && !p->bytes) {
-		make_room(o, len);
+	if (has_outline_key(o, p, k) && !p->bytes) {
+		make_outline_room(o, len);
 		p->bytes = copy;
 		p->len = len;
 		o->chunk_bytes += len;

@@ -1,21 +1,22 @@
-/* scan.c: chunks, then log rows. */
+/* scan.c: visits chunks, then log rows. */
 #include "web/store/points/scan.h"
 
 #include <stdlib.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/blob.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/log_row.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged; check the disk and put back a copy of the file",
+	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged: check the disk and restore a backup",
 		       what, (long long)id);
 }
 
-/* The chunk that a walk stands at. */
-static int give_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
+/* Passes the current chunk to fn. */
+static int pass_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunk c;
 
@@ -30,23 +31,23 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0)
-		rc = give_chunk(&w, fn, arg, err);
+		rc = pass_chunk(&w, fn, arg, err);
 	chunks_stop(&w, rc, err);
 	return rc;
 }
 
-/* Unknown times overlap everything. */
-static bool overlaps(const struct chunks *c, const struct scan_window *w)
+/* Unknown (NaN) times overlap every window. */
+static bool chunk_overlaps(const struct chunks *c, const struct scan_window *w)
 {
 	return c->min_step <= w->max_step && c->max_step >= w->min_step && !(c->min_time > w->max_time) &&
 	       !(c->max_time < w->min_time);
 }
 
-static int load_and_give(struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
+static int load_and_pass(struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	int rc = chunks_load(w, err);
 
-	return rc ? rc : give_chunk(w, fn, arg, err);
+	return rc ? rc : pass_chunk(w, fn, arg, err);
 }
 
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
@@ -58,27 +59,27 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
-		rc = overlaps(&head, w) ? load_and_give(&head, fn, arg, err) : 0;
+		rc = chunk_overlaps(&head, w) ? load_and_pass(&head, fn, arg, err) : 0;
 	chunks_stop(&head, rc, err);
 	return rc;
 }
 
-/* One chunk's bytes: all of them, or what was asked for. */
+/* Access to the bytes of one chunk, whole or in parts. */
 struct scan_group_source {
 	struct db *d;
 	int64_t id;
 	struct blob *blob;
-	bool open; /* blob, or entry, is that of id */
-	const unsigned char *whole; /* all of it; NULL: not read, or in part */
+	bool open; /* blob, or entry, belongs to id */
+	const unsigned char *whole; /* all bytes; NULL: not read, or only a part */
 	size_t len;                 /* of whole */
-	bool wants_whole;           /* chunks that were read are kept */
+	bool wants_whole;           /* bytes of chunks are cached */
 	unsigned char *bytes;
 	size_t cap;
-	struct archived archived; /* of the series, once it is known that it lies there */
+	struct archived archived; /* of the series, once it is known to be archived */
 	const struct archive_entry *entry;
 };
 
-static int find_entry(struct scan_group_source *p, struct err *err)
+static int find_archive_entry(struct scan_group_source *p, struct err *err)
 {
 	size_t at = archived_find(&p->archived, p->id);
 
@@ -89,7 +90,7 @@ static int find_entry(struct scan_group_source *p, struct err *err)
 }
 
 /* A chunk without a row may be archived. */
-static int open_archived(struct scan_group_source *p, int rc, struct err *err)
+static int open_archived_chunk(struct scan_group_source *p, int rc, struct err *err)
 {
 	struct err why = ERR_INIT;
 	int found = archived_series(&p->archived, p->d, SCAN_CHUNK_SERIES(p->id), &why);
@@ -100,35 +101,35 @@ static int open_archived(struct scan_group_source *p, int rc, struct err *err)
 		*err = why;
 	blob_close(p->blob);
 	p->blob = NULL;
-	return found < 0 ? found : find_entry(p, err);
+	return found < 0 ? found : find_archive_entry(p, err);
 }
 
-static int open_bytes(struct scan_group_source *p, struct err *err)
+static int open_chunk_bytes(struct scan_group_source *p, struct err *err)
 {
 	static const struct blob_column data = { "chunk", "data", DB_chunk_ahead };
 	int rc = 0;
 
 	if (!p->open && p->archived.index)
-		rc = find_entry(p, err);
+		rc = find_archive_entry(p, err);
 	else if (!p->open && (rc = blob_open(&p->blob, p->d, &data, p->id, err)))
-		rc = open_archived(p, rc, err);
+		rc = open_archived_chunk(p, rc, err);
 	p->open = !rc;
 	return rc;
 }
 
-static size_t count_bytes(const struct scan_group_source *p)
+static size_t count_group_bytes(const struct scan_group_source *p)
 {
 	return p->entry ? p->entry->bytes : blob_bytes(p->blob);
 }
 
-static int read_bytes(struct scan_group_source *p, size_t from, size_t n, struct err *err)
+static int read_group_bytes(struct scan_group_source *p, size_t from, size_t n, struct err *err)
 {
 	unsigned char *grown;
 
 	if (n > p->cap) {
 		grown = realloc(p->bytes, n + 4096);
 		if (!grown)
-			return err_set(err, ERR_NOMEM, "store: out of memory");
+			return no_memory(err);
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
@@ -136,22 +137,22 @@ static int read_bytes(struct scan_group_source *p, size_t from, size_t n, struct
 			: blob_read(p->blob, p->bytes, from, n, err);
 }
 
-static void next_chunk(struct scan_group_source *p, int64_t id)
+static void next_scan_chunk(struct scan_group_source *p, int64_t id)
 {
 	p->id = id;
 	p->open = false;
 	p->whole = NULL;
 }
 
-static int read_whole(struct scan_group_source *p, struct err *err)
+static int read_whole_chunk(struct scan_group_source *p, struct err *err)
 {
-	int rc = open_bytes(p, err);
+	int rc = open_chunk_bytes(p, err);
 	size_t len;
 
 	if (rc)
 		return rc;
-	len = count_bytes(p);
-	rc = read_bytes(p, 0, len, err);
+	len = count_group_bytes(p);
+	rc = read_group_bytes(p, 0, len, err);
 	if (rc)
 		return rc;
 	p->whole = p->bytes;
@@ -161,11 +162,11 @@ static int read_whole(struct scan_group_source *p, struct err *err)
 
 static int read_span(struct scan_group_source *p, const struct chunk_span *at, struct err *err)
 {
-	int rc = open_bytes(p, err);
+	int rc = open_chunk_bytes(p, err);
 
-	if (!rc && count_bytes(p) < (size_t)at->offset + at->len + CHUNK_PAD)
+	if (!rc && count_group_bytes(p) < (size_t)at->offset + at->len + CHUNK_PAD)
 		rc = scan_damaged(err, "chunk", p->id);
-	return rc ? rc : read_bytes(p, at->offset, at->len + CHUNK_PAD, err);
+	return rc ? rc : read_group_bytes(p, at->offset, at->len + CHUNK_PAD, err);
 }
 
 int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
@@ -176,7 +177,7 @@ int scan_group(struct scan_group_source *from, const struct outline *o, unsigned
 	int rc = 0;
 
 	if (!from->whole)
-		rc = from->wants_whole ? read_whole(from, err) : read_span(from, at, err);
+		rc = from->wants_whole ? read_whole_chunk(from, err) : read_span(from, at, err);
 	if (rc)
 		return rc;
 	if (from->whole && from->len < (size_t)at->offset + at->len + CHUNK_PAD)
@@ -185,52 +186,52 @@ int scan_group(struct scan_group_source *from, const struct outline *o, unsigned
 	return chunk_span_points(at, bytes, ret) ? scan_damaged(err, "chunk", from->id) : 0;
 }
 
-static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
+static int read_scan_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
 {
-	int rc = read_whole(p, err);
+	int rc = read_whole_chunk(p, err);
 
 	if (rc)
 		return rc;
 	return chunk_open(ret, p->whole, p->len) || chunk_points(ret, points) ? scan_damaged(err, "chunk", p->id) : 0;
 }
 
-static struct outline_key key_of(const struct scan_group_source *p, const struct scan_parts *o)
+static struct outline_key scan_outline_key(const struct scan_group_source *p, const struct scan_parts *o)
 {
 	return (struct outline_key){ o->outlines_generation, p->id };
 }
 
-static void keep_whole(const struct scan_group_source *p, const struct scan_parts *o)
+static void keep_whole_outline(const struct scan_group_source *p, const struct scan_parts *o)
 {
-	const struct outline_key key = key_of(p, o);
+	const struct outline_key key = scan_outline_key(p, o);
 
 	if (p->wants_whole && p->whole)
 		outlines_put_bytes(o->outlines, &key, p->whole, p->len);
 }
 
-static int give_read(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
+static int pass_read_chunk(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
 {
-	const struct outline_key key = key_of(p, o);
+	const struct outline_key key = scan_outline_key(p, o);
 	struct sum_point points[CHUNK_POINTS];
 	struct outline *outline;
 	struct chunk c;
-	int rc = read_chunk(p, &c, points, err);
+	int rc = read_scan_chunk(p, &c, points, err);
 
 	if (rc || !full)
 		return rc ? rc : o->points(o->arg, points, c.points, err);
 	outline = malloc(sizeof *outline);
 	if (!outline)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
-	keep_whole(p, o);
+	keep_whole_outline(p, o);
 	return rc;
 }
 
-/* 1 when it was given (or is not wanted), 0 when its outline is not known. */
-static int give_known(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
+/* 1: passed (or not wanted), 0: its outline is not cached. */
+static int pass_known_outline(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
 {
-	const struct outline_key key = key_of(p, o);
+	const struct outline_key key = scan_outline_key(p, o);
 	struct outline_known k;
 	struct sum_point low, high;
 	int rc = 0;
@@ -245,26 +246,26 @@ static int give_known(struct scan_group_source *p, const struct scan_parts *o, s
 		rc = o->outline(o->arg, k.outline, p, err);
 	outlines_release(o->outlines);
 	if (!k.bytes)
-		keep_whole(p, o);
-	p->whole = NULL; /* may be gone by now */
+		keep_whole_outline(p, o);
+	p->whole = NULL; /* the cache may evict it */
 	return rc ? rc : 1;
 }
 
-static int give_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
+static int pass_chunk_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
 		     struct err *err)
 {
 	struct sum_point low = { head->min_step, head->min_time, 0 }, high = { head->max_step, head->max_time, 0 };
 	bool full = head->points == CHUNK_POINTS;
 	int rc;
 
-	next_chunk(p, head->id);
-	rc = full ? give_known(p, o, err) : 0;
+	next_scan_chunk(p, head->id);
+	rc = full ? pass_known_outline(p, o, err) : 0;
 	if (!rc && o->want(o->arg, &low, &high))
-		rc = give_read(p, full, o, err);
+		rc = pass_read_chunk(p, full, o, err);
 	return rc < 0 ? rc : 0;
 }
 
-static int give_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
+static int pass_chunk_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
 		      struct err *err)
 {
 	struct chunks head;
@@ -273,12 +274,12 @@ static int give_heads(struct scan_group_source *p, int64_t series, int64_t numbe
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
-		rc = give_head(p, &head, o, err);
+		rc = pass_chunk_head(p, &head, o, err);
 	chunks_stop(&head, rc, err);
 	return rc;
 }
 
-/* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
+/* Cached outlines need no access to the database; rows are read from the first chunk that is not cached. */
 int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err)
 {
 	struct scan_group_source p = { .d = d, .wants_whole = outlines_want_bytes(o->outlines) };
@@ -286,13 +287,13 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	int rc = 1;
 
 	while (number < full && rc > 0) {
-		next_chunk(&p, SCAN_CHUNK_ID(series, number));
-		rc = give_known(&p, o, err);
+		next_scan_chunk(&p, SCAN_CHUNK_ID(series, number));
+		rc = pass_known_outline(&p, o, err);
 		number += rc > 0;
 	}
 	rc = rc > 0 ? 0 : rc;
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
-		rc = give_heads(&p, series, number, o, err);
+		rc = pass_chunk_heads(&p, series, number, o, err);
 	blob_close(p.blob);
 	archived_outcome(&p.archived, rc, err);
 	archived_done(&p.archived);
@@ -300,7 +301,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	return rc;
 }
 
-/* From chunks to points of the series at one position of the list. */
+/* Decodes chunks for the series at one position of the list. */
 struct decode {
 	scan_fn *fn;
 	void *arg;
@@ -308,23 +309,24 @@ struct decode {
 	struct sum_point *room;
 };
 
-static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
+static int pass_decoded_chunk(void *arg, const struct chunk *c, struct err *err)
 {
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
 		return err_set(err, ERR_DAMAGED,
-			       "store: a chunk is damaged; check the disk and put back a copy of the file");
+			       "store: a chunk is damaged: check the disk and restore a backup");
 	return to->fn(to->arg, to->at, to->room, c->points, err);
 }
 
-static size_t find_id(const int64_t *ids, size_t count, int64_t id)
+static size_t find_series_position(const int64_t *ids, size_t count, int64_t id)
 {
 	size_t at = list_find(ids, count, sizeof *ids, id);
 
 	return at < count && ids[at] == id ? at : SIZE_MAX;
 }
 
+/* Passes the points of one log row that belong to one of the series. */
 static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
 		    struct sum_point *room, struct err *err)
 {
@@ -337,7 +339,7 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 	if (pack_open(&r, bytes, len))
 		return ERR_CORRUPT;
 	while ((rc = pack_next_series(&r, &id, &points)) > 0) {
-		at = find_id(ids, count, id);
+		at = find_series_position(ids, count, id);
 		while (at != SIZE_MAX && rc > 0) {
 			for (n = 0; n < CHUNK_POINTS && (rc = pack_next_point(&r, &room[n])) > 0; n++)
 				;
@@ -376,14 +378,13 @@ static int scan_log_room(struct db *d, enum db_query query, int64_t run_id, cons
 int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err)
-		      : err_set(err, ERR_NOMEM, "store: out of memory");
+	int rc = room ? scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err) : no_memory(err);
 
 	free(room);
 	return rc;
 }
 
-/* The chunk that a series ends with, if there is one, in rows: who asks writes to the run. */
+/* Passes the last chunk of a series, if any. It is a row, since only writers of the run call this. */
 static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct db_rows *q;
@@ -405,8 +406,7 @@ int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void 
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
 	struct decode to = { fn, arg, 0, room };
-	int rc = room ? scan_last_chunk(d, series, decode_chunk, &to, err)
-		      : err_set(err, ERR_NOMEM, "store: out of memory");
+	int rc = room ? scan_last_chunk(d, series, pass_decoded_chunk, &to, err) : no_memory(err);
 
 	if (!rc)
 		rc = scan_log_room(d, DB_log_newest, run_id, &series, 1, fn, arg, room, err);
@@ -421,9 +421,9 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 	int rc = 0;
 
 	if (!room)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < count && !rc; i++)
-		rc = scan_series_chunks(d, ids[i], decode_chunk, &(struct decode){ fn, arg, i, room }, err);
+		rc = scan_series_chunks(d, ids[i], pass_decoded_chunk, &(struct decode){ fn, arg, i, room }, err);
 	if (!rc && count)
 		rc = scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err);
 	free(room);

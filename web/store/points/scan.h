@@ -1,5 +1,5 @@
-/* scan.h: walks every point of some series of a run: folded chunks in order, then the ingest log. Works on any
- * connection; what it sees is that connection's snapshot. Private to web/store. */
+/* scan.h: visits every point of some series of a run: folded chunks in order, then the ingest log. Works on any
+ * connection, in its snapshot. Private to web/store. */
 #ifndef DPT_STORE_SCAN_H
 #define DPT_STORE_SCAN_H
 
@@ -16,15 +16,15 @@
 #define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
 #define SCAN_CHUNK_SERIES(id) ((id) >> 20)
 
-/* Called with up to CHUNK_POINTS points of the series at position `at` in the list, in order of arrival per series. */
+/* Called with up to CHUNK_POINTS points of the series at position `at` of the list; per series in order of arrival. */
 typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err);
 
-/* The folded chunks of one series in order, not decoded; a chunk is good until fn returns. */
+/* Called with the folded chunks of one series in order, not decoded; a chunk is valid during the call. */
 typedef int scan_chunk_fn(void *arg, const struct chunk *c, struct err *err);
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err);
 
-/* The same for readers that decode few groups. want (with the ends of a chunk by step and by time) says which chunks to
- * give: full ones as their outline, of which scan_group decodes a group; the last one, not full yet, as points. */
+/* The same for readers that decode few groups. want, given the ends of a chunk by step and by time, selects chunks.
+ * Full ones are passed as outlines, whose groups scan_group decodes; the last one, which is not full, as points. */
 struct scan_group_source;
 
 struct scan_parts {
@@ -33,16 +33,16 @@ struct scan_parts {
 	int (*points)(void *arg, const struct sum_point *points, size_t n, struct err *err);
 	void *arg;
 	struct outlines *outlines;
-	uint64_t outlines_generation; /* that of d's snapshot */
+	uint64_t outlines_generation; /* of d's snapshot */
 };
 
-/* folded: how many points of the series lie in chunks. */
+/* folded: number of points in chunks. */
 int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err);
 
 int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
 	       struct err *err);
 
-/* Those chunks alone that may hold points inside the window (inclusive), decoded by nobody yet. */
+/* Visits only chunks that may have points in the window (inclusive), not decoded. */
 struct scan_window {
 	int64_t min_step, max_step;
 	double min_time, max_time;
@@ -51,16 +51,16 @@ struct scan_window {
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
 		       struct err *err);
 
-int scan_damaged(struct err *err, const char *what, int64_t id); /* the words for a row that cannot be right */
+int scan_damaged(struct err *err, const char *what, int64_t id); /* reports a row that is damaged */
 
 /* ids: ascending. */
 int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
 		struct err *err);
 
-/* The log alone. */
+/* The log only. */
 int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
 
-/* Points that a series ends with: those of its last chunk, and those of the newest rows of the run's log. */
+/* The points at the end of a series: of its last chunk and of the newest rows of the run's log. */
 int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void *arg, struct err *err);
 
 #endif

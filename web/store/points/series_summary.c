@@ -1,4 +1,4 @@
-/* series_summary.c: order-free summaries of points. */
+/* series_summary.c: summaries of points, independent of order. */
 #include "web/store/points/series_summary.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ void sum_init(struct sum *s)
 	s->max = NAN;
 }
 
-static int value_order(double a, double b)
+static int compare_nan_last(double a, double b)
 {
 	if (isnan(a) || isnan(b))
 		return (isnan(a) ? 1 : 0) - (isnan(b) ? 1 : 0);
@@ -23,8 +23,8 @@ int sum_order(const struct sum_point *a, const struct sum_point *b)
 	if (a->step != b->step)
 		return a->step < b->step ? -1 : 1;
 	if (a->time != b->time)
-		return value_order(a->time, b->time);
-	return value_order(a->value, b->value);
+		return compare_nan_last(a->time, b->time);
+	return compare_nan_last(a->value, b->value);
 }
 
 static void take_min(struct sum *s, double v, int64_t step)

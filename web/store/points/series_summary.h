@@ -1,5 +1,5 @@
-/* series_summary.h: a series in numbers: how many points, the first, last, smallest and largest one. Adding is independent of
- * order. */
+/* series_summary.h: the summary of a series: number of points, the first, last, smallest and largest. The result does not
+ * depend on the order of adding. */
 #ifndef DPT_STORE_SERIES_SUMMARY_H
 #define DPT_STORE_SERIES_SUMMARY_H
 
@@ -11,8 +11,8 @@ struct sum_point {
 	double value;
 };
 
-/* first and last by (step, time, value), NaN after every number; min and max leave NaN out and keep the infinities
- * (both NaN without any); the earliest step wins a tie. */
+/* first and last are by (step, time, value), with NaN last. min and max ignore NaN and include infinities (NaN if
+ * all values are); the earliest step wins a tie. */
 struct sum {
 	uint64_t count;
 	uint64_t nonfinite;
@@ -25,7 +25,7 @@ struct sum {
 void sum_init(struct sum *s);
 void sum_add(struct sum *s, const struct sum_point *p);
 
-/* By step, time, value; NaN after every number. */
+/* Compares by step, time, value; NaN last. */
 int sum_order(const struct sum_point *a, const struct sum_point *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* spike.c: one-step outliers by median and median absolute deviation. */
+/* spike.c: outliers of one step, by median and median absolute deviation. */
 #include "web/store/points/spike.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ bool spike_watches(const char *key)
 	return n >= 4 && !strcmp(key + n - 4, "loss") && strncmp(key, "epoch/", 6) != 0;
 }
 
-/* How far p[i] stands above its neighbourhood; 0 when it does not count as a spike. */
-static double weigh(const struct sum_point *p, size_t n, size_t i)
+/* The distance of p[i] to the median around it; 0 if it is not a spike. */
+static double weigh_spike(const struct sum_point *p, size_t n, size_t i)
 {
 	size_t from = i > REACH ? i - REACH : 0, to = i + REACH < n ? i + REACH + 1 : n, k, count = 0;
 	double around[2 * REACH], middle, spread;
@@ -47,7 +47,7 @@ long spike_find(const struct sum_point *p, size_t n, double *ret_weight)
 
 		if (!isfinite(v) || !isfinite(before) || !isfinite(after) || v <= 2 * before || v <= 2 * after)
 			continue;
-		weight = weigh(p, n, i);
+		weight = weigh_spike(p, n, i);
 		if (weight > best_weight) {
 			best_weight = weight;
 			best = (long)i;

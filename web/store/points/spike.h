@@ -1,4 +1,4 @@
-/* spike.h: finds points that stand alone far above their neighbourhood. Pure. */
+/* spike.h: finds single points far above their neighbourhood. Pure functions. */
 #ifndef DPT_STORE_SPIKE_H
 #define DPT_STORE_SPIKE_H
 
@@ -7,14 +7,14 @@
 
 #include "web/store/points/series_summary.h"
 
-#define SPIKE_CONTEXT 40 /* points before the new ones that a search wants to see */
+#define SPIKE_CONTEXT 40 /* points before the new ones that a search needs */
 
-/* Series whose spikes are told: training losses. */
+/* Returns true for series whose spikes are reported: training losses. */
 bool spike_watches(const char *key);
 
-/* The worst spike among points in step order: a finite value more than twice both its neighbours and the median of the
- * up to 32 around it, and beyond that by 6 robust deviations (1.4826 * median absolute deviation). Returns its index
- * and in *ret_weight how far it stands above the median; -1 without one. */
+/* Finds the worst spike among points in step order. A spike is finite and more than twice both neighbours and the
+ * median of up to 32 points around it. It exceeds that median by 6 robust deviations (1.4826 * median absolute
+ * deviation). Returns its index and in *ret_weight its distance to the median; -1: none. */
 long spike_find(const struct sum_point *p, size_t n, double *ret_weight);
 
 #endif

@@ -1,4 +1,4 @@
-/* sum_row.c: from columns to a summary. */
+/* sum_row.c: reads a summary from columns. */
 #include "web/store/points/sum_row.h"
 
 void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)

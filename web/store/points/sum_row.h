@@ -1,11 +1,11 @@
-/* sum_row.h: a summary as the 13 columns `count` to `nonfinite_step` that the tables of series and metrics have. */
+/* sum_row.h: a summary as the 13 columns `count` to `nonfinite_step` of the tables series and metric. */
 #ifndef DPT_STORE_SUM_ROW_H
 #define DPT_STORE_SUM_ROW_H
 
 #include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
-/* count: the column so called; schema/gen/sql.awk sees to the order of the other 12 behind it. */
+/* count: the column of that name; schema/gen/sql.awk ensures the order of the other 12. */
 void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
 
 /* For binding. */

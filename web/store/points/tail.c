@@ -1,4 +1,4 @@
-/* tail.c: doubles. Most series get few points at a time, so it begins small. */
+/* tail.c: doubles its room. Most series get few points at a time, so it starts small. */
 #include "web/store/points/tail.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "tracker/base/err.h"
 
-int tail_add(struct tail *t, const struct sum_point *points, size_t n)
+int tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
 {
 	size_t cap = t->cap ? t->cap : 2;
 	struct sum_point *grown;
@@ -25,8 +25,8 @@ int tail_add(struct tail *t, const struct sum_point *points, size_t n)
 	return 0;
 }
 
-void tail_done(struct tail *t)
+void tail_done(struct point_tail *t)
 {
 	free(t->points);
-	*t = (struct tail){ 0 };
+	*t = (struct point_tail){ 0 };
 }

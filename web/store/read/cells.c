@@ -1,5 +1,5 @@
-/* cells.c: one value at a time, so that a search looks at no more than it needs and keeps those of the runs that it may
- * show. */
+/* cells.c: reads one value at a time, so a search reads only what it needs and keeps only the values of candidate
+ * runs. */
 #include "web/store/read/cells.h"
 
 #include <stdlib.h>
@@ -7,12 +7,8 @@
 
 #include "web/store/base/list.h"
 #include "web/store/base/location.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/read/query.h"
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
 {
@@ -26,14 +22,14 @@ static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
 	return 0;
 }
 
-static int by_id(const void *x, const void *y)
+static int compare_experiment_ids(const void *x, const void *y)
 {
 	const struct cells_experiment *a = x, *b = y;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static int read_experiments(struct cells *c, struct err *err)
+static int read_cell_experiments(struct cells *c, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(c->d, &q, DB_experiment_list, err, "");
@@ -44,7 +40,7 @@ static int read_experiments(struct cells *c, struct err *err)
 			db_stop(q);
 	}
 	if (c->experiment_count)
-		qsort(c->experiments, c->experiment_count, sizeof *c->experiments, by_id);
+		qsort(c->experiments, c->experiment_count, sizeof *c->experiments, compare_experiment_ids);
 	return rc;
 }
 
@@ -53,7 +49,7 @@ static bool is_column(const struct filter_field *ff)
 	return ff->entity == FILTER_PARAM || ff->entity == FILTER_TAG || ff->entity == FILTER_METRIC;
 }
 
-static int find_column(struct cells *c, struct columns *columns, size_t field, struct err *err)
+static int find_cell_column(struct cells *c, struct columns *columns, size_t field, struct err *err)
 {
 	const struct filter_field *ff = filter_field(c->f, field);
 	int rc;
@@ -74,9 +70,9 @@ int cells_begin(struct cells *c, struct columns *columns, struct err *err)
 		const struct filter_field *ff = filter_field(c->f, field);
 
 		if (is_column(ff))
-			rc = find_column(c, columns, field, err);
+			rc = find_cell_column(c, columns, field, err);
 		else if (ff->entity == FILTER_ATTRIBUTE && ff->attribute == FILTER_EXPERIMENT && !c->experiments)
-			rc = read_experiments(c, err);
+			rc = read_cell_experiments(c, err);
 	}
 	return rc;
 }
@@ -138,7 +134,7 @@ static void fill_attribute(struct cells *c, const struct columns_row *r, enum fi
 	}
 }
 
-/* Every data set of the run is one value. */
+/* Each data set of the run is one value. */
 static int fill_datasets(struct cells *c, const struct columns_row *r, const char *key, struct filter_value *v,
 			 struct err *err)
 {
@@ -164,7 +160,7 @@ static int fill_datasets(struct cells *c, const struct columns_row *r, const cha
 	return rc;
 }
 
-static void put_row(struct cells *c, const struct filter_field *ff, struct db_rows *q, struct filter_value *v)
+static void put_cell_row(struct cells *c, const struct filter_field *ff, struct db_rows *q, struct filter_value *v)
 {
 	v->present = true;
 	if (ff->entity == FILTER_METRIC) {
@@ -176,8 +172,8 @@ static void put_row(struct cells *c, const struct filter_field *ff, struct db_ro
 	v->is_number = !c->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
 }
 
-static int fill_read(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *v,
-		     struct err *err)
+static int fill_read_cells(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *v,
+			   struct err *err)
 {
 	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
 	const struct filter_field *ff = filter_field(c->f, field);
@@ -189,7 +185,7 @@ static int fill_read(struct cells *c, const struct columns_row *r, size_t field,
 	rc = db_start(c->d, &q, cells[ff->entity], err, "ii", c->key[field], r->id);
 	if (rc || (rc = db_next(c->d, q, err)) <= 0)
 		return rc;
-	put_row(c, ff, q, v);
+	put_cell_row(c, ff, q, v);
 	db_stop(q);
 	return 0;
 }
@@ -215,7 +211,7 @@ int cells_get(struct cells *c, const struct columns_row *r, size_t field, struct
 	if (ff->entity == FILTER_DATASET)
 		return fill_datasets(c, r, ff->key, ret, err);
 	if (ff->entity != FILTER_ATTRIBUTE && !c->base)
-		return fill_read(c, r, field, ret, err);
+		return fill_read_cells(c, r, field, ret, err);
 	if (ff->entity == FILTER_ATTRIBUTE)
 		fill_attribute(c, r, ff->attribute, ret);
 	else

@@ -1,9 +1,10 @@
-/* chart.c: M4 buckets. A first pass finds the edges (from summaries where it can), a second one sorts the
- * points into buckets; both inside one snapshot, so lines of all runs belong together. */
+/* chart.c: M4 buckets (first, min, max, last per bucket). A first pass finds the edges, from summaries where
+ * possible; a second sorts the points into buckets. Both use one snapshot, so the lines of all runs are consistent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/hide.h"
@@ -16,14 +17,14 @@
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u
 
-struct cell {
+struct chart_cell {
 	uint32_t count, nonfinite, finite;
 	struct points_at first, min, max, last;
 	double sum, first_nonfinite_x;
 };
 
-/* One line: a range of a run's picked series. */
-struct line {
+/* One line: the range from..to of a run's picked series. */
+struct chart_line {
 	const struct series_select_run *run;
 	size_t from, to;
 };
@@ -32,42 +33,37 @@ struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
 	struct outlines *outlines;
-	uint64_t outlines_generation; /* of d's snapshot */
+	uint64_t outlines_generation; /* of the snapshot of d */
 	struct arena *a;
 	struct series_select_run *runs;
-	struct tail **tails; /* of each run's series: what is not folded yet */
+	struct point_tail **tails; /* of each run's series: points not folded yet */
 	size_t run_count;
-	struct line *lines;
+	struct chart_line *lines;
 	size_t line_count, line_cap;
 	struct points_chart grid;
-	struct cell *cells;
+	struct chart_cell *cells;
 	struct err *err;
 };
 
-/* x = (number - shift) / scale of a step or time */
-struct axis {
+/* x = (number - shift) / scale, where number is a step or a time. */
+struct chart_axis {
 	bool time;
 	double shift, scale;
 };
 
-/* The points of one line on their way into cells or edges. */
-struct sweep {
+/* State of the pass over the points of one line. */
+struct chart_sweep {
 	struct chart *c;
-	const struct line *line;
-	struct axis axis;
-	int64_t hide; /* of the series that comes in */
+	const struct chart_line *line;
+	struct chart_axis axis;
+	int64_t hide; /* of the current series */
 	uint64_t inside;
 	double low, high;
 };
 
-static int no_memory(struct err *err)
+static struct chart_axis line_axis(const struct chart *c, const struct chart_line *l)
 {
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-static struct axis axis_of(const struct chart *c, const struct line *l)
-{
-	struct axis x = { false, 0, 1 };
+	struct chart_axis x = { false, 0, 1 };
 
 	if (c->o->x == POINTS_X_TIME || c->o->x == POINTS_X_ELAPSED)
 		x.time = true;
@@ -78,17 +74,17 @@ static struct axis axis_of(const struct chart *c, const struct line *l)
 	return x;
 }
 
-static double place_on(const struct axis *x, double number)
+static double axis_place(const struct chart_axis *x, double number)
 {
 	return (number - x->shift) / x->scale;
 }
 
-static double x_of(const struct axis *x, const struct sum_point *p)
+static double point_x(const struct chart_axis *x, const struct sum_point *p)
 {
-	return place_on(x, x->time ? p->time : (double)p->step);
+	return axis_place(x, x->time ? p->time : (double)p->step);
 }
 
-static void note_edge(struct sweep *f, double x)
+static void note_edge(struct chart_sweep *f, double x)
 {
 	if (f->c->grid.log && !(x > 0))
 		return;
@@ -98,39 +94,39 @@ static void note_edge(struct sweep *f, double x)
 
 static int edge_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct sweep *f = arg;
+	struct chart_sweep *f = arg;
 	size_t i;
 
 	(void)err;
 	for (i = 0; i < n; i++)
 		if (!hide_has(f->hide, points[i].step))
-			note_edge(f, x_of(&f->axis, &points[i]));
+			note_edge(f, point_x(&f->axis, &points[i]));
 	return 0;
 }
 
-/* Whether a part from low to high shows its lowest place by that of its end: the axis has a place for it. */
-static bool begins_on(const struct sweep *f, const struct sum_point *low)
+/* Returns true if the axis can show the low end (a logarithmic axis cannot show x <= 0). */
+static bool begins_on(const struct chart_sweep *f, const struct sum_point *low)
 {
-	return !f->c->grid.log || x_of(&f->axis, low) > 0;
+	return !f->c->grid.log || point_x(&f->axis, low) > 0;
 }
 
-/* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
+/* A part without hidden points gives its edges by its ends; only a partly hidden one is read. */
 static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
-	struct sweep *f = arg;
+	struct chart_sweep *f = arg;
 
 	if (hide_has(f->hide, high->step))
 		return !hide_has(f->hide, low->step);
 	if (!begins_on(f, low))
 		return true;
-	note_edge(f, x_of(&f->axis, low));
-	note_edge(f, x_of(&f->axis, high));
+	note_edge(f, point_x(&f->axis, low));
+	note_edge(f, point_x(&f->axis, high));
 	return false;
 }
 
 static int edge_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
 {
-	struct sweep *f = arg;
+	struct chart_sweep *f = arg;
 	struct sum_point p[CHUNK_GROUP];
 	unsigned i;
 	int rc = 0;
@@ -145,7 +141,7 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	return rc;
 }
 
-static int scan_parts(struct sweep *f, const struct series_select_series *s, struct scan_parts o)
+static int scan_parts(struct chart_sweep *f, const struct series_select_series *s, struct scan_parts o)
 {
 	struct chart *c = f->c;
 
@@ -155,9 +151,9 @@ static int scan_parts(struct sweep *f, const struct series_select_series *s, str
 	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
 }
 
-static int edge_chunks(struct sweep *f, const struct series_select_series *s)
+static int edge_chunks(struct chart_sweep *f, const struct series_select_series *s)
 {
-	/* The summary knows the ends by step. */
+	/* The summary has the ends by step. */
 	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step) &&
 	    begins_on(f, &s->folded.first)) {
 		edge_ends(f, &s->folded.first, &s->folded.last);
@@ -167,14 +163,14 @@ static int edge_chunks(struct sweep *f, const struct series_select_series *s)
 			  (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
 }
 
-static const struct tail *tail_of(const struct chart *c, const struct line *l, size_t at)
+static const struct point_tail *series_tail(const struct chart *c, const struct chart_line *l, size_t at)
 {
 	return &c->tails[l->run - c->runs][at];
 }
 
-static int line_edges(struct chart *c, const struct line *l, double *low, double *high)
+static int line_edges(struct chart *c, const struct chart_line *l, double *low, double *high)
 {
-	struct sweep f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
+	struct chart_sweep f = { .c = c, .line = l, .axis = line_axis(c, l), .low = NAN, .high = NAN };
 	size_t i;
 	int rc = 0;
 
@@ -184,14 +180,14 @@ static int line_edges(struct chart *c, const struct line *l, double *low, double
 		f.hide = s->hide;
 		rc = edge_chunks(&f, s);
 		if (!rc)
-			rc = edge_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+			rc = edge_points(&f, series_tail(c, l, i)->points, series_tail(c, l, i)->count, c->err);
 	}
 	*low = fmin(*low, f.low);
 	*high = fmax(*high, f.high);
 	return rc;
 }
 
-static int find_edges(struct chart *c)
+static int find_chart_edges(struct chart *c)
 {
 	double low = NAN, high = NAN;
 	size_t i;
@@ -211,7 +207,7 @@ static int find_edges(struct chart *c)
 	return rc;
 }
 
-static void put(struct cell *b, double x, double v)
+static void put_cell_value(struct chart_cell *b, double x, double v)
 {
 	b->count++;
 	if (!isfinite(v)) {
@@ -248,31 +244,31 @@ double points_edge(const struct points_chart *c, uint32_t i)
 	return c->log ? c->from * exp(i * c->width) : c->from + i * c->width;
 }
 
-static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
+static int put_chart_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
 {
-	struct sweep *f = arg;
+	struct chart_sweep *f = arg;
 	struct chart *c = f->c;
 	size_t i;
 	double x;
 
 	(void)err;
 	for (i = 0; i < n; i++) {
-		x = x_of(&f->axis, &points[i]);
+		x = point_x(&f->axis, &points[i]);
 		if (hide_has(f->hide, points[i].step) || !(x >= c->grid.from && x <= c->grid.to))
 			continue;
-		put(&c->cells[points_bucket_of(&c->grid, x)], x, points[i].value);
+		put_cell_value(&c->cells[points_bucket_of(&c->grid, x)], x, points[i].value);
 		f->inside++;
 	}
 	return 0;
 }
 
-/* Adds a part whose points all lie in one bucket by its description. */
-static bool put_part(struct sweep *f, const struct outline_part *g)
+/* Adds a part by its summary if all its points are in one bucket. */
+static bool put_outline_part(struct chart_sweep *f, const struct outline_part *g)
 {
 	const struct chart *c = f->c;
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
-	double low = place_on(&f->axis, a->low), high = place_on(&f->axis, a->high), at;
-	struct cell *b;
+	double low = axis_place(&f->axis, a->low), high = axis_place(&f->axis, a->high), at;
+	struct chart_cell *b;
 	size_t cell;
 
 	if (g->nonfinite || hide_has(f->hide, g->max_step) || !(low >= c->grid.from && high <= c->grid.to))
@@ -285,10 +281,10 @@ static bool put_part(struct sweep *f, const struct outline_part *g)
 		b->first = (struct points_at){ low, a->first };
 	if (!b->finite || high >= b->last.x)
 		b->last = (struct points_at){ high, a->last };
-	at = place_on(&f->axis, a->min_at);
+	at = axis_place(&f->axis, a->min_at);
 	if (!b->finite || g->min < b->min.value || (g->min == b->min.value && at < b->min.x))
 		b->min = (struct points_at){ at, g->min };
-	at = place_on(&f->axis, a->max_at);
+	at = axis_place(&f->axis, a->max_at);
 	if (!b->finite || g->max > b->max.value || (g->max == b->max.value && at < b->max.x))
 		b->max = (struct points_at){ at, g->max };
 	b->count += g->points;
@@ -298,45 +294,45 @@ static bool put_part(struct sweep *f, const struct outline_part *g)
 	return true;
 }
 
-/* Known to hold no point that is shown; places that are no numbers leave that open. */
-static bool out_of_view(const struct sweep *f, const struct outline_part *g)
+/* Returns true if the part certainly has no visible point; NaN times leave that open. */
+static bool part_out_of_view(const struct chart_sweep *f, const struct outline_part *g)
 {
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
 	const struct points_chart *grid = &f->c->grid;
 
-	return !isnan(a->low) && (place_on(&f->axis, a->high) < grid->from || place_on(&f->axis, a->low) > grid->to);
+	return !isnan(a->low) && (axis_place(&f->axis, a->high) < grid->from || axis_place(&f->axis, a->low) > grid->to);
 }
 
 static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
 {
-	struct sweep *f = arg;
+	struct chart_sweep *f = arg;
 	struct sum_point p[CHUNK_GROUP];
 	unsigned i;
 	int rc = 0;
 
-	if (put_part(f, &o->all))
+	if (put_outline_part(f, &o->all))
 		return 0;
 	for (i = 0; i < o->groups && !rc; i++) {
-		if (put_part(f, &o->part[i]) || out_of_view(f, &o->part[i]))
+		if (put_outline_part(f, &o->part[i]) || part_out_of_view(f, &o->part[i]))
 			continue;
 		rc = scan_group(from, o, i, p, err);
 		if (!rc)
-			rc = put_points(f, p, o->part[i].points, err);
+			rc = put_chart_points(f, p, o->part[i].points, err);
 	}
 	return rc;
 }
 
-/* Whether any point of a chunk may be in the picture. */
-static bool in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
+/* Returns true if a chunk may have points in view. */
+static bool line_is_in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
-	const struct sweep *f = arg;
+	const struct chart_sweep *f = arg;
 
-	return !(x_of(&f->axis, high) < f->c->grid.from || x_of(&f->axis, low) > f->c->grid.to);
+	return !(point_x(&f->axis, high) < f->c->grid.from || point_x(&f->axis, low) > f->c->grid.to);
 }
 
-static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
+static int fill_cells(struct chart *c, const struct chart_line *l, uint64_t *ret_inside)
 {
-	struct sweep f = { .c = c, .line = l, .axis = axis_of(c, l) };
+	struct chart_sweep f = { .c = c, .line = l, .axis = line_axis(c, l) };
 	size_t i;
 	int rc = 0;
 
@@ -346,15 +342,17 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 		f.hide = s->hide;
 		rc = scan_parts(&f, s,
-				(struct scan_parts){ .want = in_view, .outline = put_outline, .points = put_points });
+				(struct scan_parts){
+					.want = line_is_in_view, .outline = put_outline, .points = put_chart_points });
 		if (!rc)
-			rc = put_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+			rc = put_chart_points(&f, series_tail(c, l, i)->points, series_tail(c, l, i)->count, c->err);
 	}
 	*ret_inside = f.inside;
 	return rc;
 }
 
-static int give_line(struct chart *c, const struct line *l, struct points_line *ret)
+/* Fills the buckets of one line and copies the non-empty ones. */
+static int give_chart_line(struct chart *c, const struct chart_line *l, struct points_line *ret)
 {
 	const struct series_select_series *newest = &l->run->series[l->to - 1];
 	static const struct points_at none = { NAN, NAN };
@@ -372,7 +370,7 @@ static int give_line(struct chart *c, const struct line *l, struct points_line *
 	if (!ret->buckets)
 		return no_memory(c->err);
 	for (i = 0; i < c->o->buckets; i++) {
-		const struct cell *b = &c->cells[i];
+		const struct chart_cell *b = &c->cells[i];
 
 		if (!b->count)
 			continue;
@@ -386,9 +384,9 @@ static int give_line(struct chart *c, const struct line *l, struct points_line *
 	return 0;
 }
 
-static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_chart_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	return tail_add(((struct tail **)arg)[at], points, n) ? no_memory(err) : 0;
+	return tail_add(((struct point_tail **)arg)[at], points, n) ? no_memory(err) : 0;
 }
 
 struct id_at {
@@ -396,18 +394,18 @@ struct id_at {
 	size_t at;
 };
 
-static int by_id(const void *x, const void *y)
+static int compare_chart_lines(const void *x, const void *y)
 {
 	const struct id_at *a = x, *b = y;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* The log is walked once for all series of a run. */
+/* Scans the log once for all series of a run. */
 static int load_tails(struct chart *c, const struct series_select_run *r)
 {
-	struct tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
-	struct tail **order = arena_array(c->a, r->count + 1, sizeof *order);
+	struct point_tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
+	struct point_tail **order = arena_array(c->a, r->count + 1, sizeof *order);
 	struct id_at *sorted = arena_array(c->a, r->count + 1, sizeof *sorted);
 	int64_t *ids = arena_array(c->a, r->count + 1, sizeof *ids);
 	size_t i;
@@ -415,17 +413,17 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 	if (!tails || !order || !sorted || !ids)
 		return no_memory(c->err);
 	for (i = 0; i < r->count; i++) {
-		tails[i] = (struct tail){ 0 };
+		tails[i] = (struct point_tail){ 0 };
 		sorted[i] = (struct id_at){ r->series[i].id, i };
 	}
 	c->tails[r - c->runs] = tails;
 	if (r->count)
-		qsort(sorted, r->count, sizeof *sorted, by_id);
+		qsort(sorted, r->count, sizeof *sorted, compare_chart_lines);
 	for (i = 0; i < r->count; i++) {
 		ids[i] = sorted[i].id;
 		order[i] = &tails[sorted[i].at];
 	}
-	return scan_log(c->d, r->id, ids, r->count, take_tail, order, c->err);
+	return scan_log(c->d, r->id, ids, r->count, take_chart_tail, order, c->err);
 }
 
 static void free_tails(struct chart *c)
@@ -447,19 +445,20 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 			continue;
 		if (c->line_count == c->line_cap) {
 			size_t cap = c->line_cap ? c->line_cap * 2 : 16;
-			struct line *grown = realloc(c->lines, cap * sizeof *grown);
+			struct chart_line *grown = realloc(c->lines, cap * sizeof *grown);
 
 			if (!grown)
 				return no_memory(c->err);
 			c->lines = grown;
 			c->line_cap = cap;
 		}
-		c->lines[c->line_count++] = (struct line){ r, from, i };
+		c->lines[c->line_count++] = (struct chart_line){ r, from, i };
 		from = i;
 	}
 	return 0;
 }
 
+/* Finds the series of each run and groups them into lines. */
 static int choose_lines(struct chart *c)
 {
 	const struct points_sel *sel = &c->o->sel;
@@ -479,12 +478,13 @@ static int choose_lines(struct chart *c)
 	}
 	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
 		rc = err_set(c->err, ERR_LIMIT,
-			     "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
+			     "%zu lines of %u buckets are too many for one answer: request fewer runs, keys or "
 			     "buckets", c->line_count, (unsigned)c->o->buckets);
 	return rc < 0 ? rc : 0;
 }
 
-static int draw(struct chart *c, struct points_chart *ret)
+/* Finds lines and edges, then fills the buckets of each line. */
+static int draw_chart(struct chart *c, struct points_chart *ret)
 {
 	struct points_line *lines;
 	int64_t rev = 0;
@@ -494,7 +494,7 @@ static int draw(struct chart *c, struct points_chart *ret)
 	for (i = 0; i < c->run_count && !rc; i++)
 		rc = load_tails(c, &c->runs[i]);
 	if (!rc)
-		rc = find_edges(c);
+		rc = find_chart_edges(c);
 	if (!rc && db_int(c->d, &rev, DB_rev_get, c->err, "") < 0)
 		rc = c->err ? c->err->code : ERR_IO;
 	if (rc)
@@ -507,7 +507,7 @@ static int draw(struct chart *c, struct points_chart *ret)
 	ret->lines = lines;
 	ret->rev = (uint64_t)rev;
 	for (i = 0; i < c->line_count && !rc; i++) {
-		rc = give_line(c, &c->lines[i], &lines[ret->line_count]);
+		rc = give_chart_line(c, &c->lines[i], &lines[ret->line_count]);
 		ret->line_count += !rc && lines[ret->line_count].point_count > 0;
 	}
 	return rc;
@@ -542,7 +542,7 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 	c.outlines = s->outlines;
 	rc = find_generation(&c);
 	if (!rc)
-		rc = draw(&c, &chart);
+		rc = draw_chart(&c, &chart);
 	readers_give(s, c.d);
 	free_tails(&c);
 	free(c.tails);

@@ -7,40 +7,36 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-#define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
-#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
-/* more changed runs than this and a quarter of all: everything is read anew */
+#define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
+#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the least recently used is evicted first */
+/* with more changed runs than this plus a quarter of all, everything is read again */
 #define CHANGED_MAX 2000
 
-struct column {
+struct loaded_column {
 	enum filter_entity entity;
 	char *key;
 	int64_t key_id;
 	struct columns_cell *cells;
 	size_t cap;
-	uint64_t used; /* the search that asked for it last */
+	uint64_t used; /* clock of the last search that used it */
 };
 
 struct columns {
 	pthread_mutex_t lock;
 	bool loaded;
 	uint64_t rev, clock;
-	char rows_of[DB_ROWS_OF_BYTES]; /* whose rows these are (the query changes_now) */
+	char rows_of[DB_ROWS_OF_BYTES]; /* the database these rows come from (query changes_now) */
 	struct columns_row *rows;
 	struct columns_mark *marks;
 	size_t count, cap;
-	size_t changes; /* since everything was read: their old texts still take room */
+	size_t changes; /* since all rows were read: their old texts still use memory */
 	struct arena *texts;
-	struct column columns[COLUMNS_MAX];
+	struct loaded_column columns[COLUMNS_MAX];
 	size_t column_count;
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
 
 struct columns *columns_new(void)
 {
@@ -81,7 +77,7 @@ void columns_free(struct columns *c)
 	free(c);
 }
 
-/* Few different words, many rows. */
+/* Shares the few different words among many rows. */
 static const char *status_word(struct arena *a, const char *text)
 {
 	static const char *const words[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
@@ -110,7 +106,7 @@ bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 	return ret->name && ret->status && ret->user;
 }
 
-static int grow(struct columns *c)
+static int grow_columns(struct columns *c)
 {
 	size_t cap = c->cap ? c->cap * 2 : 256;
 	void *grown = realloc(c->rows, cap * sizeof *c->rows);
@@ -126,15 +122,15 @@ static int grow(struct columns *c)
 	return 0;
 }
 
-static int add_row(struct columns *c)
+static int add_columns_row(struct columns *c)
 {
 	void *grown;
 	size_t i;
 
-	if (c->count == c->cap && grow(c))
+	if (c->count == c->cap && grow_columns(c))
 		return ERR_NOMEM;
 	for (i = 0; i < c->column_count; i++) {
-		struct column *col = &c->columns[i];
+		struct loaded_column *col = &c->columns[i];
 
 		if (c->count >= col->cap) {
 			grown = realloc(col->cells, c->cap * sizeof *col->cells);
@@ -149,20 +145,20 @@ static int add_row(struct columns *c)
 	return 0;
 }
 
-/* Room for a run at this place, before those that lie there and behind it. */
+/* Makes room for a row at this position and moves the rows after it. */
 static int insert_row(struct columns *c, size_t row)
 {
-	size_t i, behind = c->count - row;
+	size_t i, after = c->count - row;
 
-	if (add_row(c))
+	if (add_columns_row(c))
 		return ERR_NOMEM;
-	memmove(&c->rows[row + 1], &c->rows[row], behind * sizeof *c->rows);
+	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof *c->rows);
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
-	memmove(&c->marks[row + 1], &c->marks[row], behind * sizeof *c->marks);
+	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof *c->marks);
 	for (i = 0; i < c->column_count; i++) {
 		struct columns_cell *cells = c->columns[i].cells;
 
-		memmove(&cells[row + 1], &cells[row], behind * sizeof *cells);
+		memmove(&cells[row + 1], &cells[row], after * sizeof *cells);
 		memset(&cells[row], 0, sizeof cells[row]);
 	}
 	return 0;
@@ -176,7 +172,7 @@ double columns_number(struct db_rows *q, enum filter_aggregate which)
 	return db_f64(q, at[which]);
 }
 
-static int put_cell(struct columns *c, const struct column *col, size_t row, struct db_rows *q)
+static int put_cell(struct columns *c, const struct loaded_column *col, size_t row, struct db_rows *q)
 {
 	struct columns_cell *cell = &col->cells[row];
 	int i;
@@ -193,9 +189,9 @@ static int put_cell(struct columns *c, const struct column *col, size_t row, str
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of the runs that changed, all */
+enum part { CELL, CELLS, WHOLE }; /* which rows of a column to read: of one run, of the changed runs, all */
 
-static enum db_query query_of(enum filter_entity entity, enum part part)
+static enum db_query column_query(enum filter_entity entity, enum part part)
 {
 	static const enum db_query params[] = { DB_param_cell, DB_param_cells, DB_param_column };
 	static const enum db_query tags[] = { DB_tag_cell, DB_tag_cells, DB_tag_column };
@@ -204,10 +200,10 @@ static enum db_query query_of(enum filter_entity entity, enum part part)
 	return entity == FILTER_PARAM ? params[part] : entity == FILTER_TAG ? tags[part] : metrics[part];
 }
 
-static int load_cell(struct columns *c, struct db *d, const struct column *col, size_t row, struct err *err)
+static int load_cell(struct columns *c, struct db *d, const struct loaded_column *col, size_t row, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
+	int rc = db_start(d, &q, column_query(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
 
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = put_cell(c, col, row, q) ? no_memory(err) : 0;
@@ -216,11 +212,11 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 	return rc;
 }
 
-static int load_column(struct columns *c, struct db *d, const struct column *col, struct err *err)
+static int load_column(struct columns *c, struct db *d, const struct loaded_column *col, struct err *err)
 {
 	size_t row = 0;
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, WHOLE), err, "i", col->key_id);
+	int rc = db_start(d, &q, column_query(col->entity, WHOLE), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
@@ -236,7 +232,7 @@ static int load_column(struct columns *c, struct db *d, const struct column *col
 	return rc;
 }
 
-static int read_row(struct columns *c, struct db_rows *q, size_t row)
+static int read_column_row(struct columns *c, struct db_rows *q, size_t row)
 {
 	struct columns_row *r = &c->rows[row];
 
@@ -246,7 +242,7 @@ static int read_row(struct columns *c, struct db_rows *q, size_t row)
 	return 0;
 }
 
-static int load_all(struct columns *c, struct db *d, struct err *err)
+static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	int rc;
@@ -258,7 +254,7 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	rc = db_start(d, &q, DB_runs_all, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (add_row(c) || read_row(c, q, c->count - 1)) {
+		if (add_columns_row(c) || read_column_row(c, q, c->count - 1)) {
 			db_stop(q);
 			rc = no_memory(err);
 		}
@@ -267,7 +263,7 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
-/* Its cells are empty then. *ret: where it lies. */
+/* Updates or inserts a row and clears its cells. *ret: its position. */
 static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
@@ -275,7 +271,7 @@ static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 
 	if ((row == c->count || c->rows[row].id != id) && insert_row(c, row))
 		return ERR_NOMEM;
-	if (read_row(c, q, row))
+	if (read_column_row(c, q, row))
 		return ERR_NOMEM;
 	for (i = 0; i < c->column_count; i++)
 		memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
@@ -284,7 +280,7 @@ static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 	return 0;
 }
 
-/* cells: each by a query of its own. */
+/* cells: read each by a query of its own. */
 static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, bool cells, struct err *err)
 {
 	size_t row = 0, i;
@@ -315,7 +311,7 @@ static int refresh_gone(struct columns *c, struct db *d, struct db_rows *q, stru
 	return rc;
 }
 
-/* *ret: NULL where no column is of that kind. */
+/* Starts the query for the changed cells of one kind; *ret NULL: no such column. */
 static int start_cells(const struct columns *c, struct db *d, enum filter_entity entity, struct db_rows **ret,
 		       struct err *err)
 {
@@ -336,12 +332,12 @@ static int start_cells(const struct columns *c, struct db *d, enum filter_entity
 	if (!text)
 		rc = no_memory(err);
 	else if (any)
-		rc = db_start(d, ret, query_of(entity, CELLS), err, "ti", text, (int64_t)c->rev);
+		rc = db_start(d, ret, column_query(entity, CELLS), err, "ti", text, (int64_t)c->rev);
 	buf_done(&keys);
 	return rc;
 }
 
-static const struct column *column_of(const struct columns *c, enum filter_entity entity, int64_t key)
+static const struct loaded_column *find_loaded_column(const struct columns *c, enum filter_entity entity, int64_t key)
 {
 	size_t i;
 
@@ -359,7 +355,7 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 	while (q && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_cells_run_id);
 		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
-		const struct column *col = column_of(c, entity, db_i64(q, key));
+		const struct loaded_column *col = find_loaded_column(c, entity, db_i64(q, key));
 
 		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
 			db_stop(q);
@@ -369,7 +365,7 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 	return rc;
 }
 
-/* Where each query is a round trip: all of them take one. */
+/* For remote databases: starts all queries before reading, in one round trip. */
 static int refresh_together(struct columns *c, struct db *d, struct err *err)
 {
 	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
@@ -387,8 +383,8 @@ static int refresh_together(struct columns *c, struct db *d, struct err *err)
 	return rc ? rc : refresh_gone(c, d, gone, err);
 }
 
-/* Where the database is in this process a query a cell costs less than one for all. */
-static int refresh(struct columns *c, struct db *d, struct err *err)
+/* In this process a query per cell is cheaper than one for all. */
+static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	int rc;
@@ -404,12 +400,13 @@ static int refresh(struct columns *c, struct db *d, struct err *err)
 }
 
 struct news {
-	int64_t rev;     /* the newest change of the snapshot */
-	int64_t changed; /* runs that changed since the columns' own */
+	int64_t rev;     /* newest change of the snapshot */
+	int64_t changed; /* runs changed since the columns' rev */
 };
 
-/* Under the lock. Of other rows than before nothing is good: a standby that took over may lack some, and count on. */
-static int read_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
+/* Under the lock. Rows of another database invalidate everything: a standby that took over may lack changes and
+ * reuse their numbers. */
+static int read_columns_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
 {
 	struct db_rows *now, *since;
 	int rc = db_start(d, &now, DB_changes_now, err, "");
@@ -433,12 +430,12 @@ static int read_news(struct columns *c, struct db *d, struct news *ret, struct e
 	return rc;
 }
 
-/* Brings what is there to the snapshot's state. */
-static int renew(struct columns *c, struct db *d, const struct news *n, struct err *err)
+/* Updates the columns to the snapshot. */
+static int apply_columns_news(struct columns *c, struct db *d, const struct news *n, struct err *err)
 {
 	if (!c->loaded || (size_t)n->changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count)
-		return load_all(c, d, err);
-	return n->changed ? refresh(c, d, err) : 0;
+		return load_all_rows(c, d, err);
+	return n->changed ? refresh_columns(c, d, err) : 0;
 }
 
 int columns_take(struct columns *c, struct db *d, struct err *err)
@@ -447,14 +444,14 @@ int columns_take(struct columns *c, struct db *d, struct err *err)
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	rc = read_news(c, d, &n, err);
+	rc = read_columns_news(c, d, &n, err);
 	if (!rc && c->loaded && (uint64_t)n.rev < c->rev)
 		rc = err_set(err, ERR_BUSY, "store: an old snapshot");
 	if (rc) {
 		pthread_mutex_unlock(&c->lock);
 		return rc;
 	}
-	rc = renew(c, d, &n, err);
+	rc = apply_columns_news(c, d, &n, err);
 	c->rev = (uint64_t)n.rev;
 	c->clock++;
 	if (rc) {
@@ -480,8 +477,8 @@ const struct columns_mark *columns_marks(const struct columns *c)
 	return c->marks;
 }
 
-/* Room for one more; columns of the search under way stay. */
-static void make_room(struct columns *c)
+/* Evicts columns until one more fits; columns of the current search stay. */
+static void make_column_room(struct columns *c)
 {
 	size_t fit = CELL_BYTES_MAX / ((c->cap ? c->cap : 1) * sizeof(struct columns_cell)), i, oldest;
 
@@ -499,7 +496,7 @@ static void make_room(struct columns *c)
 int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
 		const struct columns_cell **ret, struct err *err)
 {
-	struct column col = { .entity = entity, .used = c->clock, .cap = c->cap };
+	struct loaded_column col = { .entity = entity, .used = c->clock, .cap = c->cap };
 	size_t i;
 	int rc;
 
@@ -513,7 +510,7 @@ int columns_get(struct columns *c, struct db *d, enum filter_entity entity, cons
 	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", key);
 	if (rc <= 0)
 		return rc;
-	make_room(c);
+	make_column_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
 	col.key = strdup(key);
 	rc = col.cells && col.key ? load_column(c, d, &col, err) : no_memory(err);

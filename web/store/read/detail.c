@@ -1,4 +1,4 @@
-/* detail.c: rows of one run to structs, and the words that warn about it. */
+/* detail.c: reads the rows of one run into structs, and derives its alerts. */
 #include "web/store/read/detail.h"
 
 #include <math.h>
@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
@@ -15,32 +16,27 @@
 
 #define DIVERGED_POINTS 20
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-/* The runs that are loaded: one, or all of an array. */
+/* The runs to load: one, or an array. */
 struct runs {
 	struct db *db;
 	struct arena *a;
 	struct err *err;
 	struct query_run *items;
 	size_t count;
-	int64_t id;         /* of the one */
-	struct map *places; /* int64 id -> struct query_run *; NULL: it is one */
-	struct buf ids;     /* as array.h has them */
+	int64_t id;         /* of the one run */
+	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
+	struct buf ids;     /* an array (array.h) */
 };
 
-static int start(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
+static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
 {
 	if (!o->places)
 		return db_start(o->db, ret, of_one, o->err, "i", o->id);
 	return db_start(o->db, ret, of_all, o->err, "t", o->ids.data);
 }
 
-/* Whose row it is; column: what tells where there are several. */
-static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db_column column)
+/* Finds the run of a row; column: its run id where several are loaded. */
+static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q, enum db_column column)
 {
 	struct query_run **place;
 	int64_t id;
@@ -52,8 +48,8 @@ static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db
 	return place ? *place : NULL;
 }
 
-/* Room for one more item in an arena array that doubles. */
-static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
+/* Makes room for one more item in an arena array that doubles. */
+static void *grow_detail_list(struct arena *a, void *items, size_t count, size_t bytes_each)
 {
 	void *grown;
 
@@ -67,9 +63,9 @@ static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
 	return grown;
 }
 
-static int add_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
+static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
 {
-	*items = more(a, *items, *count, sizeof **items);
+	*items = grow_detail_list(a, *items, *count, sizeof **items);
 	if (!*items)
 		return ERR_NOMEM;
 	(*items)[*count].key = db_text(a, q, COL_params_of_run_name);
@@ -77,26 +73,26 @@ static int add_pair(struct db_rows *q, struct arena *a, struct query_kv **items,
 	return 0;
 }
 
-static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
-		      struct err *err)
+static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
+			     struct err *err)
 {
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0)
-		if (add_pair(q, a, ret, ret_count))
+		if (add_detail_pair(q, a, ret, ret_count))
 			return db_no_memory(q, err);
 	return rc;
 }
 
-/* Params, or tags; q, as in all that take rows: NULL where nobody wants them. */
+/* Reads params or tags. As in all take_ functions, q is NULL if the part is not wanted. */
 static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 {
 	struct query_run *r;
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_params_of_runs_run);
-		if (r && add_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
+		r = find_detail_run(o, q, COL_params_of_runs_run);
+		if (r && add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
 			return db_no_memory(q, o->err);
 	}
 	return rc;
@@ -106,7 +102,7 @@ static int add_metric(const struct runs *o, struct query_run *r, struct db_rows 
 {
 	struct sum s;
 
-	r->metrics = more(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
+	r->metrics = grow_detail_list(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
 	if (!r->metrics)
 		return ERR_NOMEM;
 	sum_row_read(q, COL_metrics_of_run_count, &s);
@@ -120,7 +116,7 @@ static int take_metrics(const struct runs *o, struct db_rows *q)
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_metrics_of_runs_run);
+		r = find_detail_run(o, q, COL_metrics_of_runs_run);
 		if (r && add_metric(o, r, q))
 			return db_no_memory(q, o->err);
 	}
@@ -145,25 +141,25 @@ static int start_some(const struct runs *o, const struct metric_select *c, struc
 	return rc;
 }
 
-/* Some metrics of one run are read by metric_select_load: nothing is started. */
+/* Some metrics of one run are read by metric_select_load, so nothing is started. */
 static int start_metrics(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
 	if (!some_metrics(c))
-		return start(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
+		return start_detail_query(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
 	return o->places ? start_some(o, c, ret) : 0;
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
 {
-	r->alerts = more(a, r->alerts, r->alert_count, sizeof *r->alerts);
+	r->alerts = grow_detail_list(a, r->alerts, r->alert_count, sizeof *r->alerts);
 	if (!r->alerts || !alert->text)
 		return no_memory(err);
 	r->alerts[r->alert_count++] = *alert;
 	return 0;
 }
 
-/* From its first number that is not finite on, as far as the summary proves it: one such number for each step, no
- * infinity among them. */
+/* Returns true if the summary proves that all values are NaN from the first non-finite one on: one non-finite value
+ * for each step, and no infinity. */
 static bool all_nan_since(const struct query_metric *m)
 {
 	return !isinf(m->min) && !isinf(m->max) &&
@@ -186,7 +182,7 @@ static int alert_nonfinite(struct query_run *r, struct arena *a, const struct qu
 	return add_alert(r, a, &alert, err);
 }
 
-/* Ends well above both where it began and its best. */
+/* Ends well above both its first and its best value. */
 static bool has_diverged(const struct query_metric *m)
 {
 	return m->count >= DIVERGED_POINTS && !m->nonfinite && spike_watches(m->key) && m->min > 0 &&
@@ -204,7 +200,7 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 					     .step = db_i64(q, COL_alerts_of_run_step),
 					     .value = db_f64(q, COL_alerts_of_run_value) };
 
-		r = run_of(o, q, COL_alerts_of_runs_run);
+		r = find_detail_run(o, q, COL_alerts_of_runs_run);
 		alert.text = arena_printf(o->a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
 		rc = r ? add_alert(r, o->a, &alert, o->err) : 0;
 		if (rc)
@@ -213,9 +209,8 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 	return rc;
 }
 
-/* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
- * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last
- * step that there is. */
+/* The step in which the run failed: one after the last training loss, since other series may count differently.
+ * Without a loss: one after the last step of the run. -1: nothing was recorded, or there is no next step. */
 static int64_t failed_step(const struct query_run *r)
 {
 	int64_t last = -1;
@@ -228,7 +223,7 @@ static int64_t failed_step(const struct query_run *r)
 	return last < 0 || last == INT64_MAX ? -1 : last + 1;
 }
 
-/* Those that its status and its metrics give. */
+/* Adds the alerts that follow from status and metrics. */
 static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 {
 	int64_t step = failed_step(r);
@@ -258,7 +253,7 @@ static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 	return rc;
 }
 
-static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
+static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r)
 {
 	*r = (struct query_run){
 		.id = db_text(a, q, COL_run_detail_uuid), .name = db_text(a, q, COL_run_detail_name),
@@ -273,52 +268,53 @@ static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
 	};
 }
 
-/* ERR_NOENT: some run is missing. */
-static int take_rows(const struct runs *o, struct db_rows *q)
+/* ERR_NOENT: a run is missing. */
+static int take_run_rows(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
 	size_t found = 0;
 	int rc;
 
 	while ((rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_run_detail_all_run);
+		r = find_detail_run(o, q, COL_run_detail_all_run);
 		if (r) {
-			read_row(q, o->a, r);
+			read_run_row(q, o->a, r);
 			found++;
 		}
 	}
 	return rc ? rc : found < o->count ? ERR_NOENT : 0;
 }
 
-/* What is read of them, in that order; NULL: it is not wanted. */
-struct parts {
+/* The queries for the parts, in the order they are read; NULL: not wanted. */
+struct detail_parts {
 	struct db_rows *rows, *params, *tags, *metrics, *spikes;
 };
 
-/* All of it before the first row is asked for: at an address that is one round trip. */
-static int start_parts(const struct runs *o, const struct detail_want *want, struct parts *p)
+/* Starts all queries before the first row is read: one round trip on a remote database. */
+static int start_parts(const struct runs *o, const struct detail_want *want, struct detail_parts *p)
 {
-	int rc = start(o, &p->rows, DB_run_detail, DB_run_detail_all);
+	int rc = start_detail_query(o, &p->rows, DB_run_detail, DB_run_detail_all);
 
 	if (!rc && want->parts & QUERY_PARAMS)
-		rc = start(o, &p->params, DB_params_of_run, DB_params_of_runs);
+		rc = start_detail_query(o, &p->params, DB_params_of_run, DB_params_of_runs);
 	if (!rc && want->parts & QUERY_TAGS)
-		rc = start(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
+		rc = start_detail_query(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
 	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
 		rc = start_metrics(o, want->chosen, &p->metrics);
 	if (!rc && want->parts & QUERY_ALERTS)
-		rc = start(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
+		rc = start_detail_query(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
 	return rc;
 }
 
-static int load(const struct runs *o, const struct detail_want *want)
+/* Reads the wanted parts of the runs, then derives alerts and drops metrics that only alerts needed. */
+static int load_detail(const struct runs *o, const struct detail_want *want)
 {
-	struct parts p = { 0 };
+	struct detail_parts p = { 0 };
 	size_t i;
 	int rc = start_parts(o, want, &p);
 
 	if (!rc)
-		rc = take_rows(o, p.rows);
+		rc = take_run_rows(o, p.rows);
 	if (!rc)
 		rc = take_words(o, p.params, false);
 	if (!rc)
@@ -343,7 +339,7 @@ static int load(const struct runs *o, const struct detail_want *want)
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err)
 {
-	return load(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
+	return load_detail(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
 }
 
 static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want)
@@ -357,7 +353,7 @@ static int load_array(struct runs *o, const int64_t *ids, const struct detail_wa
 			return no_memory(o->err);
 		*place = &o->items[i];
 	}
-	return load(o, want);
+	return load_detail(o, want);
 }
 
 int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
@@ -379,14 +375,15 @@ int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *
 	return rc;
 }
 
-static int load_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+/* Reads the segments of a run and their params. */
+static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->segments = more(a, r->segments, r->segment_count, sizeof *r->segments);
+		r->segments = grow_detail_list(a, r->segments, r->segment_count, sizeof *r->segments);
 		if (!r->segments) {
 			db_stop(q);
 			return no_memory(err);
@@ -407,7 +404,7 @@ static int load_segments(struct db *d, int64_t id, struct arena *a, struct query
 
 		rc = db_start(d, &q, DB_segment_params_of_run, err, "ii", id, (int64_t)s->number);
 		if (!rc)
-			rc = load_pairs(d, q, a, &s->params, &s->param_count, err);
+			rc = load_detail_pairs(d, q, a, &s->params, &s->param_count, err);
 	}
 	return rc;
 }
@@ -418,7 +415,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->ranks = more(a, r->ranks, r->rank_count, sizeof *r->ranks);
+		r->ranks = grow_detail_list(a, r->ranks, r->rank_count, sizeof *r->ranks);
 		if (!r->ranks) {
 			db_stop(q);
 			return no_memory(err);
@@ -439,7 +436,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->problems = more(a, r->problems, r->problem_count, sizeof *r->problems);
+		r->problems = grow_detail_list(a, r->problems, r->problem_count, sizeof *r->problems);
 		if (!r->problems) {
 			db_stop(q);
 			return no_memory(err);
@@ -454,7 +451,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	return rc;
 }
 
-/* Folded sums with the log's points on top. */
+/* Folded sums plus the points of the log. */
 struct overlay {
 	int64_t *ids;
 	size_t *order; /* position in the list of series, by ascending id */
@@ -472,7 +469,7 @@ static int overlay_points(void *arg, size_t at, const struct sum_point *points, 
 	return 0;
 }
 
-static int by_id(const void *x, const void *y, void *ids)
+static int compare_overlay_ids(const void *x, const void *y, void *ids)
 {
 	int64_t a = ((int64_t *)ids)[*(const size_t *)x], b = ((int64_t *)ids)[*(const size_t *)y];
 
@@ -489,7 +486,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, st
 		return no_memory(err);
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
-	qsort_r(o->order, n, sizeof *o->order, by_id, o->ids);
+	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
 	for (i = 0; i < n; i++)
 		sorted[i] = o->ids[o->order[i]];
 	return scan_log(d, run_id, sorted, n, overlay_points, o, err);
@@ -503,9 +500,9 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->series = more(a, r->series, n, sizeof *r->series);
-		o.ids = more(a, o.ids, n, sizeof *o.ids);
-		o.sums = more(a, o.sums, n, sizeof *o.sums);
+		r->series = grow_detail_list(a, r->series, n, sizeof *r->series);
+		o.ids = grow_detail_list(a, o.ids, n, sizeof *o.ids);
+		o.sums = grow_detail_list(a, o.sums, n, sizeof *o.sums);
 		if (!r->series || !o.ids || !o.sums) {
 			db_stop(q);
 			return no_memory(err);
@@ -534,9 +531,9 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
 
 	if (!rc)
-		rc = load_pairs(d, q, a, &run->environment, &run->environment_count, err);
+		rc = load_detail_pairs(d, q, a, &run->environment, &run->environment_count, err);
 	if (!rc)
-		rc = load_segments(d, run_id, a, run, err);
+		rc = load_run_segments(d, run_id, a, run, err);
 	if (!rc)
 		rc = load_ranks(d, run_id, a, run, err);
 	if (!rc)

@@ -1,4 +1,4 @@
-/* detail.h: one run with what belongs to it, from a reader's snapshot into an arena. Private to web/store. */
+/* detail.h: loads one run with its data from a reader's snapshot into an arena. Private to web/store. */
 #ifndef DPT_STORE_DETAIL_H
 #define DPT_STORE_DETAIL_H
 
@@ -7,24 +7,24 @@
 
 struct metric_select;
 
-/* What of a run is loaded besides its own columns. */
+/* What to load in addition to the columns of the run. */
 struct detail_want {
 	unsigned parts;              /* of enum query_part */
 	const struct metric_select *chosen; /* NULL: every metric */
 };
 
-/* ERR_NOENT without text when there is none. */
+/* ERR_NOENT, without a text: there is no such run. */
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err);
 
-/* The same for many: where a query is a way to another machine, by a few of them. ERR_NOENT when one is missing. */
+/* The same for many runs; on a remote database in a few round trips. ERR_NOENT when one is missing. */
 int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
 		    struct query_runs *ret, struct err *err);
 
-/* What only the page of one run shows: environment, segments, ranks, problems. */
+/* Loads what only the page of one run shows: environment, segments, ranks, problems. */
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
 
-/* The series of every rank and segment: may be millions. */
+/* Loads the series of every rank and segment: may be millions. */
 int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
 
 #endif

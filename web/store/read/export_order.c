@@ -1,11 +1,12 @@
-/* export_order.c: one line of points a series; what is folded comes from its chunks window by window, what is not is taken
- * along at the start. Folding only appends, so a place in a series stays right while the compactor works. */
+/* export_order.c: one cursor per series. Folded points are read from chunks window by window, the others are copied at
+ * the start. Folding only appends, so a position in a series stays valid while points are folded. */
 #include "web/store/read/export_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
@@ -15,15 +16,15 @@
 #define WINDOW_POINTS 512
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)
 
-struct line {
-	int64_t id; /* first: they are looked for by it */
+struct arrival_line {
+	int64_t id; /* first member, for list_find */
 	const char *key;
-	uint64_t folded, taken; /* points in chunks; points that went into a window */
-	int64_t chunk;          /* number of the one that holds the next point, */
-	uint64_t chunk_from;    /* and the place of its first */
+	uint64_t folded, taken; /* points in chunks; points copied to windows */
+	int64_t chunk;          /* number of the chunk with the next point, */
+	uint64_t chunk_from;    /* and the position of its first point */
 	struct sum_point *window;
 	size_t count, at;
-	struct tail tail;
+	struct point_tail tail;
 	size_t tail_at;
 };
 
@@ -31,25 +32,20 @@ struct export_order {
 	struct store *s;
 	struct arena *arena;
 	int64_t run_id;
-	struct line *lines; /* by id */
+	struct arrival_line *lines; /* by id */
 	size_t line_count;
 	uint64_t tail_points;
-	int64_t order_at, order_last; /* rows of the table arrival: the one that is walked, the newest */
-	struct order *order;
+	int64_t order_at, order_last; /* rows of the table arrival: the current one, the newest */
+	struct series_order *order;
 	bool merging;
-	uint32_t *heap; /* lines that have points left; the earliest first */
+	uint32_t *heap; /* lines with points left; the earliest is at the top */
 	size_t heap_count;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
+/* --- one series --------------------------------------------------------------------------------------------- */
 
-/* --- a line ----------------------------------------------------------------------------------------------- */
-
-/* As much of the chunk as the window takes. from: the place of its first point. */
-static int take_groups(struct line *l, const struct chunk *c, uint64_t from)
+/* Copies points of the chunk until the window is full. from: position of its first point. */
+static int take_groups(struct arrival_line *l, const struct chunk *c, uint64_t from)
 {
 	struct sum_point room[CHUNK_GROUP];
 	struct chunk_group head;
@@ -77,7 +73,7 @@ static int take_groups(struct line *l, const struct chunk *c, uint64_t from)
 	return 0;
 }
 
-static int take_walked(struct line *l, struct chunks *w, struct err *err)
+static int take_walked(struct arrival_line *l, struct chunks *w, struct err *err)
 {
 	uint64_t from = l->chunk_from;
 	struct chunk c;
@@ -92,9 +88,9 @@ static int take_walked(struct line *l, struct chunks *w, struct err *err)
 	return rc;
 }
 
-/* The chunk where it stopped; of pieces, which stand behind the full chunks and which folding puts together meanwhile,
- * all from the first on. */
-static int take_chunks(struct line *l, struct db *d, struct err *err)
+/* Reads the chunk of the next point. Pieces follow the full chunks, and folding may merge them between calls, so all
+ * pieces are read from the first. */
+static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 {
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
 	uint64_t before = l->taken;
@@ -116,7 +112,8 @@ static int take_chunks(struct line *l, struct db *d, struct err *err)
 	return rc;
 }
 
-static int fill_window(struct export_order *a, struct line *l, struct db *given, struct err *err)
+/* Reads the next window of folded points of a line. */
+static int fill_window(struct export_order *a, struct arrival_line *l, struct db *given, struct err *err)
 {
 	struct db *d = given;
 	int rc = given ? 0 : readers_take(a->s, &d, err);
@@ -136,8 +133,9 @@ static int fill_window(struct export_order *a, struct line *l, struct db *given,
 	return rc;
 }
 
-/* The next point, which stays; 1, 0 at the end, or negative. d: NULL: takes a reader when it needs one. */
-static int peek(struct export_order *a, struct line *l, struct db *d, const struct sum_point **ret, struct err *err)
+/* Finds the next point without advancing: 1 found, 0 at the end, negative: failed. d NULL: takes a reader if needed. */
+static int peek_arrival_line(struct export_order *a, struct arrival_line *l, struct db *d, const struct sum_point **ret,
+			     struct err *err)
 {
 	int rc = 0;
 
@@ -154,7 +152,7 @@ static int peek(struct export_order *a, struct line *l, struct db *d, const stru
 	return 1;
 }
 
-static void step(struct line *l)
+static void step_arrival_line(struct arrival_line *l)
 {
 	if (l->at < l->count)
 		l->at++;
@@ -164,22 +162,22 @@ static void step(struct line *l)
 
 /* --- by time ---------------------------------------------------------------------------------------------- */
 
-static const struct sum_point *head_of(const struct line *l)
+static const struct sum_point *arrival_line_head(const struct arrival_line *l)
 {
 	return l->at < l->count ? &l->window[l->at] : &l->tail.points[l->tail_at];
 }
 
-/* A time that is no number comes at once; of equal ones the line that was there first. */
-static bool before(const struct export_order *a, uint32_t x, uint32_t y)
+/* NaN times come first; equal times in the order of the series. */
+static bool arrives_before(const struct export_order *a, uint32_t x, uint32_t y)
 {
-	double tx = head_of(&a->lines[x])->time, ty = head_of(&a->lines[y])->time;
+	double tx = arrival_line_head(&a->lines[x])->time, ty = arrival_line_head(&a->lines[y])->time;
 
 	if (tx != tx || ty != ty)
 		return tx != tx && (ty == ty || x < y);
 	return tx < ty || (tx == ty && x < y);
 }
 
-static void sift(struct export_order *a, size_t i)
+static void sift_arrival_heap(struct export_order *a, size_t i)
 {
 	for (;;) {
 		size_t child = 2 * i + 1;
@@ -187,9 +185,9 @@ static void sift(struct export_order *a, size_t i)
 
 		if (child >= a->heap_count)
 			return;
-		if (child + 1 < a->heap_count && before(a, a->heap[child + 1], a->heap[child]))
+		if (child + 1 < a->heap_count && arrives_before(a, a->heap[child + 1], a->heap[child]))
 			child++;
-		if (!before(a, a->heap[child], a->heap[i]))
+		if (!arrives_before(a, a->heap[child], a->heap[i]))
 			return;
 		line = a->heap[i];
 		a->heap[i] = a->heap[child];
@@ -207,7 +205,7 @@ static int begin_merge(struct export_order *a, struct err *err)
 
 	a->merging = true;
 	for (i = 0; !rc && i < a->line_count; i++) {
-		rc = peek(a, &a->lines[i], d, &p, err);
+		rc = peek_arrival_line(a, &a->lines[i], d, &p, err);
 		if (rc > 0) {
 			a->heap[a->heap_count++] = (uint32_t)i;
 			rc = 0;
@@ -215,45 +213,45 @@ static int begin_merge(struct export_order *a, struct err *err)
 	}
 	readers_give(a->s, d);
 	for (i = a->heap_count / 2; i-- > 0;)
-		sift(a, i);
+		sift_arrival_heap(a, i);
 	return rc;
 }
 
-static void give(struct line *l, const struct sum_point *p, struct export_order_row *row)
+static void give_arrival_row(struct arrival_line *l, const struct sum_point *p, struct export_order_row *row)
 {
 	*row = (struct export_order_row){ l->key, p->step, p->time, p->value };
-	step(l);
+	step_arrival_line(l);
 }
 
-static int next_by_time(struct export_order *a, struct export_order_row *row, struct err *err)
+static int next_row_by_time(struct export_order *a, struct export_order_row *row, struct err *err)
 {
 	const struct sum_point *p;
-	struct line *l;
+	struct arrival_line *l;
 	int rc = a->merging ? 0 : begin_merge(a, err);
 
 	if (rc || !a->heap_count)
 		return rc;
 	l = &a->lines[a->heap[0]];
-	give(l, head_of(l), row);
-	rc = peek(a, l, NULL, &p, err);
+	give_arrival_row(l, arrival_line_head(l), row);
+	rc = peek_arrival_line(a, l, NULL, &p, err);
 	if (rc < 0)
 		return rc;
 	if (!rc)
 		a->heap[0] = a->heap[--a->heap_count];
-	sift(a, 0);
+	sift_arrival_heap(a, 0);
 	return 1;
 }
 
-/* --- as an imported file had them ------------------------------------------------------------------------- */
+/* --- by the order of an imported file ----------------------------------------------------------------------- */
 
-static struct line *line_of(const struct export_order *a, int64_t id)
+static struct arrival_line *find_arrival_line(const struct export_order *a, int64_t id)
 {
 	size_t at = list_find(a->lines, a->line_count, sizeof *a->lines, id);
 
 	return at < a->line_count && a->lines[at].id == id ? &a->lines[at] : NULL;
 }
 
-/* 1, 0 when there are no more rows, or negative. */
+/* Opens the next row of the table arrival: 1, 0 no more rows, negative: failed. */
 static int next_order(struct export_order *a, struct err *err)
 {
 	struct db_rows *q;
@@ -276,11 +274,11 @@ static int next_order(struct export_order *a, struct err *err)
 	return rc;
 }
 
-/* 1, 0 when no order is known of what is left, or negative. */
-static int next_by_order(struct export_order *a, struct export_order_row *row, struct err *err)
+/* 1: a row; 0: the rest has no known order; negative: failed. */
+static int next_row_by_order(struct export_order *a, struct export_order_row *row, struct err *err)
 {
 	const struct sum_point *p;
-	struct line *l;
+	struct arrival_line *l;
 	int64_t id;
 	int rc;
 
@@ -295,12 +293,12 @@ static int next_by_order(struct export_order *a, struct export_order_row *row, s
 			a->order = NULL;
 			continue;
 		}
-		l = line_of(a, id); /* NULL: of another part */
-		rc = l ? peek(a, l, NULL, &p, err) : 0;
+		l = find_arrival_line(a, id); /* NULL: of another part */
+		rc = l ? peek_arrival_line(a, l, NULL, &p, err) : 0;
 		if (rc < 0)
 			return rc;
 		if (rc) {
-			give(l, p, row);
+			give_arrival_row(l, p, row);
 			return 1;
 		}
 	}
@@ -312,9 +310,9 @@ int export_order_next(struct export_order *a, struct export_order_row *rows, siz
 	int rc = 1;
 
 	while (n < max && rc > 0) {
-		rc = a->merging ? 0 : next_by_order(a, &rows[n], err);
+		rc = a->merging ? 0 : next_row_by_order(a, &rows[n], err);
 		if (!rc)
-			rc = next_by_time(a, &rows[n], err);
+			rc = next_row_by_time(a, &rows[n], err);
 		n += rc > 0;
 	}
 	if (rc >= 0)
@@ -324,7 +322,7 @@ int export_order_next(struct export_order *a, struct export_order_row *rows, siz
 
 /* --- open and close --------------------------------------------------------------------------------------- */
 
-static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_arrival_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct export_order *a = arg;
 
@@ -334,10 +332,10 @@ static int take_tail(void *arg, size_t at, const struct sum_point *points, size_
 	return tail_add(&a->lines[at].tail, points, n) ? no_memory(err) : 0;
 }
 
-static int load_lines(struct export_order *a, struct db *d, struct export_order_part part, struct err *err)
+static int load_arrival_lines(struct export_order *a, struct db *d, struct export_order_part part, struct err *err)
 {
 	struct db_rows *q;
-	struct line *l;
+	struct arrival_line *l;
 	int rc = db_start(d, &q, DB_series_of_part, err, "iii", a->run_id, (int64_t)part.rank, (int64_t)part.segment);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -345,9 +343,9 @@ static int load_lines(struct export_order *a, struct db *d, struct export_order_
 		if (l) {
 			a->lines = l;
 			l = &a->lines[a->line_count++];
-			*l = (struct line){ .id = db_i64(q, COL_series_of_part_id),
-					    .key = db_text(a->arena, q, COL_series_of_part_name),
-					    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
+			*l = (struct arrival_line){ .id = db_i64(q, COL_series_of_part_id),
+						    .key = db_text(a->arena, q, COL_series_of_part_name),
+						    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
 		}
 		rc = l && l->key ? 0 : no_memory(err);
 		if (rc)
@@ -356,7 +354,7 @@ static int load_lines(struct export_order *a, struct db *d, struct export_order_
 	return rc;
 }
 
-static int load(struct export_order *a, struct db *d, const char *run, struct export_order_part part, struct err *err)
+static int load_arrival(struct export_order *a, struct db *d, const char *run, struct export_order_part part, struct err *err)
 {
 	int64_t *ids;
 	size_t i;
@@ -364,7 +362,7 @@ static int load(struct export_order *a, struct db *d, const char *run, struct ex
 
 	if (rc <= 0)
 		return rc ? rc : readers_missing(d, run, err);
-	rc = load_lines(a, d, part, err);
+	rc = load_arrival_lines(a, d, part, err);
 	ids = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *ids);
 	a->heap = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
 	if (!rc && (!ids || !a->heap))
@@ -373,7 +371,7 @@ static int load(struct export_order *a, struct db *d, const char *run, struct ex
 		return rc;
 	for (i = 0; i < a->line_count; i++)
 		ids[i] = a->lines[i].id;
-	rc = scan_log(d, a->run_id, ids, a->line_count, take_tail, a, err);
+	rc = scan_log(d, a->run_id, ids, a->line_count, take_arrival_tail, a, err);
 	if (!rc)
 		rc = db_int(d, &a->order_last, DB_arrival_last, err, "i", a->run_id);
 	return rc < 0 ? rc : 0;
@@ -391,7 +389,7 @@ int export_order_open(struct export_order **ret, struct store *s, const char *ru
 	a->arena = arena_new();
 	rc = a->arena ? readers_take(s, &d, err) : no_memory(err);
 	if (!rc) {
-		rc = load(a, d, run, part, err);
+		rc = load_arrival(a, d, run, part, err);
 		readers_give(s, d);
 	}
 	if (rc) {

@@ -1,5 +1,5 @@
-/* history.c: pages by (time, step, value): the smallest points behind a place are kept in a heap while chunks and log
- * pass by; chunks that cannot hold any are not read. */
+/* history.c: pages by (time, step, value). A heap keeps the smallest points after a place while chunks and log are
+ * scanned; chunks that cannot have any are not read. */
 #include "web/store/read/history.h"
 
 #include <inttypes.h>
@@ -8,23 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
 #include "web/store/read/series_select.h"
 
 struct heap {
-	struct sum_point *points; /* the largest first */
+	struct sum_point *points; /* the largest at the top */
 	size_t count, cap, max;
 	struct history_place after;
 	struct scan_window window;
 	const struct series_select_series *series;
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 int64_t history_time_ms(double wall_s)
 {
@@ -59,14 +55,14 @@ void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES])
 		 p->given);
 }
 
-static int value_order(double a, double b)
+static int compare_values_nan(double a, double b)
 {
 	if (isnan(a) || isnan(b))
 		return (isnan(a) != 0) - (isnan(b) != 0);
 	return (a > b) - (a < b);
 }
 
-static int order(const struct sum_point *a, int64_t time_ms, int64_t step, double value)
+static int compare_history_points(const struct sum_point *a, int64_t time_ms, int64_t step, double value)
 {
 	int64_t ms = history_time_ms(a->time);
 
@@ -74,14 +70,14 @@ static int order(const struct sum_point *a, int64_t time_ms, int64_t step, doubl
 		return ms < time_ms ? -1 : 1;
 	if (a->step != step)
 		return a->step < step ? -1 : 1;
-	return value_order(a->value, value);
+	return compare_values_nan(a->value, value);
 }
 
-static int by_time(const void *x, const void *y)
+static int compare_history_times(const void *x, const void *y)
 {
 	const struct sum_point *a = x, *b = y;
 
-	return order(a, history_time_ms(b->time), b->step, b->value);
+	return compare_history_points(a, history_time_ms(b->time), b->step, b->value);
 }
 
 static void sift_down(struct heap *h, size_t at)
@@ -91,7 +87,7 @@ static void sift_down(struct heap *h, size_t at)
 		struct sum_point swap;
 
 		for (; child < end && child < h->count; child++)
-			if (by_time(&h->points[child], &h->points[big]) > 0)
+			if (compare_history_times(&h->points[child], &h->points[big]) > 0)
 				big = child;
 		if (big == at)
 			return;
@@ -102,23 +98,24 @@ static void sift_down(struct heap *h, size_t at)
 	}
 }
 
-/* Beyond what can still be taken; chunks later than that are skipped. */
-static void narrow(struct heap *h)
+/* Skips later chunks, which have no candidates. */
+static void narrow_history(struct heap *h)
 {
 	h->window.max_time = (double)(history_time_ms(h->points[0].time) + 1) / 1e3;
 }
 
-static int put(struct heap *h, const struct sum_point *p)
+/* Adds a point to the heap; a full heap replaces its largest. */
+static int put_history_point(struct heap *h, const struct sum_point *p)
 {
 	struct sum_point *grown;
 	size_t i;
 
 	if (h->count == h->max) {
-		if (by_time(p, &h->points[0]) >= 0)
+		if (compare_history_times(p, &h->points[0]) >= 0)
 			return 0;
 		h->points[0] = *p;
 		sift_down(h, 0);
-		narrow(h);
+		narrow_history(h);
 		return 0;
 	}
 	if (h->count == h->cap) {
@@ -132,12 +129,13 @@ static int put(struct heap *h, const struct sum_point *p)
 	if (h->count == h->max) {
 		for (i = h->max / 2; i-- > 0;)
 			sift_down(h, i);
-		narrow(h);
+		narrow_history(h);
 	}
 	return 0;
 }
 
-static int take(struct heap *h, const struct series_select_series *s, const struct sum_point *p, size_t n, struct err *err)
+static int take_history_points(struct heap *h, const struct series_select_series *s, const struct sum_point *p, size_t n,
+			       struct err *err)
 {
 	const struct history_place *after = &h->after;
 	size_t i;
@@ -145,22 +143,22 @@ static int take(struct heap *h, const struct series_select_series *s, const stru
 	for (i = 0; i < n; i++) {
 		if (hide_has(s->hide, p[i].step) || p[i].step < h->window.min_step || p[i].step > h->window.max_step)
 			continue;
-		if (after->begun && order(&p[i], after->time_ms, after->step, after->value) < 0)
+		if (after->begun && compare_history_points(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;
-		if (put(h, &p[i]))
+		if (put_history_point(h, &p[i]))
 			return no_memory(err);
 	}
 	return 0;
 }
 
-static int take_chunk(void *arg, const struct chunk *c, struct err *err)
+static int take_history_chunk(void *arg, const struct chunk *c, struct err *err)
 {
 	struct heap *h = arg;
 	struct sum_point room[CHUNK_POINTS];
 
 	if (chunk_points(c, room))
 		return scan_damaged(err, "a chunk of series", h->series->id);
-	return take(h, h->series, room, c->points, err);
+	return take_history_points(h, h->series, room, c->points, err);
 }
 
 struct log_arg {
@@ -169,14 +167,14 @@ struct log_arg {
 	size_t *order; /* positions in run->series by ascending id */
 };
 
-static int take_log(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_history_log(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct log_arg *l = arg;
 
-	return take(l->h, &l->run->series[l->order[at]], points, n, err);
+	return take_history_points(l->h, &l->run->series[l->order[at]], points, n, err);
 }
 
-static int by_series_id(const void *x, const void *y, void *series)
+static int compare_series_ids(const void *x, const void *y, void *series)
 {
 	const struct series_select_series *s = series;
 	int64_t a = s[*(const size_t *)x].id, b = s[*(const size_t *)y].id;
@@ -184,7 +182,7 @@ static int by_series_id(const void *x, const void *y, void *series)
 	return (a > b) - (a < b);
 }
 
-static int collect(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a, struct err *err)
+static int collect_history(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a, struct err *err)
 {
 	int64_t *ids = arena_array(a, run->count + 1, sizeof *ids);
 	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof *l.order) };
@@ -195,27 +193,29 @@ static int collect(struct db *d, struct heap *h, const struct series_select_run 
 		return no_memory(err);
 	for (i = 0; i < run->count; i++)
 		l.order[i] = i;
-	qsort_r(l.order, run->count, sizeof *l.order, by_series_id, run->series);
+	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
 	for (i = 0; i < run->count; i++)
 		ids[i] = run->series[l.order[i]].id;
-	rc = scan_log(d, run->id, ids, run->count, take_log, &l, err);
+	rc = scan_log(d, run->id, ids, run->count, take_history_log, &l, err);
 	for (i = 0; i < run->count && !rc; i++) {
 		h->series = &run->series[i];
-		rc = scan_series_window(d, h->series->id, &h->window, take_chunk, h, err);
+		rc = scan_series_window(d, h->series->id, &h->window, take_history_chunk, h, err);
 	}
 	return rc;
 }
 
-/* What of the heap, in order, is the page: without those given already and the one that only tells of more. */
-static int cut(struct heap *h, const struct history_sel *sel, struct history_place *place, struct arena *a,
-	       struct sum_point **ret, size_t *ret_count, bool *ret_more)
+/* Cuts the page out of the sorted heap: without the points returned already and the extra one that shows there are
+ * more. */
+static int cut_history_page(struct heap *h, const struct history_sel *sel, struct history_place *place, struct arena *a,
+			    struct sum_point **ret, size_t *ret_count, bool *ret_more)
 {
 	uint64_t skip = place->begun ? place->given : 0;
 	size_t i, n, from = 0;
 
 	if (h->count)
-		qsort(h->points, h->count, sizeof *h->points, by_time);
-	while (from < h->count && skip && !order(&h->points[from], place->time_ms, place->step, place->value)) {
+		qsort(h->points, h->count, sizeof *h->points, compare_history_times);
+	while (from < h->count && skip &&
+	       !compare_history_points(&h->points[from], place->time_ms, place->step, place->value)) {
 		from++;
 		skip--;
 	}
@@ -228,7 +228,7 @@ static int cut(struct heap *h, const struct history_sel *sel, struct history_pla
 		const struct sum_point *p = &h->points[from + i];
 
 		(*ret)[i] = *p;
-		if (!place->begun || order(p, place->time_ms, place->step, place->value))
+		if (!place->begun || compare_history_points(p, place->time_ms, place->step, place->value))
 			*place = (struct history_place){ true, history_time_ms(p->time), p->step, p->value, 0 };
 		place->given++;
 	}
@@ -236,7 +236,7 @@ static int cut(struct heap *h, const struct history_sel *sel, struct history_pla
 	return 0;
 }
 
-static int load(struct store *s, const char *run_id, const char *key, struct heap *h, struct err *err)
+static int load_history(struct store *s, const char *run_id, const char *key, struct heap *h, struct err *err)
 {
 	struct points_sel sel = { .keys = &key, .key_count = 1, .rank = -1 };
 	struct arena *a = arena_new();
@@ -247,7 +247,7 @@ static int load(struct store *s, const char *run_id, const char *key, struct hea
 	if (!rc)
 		rc = series_select_run(d, &sel, run_id, a, &run, err);
 	if (rc > 0)
-		rc = run.count ? collect(d, h, &run, a, err) : 0;
+		rc = run.count ? collect_history(d, h, &run, a, err) : 0;
 	if (d)
 		readers_give(s, d);
 	arena_free(a);
@@ -263,8 +263,8 @@ int history_page(struct store *s, const struct history_sel *sel, struct history_
 	h.max = sel->limit + 1 + (place->begun ? (size_t)place->given : 0);
 	if (place->begun)
 		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
-	rc = load(s, sel->run, sel->key, &h, err);
-	if (!rc && cut(&h, sel, place, a, ret, ret_count, ret_more))
+	rc = load_history(s, sel->run, sel->key, &h, err);
+	if (!rc && cut_history_page(&h, sel, place, a, ret, ret_count, ret_more))
 		rc = no_memory(err);
 	free(h.points);
 	return rc;
@@ -272,13 +272,13 @@ int history_page(struct store *s, const struct history_sel *sel, struct history_
 
 /* --- samples ------------------------------------------------------------------------------------------------ */
 
-static int by_step(const void *x, const void *y)
+static int compare_history_steps(const void *x, const void *y)
 {
 	return sum_order(x, y);
 }
 
-/* The first of each of n equal shares (the larger ones first, as NTILE cuts), and the last. */
-static size_t spread(const struct sum_point *all, size_t count, size_t n, struct sum_point *to)
+/* Takes the first of each of n equal shares (larger shares first, as SQL's NTILE), and the last point. */
+static size_t spread_points(const struct sum_point *all, size_t count, size_t n, struct sum_point *to)
 {
 	size_t share = count / n, larger = count % n, at = 0, i, out = 0;
 
@@ -298,15 +298,15 @@ int history_sample(struct store *s, const struct history_sample *sel, struct are
 		   size_t *ret_count, struct err *err)
 {
 	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY } };
-	int rc = load(s, sel->run, sel->key, &h, err);
+	int rc = load_history(s, sel->run, sel->key, &h, err);
 
 	if (!rc) {
 		*ret = arena_array(a, sel->n + 1, sizeof **ret);
 		rc = *ret ? 0 : no_memory(err);
 	}
 	if (!rc && h.count) {
-		qsort(h.points, h.count, sizeof *h.points, by_step);
-		*ret_count = spread(h.points, h.count, sel->n, *ret);
+		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);
+		*ret_count = spread_points(h.points, h.count, sel->n, *ret);
 	} else if (!rc) {
 		*ret_count = 0;
 	}

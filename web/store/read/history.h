@@ -10,7 +10,7 @@
 
 struct store;
 
-/* Where a page begins: behind this point, of which `given` equal ones were handed out already. */
+/* Where a page begins: after this point and the `given` points equal to it that were returned already. */
 struct history_place {
 	bool begun;
 	int64_t time_ms, step;
@@ -22,12 +22,12 @@ struct history_place {
 
 int64_t history_time_ms(double wall_s);
 
-/* "" and NULL are the beginning. ERR_USAGE. */
+/* "" and NULL: the beginning. ERR_USAGE: not a token. */
 int history_parse(struct history_place *ret, const char *token, struct err *err);
 void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES]);
 
-/* At most limit points from *place on, which moves behind them; *ret_more: there are further ones. An unknown run or
- * key has none. Memory is bounded by limit; a page of a series in order costs only its own chunks. */
+/* Returns at most limit points from *place on and advances *place; *ret_more: there are more. An unknown run or key
+ * has no points. Memory is bounded by limit; a page of a series in order reads only its own chunks. */
 struct history_sel {
 	const char *run, *key;
 	size_t limit;
@@ -36,8 +36,8 @@ struct history_sel {
 int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
 		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err);
 
-/* About n points of the run's key, spread evenly over its points in the order of steps, the last always among them (in
- * place of the last sample where all n are taken already); only steps in [from, to]. In order. */
+/* Samples about n points of a run's key with steps in [from, to], evenly by position in the order of steps. The last
+ * point is always included; if n points are sampled already, it replaces the last one. In order. */
 struct history_sample {
 	const char *run, *key;
 	int64_t from, to;

@@ -1,9 +1,10 @@
-/* key_names.c: a query a key where the database is in this process, one for all elsewhere. */
+/* key_names.c: one query per key where the database is in this process, else one for all. */
 #include "web/store/read/key_names.h"
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-static int read_one(struct db *d, int64_t id, size_t at, key_names_fn *fn, void *arg, struct err *err)
+static int read_key_name(struct db *d, int64_t id, size_t at, key_names_fn *fn, void *arg, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_key_name, err, "i", id);
@@ -15,7 +16,7 @@ static int read_one(struct db *d, int64_t id, size_t at, key_names_fn *fn, void 
 	return rc;
 }
 
-static int read_rows(struct db *d, struct db_rows *q, key_names_fn *fn, void *arg, struct err *err)
+static int read_name_rows(struct db *d, struct db_rows *q, key_names_fn *fn, void *arg, struct err *err)
 {
 	int rc;
 
@@ -37,11 +38,10 @@ int key_names_read(struct db *d, const int64_t *ids, size_t n, key_names_fn *fn,
 	int rc = 0;
 
 	for (i = 0; i < n && !rc && !db_shared(d); i++)
-		rc = read_one(d, ids[i], i, fn, arg, err);
+		rc = read_key_name(d, ids[i], i, fn, arg, err);
 	if (!n || !db_shared(d))
 		return rc;
-	rc = array_of(&list, ids, n) ? db_start(d, &q, DB_key_names, err, "t", list.data)
-				     : err_set(err, ERR_NOMEM, "out of memory");
+	rc = array_of(&list, ids, n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : no_memory(err);
 	buf_done(&list);
-	return rc ? rc : read_rows(d, q, fn, arg, err);
+	return rc ? rc : read_name_rows(d, q, fn, arg, err);
 }

@@ -1,4 +1,4 @@
-/* keysets.c: sets of keys by their content, and the set of each run that was asked for. */
+/* keysets.c: sets of keys by content, and the set of each requested run. */
 #include "web/store/read/keysets.h"
 
 #include <pthread.h>
@@ -8,12 +8,13 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-#define BYTES_MAX ((size_t)64 << 20) /* of ids; beyond that everything is forgotten */
+#define BYTES_MAX ((size_t)64 << 20) /* of ids; above it everything is dropped */
 #define RUNS_MAX 200000
 
-struct seen {
+struct keyset_seen {
 	uint64_t rev;
 	struct keyset *set;
 };
@@ -21,15 +22,10 @@ struct seen {
 struct keysets {
 	pthread_mutex_t lock;
 	struct map *sets; /* ids -> struct keyset * */
-	struct map *runs; /* int64 id of a run -> struct seen */
+	struct map *runs; /* int64 id of a run -> struct keyset_seen */
 	size_t bytes;
-	char rows_of[DB_ROWS_OF_BYTES]; /* whose sets these are */
+	char rows_of[DB_ROWS_OF_BYTES]; /* the database these sets come from */
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
 
 struct keysets *keysets_new(void)
 {
@@ -39,25 +35,25 @@ struct keysets *keysets_new(void)
 		return NULL;
 	pthread_mutex_init(&k->lock, NULL);
 	k->sets = map_new(sizeof(struct keyset *));
-	k->runs = map_new(sizeof(struct seen));
+	k->runs = map_new(sizeof(struct keyset_seen));
 	if (k->sets && k->runs)
 		return k;
 	keysets_free(k);
 	return NULL;
 }
 
-static void leave(struct keyset *s)
+static void release_keyset(struct keyset *s)
 {
 	if (!--s->users)
 		free(s);
 }
 
-static void forget(struct keysets *k)
+static void forget_keysets(struct keysets *k)
 {
 	size_t i;
 
 	for (i = 0; i < map_count(k->sets); i++)
-		leave(*(struct keyset **)map_at(k->sets, i));
+		release_keyset(*(struct keyset **)map_at(k->sets, i));
 	map_clear(k->sets);
 	map_clear(k->runs);
 	k->bytes = 0;
@@ -68,7 +64,7 @@ void keysets_free(struct keysets *k)
 	if (!k)
 		return;
 	if (k->sets && k->runs)
-		forget(k);
+		forget_keysets(k);
 	map_free(k->sets);
 	map_free(k->runs);
 	pthread_mutex_destroy(&k->lock);
@@ -89,7 +85,7 @@ static int read_ids(struct db *d, int64_t run, struct buf *ids, struct err *err)
 	return rc ? rc : buf_failed(ids) ? no_memory(err) : 0;
 }
 
-/* A set of these ids that nobody has yet; NULL when out of memory. */
+/* Makes a set of these ids with one user; NULL when out of memory. */
 static struct keyset *make_set(const struct buf *ids)
 {
 	struct keyset *s = malloc(sizeof *s + ids->len);
@@ -103,8 +99,8 @@ static struct keyset *make_set(const struct buf *ids)
 	return s;
 }
 
-/* The set of these ids, with one user more; NULL when out of memory. Under the lock. */
-static struct keyset *intern(struct keysets *k, const struct buf *ids)
+/* Finds or adds the set of these ids and adds a user; NULL when out of memory. Under the lock. */
+static struct keyset *intern_keyset(struct keysets *k, const struct buf *ids)
 {
 	const char *bytes = ids->len ? ids->data : "";
 	struct keyset **slot = map_get(k->sets, bytes, ids->len), *s;
@@ -123,27 +119,27 @@ static struct keyset *intern(struct keysets *k, const struct buf *ids)
 	return *slot;
 }
 
-/* What was read becomes the run's set, unless a newer one is known. */
-static struct keyset *remember(struct keysets *k, int64_t run, uint64_t rev, const struct buf *ids)
+/* Remembers the set of a run, unless a newer one is known. */
+static struct keyset *remember_keyset(struct keysets *k, int64_t run, uint64_t rev, const struct buf *ids)
 {
 	struct keyset *s;
-	struct seen *seen;
+	struct keyset_seen *seen;
 
 	pthread_mutex_lock(&k->lock);
 	if (k->bytes > BYTES_MAX || map_count(k->runs) > RUNS_MAX)
-		forget(k);
-	s = intern(k, ids);
+		forget_keysets(k);
+	s = intern_keyset(k, ids);
 	seen = s ? map_put(k->runs, &run, sizeof run) : NULL;
 	if (seen && seen->rev <= rev)
-		*seen = (struct seen){ rev, s };
+		*seen = (struct keyset_seen){ rev, s };
 	pthread_mutex_unlock(&k->lock);
 	return s;
 }
 
-static struct keyset *known(struct keysets *k, int64_t run, uint64_t rev)
+static struct keyset *find_known_keyset(struct keysets *k, int64_t run, uint64_t rev)
 {
 	struct keyset *s = NULL;
-	const struct seen *seen;
+	const struct keyset_seen *seen;
 
 	pthread_mutex_lock(&k->lock);
 	seen = map_get(k->runs, &run, sizeof run);
@@ -169,13 +165,13 @@ int keysets_renew(struct keysets *k, struct db *d, struct err *err)
 	}
 	pthread_mutex_lock(&k->lock);
 	if (strcmp(k->rows_of, rows_of))
-		forget(k);
+		forget_keysets(k);
 	memcpy(k->rows_of, rows_of, sizeof rows_of);
 	pthread_mutex_unlock(&k->lock);
 	return 0;
 }
 
-static int take_one(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)
+static int take_run_keyset(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)
 {
 	struct buf ids;
 	int64_t rev = 0;
@@ -183,30 +179,30 @@ static int take_one(struct keysets *k, struct db *d, int64_t run, struct keyset 
 
 	if (rc < 0)
 		return rc;
-	*ret = known(k, run, (uint64_t)rev);
+	*ret = find_known_keyset(k, run, (uint64_t)rev);
 	if (*ret)
 		return 0;
 	buf_init(&ids, SIZE_MAX);
 	rc = read_ids(d, run, &ids, err);
-	*ret = rc ? NULL : remember(k, run, (uint64_t)rev, &ids);
+	*ret = rc ? NULL : remember_keyset(k, run, (uint64_t)rev, &ids);
 	if (!rc && !*ret)
 		rc = no_memory(err);
 	buf_done(&ids);
 	return rc;
 }
 
-/* Of runs of a database elsewhere: a query for all revs, and one for the keys of runs whose set is not known. */
-struct taking {
+/* Runs of a remote database: one query for all revs, and one for the keys of runs whose set is unknown. */
+struct keyset_taking {
 	struct keysets *k;
 	struct db *d;
 	const struct keysets_want *w;
 	struct keyset **sets;
-	int64_t *revs, *missing; /* missing: runs, in their order */
+	int64_t *revs, *missing; /* missing: run ids, in order */
 	size_t missing_count;
 	struct err *err;
 };
 
-static int take_known(struct taking *t)
+static int take_known_keysets(struct keyset_taking *t)
 {
 	struct db_rows *q;
 	struct buf list;
@@ -220,16 +216,16 @@ static int take_known(struct taking *t)
 	}
 	buf_done(&list);
 	for (i = 0; i < t->w->count && !rc; i++) {
-		t->sets[i] = known(t->k, t->w->runs[i], (uint64_t)t->revs[i]);
+		t->sets[i] = find_known_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i]);
 		if (!t->sets[i])
 			t->missing[t->missing_count++] = t->w->runs[i];
 	}
 	return rc;
 }
 
-/* Keys of the missing run at this place, at which q stands or which has none. *at: where q stands, SIZE_MAX at its
- * end. */
-static int read_ids_of(struct taking *t, struct db_rows *q, size_t place, size_t *at, struct buf *ids)
+/* Reads the key ids of the missing run at this place; it has none if q is at another run. *at: the place of q's row,
+ * SIZE_MAX at the end. */
+static int read_ids_of(struct keyset_taking *t, struct db_rows *q, size_t place, size_t *at, struct buf *ids)
 {
 	int64_t id;
 	int rc = 0;
@@ -244,7 +240,8 @@ static int read_ids_of(struct taking *t, struct db_rows *q, size_t place, size_t
 	return rc < 0 ? rc : buf_failed(ids) ? no_memory(t->err) : 0;
 }
 
-static int read_missing(struct taking *t, struct db_rows *q)
+/* Reads the keys of all missing runs; rows arrive in their order, and a run may have none. */
+static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 {
 	size_t i, place = 0, at;
 	struct buf ids;
@@ -258,7 +255,7 @@ static int read_missing(struct taking *t, struct db_rows *q)
 			continue;
 		rc = read_ids_of(t, q, place++, &at, &ids);
 		if (!rc)
-			t->sets[i] = remember(t->k, t->w->runs[i], (uint64_t)t->revs[i], &ids);
+			t->sets[i] = remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], &ids);
 		if (!rc && !t->sets[i])
 			rc = no_memory(t->err);
 	}
@@ -268,7 +265,7 @@ static int read_missing(struct taking *t, struct db_rows *q)
 	return rc;
 }
 
-static int take_missing(struct taking *t)
+static int take_missing_keysets(struct keyset_taking *t)
 {
 	struct db_rows *q;
 	struct buf list;
@@ -276,19 +273,19 @@ static int take_missing(struct taking *t)
 	int rc = runs ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : no_memory(t->err);
 
 	buf_done(&list);
-	return rc ? rc : read_missing(t, q);
+	return rc ? rc : read_missing_ids(t, q);
 }
 
-static int take_together(struct taking *t)
+static int take_keysets_together(struct keyset_taking *t)
 {
 	int rc = no_memory(t->err);
 
 	t->revs = calloc(t->w->count + 1, sizeof *t->revs);
 	t->missing = calloc(t->w->count + 1, sizeof *t->missing);
 	if (t->revs && t->missing)
-		rc = take_known(t);
+		rc = take_known_keysets(t);
 	if (!rc && t->missing_count)
-		rc = take_missing(t);
+		rc = take_missing_keysets(t);
 	free(t->revs);
 	free(t->missing);
 	return rc;
@@ -301,9 +298,9 @@ int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, 
 
 	memset(ret, 0, w->count * sizeof(struct keyset *));
 	if (db_shared(d))
-		rc = take_together(&(struct taking){ .k = k, .d = d, .w = w, .sets = ret, .err = err });
+		rc = take_keysets_together(&(struct keyset_taking){ .k = k, .d = d, .w = w, .sets = ret, .err = err });
 	for (i = 0; i < w->count && !rc && !db_shared(d); i++)
-		rc = take_one(k, d, w->runs[i], &ret[i], err);
+		rc = take_run_keyset(k, d, w->runs[i], &ret[i], err);
 	for (i = 0; i < w->count && rc; i++)
 		if (ret[i])
 			keysets_give(k, ret[i]);
@@ -313,6 +310,6 @@ int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, 
 void keysets_give(struct keysets *k, struct keyset *s)
 {
 	pthread_mutex_lock(&k->lock);
-	leave(s);
+	release_keyset(s);
 	pthread_mutex_unlock(&k->lock);
 }

@@ -1,6 +1,6 @@
-/* keysets.h: which metric keys runs have, kept in memory: the runs of an experiment share a few sets of up to thousands
- * of keys, so lists are counted set by set instead of key by key. A run's set is good for its rev, and read again once
- * that has grown. Bounded. Threads may share one. Private to web/store. */
+/* keysets.h: the metric keys of runs, in memory. Runs of an experiment share few sets of up to thousands of keys, so
+ * lists are counted set by set. The set of a run is valid for its rev and is read again when that grows. Memory is
+ * bounded. Threads may share one. Private to web/store. */
 #ifndef DPT_STORE_KEYSETS_H
 #define DPT_STORE_KEYSETS_H
 
@@ -10,24 +10,24 @@ struct keysets;
 
 struct keyset {
 	size_t count;
-	unsigned users; /* the takers, and keysets itself while it remembers the set */
+	unsigned users; /* takers, plus one while keysets remembers the set */
 	int64_t ids[];  /* of keys, ascending */
 };
 
 struct keysets *keysets_new(void); /* NULL when out of memory */
 void keysets_free(struct keysets *k); /* NULL is fine */
 
-/* At the beginning of what is read in one snapshot: when its rows are others than those of which sets are remembered
- * (a standby took over, and may lack some), all are forgotten. */
+/* Call at the start of a snapshot. Drops all sets if the rows come from another database than before (a standby that
+ * took over may lack some). */
 int keysets_renew(struct keysets *k, struct db *d, struct err *err);
 
-/* The keys that each of the runs has in the snapshot of d; runs with the same keys mostly share one set. */
+/* The runs whose key sets are requested; runs with equal keys usually share a set. */
 struct keysets_want {
 	const int64_t *runs;
 	size_t count;
 };
 
-/* ret: a set a run. Each stays as it is until keysets_give; after a failure there is none. */
+/* ret: one set per run, unchanged until keysets_give; on failure none is held. */
 int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err);
 void keysets_give(struct keysets *k, struct keyset *s);
 

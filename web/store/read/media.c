@@ -1,35 +1,31 @@
-/* media.c: rows of media; contents are read where one is asked for, or all for an export. */
+/* media.c: reads rows of media; contents are read one at a time, or all for an export. */
 #include "web/store/read/media.h"
 
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/hide.h"
 
 #define PART_ROWS 32
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
-static bool is_hidden(int64_t hide_step, int64_t hide_epoch, const char *key, int64_t step)
+static bool is_media_hidden(int64_t hide_step, int64_t hide_epoch, const char *key, int64_t step)
 {
 	struct hide h = { hide_step, hide_epoch };
 
 	return hide_has(hide_from(&h, key), step);
 }
 
-/* One row is one step of a key in one segment. */
-static int add_key(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+/* Each row is one step of a key in one segment. */
+static int add_media_key(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
 {
 	const char *name = db_str(q, COL_media_keys_name);
 	enum media_kind kind = (enum media_kind)db_i32(q, COL_media_keys_kind);
 	int64_t step = db_i64(q, COL_media_keys_step), number = db_i64(q, COL_media_keys_number);
 	struct media_key *last = l->key_count ? &l->keys[l->key_count - 1] : NULL;
 
-	if (is_hidden(db_i64(q, COL_media_keys_hide_step), db_i64(q, COL_media_keys_hide_epoch), name, step))
+	if (is_media_hidden(db_i64(q, COL_media_keys_hide_step), db_i64(q, COL_media_keys_hide_epoch), name, step))
 		return 0;
 	if (!last || strcmp(last->key, name) || last->kind != kind) {
 		l->keys = list_room(a, l->keys, l->key_count, sizeof *l->keys);
@@ -44,20 +40,20 @@ static int add_key(struct media_list *l, struct db_rows *q, struct arena *a, str
 	return 0;
 }
 
-static int load_keys(struct db *d, int64_t id, struct arena *a, struct media_list *l, struct err *err)
+static int load_media_keys(struct db *d, int64_t id, struct arena *a, struct media_list *l, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_media_keys, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_key(l, q, a, err);
+		rc = add_media_key(l, q, a, err);
 		if (rc)
 			db_stop(q);
 	}
 	return rc;
 }
 
-static struct event_span copy(struct arena *a, const void *bytes, size_t n)
+static struct event_span copy_media_bytes(struct arena *a, const void *bytes, size_t n)
 {
 	unsigned char *to = arena_alloc(a, n ? n : 1);
 
@@ -66,7 +62,7 @@ static struct event_span copy(struct arena *a, const void *bytes, size_t n)
 	return (struct event_span){ to, to ? to + n : NULL };
 }
 
-static int add_item(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+static int add_media_item(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
 {
 	struct stored_media *m;
 
@@ -86,8 +82,8 @@ static int add_item(struct media_list *l, struct db_rows *q, struct arena *a, st
 	return 0;
 }
 
-static int load_items(struct db *d, int64_t id, const struct media_opts *o, struct arena *a, struct media_list *l,
-		      struct err *err)
+static int load_media_items(struct db *d, int64_t id, const struct media_opts *o, struct arena *a, struct media_list *l,
+			    struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_media_of_run, err, "itiix", id, o->key, o->from, o->to,
@@ -95,10 +91,10 @@ static int load_items(struct db *d, int64_t id, const struct media_opts *o, stru
 
 	while (!rc && l->count < o->limit && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (o->hidden || !is_hidden(db_i64(q, COL_media_of_run_hide_step),
-					    db_i64(q, COL_media_of_run_hide_epoch), db_str(q, COL_media_of_run_name),
-					    db_i64(q, COL_media_of_run_step)))
-			rc = add_item(l, q, a, err);
+		if (o->hidden ||
+		    !is_media_hidden(db_i64(q, COL_media_of_run_hide_step), db_i64(q, COL_media_of_run_hide_epoch),
+				     db_str(q, COL_media_of_run_name), db_i64(q, COL_media_of_run_step)))
+			rc = add_media_item(l, q, a, err);
 		if (rc || l->count == o->limit) {
 			db_stop(q);
 			return rc;
@@ -116,9 +112,9 @@ int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, s
 
 	if (rc)
 		return rc;
-	rc = load_keys(d, id, a, &l, err);
+	rc = load_media_keys(d, id, a, &l, err);
 	if (!rc)
-		rc = load_items(d, id, o, a, &l, err);
+		rc = load_media_items(d, id, o, a, &l, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = l;
@@ -137,17 +133,17 @@ int media_get(struct store *s, const char *run, const char *digest, struct arena
 		return rc;
 	rc = db_start(d, &q, DB_media_content, err, "it", id, digest);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		*ret = copy(a, db_blob(q, COL_media_content_bytes), db_bytes(q, COL_media_content_bytes));
+		*ret = copy_media_bytes(a, db_blob(q, COL_media_content_bytes), db_bytes(q, COL_media_content_bytes));
 		db_stop(q);
 		rc = ret->at ? 0 : no_memory(err);
 	} else if (!rc) {
-		rc = err_set(err, ERR_NOENT, "the run has no media of that digest");
+		rc = err_set(err, ERR_NOENT, "the run has no media with that digest");
 	}
 	readers_give(s, d);
 	return rc;
 }
 
-static int add_of_part(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
+static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
 {
 	struct stored_media *m;
 
@@ -156,9 +152,12 @@ static int add_of_part(struct media_list *l, struct db_rows *q, struct arena *a,
 		return no_memory(err);
 	m = &l->items[l->count++];
 	*m = (struct stored_media){
-		.id = db_i64(q, COL_media_of_part_id), .key = db_text(a, q, COL_media_of_part_name),
-		.step = db_i64(q, COL_media_of_part_step), .wall_time = db_f64(q, COL_media_of_part_wall_time),
-		.content = copy(a, db_blob(q, COL_media_of_part_bytes), db_bytes(q, COL_media_of_part_bytes)),
+		.id = db_i64(q, COL_media_of_part_id),
+		.key = db_text(a, q, COL_media_of_part_name),
+		.step = db_i64(q, COL_media_of_part_step),
+		.wall_time = db_f64(q, COL_media_of_part_wall_time),
+		.content =
+			copy_media_bytes(a, db_blob(q, COL_media_of_part_bytes), db_bytes(q, COL_media_of_part_bytes)),
 	};
 	return m->content.at ? 0 : no_memory(err);
 }
@@ -177,7 +176,7 @@ int media_of_part(struct store *s, const char *run, int rank, int segment, int64
 	rc = db_start(d, &q, DB_media_of_part, err, "iiiii", id, (int64_t)rank, (int64_t)segment, after,
 		      INT64_C(0) + PART_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = add_of_part(&l, q, a, err);
+		rc = add_part_item(&l, q, a, err);
 		if (rc)
 			db_stop(q);
 	}

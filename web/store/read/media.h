@@ -1,5 +1,5 @@
-/* media.h: pictures, histograms, texts, tables and sounds of a run, read back with what a restart hides left out.
- * Everything lies in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
+/* media.h: reads the media of a run (images, histograms, texts, tables, sounds), without those that a restart hides.
+ * All results live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 #ifndef DPT_STORE_READ_MEDIA_H
 #define DPT_STORE_READ_MEDIA_H
 
@@ -14,19 +14,19 @@
 struct store;
 
 struct stored_media {
-	int64_t id; /* rises in the order in which they came */
+	int64_t id; /* ascending in order of arrival */
 	const char *key, *digest; /* SHA-256 of the content */
 	enum media_kind kind;
 	int rank, segment;
 	int64_t step;
 	double wall_time;
-	const char *type;       /* media type of what is handed out, */
+	const char *type;       /* media type of the returned file, */
 	int64_t bytes;          /* and its size */
-	int64_t width, height;  /* pixels; of a table columns and rows; else 0 */
-	struct event_span content; /* media_of_part alone */
+	int64_t width, height;  /* pixels; columns and rows of a table; else 0 */
+	struct event_span content; /* media_of_part only */
 };
 
-struct media_key { /* what shows of a key */
+struct media_key { /* what is visible of a key */
 	const char *key;
 	enum media_kind kind;
 	int64_t count, first_step, last_step;
@@ -37,7 +37,7 @@ struct media_opts {
 	const char *key;      /* NULL: all */
 	enum media_kind kind; /* MEDIA_NONE: all */
 	int64_t from, to;     /* steps */
-	bool hidden;          /* also what restarts hide */
+	bool hidden;          /* include hidden ones */
 	size_t limit;
 };
 
@@ -50,11 +50,11 @@ struct media_list {
 
 int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, struct media_list *ret, struct err *err);
 
-/* The content of this digest, when the run has it; ERR_NOENT when not. */
+/* The content with this digest. ERR_NOENT: the run has none. */
 int media_get(struct store *s, const char *run, const char *digest, struct arena *a, struct event_span *ret,
 	      struct err *err);
 
-/* What came after the one of that id in a part of the run, in order, contents too; 0 items: the end. */
+/* The items of a part of the run after that id, in order, with contents; 0 items: the end. */
 int media_of_part(struct store *s, const char *run, int rank, int segment, int64_t after, struct arena *a,
 		  struct media_list *ret, struct err *err);
 

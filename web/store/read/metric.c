@@ -1,4 +1,4 @@
-/* metric.c: a stored summary as a run's metric. Knows no database. */
+/* metric.c: converts a stored summary to a metric of a run. Knows no database. */
 #include "web/store/read/metric.h"
 
 #include <string.h>

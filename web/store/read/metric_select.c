@@ -1,10 +1,11 @@
-/* metric_select.c: keys of runs by their ids, and the summaries of the few that are wanted. Knows no filter and no order. */
+/* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
 #include "web/store/read/metric_select.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 #include "web/store/read/keysets.h"
@@ -13,17 +14,12 @@
 
 struct metric_select_key {
 	int64_t id;
-	const char *name; /* the map's; NULL: not looked up yet */
+	const char *name; /* borrowed from the map; NULL: not looked up yet */
 	uint32_t runs;
-	bool asked, watched; /* watched: alerts are made of it */
+	bool asked, watched; /* watched: needed for alerts */
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
-static struct metric_select_key *key_of(struct metric_select *c, int64_t id)
+static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_t id)
 {
 	struct metric_select_key *k = map_put(c->keys, &id, sizeof id);
 
@@ -32,7 +28,7 @@ static struct metric_select_key *key_of(struct metric_select *c, int64_t id)
 	return k;
 }
 
-static int ask(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
+static int mark_requested_metrics(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
 {
 	struct metric_select_key *k;
 	int64_t id;
@@ -41,7 +37,7 @@ static int ask(struct metric_select *c, struct db *d, const struct query_runs_op
 
 	for (i = 0; i < o->metric_count && rc >= 0; i++) {
 		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
-		k = rc > 0 ? key_of(c, id) : NULL;
+		k = rc > 0 ? find_chosen_key(c, id) : NULL;
 		if (rc > 0 && !k)
 			rc = no_memory(err);
 		if (k)
@@ -51,13 +47,13 @@ static int ask(struct metric_select *c, struct db *d, const struct query_runs_op
 }
 
 /* How many of the runs have a set of keys. */
-struct use {
+struct key_use {
 	const struct keyset *set;
 	uint32_t runs;
 };
 
-/* The run's set is held until the end, once. */
-static int hold_set(struct metric_select *c, int64_t run, struct keyset *set)
+/* Holds the set of a run until metric_select_end, once per run. */
+static int hold_key_set(struct metric_select *c, int64_t run, struct keyset *set)
 {
 	struct keyset **held = map_put(c->of_runs, &run, sizeof run);
 
@@ -68,9 +64,9 @@ static int hold_set(struct metric_select *c, int64_t run, struct keyset *set)
 	return held ? 0 : ERR_NOMEM;
 }
 
-static int count_use(struct map *uses, const struct keyset *set)
+static int count_key_use(struct map *uses, const struct keyset *set)
 {
-	struct use *u = map_put(uses, &set, sizeof set);
+	struct key_use *u = map_put(uses, &set, sizeof set);
 
 	if (!u)
 		return ERR_NOMEM;
@@ -79,7 +75,8 @@ static int count_use(struct map *uses, const struct keyset *set)
 	return 0;
 }
 
-static int use_sets(struct metric_select *c, struct map *uses, struct db *d, const struct metric_select_list *l, struct err *err)
+static int count_set_uses(struct metric_select *c, struct map *uses, struct db *d, const struct metric_select_list *l,
+			  struct err *err)
 {
 	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
 	bool full = false;
@@ -89,18 +86,18 @@ static int use_sets(struct metric_select *c, struct map *uses, struct db *d, con
 	if (!rc)
 		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
 	for (i = 0; i < l->run_count && !rc; i++)
-		full |= hold_set(c, l->runs[i], sets[i]) || count_use(uses, sets[i]);
+		full |= hold_key_set(c, l->runs[i], sets[i]) || count_key_use(uses, sets[i]);
 	free(sets);
 	return full ? no_memory(err) : rc;
 }
 
-static int count_set(struct metric_select *c, const struct use *u, struct err *err)
+static int count_key_set(struct metric_select *c, const struct key_use *u, struct err *err)
 {
 	struct metric_select_key *k;
 	size_t i;
 
 	for (i = 0; i < u->set->count; i++) {
-		k = key_of(c, u->set->ids[i]);
+		k = find_chosen_key(c, u->set->ids[i]);
 		if (!k)
 			return no_memory(err);
 		k->runs += u->runs;
@@ -108,21 +105,21 @@ static int count_set(struct metric_select *c, const struct use *u, struct err *e
 	return 0;
 }
 
-static int count_runs(struct metric_select *c, struct db *d, const struct metric_select_list *l, struct err *err)
+static int count_key_runs(struct metric_select *c, struct db *d, const struct metric_select_list *l, struct err *err)
 {
-	struct map *uses = map_new(sizeof(struct use));
+	struct map *uses = map_new(sizeof(struct key_use));
 	size_t i;
 	int rc;
 
 	c->of_runs = map_new(sizeof(struct keyset *));
-	rc = uses && c->of_runs ? use_sets(c, uses, d, l, err) : no_memory(err);
+	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : no_memory(err);
 	for (i = 0; !rc && i < map_count(uses); i++)
-		rc = count_set(c, map_at(uses, i), err);
+		rc = count_key_set(c, map_at(uses, i), err);
 	map_free(uses);
 	return rc;
 }
 
-static int take_name(void *arg, size_t at, const char *name)
+static int take_chosen_name(void *arg, size_t at, const char *name)
 {
 	struct metric_select *c = arg;
 	struct metric_select_key *k = map_at(c->keys, at);
@@ -132,7 +129,7 @@ static int take_name(void *arg, size_t at, const char *name)
 	return k->name ? 0 : ERR_NOMEM;
 }
 
-static int name_keys(struct metric_select *c, struct db *d, struct err *err)
+static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *err)
 {
 	size_t n = map_count(c->keys), i;
 	int64_t *ids = calloc(n + 1, sizeof *ids);
@@ -142,13 +139,13 @@ static int name_keys(struct metric_select *c, struct db *d, struct err *err)
 		return no_memory(err);
 	for (i = 0; i < n; i++)
 		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
-	rc = key_names_read(d, ids, n, take_name, c, err);
+	rc = key_names_read(d, ids, n, take_chosen_name, c, err);
 	free(ids);
 	return rc == ERR_NOMEM ? no_memory(err) : rc;
 }
 
-/* Whose summaries are loaded. */
-static int list_wanted(struct metric_select *c, struct err *err)
+/* Lists the keys whose summaries are loaded. */
+static int list_wanted_metrics(struct metric_select *c, struct err *err)
 {
 	size_t n = map_count(c->keys), i;
 
@@ -172,16 +169,16 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
 		return no_memory(err);
-	rc = ask(c, d, l->o, err);
+	rc = mark_requested_metrics(c, d, l->o, err);
 	c->sets = l->keys ? sets : NULL;
 	if (!rc && l->keys)
-		rc = count_runs(c, d, l, err);
+		rc = count_key_runs(c, d, l, err);
 	if (!rc)
-		rc = name_keys(c, d, err);
+		rc = name_chosen_keys(c, d, err);
 	for (i = 0; i < map_count(c->keys); i++)
 		have += ((struct metric_select_key *)map_at(c->keys, i))->runs > 0;
 	c->all = l->o->metrics_max ? have <= l->o->metrics_max : !l->o->some_metrics;
-	return rc ? rc : list_wanted(c, err);
+	return rc ? rc : list_wanted_metrics(c, err);
 }
 
 void metric_select_end(struct metric_select *c)
@@ -198,12 +195,12 @@ void metric_select_end(struct metric_select *c)
 	c->keys = NULL;
 }
 
-static int by_key(const void *x, const void *y)
+static int compare_metric_keys(const void *x, const void *y)
 {
 	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
 }
 
-static int by_id(const void *x, const void *y)
+static int compare_chosen_ids(const void *x, const void *y)
 {
 	const int64_t *a = x, *b = y;
 
@@ -212,10 +209,10 @@ static int by_id(const void *x, const void *y)
 
 static bool has_key(const struct keyset *s, int64_t id)
 {
-	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, by_id));
+	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
 }
 
-static int load_wanted(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
+static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
 		       struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -246,9 +243,9 @@ int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
 		return no_memory(err);
-	rc = load_wanted(c, d, run_id, has ? *has : NULL, a, r, err);
+	rc = load_wanted_metrics(c, d, run_id, has ? *has : NULL, a, r, err);
 	if (!rc && r->metric_count)
-		qsort(r->metrics, r->metric_count, sizeof *r->metrics, by_key);
+		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
 	return rc;
 }
 
@@ -260,7 +257,7 @@ void metric_select_list_wanted(const struct metric_select *c, struct buf *b)
 		array_int(b, c->wanted[i]->id);
 }
 
-static bool is_asked(const struct metric_select *c, const char *name)
+static bool is_requested_metric(const struct metric_select *c, const char *name)
 {
 	size_t i;
 
@@ -268,7 +265,7 @@ static bool is_asked(const struct metric_select *c, const char *name)
 		const struct metric_select_key *k = map_at(c->keys, i);
 
 		if (!k->asked)
-			return false; /* those that are asked for were put first */
+			return false; /* requested keys come first */
 		if (k->name && !strcmp(k->name, name))
 			return true;
 	}
@@ -282,12 +279,12 @@ void metric_select_trim(const struct metric_select *c, struct query_run *r)
 	if (c->all)
 		return;
 	for (i = 0; i < r->metric_count; i++)
-		if (is_asked(c, r->metrics[i].key))
+		if (is_requested_metric(c, r->metrics[i].key))
 			r->metrics[n++] = r->metrics[i];
 	r->metric_count = n;
 }
 
-static int by_name(const void *x, const void *y)
+static int compare_key_names(const void *x, const void *y)
 {
 	return strcmp(((const struct query_key_runs *)x)->key, ((const struct query_key_runs *)y)->key);
 }
@@ -309,6 +306,6 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 			return no_memory(err);
 	}
 	if (ret->key_count)
-		qsort(ret->keys, ret->key_count, sizeof *ret->keys, by_name);
+		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);
 	return 0;
 }

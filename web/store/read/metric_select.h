@@ -1,5 +1,5 @@
-/* metric_select.h: the metrics of a list's runs where only some are asked for, and how many of the runs have each key, counted
- * by the sets of keys that runs share. Private to web/store. */
+/* metric_select.h: selects the metrics of a list of runs where only some are requested, and counts how many runs have each
+ * key. Runs share few sets of keys, so it counts set by set. Private to web/store. */
 #ifndef DPT_STORE_METRIC_SELECT_H
 #define DPT_STORE_METRIC_SELECT_H
 
@@ -10,24 +10,24 @@ struct buf;
 struct keysets;
 struct map;
 
-/* The runs of a list, and what is asked of them. */
+/* The runs of a list and the options of the request. */
 struct metric_select_list {
 	const struct query_runs_opts *o;
 	const int64_t *runs;
 	size_t run_count;
-	bool keys; /* every key is to be known; else those that o names are enough */
+	bool keys; /* find every key; else only those named by o */
 };
 
 struct metric_select {
-	struct keysets *sets; /* NULL: only the metrics that were asked for are known */
-	struct map *of_runs; /* int64 id of a run -> the set of its keys; NULL: not known */
-	struct map *keys; /* int64 id of a key -> what is known of it */
-	struct metric_select_key **wanted; /* of these metrics are loaded */
+	struct keysets *sets; /* NULL: only the requested metrics are known */
+	struct map *of_runs; /* int64 run id -> struct keyset *; NULL: not known */
+	struct map *keys; /* int64 key id -> struct metric_select_key */
+	struct metric_select_key **wanted; /* the metrics to load */
 	size_t wanted_count;
 	bool all;         /* every metric is loaded */
 };
 
-/* Counts the keys of the runs and marks those that are loaded: what is asked for, and what alerts are made of. */
+/* Counts the keys of the runs and marks those to load: the requested ones and those that alerts need. */
 int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l, struct err *err);
 void metric_select_end(struct metric_select *c); /* zeroed is fine */
 
@@ -35,13 +35,13 @@ void metric_select_end(struct metric_select *c); /* zeroed is fine */
 int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
 		struct err *err);
 
-/* Adds the ids of the marked ones' keys to an array (array.h). */
+/* Appends the key ids of the marked ones to an array (array.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);
 
-/* Leaves only those that were asked for. */
+/* Removes the metrics that were not requested. */
 void metric_select_trim(const struct metric_select *c, struct query_run *r);
 
-/* Every key that any of the runs has, with the number of those that have it, sorted. */
+/* Lists every key that any of the runs has, with the number of runs that have it, sorted. */
 int metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* page_token.c: hex of: plan, for each key its class, number and cut text; start; then the id. */
+/* page_token.c: a token is the hex form of: plan; for each key its class, number and cut text; start time; run id. */
 #include "web/store/read/page_token.h"
 
 #include <string.h>
@@ -8,27 +8,27 @@
 
 #define TOKEN_BYTES_MAX 20000
 
-static uint32_t hash_text(uint32_t h, const char *text)
+static uint32_t hash_page_text(uint32_t h, const char *text)
 {
 	return crc32c(h, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
 uint32_t page_token_plan(const struct query_runs_opts *o)
 {
-	uint32_t plan = hash_text(hash_text(0, o->filter), o->order_by);
+	uint32_t plan = hash_page_text(hash_page_text(0, o->filter), o->order_by);
 	size_t i;
 
 	if (o->mlflow)
-		plan = hash_text(plan, o->mlflow->filter);
+		plan = hash_page_text(plan, o->mlflow->filter);
 	for (i = 0; o->mlflow && i < o->mlflow->order_count; i++)
-		plan = hash_text(plan, o->mlflow->order[i]);
+		plan = hash_page_text(plan, o->mlflow->order[i]);
 	for (i = 0; i < o->experiment_count; i++)
 		plan = o->experiment_ids ? crc32c(plan, &o->experiment_ids[i], sizeof *o->experiment_ids)
-					 : hash_text(plan, o->experiments[i]);
+					 : hash_page_text(plan, o->experiments[i]);
 	return plan;
 }
 
-static void add_hex(struct buf *b, const void *bytes, size_t n)
+static void add_token_hex(struct buf *b, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
 
@@ -56,7 +56,7 @@ const char *page_token_write(uint32_t plan, const struct page_token_place *p, si
 	}
 	buf_add(&b, &p->start_ms, 8);
 	buf_add(&b, p->uuid, 32);
-	add_hex(&hex, b.data, b.len);
+	add_token_hex(&hex, b.data, b.len);
 	token = buf_failed(&b) || buf_failed(&hex) ? NULL : arena_strdup(a, hex.data);
 	buf_done(&b);
 	buf_done(&hex);
@@ -68,8 +68,8 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* n bytes from 2n digits. */
-static bool read_hex(unsigned char *to, const char *digits, size_t n)
+/* Reads n bytes from 2n digits. */
+static bool read_token_hex(unsigned char *to, const char *digits, size_t n)
 {
 	size_t i;
 
@@ -83,7 +83,7 @@ static bool read_hex(unsigned char *to, const char *digits, size_t n)
 	return true;
 }
 
-static bool take(const unsigned char **p, size_t *left, void *to, size_t n)
+static bool take_token_bytes(const unsigned char **p, size_t *left, void *to, size_t n)
 {
 	if (*left < n)
 		return false;
@@ -93,16 +93,16 @@ static bool take(const unsigned char **p, size_t *left, void *to, size_t n)
 	return true;
 }
 
-static bool take_key(const unsigned char **p, size_t *left, struct arena *a, struct filter_value *v)
+static bool take_token_key(const unsigned char **p, size_t *left, struct arena *a, struct filter_value *v)
 {
 	unsigned char class, len;
 	char *text;
 
-	if (!take(p, left, &class, 1) || class > 2 || !take(p, left, &v->number, 8) || !take(p, left, &len, 1) ||
-	    len > PAGE_TOKEN_TEXT_BYTES)
+	if (!take_token_bytes(p, left, &class, 1) || class > 2 || !take_token_bytes(p, left, &v->number, 8) ||
+	    !take_token_bytes(p, left, &len, 1) || len > PAGE_TOKEN_TEXT_BYTES)
 		return false;
 	text = arena_alloc(a, (size_t)len + 1);
-	if (!text || !take(p, left, text, len))
+	if (!text || !take_token_bytes(p, left, text, len))
 		return false;
 	v->present = class > 0;
 	v->is_number = class == 1;
@@ -118,11 +118,13 @@ int page_token_read(const char *token, uint32_t plan, size_t key_count, struct a
 	const unsigned char *p = bytes;
 	struct page_token_place place = { 0 };
 	uint32_t made_for;
-	bool ok = bytes && read_hex(bytes, token, left) && take(&p, &left, &made_for, 4) && made_for == plan;
+	bool ok = bytes && read_token_hex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
+		  made_for == plan;
 
 	for (i = 0; ok && i < key_count; i++)
-		ok = take_key(&p, &left, a, &place.keys[i]);
-	if (!ok || !take(&p, &left, &place.start_ms, 8) || !take(&p, &left, place.uuid, 32) || left) {
+		ok = take_token_key(&p, &left, a, &place.keys[i]);
+	if (!ok || !take_token_bytes(&p, &left, &place.start_ms, 8) || !take_token_bytes(&p, &left, place.uuid, 32) ||
+	    left) {
 		err_set(err, ERR_USAGE, "page_token: not a token of this search (filter and order must be the same)");
 		return err_field(err, "page_token");
 	}

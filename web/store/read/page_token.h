@@ -1,5 +1,5 @@
-/* page_token.h: page tokens of searches: the place of a page's last run in the order, as text that a client brings back. A
- * token is only good with the search that it was made for. Private to web/store. */
+/* page_token.h: page tokens of searches: the position of the last run of a page, as text. A token is valid only for the
+ * search that made it. Private to web/store. */
 #ifndef DPT_STORE_PAGE_TOKEN_H
 #define DPT_STORE_PAGE_TOKEN_H
 
@@ -7,16 +7,16 @@
 #include "web/store/filter/filter.h"
 #include "web/store/read/query.h"
 
-#define PAGE_TOKEN_TEXT_BYTES 200 /* of a text that orders; texts that agree in so many bytes sort as equal */
+#define PAGE_TOKEN_TEXT_BYTES 200 /* of a sort text; texts equal in these bytes sort as equal */
 #define PAGE_TOKEN_KEYS_MAX 16
 
 struct page_token_place {
-	struct filter_value keys[PAGE_TOKEN_KEYS_MAX]; /* by which the search orders */
+	struct filter_value keys[PAGE_TOKEN_KEYS_MAX]; /* of the search's order */
 	int64_t start_ms;
 	char uuid[33];
 };
 
-uint32_t page_token_plan(const struct query_runs_opts *o); /* tells searches apart */
+uint32_t page_token_plan(const struct query_runs_opts *o); /* hash that identifies the search */
 
 /* In the arena; NULL when out of memory. */
 const char *page_token_write(uint32_t plan, const struct page_token_place *p, size_t key_count, struct arena *a);

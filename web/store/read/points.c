@@ -1,6 +1,6 @@
-/* points.c: raw points in order. Each refill takes a fresh snapshot and finds its place again by (series, step, how
- * many of that step were given already): points are never taken away, so that place stays right while the compactor
- * works. */
+/* points.c: raw points in order. Each refill takes a new snapshot and finds its position by (series, step, number of
+ * points of that step already returned). Points are never removed, so that position stays valid while points are
+ * folded. */
 #include "web/store/read/points.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/chunk.h"
@@ -22,24 +23,19 @@
 
 struct points_cursor {
 	struct store *s;
-	struct arena *sel_arena, *run_arena; /* the selection; the present run */
+	struct arena *sel_arena, *run_arena; /* of the selection; of the current run */
 	struct points_sel sel;
-	size_t run_at;          /* in sel.runs, of the present run */
+	size_t run_at;          /* of the current run, in sel.runs */
 	bool run_loaded, at_end;
 	struct series_select_run run;
 	size_t series_at;
 	bool series_begun, heavy, series_done;
-	int64_t step;           /* next point has this step or a later one */
-	uint64_t skip;          /* of the points with exactly this step */
-	struct tail buffer;
+	int64_t step;           /* the next point has this step or a later one */
+	uint64_t skip;          /* points with exactly this step */
+	struct point_tail buffer;
 	size_t at; /* in the buffer */
-	struct map *texts;      /* keys that were given out */
+	struct map *texts;      /* keys that rows refer to */
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
 {
@@ -54,7 +50,7 @@ static const char *const *copy_list(struct arena *a, const char *const *list, si
 	return copy;
 }
 
-/* Stable: points of one step keep the order of their arrival. */
+/* Stable merge sort: points of one step stay in order of arrival. */
 static int sort_steps(struct sum_point *p, size_t n)
 {
 	struct sum_point *spare, *from = p, *to;
@@ -90,7 +86,7 @@ struct tail_scan {
 	bool back;
 };
 
-static int tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct tail_scan *t = arg;
 	size_t i;
@@ -103,7 +99,7 @@ static int tail_points(void *arg, size_t at, const struct sum_point *points, siz
 	return tail_add(&t->c->buffer, points, n) ? no_memory(err) : 0;
 }
 
-static int take_all(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct points_cursor *c = arg;
 
@@ -111,14 +107,14 @@ static int take_all(void *arg, size_t at, const struct sum_point *points, size_t
 	return tail_add(&c->buffer, points, n) ? no_memory(err) : 0;
 }
 
-/* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
-static void trim(struct points_cursor *c)
+/* Drops points before the cursor, outside the range or hidden; the buffer is sorted. */
+static void trim_cursor_points(struct points_cursor *c)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	int64_t shown = hide_last(s->hide), to = shown < c->sel.to_step ? shown : c->sel.to_step;
 	size_t i, n = 0;
 
-	/* In order, so nothing behind the first one too far can be wanted. */
+	/* Sorted, so nothing after the first point out of range is wanted. */
 	if (c->buffer.count && c->buffer.points[c->buffer.count - 1].step > to)
 		c->series_done = true;
 	for (i = 0; i < c->buffer.count; i++) {
@@ -130,17 +126,17 @@ static void trim(struct points_cursor *c)
 	for (i = 0; i < c->buffer.count && c->skip > 0 && c->buffer.points[i].step == c->step; i++)
 		c->skip--;
 	c->at = i;
-	/* The skipped ones stay in front of `at`, so that the place can be told again. */
+	/* The skipped points stay before `at`, so that points_token can count them. */
 	c->skip = i;
 }
 
-/* Points at the cursor's own step that the buffer begins with do not count as progress. */
-static bool enough(const struct points_cursor *c)
+/* Points at the cursor's own step at the start of the buffer are not progress. */
+static bool has_enough_points(const struct points_cursor *c)
 {
 	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
 }
 
-static int take_chunk(struct points_cursor *c, const struct chunks *w, struct err *err)
+static int take_cursor_chunk(struct points_cursor *c, const struct chunks *w, struct err *err)
 {
 	struct sum_point room[CHUNK_POINTS];
 	struct chunk k;
@@ -160,8 +156,8 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0) {
-		rc = take_chunk(c, &w, err);
-		if (!rc && enough(c)) {
+		rc = take_cursor_chunk(c, &w, err);
+		if (!rc && has_enough_points(c)) {
 			chunks_stop(&w, rc, err);
 			return 0;
 		}
@@ -169,11 +165,11 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	chunks_stop(&w, rc, err);
 	c->series_done = !rc;
 	if (!rc)
-		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
 	return rc;
 }
 
-/* Decides, when a series is begun, whether it can be read piece by piece. */
+/* Decides at the start of a series whether it can be read in pieces. */
 static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
@@ -183,14 +179,14 @@ static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 	c->buffer.count = 0;
 	c->heavy = !s->ordered;
 	if (!c->heavy)
-		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
 	c->heavy = c->heavy || t.back;
 	c->series_begun = true;
 	c->buffer.count = 0;
 	return rc;
 }
 
-static int load_series(struct points_cursor *c, struct db *d, struct err *err)
+static int load_cursor_series(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	int rc = 0;
@@ -199,7 +195,7 @@ static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 		rc = begin_series(c, d, err);
 	c->buffer.count = c->at = 0;
 	if (!rc && c->heavy) {
-		rc = scan_points(d, c->run.id, &s->id, 1, take_all, c, err);
+		rc = scan_points(d, c->run.id, &s->id, 1, take_tail_copy, c, err);
 		c->series_done = true;
 	} else if (!rc) {
 		rc = load_ordered(c, d, err);
@@ -207,11 +203,11 @@ static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
 		rc = no_memory(err);
 	if (!rc)
-		trim(c);
+		trim_cursor_points(c);
 	return rc;
 }
 
-static void next_series(struct points_cursor *c)
+static void next_cursor_series(struct points_cursor *c)
 {
 	c->series_at++;
 	c->series_begun = c->series_done = false;
@@ -220,7 +216,7 @@ static void next_series(struct points_cursor *c)
 	c->buffer.count = c->at = 0;
 }
 
-/* What rows point at outlives the run. */
+/* Copies the texts of rows, which outlive the run. */
 static int keep_texts(struct points_cursor *c)
 {
 	size_t i;
@@ -234,8 +230,8 @@ static int keep_texts(struct points_cursor *c)
 	return c->run.name ? 0 : ERR_NOMEM;
 }
 
-/* 1 there is a run, 0 there are no more. */
-static int next_run(struct points_cursor *c, struct db *d, struct err *err)
+/* 1: there is a run, 0: no more. */
+static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *err)
 {
 	int rc;
 
@@ -253,13 +249,14 @@ static int next_run(struct points_cursor *c, struct db *d, struct err *err)
 			return no_memory(err);
 		c->run_loaded = true;
 		c->series_at = (size_t)-1;
-		next_series(c);
+		next_cursor_series(c);
 		return 1;
 	}
 	return 0;
 }
 
-static int refill(struct points_cursor *c, struct err *err)
+/* Reads points until the buffer has some or the end is reached. */
+static int refill_cursor(struct points_cursor *c, struct err *err)
 {
 	struct db *d;
 	int rc = readers_take(c->s, &d, err);
@@ -268,24 +265,24 @@ static int refill(struct points_cursor *c, struct err *err)
 		return rc;
 	while (!rc && c->at == c->buffer.count && !c->at_end) {
 		if (c->run_loaded && c->series_done)
-			next_series(c);
+			next_cursor_series(c);
 		if (c->run_loaded && c->series_at == c->run.count) {
 			c->run_loaded = false;
 			c->run_at++;
 		}
 		if (!c->run_loaded) {
-			rc = next_run(c, d, err);
+			rc = next_cursor_run(c, d, err);
 			c->at_end = !rc;
 			rc = rc > 0 ? 0 : rc;
 			continue;
 		}
-		rc = load_series(c, d, err);
+		rc = load_cursor_series(c, d, err);
 	}
 	readers_give(c->s, d);
 	return rc;
 }
 
-static void give_row(struct points_cursor *c, struct points_row *row)
+static void give_points_row(struct points_cursor *c, struct points_row *row)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	const struct sum_point *p = &c->buffer.points[c->at++];
@@ -306,9 +303,9 @@ int points_next(struct points_cursor *c, struct points_row *rows, size_t max, si
 
 	while (n < max && !c->at_end && !rc) {
 		if (c->at == c->buffer.count)
-			rc = refill(c, err);
+			rc = refill_cursor(c, err);
 		while (!rc && n < max && c->at < c->buffer.count)
-			give_row(c, &rows[n++]);
+			give_points_row(c, &rows[n++]);
 	}
 	if (!rc)
 		*ret_count = n;
@@ -319,7 +316,7 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 {
 	struct err err = ERR_INIT;
 
-	if (c->at == c->buffer.count && !c->at_end && refill(c, &err))
+	if (c->at == c->buffer.count && !c->at_end && refill_cursor(c, &err))
 		return false;
 	if (c->at_end)
 		return false;
@@ -327,14 +324,14 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 			c->skip) < (int)ret_bytes;
 }
 
-static int bad_token(struct err *err)
+static int fail_bad_token(struct err *err)
 {
 	err_set(err, ERR_USAGE, "page_token: not a token of this selection");
 	return err_field(err, "page_token");
 }
 
-/* Goes to the run and series that the token names. */
-static int seek(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
+/* Moves to the run and series of the token. */
+static int seek_cursor_series(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
 {
 	char uuid[40] = "";
 	struct db_rows *q;
@@ -349,18 +346,18 @@ static int seek(struct points_cursor *c, struct db *d, int64_t series, struct er
 		return rc;
 	while (c->run_at < c->sel.run_count && strcmp(c->sel.runs[c->run_at], uuid))
 		c->run_at++;
-	rc = next_run(c, d, err);
+	rc = next_cursor_run(c, d, err);
 	if (rc <= 0 || strcmp(c->run.uuid, uuid))
-		return rc < 0 ? rc : bad_token(err);
+		return rc < 0 ? rc : fail_bad_token(err);
 	for (i = 0; i < c->run.count && c->run.series[i].id != series; i++)
 		;
 	if (i == c->run.count)
-		return bad_token(err);
+		return fail_bad_token(err);
 	c->series_at = i;
 	return 0;
 }
 
-static int open_at(struct points_cursor *c, const char *token, struct err *err)
+static int open_at_token(struct points_cursor *c, const char *token, struct err *err)
 {
 	int64_t series, step;
 	uint64_t skip;
@@ -369,11 +366,11 @@ static int open_at(struct points_cursor *c, const char *token, struct err *err)
 	int rc;
 
 	if (sscanf(token, "s%" SCNd64 ".%" SCNd64 ".%" SCNu64 "%c", &series, &step, &skip, &rest) != 3)
-		return bad_token(err);
+		return fail_bad_token(err);
 	rc = readers_take(c->s, &d, err);
 	if (rc)
 		return rc;
-	rc = seek(c, d, series, err);
+	rc = seek_cursor_series(c, d, series, err);
 	readers_give(c->s, d);
 	c->step = step;
 	c->skip = skip;
@@ -400,7 +397,7 @@ int points_open(struct points_cursor **ret, struct store *s, const struct points
 	if (!c->sel_arena || !c->texts || !c->sel.runs || (sel->keys && !c->sel.keys))
 		rc = no_memory(err);
 	if (!rc && token && *token)
-		rc = open_at(c, token, err);
+		rc = open_at_token(c, token, err);
 	if (rc) {
 		points_close(c);
 		return rc;

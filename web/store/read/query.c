@@ -1,4 +1,4 @@
-/* query.c: experiments, one run, changes, keys. */
+/* query.c: reads experiments, one run, changes and keys. */
 #include "web/store/read/query.h"
 
 #include <stdio.h>
@@ -7,14 +7,15 @@
 
 #include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/read/detail.h"
 
 #define CHANGES_MAX 1000
 
-/* Experiments by their number; NULL when out of memory. */
-static struct map *by_number(const struct query_experiments *list, const int64_t *ids)
+/* Experiments by number; NULL when out of memory. */
+static struct map *map_experiment_ids(const struct query_experiments *list, const int64_t *ids)
 {
 	struct map *m = map_new(sizeof(struct query_experiment *));
 	size_t i;
@@ -31,14 +32,14 @@ static struct map *by_number(const struct query_experiments *list, const int64_t
 	return m;
 }
 
-static int count_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
+/* Reads the run counts of all experiments. */
+static int count_experiment_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
 {
-	struct map *known = by_number(list, ids);
+	struct map *known = map_experiment_ids(list, ids);
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "")
-		       : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : no_memory(err);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -55,8 +56,9 @@ static int count_runs(struct db *d, struct query_experiments *list, const int64_
 	return rc;
 }
 
-static int list_experiments(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
-			    struct err *err)
+/* Reads the experiments of a query, then counts their runs. */
+static int list_experiment_rows(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
+				struct err *err)
 {
 	size_t cap = 0;
 	int64_t *ids = NULL;
@@ -72,7 +74,7 @@ static int list_experiments(struct db *d, enum db_query which, struct arena *a, 
 
 			if (!items || !more_ids) {
 				db_stop(q);
-				return err_set(err, ERR_NOMEM, "out of memory");
+				return no_memory(err);
 			}
 			if (cap) {
 				memcpy(items, ret->items, cap * sizeof *items);
@@ -92,11 +94,11 @@ static int list_experiments(struct db *d, enum db_query which, struct arena *a, 
 		e->archived = db_i64(q, COL_experiment_list_archived) != 0;
 		rc = 0;
 	}
-	return rc ? rc : count_runs(d, ret, ids, err);
+	return rc ? rc : count_experiment_runs(d, ret, ids, err);
 }
 
-static int read_experiments(struct store *s, enum db_query which, struct arena *a, struct query_experiments *ret,
-			    struct err *err)
+static int read_experiment_list(struct store *s, enum db_query which, struct arena *a, struct query_experiments *ret,
+				struct err *err)
 {
 	struct query_experiments list = { 0 };
 	struct db *d;
@@ -104,7 +106,7 @@ static int read_experiments(struct store *s, enum db_query which, struct arena *
 
 	if (rc)
 		return rc;
-	rc = list_experiments(d, which, a, &list, err);
+	rc = list_experiment_rows(d, which, a, &list, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = list;
@@ -113,12 +115,12 @@ static int read_experiments(struct store *s, enum db_query which, struct arena *
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
 {
-	return read_experiments(s, DB_experiment_list, a, ret, err);
+	return read_experiment_list(s, DB_experiment_list, a, ret, err);
 }
 
 int query_experiments_deleted(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
 {
-	return read_experiments(s, DB_experiment_trash, a, ret, err);
+	return read_experiment_list(s, DB_experiment_trash, a, ret, err);
 }
 
 const char *query_mlflow_status(const char *status)
@@ -135,8 +137,8 @@ const char *query_mlflow_status(const char *status)
 	return "RUNNING";
 }
 
-/* The run whose id begins with the digits given. */
-static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
+/* Finds the run whose id has the given prefix. */
+static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
 	size_t n = strlen(id);
 	char from[40], to[40];
@@ -154,12 +156,12 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 		rc = 0;
 	}
 	if (!rc && found > 1)
-		return err_set(err, ERR_USAGE, "several runs begin with %s; give more digits", id);
+		return err_set(err, ERR_USAGE, "several runs begin with %s: give more digits", id);
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
-		    struct err *err)
+static int load_one_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
+			struct err *err)
 {
 	struct query_run run = { 0 };
 	struct db *d;
@@ -168,7 +170,7 @@ static int load_run(struct store *s, const char *id, bool with_series, struct ar
 
 	if (rc)
 		return rc;
-	rc = find_run(d, id, &run_id, err);
+	rc = find_run_id(d, id, &run_id, err);
 	if (!rc)
 		rc = detail_load(d, run_id, &(struct detail_want){ .parts = QUERY_PARTS }, a, &run, err);
 	if (!rc)
@@ -183,12 +185,12 @@ static int load_run(struct store *s, const char *id, bool with_series, struct ar
 
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_run(s, id, false, a, ret, err);
+	return load_one_run(s, id, false, a, ret, err);
 }
 
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_run(s, id, true, a, ret, err);
+	return load_one_run(s, id, true, a, ret, err);
 }
 
 /* "<first 8 digits of the store's id>-<rev>" */
@@ -213,7 +215,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 	int rc;
 
 	if (!ids)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)since);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -229,7 +231,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 	return rc;
 }
 
-/* The newest change, and what tokens of these rows begin with: another beginning is of rows that may be others. */
+/* Reads the newest rev and the prefix of tokens; tokens with another prefix are of another database. */
 static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char ret_of[9], struct err *err)
 {
 	char text[256], digest[65];
@@ -238,7 +240,7 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	int rc = db_start(d, &q, DB_changes_now, err, "");
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: nothing counts its changes");
+		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: the row that counts changes is missing");
 	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
 	rows_of = db_str(q, COL_changes_now_rows_of);
 	snprintf(text, sizeof text, "%s %s", s->id, rows_of);
@@ -261,7 +263,7 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	if (rc)
 		return rc;
 	rc = load_now(s, d, &rev, ours, err);
-	/* Counters only grow, so a token from beyond is one of a store that was put back. */
+	/* Revs only grow, so a larger one is from before the store was restored. */
 	c.reset = strcmp(of_store, ours) || from > rev;
 	if (!rc && !c.reset)
 		rc = load_changes(d, from, a, &c, &rev, err);
@@ -270,13 +272,14 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 		return rc;
 	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)rev);
 	if (!c.token)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	*ret = c;
 	return 0;
 }
 
-static int load_keys(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
-		     size_t *ret_count)
+/* Reads the key names of a query. */
+static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
+			  size_t *ret_count)
 {
 	const char **items = NULL;
 	size_t n = 0, cap = 0;
@@ -317,9 +320,9 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
 		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
 	}
-	if (!rc && (load_keys(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
-		    load_keys(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
-		    load_keys(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
+	if (!rc && (load_key_names(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
+		    load_key_names(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
+		    load_key_names(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
 		rc = db_failed(d, err, "listing keys");
 	readers_give(s, d);
 	if (!rc)

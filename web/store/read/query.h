@@ -1,5 +1,5 @@
-/* query.h: reads that need no points: experiments, runs, one run, what changed. Each call sees one snapshot that
- * holds every acknowledged write. Results live in the caller's arena; all text is UTF-8 and never NULL unless said. */
+/* query.h: reads without points: experiments, runs, one run, changes. Each call sees one snapshot that has every
+ * acknowledged write. Results live in the caller's arena; all text is UTF-8 and never NULL unless stated. */
 #ifndef DPT_STORE_QUERY_H
 #define DPT_STORE_QUERY_H
 
@@ -18,10 +18,10 @@ struct query_experiment {
 	const char *name;
 	uint64_t run_count;
 	uint64_t running_count, failed_count;
-	const char *description; /* the first 500 characters of it, Markdown; "": none */
+	const char *description; /* the first 500 characters, Markdown; "": none */
 	bool archived;
 	int64_t created_ms;
-	int64_t changed_ms; /* the newest start or end of its runs; created_ms without runs */
+	int64_t changed_ms; /* the newest start or end of its runs; without runs created_ms */
 };
 
 struct query_experiments {
@@ -34,8 +34,8 @@ struct query_kv {
 	const char *value;
 };
 
-/* A visible run-level series in numbers. first and last by (step, wall time, value); min and max leave NaN out and
- * keep the infinities: with only NaN they are NaN and their steps 0. */
+/* The summary of a visible run-level series. first and last are by (step, wall time, value). min and max ignore NaN
+ * and include infinities; if all values are NaN they are NaN with step 0. */
 struct query_metric {
 	const char *key;
 	uint64_t count;
@@ -63,7 +63,7 @@ struct query_segment {
 	int64_t start_ms, end_ms;        /* INT64_MIN: unknown */
 	const char *status;
 	int world_size;                  /* 0: unknown */
-	struct query_kv *params;         /* those that belong to the segment */
+	struct query_kv *params;         /* those of the segment */
 	size_t param_count;
 };
 
@@ -71,7 +71,7 @@ struct query_rank {
 	int rank;
 	const char *host;
 	int pid;
-	int segment;             /* the newest in which it wrote */
+	int segment;             /* the newest it wrote in */
 	int64_t last_record_ms;
 };
 
@@ -81,7 +81,7 @@ struct query_problem {
 	uint64_t count;
 };
 
-/* A series as it is stored, per rank and segment, hidden points included. */
+/* A stored series of one rank and segment, including hidden points. */
 struct query_series {
 	const char *key;
 	int rank;
@@ -94,17 +94,17 @@ struct query_run {
 	const char *name;
 	const char *experiment;
 	const char *experiment_id;
-	const char *location;     /* of the experiment's artifacts; "": here, see location_of */
-	const char *user;         /* what MLflow's client said; "" */
+	const char *location;     /* of the experiment's artifacts; "": in the store, see location_of */
+	const char *user;         /* from MLflow's client; "" */
 	const char *status;
-	bool status_inferred;     /* killed because nothing was heard for 60 s; withdrawn when it speaks */
+	bool status_inferred;     /* killed after 60 s without records; withdrawn when new ones arrive */
 	bool deleted;
 	int64_t start_ms;         /* INT64_MIN: unknown */
 	int64_t end_ms;
-	int64_t last_step;        /* of the run-level series that count optimiser steps; -1 without */
+	int64_t last_step;        /* of the run-level series that count optimiser steps; -1: none */
 	int world_size;           /* 0: unknown */
-	uint64_t rev;             /* grows whenever anything of the run changes */
-	struct query_kv *params;  /* sorted by key, as the rest */
+	uint64_t rev;             /* grows with every change of the run */
+	struct query_kv *params;  /* sorted by key, as all lists */
 	size_t param_count;
 	struct query_kv *tags;
 	size_t tag_count;
@@ -135,57 +135,57 @@ struct query_key_runs {
 
 struct query_runs_opts {
 	const char *const *experiments; /* names; NULL: all */
-	const int64_t *experiment_ids;  /* instead of names; those that do not exist give nothing */
+	const int64_t *experiment_ids;  /* instead of names; unknown ones are skipped */
 	size_t experiment_count;
-	const char *const *ids;         /* NULL: all; else just these */
+	const char *const *ids;         /* NULL: all; else only these */
 	size_t id_count;
-	const char *filter;             /* contract's grammar; NULL or "" for none */
+	const char *filter;             /* grammar of filter.h; NULL or "": none */
 	const char *order_by;           /* `metrics.loss.min DESC, start_time`; NULL or "": start_time DESC */
-	const char *page_token;         /* NULL or "": the first page; only valid with unchanged filter and order */
+	const char *page_token;         /* NULL or "": the first page; requires the same filter and order */
 	size_t limit;                   /* 0: 100; at most 50000 */
 	bool with_deleted;
 	bool only_deleted;
-	const struct filter_mlflow *mlflow; /* MLflow's grammar, instead of filter and order_by */
-	bool bare;                      /* leave params, tags, metrics and alerts out */
+	const struct filter_mlflow *mlflow; /* MLflow's grammar instead of filter and order_by */
+	bool bare;                      /* without params, tags, metrics and alerts */
 	unsigned parts;                 /* of enum query_part; 0: all */
-	const char *const *metrics;     /* with some_metrics or beyond metrics_max: only these */
+	const char *const *metrics;     /* with some_metrics, or if there are more than metrics_max: only these */
 	size_t metric_count;
 	bool some_metrics;
-	size_t metrics_max;             /* 0: none; else all where the page's runs have at most so many keys */
+	size_t metrics_max;             /* 0: unused; else send all metrics if the runs of the page have at most this
+					 * many keys */
 	bool with_keys;                 /* fill keys of the result */
-	const char *const *params;      /* beyond params_max: these first */
+	const char *const *params;      /* if there are more than params_max: these first */
 	size_t param_count;
-	size_t params_max;              /* 0: all; else at most so many keys, those that tell the runs apart */
+	size_t params_max;              /* 0: all; else at most this many keys, those that distinguish the runs */
 };
 
 struct query_runs {
 	struct query_run *items;
 	size_t count;
-	const char *next_page_token; /* NULL on the last page */
-	uint64_t rev;                /* of the snapshot, for an ETag or the next `changes` */
-	/* with_keys: every metric key that any of the items has, and how many have it, sorted */
+	const char *next_page_token; /* NULL: the last page */
+	uint64_t rev;                /* of the snapshot, for an ETag or for query_changes */
+	/* with_keys: every metric key of the items with the number of items that have it, sorted */
 	struct query_key_runs *keys;
 	size_t key_count;
-	bool metrics_left_out;       /* more than metrics_max keys */
-	bool params_left_out;        /* more than params_max keys */
+	bool metrics_left_out;       /* there are more than metrics_max keys */
+	bool params_left_out;        /* there are more than params_max keys */
 };
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
 
-/* Those that are deleted and not removed yet; their runs are not counted. */
+/* Deleted experiments that are not removed yet, without counts of runs. */
 int query_experiments_deleted(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);
 
-/* ERR_USAGE: filter, order or token cannot be read; the text says where, the error's field which of them: "filter",
- * "order_by" or "page_token". ERR_NOENT: an experiment of that name does not exist. Ids that do not exist are left
- * out. */
+/* ERR_USAGE: filter, order or token is invalid: the text has the position, the error's field is "filter", "order_by"
+ * or "page_token". ERR_NOENT: no experiment of that name. Unknown ids are skipped. */
 int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
 	       struct err *err);
 
-/* The name that MLflow has for a status: "running" is "RUNNING", "preempted" is "KILLED". */
+/* MLflow's name of a status: "running" is "RUNNING", "preempted" is "KILLED". */
 const char *query_mlflow_status(const char *status);
 
-/* One run with everything; deleted runs too. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT; ERR_GONE
- * when it was removed for good. */
+/* One run with all its data; also a deleted run. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT: no
+ * such run; ERR_GONE: it was removed for good. */
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);
 
 /* The same with its list of series, which may be millions. */
@@ -196,13 +196,13 @@ struct query_changes {
 	const char *const *runs; /* ids that changed after `since`; at most 1000, then `more` is set */
 	size_t run_count;
 	bool more;
-	bool reset;              /* since was absent or of another store: everything may have changed */
+	bool reset;              /* since is absent or of another store: assume that everything changed */
 };
 
-/* since NULL or "": no runs, only the token of now. ERR_USAGE: not a token. */
+/* since NULL or "": no runs, only the current token. ERR_USAGE: not a token. */
 int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err);
 
-/* Every key that a run of the experiment (NULL: of all) uses, for column pickers. */
+/* Lists every key that a run of the experiment (NULL: any run) uses, for column pickers. */
 struct query_keys {
 	const char **params, **tags, **metrics; /* sorted */
 	size_t param_count, tag_count, metric_count;

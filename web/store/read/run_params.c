@@ -1,24 +1,25 @@
-/* run_params.c: one pass over the rows of all runs, then the choice of keys, then each run's pairs. */
+/* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
 #include "web/store/read/run_params.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/read/key_names.h"
 
-/* What is known of a key. */
+/* Statistics of a key. */
 struct params_key {
 	int64_t id;
 	const char *name; /* in the caller's arena */
-	const char *first; /* the first value that was seen */
+	const char *first; /* the first value seen */
 	size_t runs;
-	size_t named; /* its place among the names that were asked for */
+	size_t named; /* its position in the requested names */
 	bool differs, chosen;
 };
 
-/* A row: its key by place in the map. */
+/* A value of a run. */
 struct params_cell {
 	struct params_key *key;
 	const char *value;
@@ -31,16 +32,11 @@ struct params {
 	struct map *keys; /* int64 id -> struct params_key */
 	struct params_cell *cells;
 	size_t cell_count, cell_cap;
-	size_t *ends; /* by run: where its cells end */
+	size_t *ends; /* by run: end of its cells */
 	struct err *err;
 };
 
-static int no_memory(struct params *p)
-{
-	return err_set(p->err, ERR_NOMEM, "out of memory");
-}
-
-static struct params_cell *cell_new(struct params *p)
+static struct params_cell *new_param_cell(struct params *p)
 {
 	size_t cap = p->cell_cap ? p->cell_cap * 2 : 1024;
 	struct params_cell *grown;
@@ -55,53 +51,53 @@ static struct params_cell *cell_new(struct params *p)
 	return &p->cells[p->cell_count++];
 }
 
-static int take_row(struct params *p, struct db_rows *q)
+static int take_param_row(struct params *p, struct db_rows *q)
 {
 	int64_t id = db_i64(q, COL_param_ids_of_run_key_id);
 	const char *value = db_str(q, COL_param_ids_of_run_value);
 	struct params_key *k = map_put(p->keys, &id, sizeof id);
-	struct params_cell *cell = k ? cell_new(p) : NULL;
+	struct params_cell *cell = k ? new_param_cell(p) : NULL;
 
 	if (!cell)
-		return no_memory(p);
+		return no_memory(p->err);
 	k->id = id;
 	k->runs++;
-	/* runs that differ in little share most of their texts */
+	/* similar runs share most of their texts */
 	cell->key = k;
 	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!cell->value)
-		return no_memory(p);
+		return no_memory(p->err);
 	if (!k->first)
 		k->first = cell->value;
 	k->differs = k->differs || cell->value != k->first;
 	return 0;
 }
 
-static int read_run(struct params *p, int64_t run)
+static int read_run_params(struct params *p, int64_t run)
 {
 	struct db_rows *q;
 	int rc = db_start(p->d, &q, DB_param_ids_of_run, p->err, "i", run);
 
 	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		rc = take_row(p, q);
+		rc = take_param_row(p, q);
 		if (rc)
 			db_stop(q);
 	}
 	return rc;
 }
 
-/* Runs of an array: their rows come in its order. */
-static int read_array(struct params *p, const char *ids, size_t n)
+/* Reads the runs of an array: rows arrive in its order. */
+static int read_param_array(struct params *p, const char *ids, size_t n)
 {
 	size_t at = 0, place;
 	struct db_rows *q;
-	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : no_memory(p);
+	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : no_memory(p->err);
 
 	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
 		place = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
 		for (; at < place; at++)
 			p->ends[at] = p->cell_count;
-		rc = take_row(p, q);
+		rc = take_param_row(p, q);
 		if (rc)
 			db_stop(q);
 	}
@@ -110,33 +106,33 @@ static int read_array(struct params *p, const char *ids, size_t n)
 	return rc;
 }
 
-static int read_all(struct params *p, const int64_t *ids, size_t n)
+static int read_all_run_params(struct params *p, const int64_t *ids, size_t n)
 {
 	struct buf list;
-	int rc = read_array(p, array_of(&list, ids, n), n);
+	int rc = read_param_array(p, array_of(&list, ids, n), n);
 
 	buf_done(&list);
 	return rc;
 }
 
-static int read_runs(struct params *p, const int64_t *ids, size_t n)
+static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 {
 	size_t i;
 	int rc = 0;
 
 	p->ends = calloc(n + 1, sizeof *p->ends);
 	if (!p->ends)
-		return no_memory(p);
+		return no_memory(p->err);
 	if (db_shared(p->d))
-		return read_all(p, ids, n);
+		return read_all_run_params(p, ids, n);
 	for (i = 0; i < n && !rc; i++) {
-		rc = read_run(p, ids[i]);
+		rc = read_run_params(p, ids[i]);
 		p->ends[i] = p->cell_count;
 	}
 	return rc;
 }
 
-static size_t place_of(const struct query_runs_opts *o, const char *name)
+static size_t find_named_param(const struct query_runs_opts *o, const char *name)
 {
 	size_t i;
 
@@ -145,35 +141,35 @@ static size_t place_of(const struct query_runs_opts *o, const char *name)
 	return i;
 }
 
-static int take_name(void *arg, size_t at, const char *name)
+static int take_param_name(void *arg, size_t at, const char *name)
 {
 	struct params *p = arg;
 	struct params_key *k = map_at(p->keys, at);
 
 	k->name = arena_strdup(p->a, name);
 	if (!k->name)
-		return no_memory(p);
-	k->named = place_of(p->o, k->name);
+		return no_memory(p->err);
+	k->named = find_named_param(p->o, k->name);
 	return 0;
 }
 
-static int name_keys(struct params *p, size_t run_count)
+static int name_param_keys(struct params *p, size_t run_count)
 {
 	size_t n = map_count(p->keys), i;
 	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
 
 	if (!ids)
-		return no_memory(p);
+		return no_memory(p->err);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
 		ids[i] = k->id;
 		k->differs = k->differs || k->runs < run_count;
 	}
-	return key_names_read(p->d, ids, n, take_name, p, p->err);
+	return key_names_read(p->d, ids, n, take_param_name, p, p->err);
 }
 
-static int by_choice(const void *x, const void *y)
+static int compare_param_choice(const void *x, const void *y)
 {
 	const struct params_key *a = *(struct params_key *const *)x, *b = *(struct params_key *const *)y;
 
@@ -184,14 +180,14 @@ static int by_choice(const void *x, const void *y)
 	return strverscmp(a->name, b->name);
 }
 
-/* Marks the keys that travel. */
-static int choose(struct params *p, bool *ret_left_out)
+/* Marks the keys to send. */
+static int choose_params(struct params *p, bool *ret_left_out)
 {
 	size_t n = map_count(p->keys), most = p->o->params_max, i, named = 0;
 	struct params_key **list = calloc(n + 1, sizeof *list);
 
 	if (!list)
-		return no_memory(p);
+		return no_memory(p->err);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -199,7 +195,7 @@ static int choose(struct params *p, bool *ret_left_out)
 			list[named++] = k;
 	}
 	if (named > most)
-		qsort(list, named, sizeof *list, by_choice);
+		qsort(list, named, sizeof *list, compare_param_choice);
 	for (i = 0; i < named && i < most; i++)
 		list[i]->chosen = true;
 	*ret_left_out = named > most;
@@ -207,12 +203,12 @@ static int choose(struct params *p, bool *ret_left_out)
 	return 0;
 }
 
-static int by_key(const void *x, const void *y)
+static int compare_param_keys(const void *x, const void *y)
 {
 	return strcmp(((const struct query_kv *)x)->key, ((const struct query_kv *)y)->key);
 }
 
-static int give(struct params *p, struct query_runs *ret)
+static int give_param_lists(struct params *p, struct query_runs *ret)
 {
 	size_t i, at = 0;
 
@@ -221,13 +217,13 @@ static int give(struct params *p, struct query_runs *ret)
 
 		r->params = arena_array(p->a, p->ends[i] - at + 1, sizeof *r->params);
 		if (!r->params)
-			return no_memory(p);
+			return no_memory(p->err);
 		for (; at < p->ends[i]; at++)
 			if (p->cells[at].key->chosen)
 				r->params[r->param_count++] = (struct query_kv){ p->cells[at].key->name,
 										 p->cells[at].value };
 		if (r->param_count)
-			qsort(r->params, r->param_count, sizeof *r->params, by_key);
+			qsort(r->params, r->param_count, sizeof *r->params, compare_param_keys);
 	}
 	return 0;
 }
@@ -236,16 +232,16 @@ int run_params_load(struct db *d, const struct query_runs_opts *o, const int64_t
 		struct query_runs *ret, struct err *err)
 {
 	struct params p = { .d = d, .o = o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
-	int rc = p.keys ? 0 : no_memory(&p);
+	int rc = p.keys ? 0 : no_memory(p.err);
 
 	if (!rc)
-		rc = read_runs(&p, ids, ret->count);
+		rc = read_runs_params(&p, ids, ret->count);
 	if (!rc)
-		rc = name_keys(&p, ret->count);
+		rc = name_param_keys(&p, ret->count);
 	if (!rc)
-		rc = choose(&p, &ret->params_left_out);
+		rc = choose_params(&p, &ret->params_left_out);
 	if (!rc)
-		rc = give(&p, ret);
+		rc = give_param_lists(&p, ret);
 	free(p.ends);
 	free(p.cells);
 	map_free(p.keys);

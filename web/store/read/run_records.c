@@ -1,4 +1,4 @@
-/* run_records.c: rows of the console are decoded where they may hold what was asked for; the others are passed over. */
+/* run_records.c: decodes only rows of the console that may have requested lines. */
 #include "web/store/read/run_records.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 
-static int load_parts(struct db *d, int64_t id, struct arena *a, struct run_records_console *c, struct err *err)
+static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct run_records_console *c, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_console_parts, err, "i", id);
@@ -26,7 +26,7 @@ static int load_parts(struct db *d, int64_t id, struct arena *a, struct run_reco
 	return rc;
 }
 
-/* The lowest rank that printed, in the newest segment in which it did, unless others are asked for. */
+/* Chooses the lowest rank with lines, in its newest segment with lines, unless the request names others. */
 static void choose_part(const struct run_records_console_opts *o, struct run_records_console *c)
 {
 	const struct run_records_part *found = NULL;
@@ -43,8 +43,8 @@ static void choose_part(const struct run_records_console_opts *o, struct run_rec
 		c->part = *found;
 }
 
-/* Reading of one part. */
-struct lines {
+/* State of reading one part. */
+struct console_lines {
 	const struct run_records_console_opts *o;
 	struct run_records_console *c;
 	struct arena *a;
@@ -52,7 +52,7 @@ struct lines {
 	size_t search_len;
 };
 
-static int keep_line(struct lines *l, const struct console_line *line, int64_t number, int64_t time_ms)
+static int keep_line(struct console_lines *l, const struct console_line *line, int64_t number, int64_t time_ms)
 {
 	struct run_records_console *c = l->c;
 	char *text = arena_alloc(l->a, line->text.len + 1);
@@ -68,7 +68,7 @@ static int keep_line(struct lines *l, const struct console_line *line, int64_t n
 	return 0;
 }
 
-static int take_row(struct lines *l, int64_t number, int64_t time_ms, struct event_span bytes)
+static int take_line_row(struct console_lines *l, int64_t number, int64_t time_ms, struct event_span bytes)
 {
 	const struct run_records_console_opts *o = l->o;
 	struct console_line line;
@@ -91,8 +91,8 @@ static struct event_span row_bytes(struct db_rows *q)
 	return (struct event_span){ bytes, bytes + db_bytes(q, COL_console_from_bytes) };
 }
 
-/* The number of the last line that was printed by at_ms, 0 without one. */
-static int line_at(struct db *d, int64_t id, struct lines *l, int64_t *ret, struct err *err)
+/* The number of the last line printed by at_ms; 0: none. */
+static int line_at(struct db *d, int64_t id, struct console_lines *l, int64_t *ret, struct err *err)
 {
 	const struct run_records_part *p = &l->c->part;
 	int64_t first = 0, begun, at_ms = l->o->at_ms;
@@ -115,15 +115,15 @@ static int line_at(struct db *d, int64_t id, struct lines *l, int64_t *ret, stru
 	return 0;
 }
 
-static int load_lines(struct db *d, int64_t id, struct lines *l, struct err *err)
+static int load_console_lines(struct db *d, int64_t id, struct console_lines *l, struct err *err)
 {
 	const struct run_records_part *p = &l->c->part;
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_console_from, err, "iiii", id, (int64_t)p->rank, (int64_t)p->segment, l->from);
 
 	while (!rc && l->c->line_count < l->o->limit && (rc = db_next(d, q, err)) > 0) {
-		rc = take_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
-			      row_bytes(q));
+		rc = take_line_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
+				   row_bytes(q));
 		if (rc)
 			return db_no_memory(q, err);
 		if (l->c->line_count == l->o->limit)
@@ -132,10 +132,10 @@ static int load_lines(struct db *d, int64_t id, struct lines *l, struct err *err
 	return rc;
 }
 
-static int load_console(struct db *d, int64_t id, struct lines *l, struct err *err)
+static int load_console(struct db *d, int64_t id, struct console_lines *l, struct err *err)
 {
 	int64_t at = 0;
-	int rc = load_parts(d, id, l->a, l->c, err);
+	int rc = load_console_parts(d, id, l->a, l->c, err);
 
 	choose_part(l->o, l->c);
 	if (rc || !l->c->part.lines)
@@ -145,14 +145,14 @@ static int load_console(struct db *d, int64_t id, struct lines *l, struct err *e
 	else if (l->o->from < 0)
 		at = l->c->part.lines;
 	l->from = at + l->o->from < 0 ? 0 : at + l->o->from;
-	return rc ? rc : load_lines(d, id, l, err);
+	return rc ? rc : load_console_lines(d, id, l, err);
 }
 
 int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a, struct run_records_console *ret,
 		   struct err *err)
 {
 	struct run_records_console c = { .part = { .rank = o->rank == INT_MIN ? 0 : o->rank, .segment = o->segment } };
-	struct lines l = { .o = o, .c = &c, .a = a, .search_len = o->search ? strlen(o->search) : 0 };
+	struct console_lines l = { .o = o, .c = &c, .a = a, .search_len = o->search ? strlen(o->search) : 0 };
 	struct db *d;
 	int64_t id;
 	int rc = readers_take_run(s, &d, o->run, &id, err);

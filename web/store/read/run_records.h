@@ -1,6 +1,5 @@
-/* run_records.h: what a run told besides numbers and settings, read back: lines of the console, what ran, files, alerts.
- * Everything
- * lies in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
+/* run_records.h: reads the records of a run besides numbers and settings: console lines, code, files, alerts. All results
+ * live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 #ifndef DPT_STORE_RUN_RECORDS_H
 #define DPT_STORE_RUN_RECORDS_H
 
@@ -22,25 +21,25 @@ struct run_records_line {
 	int64_t number; /* from 0 in its part */
 	int64_t time_ms;
 	int stream; /* 1 standard output, 2 standard error */
-	bool again; /* the next line of the stream was printed over it */
-	const char *text; /* not NUL-terminated; UTF-8 is not guaranteed */
+	bool again; /* overwritten by the next line of the stream (carriage return) */
+	const char *text; /* not NUL-terminated; maybe not UTF-8 */
 	size_t text_len;
 };
 
 struct run_records_console_opts {
 	const char *run;
-	int rank;       /* INT_MIN: the lowest that printed */
-	int segment;    /* -1: the newest in which it printed */
-	int64_t from;   /* first line; negative: so many before the end */
-	int64_t at_ms;  /* INT64_MIN, or: from is counted from the last line printed by then */
+	int rank;       /* INT_MIN: the lowest with lines */
+	int segment;    /* -1: the newest with lines */
+	int64_t from;   /* first line; negative: counted from the end */
+	int64_t at_ms;  /* if not INT64_MIN: from is relative to the last line printed by then */
 	size_t limit;
-	const char *search; /* NULL, or: only lines that contain it */
+	const char *search; /* if not NULL: only lines that contain it */
 };
 
 struct run_records_console {
 	struct run_records_part *parts; /* by rank and segment */
 	size_t part_count;
-	struct run_records_part part; /* the one that was read; lines 0: nothing was printed */
+	struct run_records_part part; /* the one read; lines 0: nothing was printed */
 	struct run_records_line *lines;
 	size_t line_count;
 };
@@ -56,7 +55,7 @@ struct run_records_code {
 int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret, size_t *ret_count,
 		struct err *err);
 
-struct run_records_file { /* that is kept with the run, by name */
+struct run_records_file { /* stored with the run, by name */
 	const char *name, *sha256;
 	int64_t bytes;
 };

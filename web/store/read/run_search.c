@@ -1,10 +1,11 @@
-/* run_search.c: query_runs. Rows of the runs and one column a field named in filter or order come from the store's columns
- * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the
- * page's runs are loaded whole. Points are never touched. */
+/* run_search.c: query_runs. Rows and one column per field of filter and order come from the store's columns; a search
+ * that names its runs reads them one by one. Filter, order and page are computed in memory, and only the runs of the
+ * page are loaded completely. Points are never read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
@@ -19,42 +20,37 @@
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
 
-/* A run that may be on the page. */
-struct hit {
+/* A candidate for the page. */
+struct run_hit {
 	const struct columns_row *row;
-	struct filter_value *values; /* one a field */
+	struct filter_value *values; /* one per field */
 };
 
-struct search {
+struct run_search {
 	const struct query_runs_opts *o;
 	struct db *d;
-	struct arena *a;    /* the search's own, freed at its end */
+	struct arena *a;    /* of the search, freed at its end */
 	struct filter *f;
 	struct keysets *keysets;
-	struct columns *columns; /* held; NULL: rows were read for this search */
+	struct columns *columns; /* taken; NULL: rows were read for this search */
 	const struct columns_row **rows; /* by id */
 	size_t row_count, row_cap;
 	struct cells cells;
-	struct hit *hits;
+	struct run_hit *hits;
 	size_t hit_count;
 	struct filter_value *values; /* of all hits */
-	struct page_token_place after; /* of the page token */
+	struct page_token_place after; /* from the page token */
 	bool has_after;
 	uint32_t plan;
 	struct err *err;
 };
 
-static int no_memory(struct search *s)
-{
-	return err_set(s->err, ERR_NOMEM, "out of memory");
-}
-
-static bool is_shown(const struct query_runs_opts *o, bool deleted)
+static bool is_shown_run(const struct query_runs_opts *o, bool deleted)
 {
 	return o->only_deleted ? deleted : !deleted || o->with_deleted;
 }
 
-static int keep_row(struct search *s, const struct columns_row *r)
+static int keep_search_row(struct run_search *s, const struct columns_row *r)
 {
 	const struct columns_row **grown;
 	size_t cap;
@@ -63,7 +59,7 @@ static int keep_row(struct search *s, const struct columns_row *r)
 		cap = s->row_cap ? s->row_cap * 2 : 256;
 		grown = realloc(s->rows, cap * sizeof *grown);
 		if (!grown)
-			return no_memory(s);
+			return no_memory(s->err);
 		s->rows = grown;
 		s->row_cap = cap;
 	}
@@ -71,21 +67,21 @@ static int keep_row(struct search *s, const struct columns_row *r)
 	return 0;
 }
 
-static int add_row(struct search *s, struct db_rows *q)
+static int add_search_row(struct run_search *s, struct db_rows *q)
 {
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
 	if (!r || !columns_read_row(q, s->a, r))
-		return no_memory(s);
-	return is_shown(s->o, r->deleted) ? keep_row(s, r) : 0;
+		return no_memory(s->err);
+	return is_shown_run(s->o, r->deleted) ? keep_search_row(s, r) : 0;
 }
 
-static int read_rows(struct search *s, struct db_rows *q)
+static int read_search_rows(struct run_search *s, struct db_rows *q)
 {
 	int rc;
 
 	while ((rc = db_next(s->d, q, s->err)) > 0) {
-		rc = add_row(s, q);
+		rc = add_search_row(s, q);
 		if (rc) {
 			db_stop(q);
 			break;
@@ -94,20 +90,20 @@ static int read_rows(struct search *s, struct db_rows *q)
 	return rc;
 }
 
-static int by_row_id(const void *x, const void *y)
+static int compare_row_ids(const void *x, const void *y)
 {
 	const struct columns_row *a = *(const struct columns_row *const *)x, *b = *(const struct columns_row *const *)y;
 
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static void sort_rows(struct search *s)
+static void sort_rows(struct run_search *s)
 {
 	size_t i, n = 0;
 
 	if (!s->row_count)
-		return; /* rows may be NULL then, which qsort does not take */
-	qsort(s->rows, s->row_count, sizeof *s->rows, by_row_id);
+		return; /* rows may be NULL then, which qsort does not accept */
+	qsort(s->rows, s->row_count, sizeof *s->rows, compare_row_ids);
 	for (i = 0; i < s->row_count; i++)
 		if (!n || s->rows[n - 1]->id != s->rows[i]->id)
 			s->rows[n++] = s->rows[i];
@@ -129,7 +125,7 @@ static bool wanted_experiment(const int64_t *ids, size_t n, int64_t id)
 	return false;
 }
 
-static int experiment_ids(struct search *s, int64_t *ids)
+static int experiment_ids(struct run_search *s, int64_t *ids)
 {
 	size_t i;
 	int rc;
@@ -148,7 +144,7 @@ static int experiment_ids(struct search *s, int64_t *ids)
 	return 0;
 }
 
-static int load_named(struct search *s, const int64_t *experiments)
+static int load_named(struct run_search *s, const int64_t *experiments)
 {
 	struct db_rows *q;
 	size_t i, n = 0;
@@ -157,7 +153,7 @@ static int load_named(struct search *s, const int64_t *experiments)
 	for (i = 0; i < s->o->id_count && !rc; i++) {
 		rc = db_start(s->d, &q, DB_run_row, s->err, "t", s->o->ids[i]);
 		if (!rc)
-			rc = read_rows(s, q);
+			rc = read_search_rows(s, q);
 	}
 	sort_rows(s);
 	for (i = 0; i < s->row_count && has_experiments(s->o); i++)
@@ -168,8 +164,8 @@ static int load_named(struct search *s, const int64_t *experiments)
 	return rc;
 }
 
-/* The columns and a snapshot that is no older; a commit between the two calls makes another try. */
-static int take_columns(struct search *s, struct store *store)
+/* Takes the columns and a snapshot that is at least as new; a commit in between causes a retry. */
+static int take_columns(struct run_search *s, struct store *store)
 {
 	int rc = ERR_BUSY, tries;
 
@@ -185,20 +181,21 @@ static int take_columns(struct search *s, struct store *store)
 	return rc;
 }
 
-static void give_columns(struct search *s)
+static void give_columns(struct run_search *s)
 {
 	if (s->columns)
 		columns_give(s->columns);
 	s->columns = NULL;
 }
 
-static int load_rows(struct search *s, struct store *store)
+/* Lists the rows that experiments and deletion state admit. */
+static int load_search_rows(struct run_search *s, struct store *store)
 {
 	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
 	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
-	int rc = ids ? experiment_ids(s, ids) : no_memory(s);
+	int rc = ids ? experiment_ids(s, ids) : no_memory(s->err);
 
 	if (!rc && s->o->ids)
 		return load_named(s, ids);
@@ -209,10 +206,9 @@ static int load_rows(struct search *s, struct store *store)
 	base = columns_rows(s->columns, &count);
 	marks = columns_marks(s->columns);
 	for (i = 0; i < count && !rc; i++)
-		if (!marks[i].gone && is_shown(s->o, marks[i].deleted) &&
-		    (!has_experiments(s->o) ||
-		     wanted_experiment(ids, s->o->experiment_count, marks[i].experiment_id)))
-			rc = keep_row(s, &base[i]);
+		if (!marks[i].gone && is_shown_run(s->o, marks[i].deleted) &&
+		    (!has_experiments(s->o) || wanted_experiment(ids, s->o->experiment_count, marks[i].experiment_id)))
+			rc = keep_search_row(s, &base[i]);
 	return rc;
 }
 
@@ -228,7 +224,7 @@ static int compare_text_cut(const struct filter_value *a, const struct filter_va
 
 static int compare_start(int64_t a, int64_t b)
 {
-	/* Newest first; unknown (the smallest number) last. */
+	/* Newest first; unknown (INT64_MIN) last. */
 	return (a < b) - (a > b);
 }
 
@@ -239,7 +235,7 @@ static int compare_rows(const struct columns_row *r, int64_t start_ms, const cha
 	return order ? order : strcmp(r->uuid, uuid);
 }
 
-static int compare(const struct search *s, const struct hit *a, const struct hit *b)
+static int compare_sort_values(const struct run_search *s, const struct run_hit *a, const struct run_hit *b)
 {
 	size_t i;
 	int order;
@@ -254,18 +250,18 @@ static int compare(const struct search *s, const struct hit *a, const struct hit
 	return compare_rows(a->row, b->row->start_ms, b->row->uuid);
 }
 
-static int compare_hits(const void *x, const void *y, void *arg)
+static int compare_search_hits(const void *x, const void *y, void *arg)
 {
-	return compare(arg, x, y);
+	return compare_sort_values(arg, x, y);
 }
 
-static bool before(const struct search *s, const struct hit *a, const struct hit *b)
+static bool is_hit_before(const struct run_search *s, const struct run_hit *a, const struct run_hit *b)
 {
-	return compare(s, a, b) < 0;
+	return compare_sort_values(s, a, b) < 0;
 }
 
-/* Whether a run comes after the last one of the page before. */
-static bool is_after(const struct search *s, const struct hit *h)
+/* Returns true if a run is after the last one of the previous page. */
+static bool is_after_page(const struct run_search *s, const struct run_hit *h)
 {
 	size_t i;
 	int order;
@@ -280,20 +276,20 @@ static bool is_after(const struct search *s, const struct hit *h)
 	return compare_rows(h->row, s->after.start_ms, s->after.uuid) > 0;
 }
 
-/* The best n of the hits come first, in any order (quickselect); the rest is dropped. */
-static void keep_best(struct search *s, size_t n)
+/* Moves the best n hits to the front, in any order (quickselect), and drops the rest. */
+static void keep_best(struct run_search *s, size_t n)
 {
 	size_t lo = 0, hi = s->hit_count;
-	struct hit *h = s->hits;
+	struct run_hit *h = s->hits;
 
 	while (hi - lo > 1) {
-		struct hit pivot = h[lo + (hi - lo - 1) / 2], swap;
+		struct run_hit pivot = h[lo + (hi - lo - 1) / 2], swap;
 		size_t i = lo, j = hi - 1;
 
 		for (;; i++, j--) {
-			while (before(s, &h[i], &pivot))
+			while (is_hit_before(s, &h[i], &pivot))
 				i++;
-			while (before(s, &pivot, &h[j]))
+			while (is_hit_before(s, &pivot, &h[j]))
 				j--;
 			if (i >= j)
 				break;
@@ -311,37 +307,37 @@ static void keep_best(struct search *s, size_t n)
 	s->hit_count = n;
 }
 
-static size_t page_limit(const struct search *s)
+static size_t page_limit(const struct run_search *s)
 {
 	size_t limit = s->o->limit ? s->o->limit : LIMIT_DEFAULT;
 
 	return limit < LIMIT_MAX ? limit : LIMIT_MAX;
 }
 
-static int make_hits(struct search *s, size_t room)
+static int make_hits(struct run_search *s, size_t room)
 {
 	size_t fields = filter_field_count(s->f), i;
 
 	s->hits = calloc(room, sizeof *s->hits);
 	s->values = calloc(room * fields + 1, sizeof *s->values);
 	if (!s->hits || !s->values)
-		return no_memory(s);
+		return no_memory(s->err);
 	for (i = 0; i < room; i++)
 		s->hits[i].values = s->values + i * fields;
 	return 0;
 }
 
-static const struct hit *find_worst(const struct search *s)
+static const struct run_hit *find_worst(const struct run_search *s)
 {
-	const struct hit *worst = s->hits;
+	const struct run_hit *worst = s->hits;
 	size_t i;
 
 	for (i = 1; i < s->hit_count; i++)
-		worst = before(s, worst, &s->hits[i]) ? &s->hits[i] : worst;
+		worst = is_hit_before(s, worst, &s->hits[i]) ? &s->hits[i] : worst;
 	return worst;
 }
 
-static int fill(struct search *s, struct hit *h, size_t from, size_t to)
+static int fill_search_hit(struct run_search *s, struct run_hit *h, size_t from, size_t to)
 {
 	size_t field;
 	int rc = 0;
@@ -351,26 +347,26 @@ static int fill(struct search *s, struct hit *h, size_t from, size_t to)
 	return rc;
 }
 
-/* Whether what the order asks for first places a run behind the worst of a full page: most are told by that alone. */
-static int is_beyond(struct search *s, struct hit *h, const struct hit *worst, bool *ret)
+/* Tests whether the first sort key places a run after the worst of a full page, which excludes most runs. */
+static int is_beyond(struct run_search *s, struct run_hit *h, const struct run_hit *worst, bool *ret)
 {
 	const struct filter_order *o = filter_order_count(s->f) ? filter_order(s->f, 0) : NULL;
 	int rc = 0;
 
 	*ret = false;
 	if (o)
-		rc = fill(s, h, o->field, o->field + 1);
+		rc = fill_search_hit(s, h, o->field, o->field + 1);
 	if (o && !rc)
 		*ret = compare_text_cut(&h->values[o->field], &worst->values[o->field], o->descending) > 0;
 	return rc;
 }
 
-/* Whether a run may be on the page. worst: of a full page, or NULL. */
-static int judge(struct search *s, struct hit *h, const struct hit *worst, bool *ret)
+/* Tests whether a run may be on the page. worst: of a full page, or NULL. */
+static int judge_search_hit(struct run_search *s, struct run_hit *h, const struct run_hit *worst, bool *ret)
 {
 	size_t tested = filter_tested_count(s->f);
 	bool beyond = false;
-	int rc = fill(s, h, 0, tested);
+	int rc = fill_search_hit(s, h, 0, tested);
 
 	*ret = false;
 	if (rc || !filter_match(s->f, h->values))
@@ -379,26 +375,26 @@ static int judge(struct search *s, struct hit *h, const struct hit *worst, bool 
 		rc = is_beyond(s, h, worst, &beyond);
 	if (rc || beyond)
 		return rc;
-	rc = fill(s, h, tested, filter_field_count(s->f));
-	*ret = !rc && !(s->has_after && !is_after(s, h)) && !(worst && !before(s, h, worst));
+	rc = fill_search_hit(s, h, tested, filter_field_count(s->f));
+	*ret = !rc && !(s->has_after && !is_after_page(s, h)) && !(worst && !is_hit_before(s, h, worst));
 	return rc;
 }
 
-/* One hit more than the page holds tells that there is a next one. */
-static int select_hits(struct search *s)
+/* Selects one hit more than the page has, which shows that there is a next page. */
+static int select_hits(struct run_search *s)
 {
 	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
-	const struct hit *worst = NULL; /* of a page that is full */
+	const struct run_hit *worst = NULL; /* of a full page */
 	bool hit;
 	int rc;
 
 	room = room > s->row_count ? s->row_count + 1 : room;
 	rc = make_hits(s, room);
 	for (i = 0; i < s->row_count && !rc; i++) {
-		struct hit *h = &s->hits[s->hit_count];
+		struct run_hit *h = &s->hits[s->hit_count];
 
 		h->row = s->rows[i];
-		rc = judge(s, h, worst, &hit);
+		rc = judge_search_hit(s, h, worst, &hit);
 		if (rc || !hit || ++s->hit_count < room)
 			continue;
 		keep_best(s, want);
@@ -409,11 +405,11 @@ static int select_hits(struct search *s)
 	if (s->hit_count > want)
 		keep_best(s, want);
 	if (s->hit_count)
-		qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_hits, s);
+		qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_search_hits, s);
 	return 0;
 }
 
-static struct page_token_place stored_path(const struct search *s, const struct hit *h)
+static struct page_token_place hit_place(const struct run_search *s, const struct run_hit *h)
 {
 	struct page_token_place p = { .start_ms = h->row->start_ms };
 	size_t i;
@@ -424,8 +420,8 @@ static struct page_token_place stored_path(const struct search *s, const struct 
 	return p;
 }
 
-/* Where the page before this one ended. */
-static int read_token(struct search *s)
+/* Reads where the previous page ended. */
+static int read_search_token(struct run_search *s)
 {
 	const char *token = s->o->page_token;
 
@@ -434,12 +430,12 @@ static int read_token(struct search *s)
 	return s->has_after ? page_token_read(token, s->plan, filter_order_count(s->f), s->a, &s->after, s->err) : 0;
 }
 
-static int load_runs(struct search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
+static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
 {
 	const struct query_runs_opts *o = s->o;
 	unsigned parts = o->bare ? 0 : o->parts ? o->parts : QUERY_PARTS;
 	bool choose = o->some_metrics || o->metrics_max || o->with_keys;
-	/* alerts are made of metrics that nobody asked for */
+	/* alerts need metrics that were not requested */
 	struct metric_select_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct metric_select chosen = { 0 };
 	bool some = o->params_max && parts & QUERY_PARAMS;
@@ -457,8 +453,8 @@ static int load_runs(struct search *s, const int64_t *ids, struct arena *a, stru
 	return rc;
 }
 
-/* The runs in full; the columns are given back before, so that other searches go on meanwhile. */
-static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
+/* Loads the runs completely; gives the columns back first, so that other searches can run. */
+static int load_page(struct run_search *s, struct arena *a, struct query_runs *ret)
 {
 	size_t limit = page_limit(s), i;
 	struct page_token_place last;
@@ -467,18 +463,18 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
-		last = stored_path(s, &s->hits[limit - 1]);
+		last = hit_place(s, &s->hits[limit - 1]);
 		ret->next_page_token = page_token_write(s->plan, &last, filter_order_count(s->f), a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
-		return no_memory(s);
+		return no_memory(s->err);
 	for (i = 0; i < ret->count; i++)
 		ids[i] = s->hits[i].row->id;
 	give_columns(s);
 	return load_runs(s, ids, a, ret);
 }
 
-static int read_rev(struct search *s, struct db_rows *q, struct query_runs *ret)
+static int read_rev(struct run_search *s, struct db_rows *q, struct query_runs *ret)
 {
 	int rc = db_next(s->d, q, s->err);
 
@@ -489,7 +485,7 @@ static int read_rev(struct search *s, struct db_rows *q, struct query_runs *ret)
 	return 0;
 }
 
-static int find_cells(struct search *s)
+static int find_cells(struct run_search *s)
 {
 	s->cells = (struct cells){ .d = s->d, .a = s->a, .f = s->f, .mlflow = s->o->mlflow != NULL };
 	return cells_begin(&s->cells, s->columns, s->err);
@@ -498,21 +494,21 @@ static int find_cells(struct search *s)
 int query_runs(struct store *store, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
 	       struct err *err)
 {
-	struct search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
+	struct run_search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
 	struct db_rows *rev;
-	int rc = s.a ? 0 : no_memory(&s);
+	int rc = s.a ? 0 : no_memory(s.err);
 
 	if (!rc && o->mlflow)
 		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);
 	else if (!rc)
 		rc = filter_parse(&s.f, s.a, o->filter, o->order_by, err);
 	if (!rc)
-		rc = read_token(&s);
+		rc = read_search_token(&s);
 	if (!rc)
 		rc = readers_take(store, &s.d, err);
 	if (!rc)
-		rc = load_rows(&s, store);
+		rc = load_search_rows(&s, store);
 	if (!rc)
 		rc = find_cells(&s);
 	if (!rc)

@@ -1,10 +1,11 @@
-/* series_select.c: runs and series by name, with what is hidden of them. */
+/* series_select.c: looks up runs and series by name, and what is hidden of them. */
 #include "web/store/read/series_select.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/filter/filter.h"
 #include "web/store/points/hide.h"
 #include "web/store/points/sum_row.h"
@@ -19,11 +20,6 @@ struct picker {
 	struct err *err;
 };
 
-static int no_memory(struct picker *p)
-{
-	return err_set(p->err, ERR_NOMEM, "out of memory");
-}
-
 static int room_for_one(struct picker *p)
 {
 	struct series_select_run *r = p->r;
@@ -34,14 +30,15 @@ static int room_for_one(struct picker *p)
 	p->cap = p->cap ? p->cap * 2 : 16;
 	grown = arena_array(p->arena, p->cap, sizeof *grown);
 	if (!grown)
-		return no_memory(p);
+		return no_memory(p->err);
 	if (r->count)
 		memcpy(grown, r->series, r->count * sizeof *grown);
 	r->series = grown;
 	return 0;
 }
 
-static int add_series(struct picker *p, struct db_rows *q)
+/* Adds the series of a row if its rank is selected. */
+static int add_picked_series(struct picker *p, struct db_rows *q)
 {
 	const char *key = db_str(q, COL_series_of_run_name), *last;
 	struct series_select_run *r = p->r;
@@ -67,25 +64,25 @@ static int add_series(struct picker *p, struct db_rows *q)
 	return 0;
 }
 
-static int take_series(struct picker *p, struct db_rows *q)
+static int take_picked_series(struct picker *p, struct db_rows *q)
 {
 	int rc = 0;
 
 	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
-		rc = add_series(p, q);
+		rc = add_picked_series(p, q);
 		if (rc)
 			db_stop(q);
 	}
 	return rc;
 }
 
-static int by_text(const void *x, const void *y)
+static int compare_picked_keys(const void *x, const void *y)
 {
 	return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* By their names: a run may have millions of other series. */
-static int load_keys(struct picker *p)
+/* Reads series by key: a run may have millions of others. */
+static int load_picked_keys(struct picker *p)
 {
 	size_t n = p->sel->key_count, i;
 	const char **keys = arena_array(p->arena, n + 1, sizeof *keys);
@@ -95,28 +92,28 @@ static int load_keys(struct picker *p)
 	int rc = 0;
 
 	if (!keys)
-		return no_memory(p);
+		return no_memory(p->err);
 	memcpy(keys, p->sel->keys, n * sizeof *keys);
-	qsort(keys, n, sizeof *keys, by_text);
+	qsort(keys, n, sizeof *keys, compare_picked_keys);
 	for (i = 0; !rc && i < n; i++) {
 		if (i && !strcmp(keys[i], keys[i - 1]))
 			continue;
 		rc = db_start(p->d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, keys[i], from, to);
 		if (!rc)
-			rc = take_series(p, q);
+			rc = take_picked_series(p, q);
 	}
 	return rc;
 }
 
-static int load_series(struct picker *p)
+static int load_picked_series(struct picker *p)
 {
 	struct db_rows *q;
 	int rc = hide_load(&p->hides, p->d, p->r->id, p->arena, p->err);
 
 	if (rc || p->sel->keys)
-		return rc ? rc : load_keys(p);
+		return rc ? rc : load_picked_keys(p);
 	rc = db_start(p->d, &q, DB_series_of_run, p->err, "i", p->r->id);
-	return rc ? rc : take_series(p, q);
+	return rc ? rc : take_picked_series(p, q);
 }
 
 int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct series_select_run *ret,
@@ -137,7 +134,7 @@ int series_select_run(struct db *d, const struct points_sel *sel, const char *uu
 	    isfinite(per_epoch))
 		r.steps_per_epoch = per_epoch;
 	db_stop(q);
-	rc = load_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
+	rc = load_picked_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
 	if (rc)
 		return rc;
 	*ret = r;

@@ -1,4 +1,4 @@
-/* series_select.h: the series of one run that a selection of points asks for. Private to web/store. */
+/* series_select.h: finds the series of one run that a selection of points covers. Private to web/store. */
 #ifndef DPT_STORE_SERIES_SELECT_H
 #define DPT_STORE_SERIES_SELECT_H
 
@@ -10,9 +10,9 @@ struct series_select_series {
 	int64_t id;
 	const char *key;
 	int rank, segment;
-	int64_t hide;       /* from there on points are hidden: hide_has, hide_last */
+	int64_t hide;       /* points are hidden from this step on: hide_has, hide_last */
 	int64_t chunks;
-	bool ordered;       /* the folded points */
+	bool ordered;       /* the folded points are in order of steps */
 	struct sum folded;
 };
 
@@ -20,12 +20,12 @@ struct series_select_run {
 	int64_t id;
 	const char *uuid, *name;
 	double start_s;          /* NaN: unknown */
-	double steps_per_epoch;  /* 1 when the run has no such param */
+	double steps_per_epoch;  /* 1 if the run has no such param */
 	struct series_select_series *series; /* by key, rank, segment */
 	size_t count;
 };
 
-/* 1, 0 when there is no such run, or negative. */
+/* 1: found, 0: no such run, negative: failed. */
 int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct series_select_run *ret,
 	     struct err *err);
 

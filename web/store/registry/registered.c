@@ -1,10 +1,11 @@
-/* registered.c: one registered model, one version. */
+/* registered.c: reads one registered model or version. */
 #include "web/store/registry/registered.h"
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/registry/rows.h"
 
-/* The aliases that stand for the version. */
+/* Keeps the aliases of the version. */
 static int keep_aliases(const struct registered_model *m, struct arena *a, struct registered_version *v,
 			struct err *err)
 {
@@ -12,14 +13,15 @@ static int keep_aliases(const struct registered_model *m, struct arena *a, struc
 
 	v->aliases = arena_array(a, m->alias_count + 1, sizeof *v->aliases);
 	if (!v->aliases)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	for (i = 0; i < m->alias_count; i++)
 		if (m->aliases[i].version == v->version)
 			v->aliases[v->alias_count++] = m->aliases[i].alias;
 	return 0;
 }
 
-static int find_model(struct db *d, const char *name, struct arena *a, struct registered_model *m, struct err *err)
+static int find_registered_model(struct db *d, const char *name, struct arena *a, struct registered_model *m,
+				 struct err *err)
 {
 	struct db_rows *q;
 	int64_t id = 0;
@@ -49,7 +51,7 @@ int registered_get(struct store *s, const char *name, struct arena *a, struct re
 
 	if (rc)
 		return rc;
-	rc = find_model(d, name, a, &m, err);
+	rc = find_registered_model(d, name, a, &m, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = m;

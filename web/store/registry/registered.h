@@ -1,5 +1,5 @@
-/* registered.h: reads of the registry: registered models and their versions, one or searched in pages. Deleted versions
- * are as if they were not there. Text lives in the caller's arena. */
+/* registered.h: reads the model registry: one registered model or version, or searches in pages. Skips deleted
+ * versions. Text lives in the caller's arena. */
 #ifndef DPT_STORE_REGISTERED_H
 #define DPT_STORE_REGISTERED_H
 
@@ -8,9 +8,9 @@
 struct registered_version {
 	const char *model; /* the registered model's name */
 	int64_t version;
-	const char *description, *user, *run, *run_link, *status_text; /* NULL: never said */
+	const char *description, *user, *run, *run_link, *status_text; /* NULL: not given */
 	const char *stage, *source, *status;
-	const char *location; /* where its files lie: source, or what it led to */
+	const char *location; /* of its files: source, or what it resolved to */
 	int64_t created_ms, updated_ms;
 	struct query_kv *tags; /* by key */
 	size_t tag_count;
@@ -30,19 +30,20 @@ struct registered_model {
 	size_t tag_count;
 	struct registered_alias *aliases; /* by name */
 	size_t alias_count;
-	struct registered_version *latest; /* of each stage, the stage that came first first */
+	struct registered_version *latest; /* per stage, in the order in which stages were first used */
 	size_t latest_count;
 };
 
-/* Each returns ERR_NOENT without text where there is none. */
+/* ERR_NOENT without a text: none. */
 int registered_get(struct store *s, const char *name, struct arena *a, struct registered_model *ret, struct err *err);
 int registered_version_get(struct store *s, const char *name, int64_t version, struct arena *a,
 			   struct registered_version *ret, struct err *err);
 
-/* A page. Prompts (models with the tag mlflow.prompt.is_prompt) are found only by a filter that names this tag. */
+/* A page of a search. Prompts (models with the tag mlflow.prompt.is_prompt) are found only by a filter that names
+ * this tag. */
 struct registered_opts {
 	const char *filter;
-	const char *const *order; /* without: models by name; of versions the one that changed last first */
+	const char *const *order; /* none: models by name; versions by last change, newest first */
 	size_t order_count;
 	size_t limit;
 	const char *page_token; /* NULL or "": the first page */
@@ -51,13 +52,13 @@ struct registered_opts {
 struct registered_models {
 	struct registered_model *items;
 	size_t count;
-	const char *next_page_token; /* NULL on the last page */
+	const char *next_page_token; /* NULL: the last page */
 };
 
 struct registered_versions {
-	struct registered_version *items; /* aliases are left out, as MLflow does */
+	struct registered_version *items; /* without aliases, as in MLflow */
 	size_t count;
-	const char *next_page_token; /* NULL on the last page */
+	const char *next_page_token; /* NULL: the last page */
 };
 
 /* ERR_USAGE in MLflow's words. */

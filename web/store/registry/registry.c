@@ -1,8 +1,9 @@
-/* registry.c: what all kinds of changes of the registry share. Knows no kind. */
+/* registry.c: shared by all kinds of changes of the registry. Knows no kind. */
 #include "web/store/registry/registry.h"
 
 #include <inttypes.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/registry/registry_inside.h"
 
 int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
@@ -23,7 +24,7 @@ int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
 		to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 struct ingest_op registry_op(const struct registry_op *op)

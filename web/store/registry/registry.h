@@ -1,5 +1,5 @@
-/* registry.h: changes of the registry by MLflow's rules, refused in MLflow's words. They go through the one door,
- * ingest_submit. Knows no logged models: where a version's files lie is the caller's to say. */
+/* registry.h: changes of the model registry, by MLflow's rules and refused in MLflow's words. They go through
+ * ingest_submit. Knows no logged models: the caller supplies the location of a version's files. */
 #ifndef DPT_STORE_REGISTRY_H
 #define DPT_STORE_REGISTRY_H
 
@@ -12,7 +12,7 @@
 struct registry_op {
 	const struct change_ops *kind;
 	const char *name; /* of the registered model */
-	const char *text; /* what changes.def says of the kind */
+	const char *text; /* see changes.def */
 	int64_t version;
 	bool archive;
 	const char *source, *location, *run, *run_link; /* of a new version */
@@ -20,7 +20,7 @@ struct registry_op {
 	size_t tag_count;
 };
 
-/* op as ingest_submit takes it; borrows it. */
+/* op for ingest_submit; borrows it. */
 struct ingest_op registry_op(const struct registry_op *op);
 
 #endif

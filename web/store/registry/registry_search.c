@@ -1,8 +1,9 @@
-/* registry_search.c: searches over the registry. It is small beside runs, so that a search looks at all of it. */
+/* registry_search.c: searches the registry. It is small compared with runs, so a search reads all of it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/list_token.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
@@ -11,31 +12,26 @@
 #define PROMPT_TAG "mlflow.prompt.is_prompt"
 
 /* A registered model, or one version where v.model is set. */
-struct hit {
-	int64_t id; /* the registered model's row */
+struct registered_hit {
+	int64_t id; /* row of the registered model */
 	bool prompt;
 	struct registered_model m;
 	struct registered_version v;
 	struct filter_value *values;
 };
 
-struct search {
+struct registry_search {
 	const struct registered_opts *o;
 	struct db *d;
-	struct arena *a; /* of the search alone */
+	struct arena *a; /* for the search only */
 	struct filter *f;
 	bool versions;
-	struct hit *hits;
+	struct registered_hit *hits;
 	size_t count;
 	struct err *err;
 };
 
-static int no_memory(struct search *s)
-{
-	return err_set(s->err, ERR_NOMEM, "out of memory");
-}
-
-static int load_tags(struct search *s, struct hit *h, struct arena *a)
+static int load_registered_tags(struct registry_search *s, struct registered_hit *h, struct arena *a)
 {
 	return s->versions ? rows_version_tags(s->d, h->id, a, &h->v, s->err) :
 			     rows_model_tags(s->d, h->id, a, &h->m, s->err);
@@ -53,7 +49,8 @@ static struct filter_value number_value(int64_t number)
 	return (struct filter_value){ .present = true, .is_number = true, .number = (double)number };
 }
 
-static struct filter_value attribute_value(const struct search *s, const struct hit *h, enum filter_attribute which)
+static struct filter_value registered_attribute_value(const struct registry_search *s, const struct registered_hit *h,
+						      enum filter_attribute which)
 {
 	switch (which) {
 	case FILTER_NAME:
@@ -71,7 +68,8 @@ static struct filter_value attribute_value(const struct search *s, const struct 
 	}
 }
 
-static struct filter_value tag_value(const struct search *s, const struct hit *h, const char *key)
+static struct filter_value registered_tag_value(const struct registry_search *s, const struct registered_hit *h,
+						const char *key)
 {
 	const struct query_kv *tags = s->versions ? h->v.tags : h->m.tags;
 	size_t n = s->versions ? h->v.tag_count : h->m.tag_count, i;
@@ -82,8 +80,8 @@ static struct filter_value tag_value(const struct search *s, const struct hit *h
 	return text_value(strcmp(key, PROMPT_TAG) ? NULL : h->prompt ? "true" : "false");
 }
 
-/* Tags are read where the filter asks for one. */
-static int fill(struct search *s, struct hit *h)
+/* Reads tags only if the filter needs one. */
+static int fill_registered_hit(struct registry_search *s, struct registered_hit *h)
 {
 	size_t n = filter_field_count(s->f), i;
 	bool loaded = false;
@@ -91,16 +89,16 @@ static int fill(struct search *s, struct hit *h)
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s);
+		return no_memory(s->err);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 
 		if (ff->entity == FILTER_TAG && !loaded) {
-			rc = load_tags(s, h, s->a);
+			rc = load_registered_tags(s, h, s->a);
 			loaded = true;
 		}
-		h->values[i] = ff->entity == FILTER_TAG ? tag_value(s, h, ff->key) :
-							  attribute_value(s, h, ff->attribute);
+		h->values[i] = ff->entity == FILTER_TAG ? registered_tag_value(s, h, ff->key)
+							: registered_attribute_value(s, h, ff->attribute);
 	}
 	return rc;
 }
@@ -117,9 +115,9 @@ static bool names_prompts(const struct filter *f)
 
 /* --- rows ----------------------------------------------------------------------------------------------------- */
 
-static struct hit row_of(struct search *s, struct db_rows *q)
+static struct registered_hit read_registered_hit(struct registry_search *s, struct db_rows *q)
 {
-	struct hit h = { 0 };
+	struct registered_hit h = { 0 };
 
 	if (s->versions) {
 		h.id = db_i64(q, COL_version_rows_registered_id);
@@ -133,7 +131,8 @@ static struct hit row_of(struct search *s, struct db_rows *q)
 	return h;
 }
 
-static int load_all(struct search *s)
+/* Reads all models or versions and keeps those that match. */
+static int load_registered_hits(struct registry_search *s)
 {
 	bool prompts = names_prompts(s->f);
 	size_t i, n = 0;
@@ -144,15 +143,15 @@ static int load_all(struct search *s)
 		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
 		if (!s->hits) {
 			db_stop(q);
-			return no_memory(s);
+			return no_memory(s->err);
 		}
-		s->hits[s->count++] = row_of(s, q);
+		s->hits[s->count++] = read_registered_hit(s, q);
 		rc = 0;
 	}
 	for (i = 0; i < s->count && !rc; i++) {
 		if (s->hits[i].prompt && !prompts)
 			continue;
-		rc = fill(s, &s->hits[i]);
+		rc = fill_registered_hit(s, &s->hits[i]);
 		if (!rc && filter_match(s->f, s->hits[i].values))
 			s->hits[n++] = s->hits[i];
 	}
@@ -167,10 +166,10 @@ static int compare_numbers(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_hits(const void *x, const void *y, void *arg)
+static int compare_registered_hits(const void *x, const void *y, void *arg)
 {
-	const struct search *s = arg;
-	const struct hit *a = x, *b = y;
+	const struct registry_search *s = arg;
+	const struct registered_hit *a = x, *b = y;
 	size_t i;
 	int order = 0;
 
@@ -188,8 +187,9 @@ static int compare_hits(const void *x, const void *y, void *arg)
 
 /* --- pages ---------------------------------------------------------------------------------------------------- */
 
-/* The hit as what the caller sees, its text in a. */
-static int hand_out_model(struct search *s, const struct hit *h, struct arena *a, struct registered_model *ret)
+/* Copies the hit for the caller, with its text in a. */
+static int copy_out_model(struct registry_search *s, const struct registered_hit *h, struct arena *a,
+			  struct registered_model *ret)
 {
 	int rc;
 
@@ -199,14 +199,15 @@ static int hand_out_model(struct search *s, const struct hit *h, struct arena *a
 	ret->name = arena_strdup(a, h->m.name);
 	ret->description = arena_strdup(a, h->m.description);
 	if (!ret->name || !ret->description)
-		return no_memory(s);
+		return no_memory(s->err);
 	rc = rows_model_tags(s->d, h->id, a, ret, s->err);
 	if (!rc)
 		rc = rows_model_aliases(s->d, h->id, a, ret, s->err);
 	return rc ? rc : rows_model_latest(s->d, h->id, a, ret, s->err);
 }
 
-static int hand_out_version(struct search *s, const struct hit *h, struct arena *a, struct registered_version *ret)
+static int copy_out_version(struct registry_search *s, const struct registered_hit *h, struct arena *a,
+			    struct registered_version *ret)
 {
 	const char **texts[] = { &ret->model, &ret->description, &ret->user, &ret->run, &ret->run_link,
 				 &ret->status_text, &ret->stage, &ret->source, &ret->status, &ret->location };
@@ -217,17 +218,17 @@ static int hand_out_version(struct search *s, const struct hit *h, struct arena 
 	ret->tag_count = 0;
 	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (*texts[i] && !(*texts[i] = arena_strdup(a, *texts[i])))
-			return no_memory(s);
+			return no_memory(s->err);
 	return rows_version_tags(s->d, h->id, a, ret, s->err);
 }
 
-/* Which hits are on the page, and the token of the next. */
-struct page {
+/* Selects the hits of the page, and writes the token of the next. */
+struct registry_page {
 	size_t from, count;
 	const char *next;
 };
 
-static int turn_to(struct search *s, struct arena *a, struct page *p)
+static int turn_to_place(struct registry_search *s, struct arena *a, struct registry_page *p)
 {
 	uint32_t made_for = list_token_made_for(s->o->filter, s->o->order, s->o->order_count);
 	int rc = list_token_read(s->o->page_token, made_for, &p->from, s->err);
@@ -235,64 +236,64 @@ static int turn_to(struct search *s, struct arena *a, struct page *p)
 	if (rc)
 		return rc;
 	if (s->count)
-		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, s);
+		qsort_r(s->hits, s->count, sizeof *s->hits, compare_registered_hits, s);
 	p->from = p->from < s->count ? p->from : s->count;
 	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
 	p->next = p->from + p->count < s->count ? list_token_write(a, made_for, p->from + p->count) : NULL;
-	return p->from + p->count < s->count && !p->next ? no_memory(s) : 0;
+	return p->from + p->count < s->count && !p->next ? no_memory(s->err) : 0;
 }
 
-static int page_of_models(struct search *s, struct arena *a, void *ret)
+static int page_of_models(struct registry_search *s, struct arena *a, void *ret)
 {
 	struct registered_models list = { 0 };
-	struct page p = { 0 };
+	struct registry_page p = { 0 };
 	size_t i;
-	int rc = turn_to(s, a, &p);
+	int rc = turn_to_place(s, a, &p);
 
 	if (rc)
 		return rc;
 	list = (struct registered_models){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
 	if (!list.items)
-		return no_memory(s);
+		return no_memory(s->err);
 	for (i = 0; i < p.count && !rc; i++)
-		rc = hand_out_model(s, &s->hits[p.from + i], a, &list.items[i]);
+		rc = copy_out_model(s, &s->hits[p.from + i], a, &list.items[i]);
 	if (!rc)
 		*(struct registered_models *)ret = list;
 	return rc;
 }
 
-static int page_of_versions(struct search *s, struct arena *a, void *ret)
+static int page_of_versions(struct registry_search *s, struct arena *a, void *ret)
 {
 	struct registered_versions list = { 0 };
-	struct page p = { 0 };
+	struct registry_page p = { 0 };
 	size_t i;
-	int rc = turn_to(s, a, &p);
+	int rc = turn_to_place(s, a, &p);
 
 	if (rc)
 		return rc;
 	list = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
 	if (!list.items)
-		return no_memory(s);
+		return no_memory(s->err);
 	for (i = 0; i < p.count && !rc; i++)
-		rc = hand_out_version(s, &s->hits[p.from + i], a, &list.items[i]);
+		rc = copy_out_version(s, &s->hits[p.from + i], a, &list.items[i]);
 	if (!rc)
 		*(struct registered_versions *)ret = list;
 	return rc;
 }
 
-static int run_search(struct store *store, struct search *s, struct arena *a,
-		      int (*page)(struct search *s, struct arena *a, void *ret), void *ret)
+static int run_search(struct store *store, struct registry_search *s, struct arena *a,
+		      int (*page)(struct registry_search *s, struct arena *a, void *ret), void *ret)
 {
 	struct filter_mlflow text = { s->versions ? FILTER_VERSIONS : FILTER_REGISTERED, s->o->filter, s->o->order,
 				      s->o->order_count };
 	int rc;
 
 	s->a = arena_new();
-	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : no_memory(s);
+	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : no_memory(s->err);
 	if (!rc)
 		rc = readers_take(store, &s->d, s->err);
 	if (!rc) {
-		rc = load_all(s);
+		rc = load_registered_hits(s);
 		if (!rc)
 			rc = page(s, a, ret);
 		readers_give(store, s->d);
@@ -304,7 +305,7 @@ static int run_search(struct store *store, struct search *s, struct arena *a,
 int registered_search(struct store *store, const struct registered_opts *o, struct arena *a,
 		      struct registered_models *ret, struct err *err)
 {
-	struct search s = { .o = o, .err = err };
+	struct registry_search s = { .o = o, .err = err };
 
 	return run_search(store, &s, a, page_of_models, ret);
 }
@@ -312,7 +313,7 @@ int registered_search(struct store *store, const struct registered_opts *o, stru
 int registered_versions_search(struct store *store, const struct registered_opts *o, struct arena *a,
 			       struct registered_versions *ret, struct err *err)
 {
-	struct search s = { .o = o, .err = err, .versions = true };
+	struct registry_search s = { .o = o, .err = err, .versions = true };
 
 	return run_search(store, &s, a, page_of_versions, ret);
 }

@@ -1,12 +1,8 @@
-/* rows.c: rows of the registry. */
+/* rows.c: reads rows of the registry. */
 #include "web/store/registry/rows.h"
 
 #include "web/store/base/list.h"
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
+#include "web/store/base/no_memory.h"
 
 struct registered_model rows_model(struct arena *a, struct db_rows *q)
 {
@@ -18,7 +14,7 @@ struct registered_model rows_model(struct arena *a, struct db_rows *q)
 	};
 }
 
-static const char *maybe(struct arena *a, struct db_rows *q, enum db_column column)
+static const char *read_optional_text(struct arena *a, struct db_rows *q, enum db_column column)
 {
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
@@ -28,11 +24,11 @@ struct registered_version rows_version(struct arena *a, struct db_rows *q)
 	return (struct registered_version){
 		.model = db_text(a, q, COL_version_rows_name),
 		.version = db_i64(q, COL_version_rows_version),
-		.description = maybe(a, q, COL_version_rows_description),
-		.user = maybe(a, q, COL_version_rows_user),
-		.run = maybe(a, q, COL_version_rows_run),
-		.run_link = maybe(a, q, COL_version_rows_run_link),
-		.status_text = maybe(a, q, COL_version_rows_status_text),
+		.description = read_optional_text(a, q, COL_version_rows_description),
+		.user = read_optional_text(a, q, COL_version_rows_user),
+		.run = read_optional_text(a, q, COL_version_rows_run),
+		.run_link = read_optional_text(a, q, COL_version_rows_run_link),
+		.status_text = read_optional_text(a, q, COL_version_rows_status_text),
 		.stage = db_text(a, q, COL_version_rows_stage),
 		.source = db_text(a, q, COL_version_rows_source),
 		.status = db_text(a, q, COL_version_rows_status),
@@ -42,9 +38,9 @@ struct registered_version rows_version(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* Of a query with the columns of registered_tags that was started. */
-static int read_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
-		     struct err *err)
+/* Reads a started query with the columns of registered_tags. */
+static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret,
+			      size_t *ret_count, struct err *err)
 {
 	int rc;
 
@@ -65,7 +61,7 @@ int rows_model_tags(struct db *d, int64_t id, struct arena *a, struct registered
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_registered_tags, err, "i", id);
 
-	return rc ? rc : read_tags(d, q, a, &m->tags, &m->tag_count, err);
+	return rc ? rc : read_registry_tags(d, q, a, &m->tags, &m->tag_count, err);
 }
 
 int rows_version_tags(struct db *d, int64_t id, struct arena *a, struct registered_version *v, struct err *err)
@@ -73,7 +69,7 @@ int rows_version_tags(struct db *d, int64_t id, struct arena *a, struct register
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_version_tags, err, "ii", id, v->version);
 
-	return rc ? rc : read_tags(d, q, a, &v->tags, &v->tag_count, err);
+	return rc ? rc : read_registry_tags(d, q, a, &v->tags, &v->tag_count, err);
 }
 
 int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)

@@ -1,11 +1,12 @@
-/* versions_change.c: versions of registered models, their stages and tags, as kinds of changes. */
+/* versions_change.c: changes of versions of registered models, their stages and tags. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/registry/registry_inside.h"
 
-static int put_tags(struct state *st, int64_t id, int64_t version, const struct registry_op *op, struct err *err)
+static int put_version_tags(struct state *st, int64_t id, int64_t version, const struct registry_op *op,
+			    struct err *err)
 {
 	size_t i;
 	int rc = 0;
@@ -16,7 +17,7 @@ static int put_tags(struct state *st, int64_t id, int64_t version, const struct 
 	return rc;
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	struct db *d = state_db(st);
@@ -32,12 +33,14 @@ static int make(struct state *st, struct change *c, struct err *err)
 		    op->run_link, now);
 	if (!rc)
 		rc = db_run(d, DB_registered_touch, err, "ii", id, now);
-	return rc ? rc : put_tags(st, id, version, op, err);
+	return rc ? rc : put_version_tags(st, id, version, op, err);
 }
 
-const struct change_ops registry_version_new = { .name = "registry_version_new", .copy = registry_copy, .apply = make };
+const struct change_ops registry_version_new = { .name = "registry_version_new",
+						 .copy = registry_copy,
+						 .apply = make_version };
 
-static int describe(struct state *st, struct change *c, struct err *err)
+static int describe_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int64_t id;
@@ -47,11 +50,11 @@ static int describe(struct state *st, struct change *c, struct err *err)
 				     op->text, clock_wall_ms());
 }
 
-const struct change_ops registry_version_describe = {
-	.name = "registry_version_describe", .copy = registry_copy, .apply = describe
-};
+const struct change_ops registry_version_describe = { .name = "registry_version_describe",
+						      .copy = registry_copy,
+						      .apply = describe_version };
 
-static int set_stage(struct state *st, struct change *c, struct err *err)
+static int set_version_stage(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	struct db *d = state_db(st);
@@ -66,11 +69,11 @@ static int set_stage(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-const struct change_ops registry_version_stage = {
-	.name = "registry_version_stage", .copy = registry_copy, .apply = set_stage
-};
+const struct change_ops registry_version_stage = { .name = "registry_version_stage",
+						   .copy = registry_copy,
+						   .apply = set_version_stage };
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int delete_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	struct db *d = state_db(st);
@@ -85,22 +88,24 @@ static int delete(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
 }
 
-const struct change_ops registry_version_delete = {
-	.name = "registry_version_delete", .copy = registry_copy, .apply = delete
-};
+const struct change_ops registry_version_delete = { .name = "registry_version_delete",
+						    .copy = registry_copy,
+						    .apply = delete_version };
 
-static int tag(struct state *st, struct change *c, struct err *err)
+static int tag_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int64_t id;
 	int rc = registry_need_version(st, c, &id, err);
 
-	return rc <= 0 ? rc : put_tags(st, id, op->version, op, err);
+	return rc <= 0 ? rc : put_version_tags(st, id, op->version, op, err);
 }
 
-const struct change_ops registry_version_tag = { .name = "registry_version_tag", .copy = registry_copy, .apply = tag };
+const struct change_ops registry_version_tag = { .name = "registry_version_tag",
+						 .copy = registry_copy,
+						 .apply = tag_version };
 
-static int untag(struct state *st, struct change *c, struct err *err)
+static int untag_version(struct state *st, struct change *c, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int64_t id;
@@ -109,6 +114,6 @@ static int untag(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : db_run(state_db(st), DB_version_tag_delete, err, "iit", id, op->version, op->text);
 }
 
-const struct change_ops registry_version_untag = {
-	.name = "registry_version_untag", .copy = registry_copy, .apply = untag
-};
+const struct change_ops registry_version_untag = { .name = "registry_version_untag",
+						   .copy = registry_copy,
+						   .apply = untag_version };

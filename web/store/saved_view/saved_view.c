@@ -1,4 +1,4 @@
-/* saved_view.c: reads what readers keep. */
+/* saved_view.c: reads saved views and reports. */
 #include "web/store/saved_view/saved_view.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 
-static struct saved_view row_of(struct arena *a, struct db_rows *q)
+static struct saved_view read_kept_row(struct arena *a, struct db_rows *q)
 {
 	return (struct saved_view){
 		.id = db_i64(q, COL_kept_rows_id),
@@ -20,7 +20,7 @@ static struct saved_view row_of(struct arena *a, struct db_rows *q)
 	};
 }
 
-static bool is_of(struct db_rows *q, const char *experiment)
+static bool is_of_experiment(struct db_rows *q, const char *experiment)
 {
 	return !experiment || !strcmp(db_str(q, COL_kept_rows_experiment), experiment);
 }
@@ -39,11 +39,11 @@ int saved_view_list(struct store *s, const char *shelf, const char *experiment, 
 	rc = db_start(d, &q, DB_kept_rows, err, "t", shelf);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (!is_of(q, experiment))
+		if (!is_of_experiment(q, experiment))
 			continue;
 		list = list_room(a, list, n, sizeof *list);
 		if (list)
-			list[n++] = row_of(a, q);
+			list[n++] = read_kept_row(a, q);
 		else
 			rc = db_no_memory(q, err);
 	}
@@ -73,15 +73,15 @@ static int read_editions(struct db *d, struct arena *a, struct saved_view *k, st
 	return rc;
 }
 
-static int find(struct db *d, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *k,
-		struct err *err)
+static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *k,
+		     struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_kept_row, err, "tii", shelf, id, edition);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
-	*k = row_of(a, q);
+	*k = read_kept_row(a, q);
 	db_stop(q);
 	return read_editions(d, a, k, err);
 }
@@ -95,7 +95,7 @@ int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t editi
 
 	if (rc)
 		return rc;
-	rc = find(d, shelf, id, edition, a, &k, err);
+	rc = find_kept(d, shelf, id, edition, a, &k, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = k;
@@ -110,7 +110,7 @@ static int find_preferred(struct db *d, const char *shelf, const char *experimen
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
-	*k = row_of(a, q);
+	*k = read_kept_row(a, q);
 	db_stop(q);
 	return 0;
 }

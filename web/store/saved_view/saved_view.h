@@ -1,5 +1,5 @@
-/* saved_view.h: what readers keep by name in an experiment: views of the page and reports, each with its last editions. A
- * text is theirs: nothing here reads it. Changes go through the one door, ingest_submit. */
+/* saved_view.h: saved views of the page and reports, by name in an experiment, each with its last editions. Texts are
+ * opaque here. Changes go through ingest_submit. */
 #ifndef DPT_STORE_SAVED_VIEW_H
 #define DPT_STORE_SAVED_VIEW_H
 
@@ -21,12 +21,12 @@ struct saved_view_op {
 	const struct change_ops *kind;
 	const char *shelf;      /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
 	int64_t id;
-	const char *experiment; /* by name; NULL or "": Default */
-	const char *name, *text; /* NULL: as they are */
-	int preferred;          /* 1: what its experiment opens with, 0: no longer, -1: as it is */
+	const char *experiment; /* name; NULL or "": Default */
+	const char *name, *text; /* NULL: unchanged */
+	int preferred;          /* 1: the experiment opens with it, 0: not, -1: unchanged */
 };
 
-/* op as ingest_submit takes it; borrows it. */
+/* op for ingest_submit; borrows it. */
 struct ingest_op saved_view_ingest(const struct saved_view_op *op);
 
 struct saved_view_edition {
@@ -36,23 +36,23 @@ struct saved_view_edition {
 struct saved_view {
 	int64_t id;
 	const char *experiment, *name;
-	const char *text; /* of reports in a list: "" */
+	const char *text; /* "" for reports in a list */
 	bool preferred;
-	int64_t edition; /* that text is */
+	int64_t edition; /* of text */
 	int64_t created_ms, updated_ms;
-	struct saved_view_edition *editions; /* those that are there, the oldest first; saved_view_get alone */
+	struct saved_view_edition *editions; /* existing ones, oldest first; saved_view_get only */
 	size_t edition_count;
 };
 
-/* All of a shelf by experiment and name; of deleted experiments nothing. experiment NULL: of all. */
+/* All of a shelf by experiment and name, without those of deleted experiments. experiment NULL: all. */
 int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view **ret,
 	      size_t *ret_count, struct err *err);
 
-/* What an experiment opens with. ERR_NOENT without a text: nothing of its own. */
+/* What an experiment opens with. ERR_NOENT without a text: none. */
 int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view *ret,
 		   struct err *err);
 
-/* edition 0: the newest. ERR_NOENT without a text: there is none. */
+/* edition 0: the newest. ERR_NOENT without a text: no such item. */
 int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *ret,
 	     struct err *err);
 

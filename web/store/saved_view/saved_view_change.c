@@ -1,4 +1,4 @@
-/* saved_view_change.c: views and reports that are kept, edited, deleted, as kinds of changes. */
+/* saved_view_change.c: adds, edits and deletes saved views and reports, as kinds of changes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +6,11 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/saved_view/saved_view.h"
 #include "web/store/write/change.h"
 
-static int check(const struct ingest_op *ingest, struct err *err)
+static int check_kept(const struct ingest_op *ingest, struct err *err)
 {
 	const struct saved_view_op *op = ingest->more;
 	size_t most = strcmp(op->shelf, SAVED_VIEW_VIEW) ? LIMIT_report_bytes : LIMIT_view_bytes;
@@ -20,7 +21,7 @@ static int check(const struct ingest_op *ingest, struct err *err)
 	return err_set(err, ERR_USAGE, "the text of a %s must be at most %zu bytes of UTF-8", op->shelf, most);
 }
 
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_kept(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	const struct saved_view_op *from = op->more;
 	struct arena *a = c->in.arena;
@@ -36,7 +37,7 @@ static int copy(struct change *c, const struct ingest_op *op, struct err *err)
 		c->text_bytes += to->text ? strlen(to->text) : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 struct ingest_op saved_view_ingest(const struct saved_view_op *op)
@@ -44,8 +45,8 @@ struct ingest_op saved_view_ingest(const struct saved_view_op *op)
 	return (struct ingest_op){ .kind = op->kind, .more = op };
 }
 
-/* 1 nothing else in the experiment has the name, 0 refused, or negative. */
-static int name_free(struct state *st, struct change *c, int64_t experiment, int64_t own, struct err *err)
+/* 1: no other item of the experiment has the name, 0: refused, or negative. */
+static int kept_name_is_free(struct state *st, struct change *c, int64_t experiment, int64_t own, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
 	int64_t id = own;
@@ -64,12 +65,12 @@ static int put_preferred(struct state *st, const struct saved_view_op *op, int64
 	return op->preferred ? 0 : db_run(state_db(st), DB_kept_unprefer, err, "i", id);
 }
 
-static void tell_id(struct change *c, int64_t id)
+static void report_kept_id(struct change *c, int64_t id)
 {
 	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, id);
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_kept(struct state *st, struct change *c, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
 	int64_t experiment = 0, id, now = clock_wall_ms();
@@ -80,24 +81,24 @@ static int make(struct state *st, struct change *c, struct err *err)
 	if (!rc)
 		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
 	if (rc > 0)
-		rc = name_free(st, c, experiment, 0, err);
+		rc = kept_name_is_free(st, c, experiment, 0, err);
 	if (rc <= 0)
 		return rc;
 	rc = db_run(state_db(st), DB_kept_add, err, "titi", op->shelf, experiment, op->name, now);
 	if (rc)
 		return rc;
 	id = db_last_id(state_db(st));
-	tell_id(c, id);
+	report_kept_id(c, id);
 	rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", id, INT64_C(1), op->text ? op->text : "", now);
 	return rc ? rc : put_preferred(st, op, id, experiment, err);
 }
 
-struct found {
+struct kept_row {
 	int64_t experiment, edition;
 };
 
-/* 1, 0 when it was refused, or negative. */
-static int need(struct state *st, struct change *c, struct found *ret, struct err *err)
+/* 1: found, 0: refused, or negative. */
+static int find_kept_for_change(struct state *st, struct change *c, struct kept_row *ret, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
 	struct db_rows *q;
@@ -107,13 +108,13 @@ static int need(struct state *st, struct change *c, struct found *ret, struct er
 		rc = db_next(state_db(st), q, err);
 	if (rc <= 0)
 		return rc ? rc : change_refuse(c, ERR_NOENT, "there is no %s %" PRId64, op->shelf, op->id);
-	*ret = (struct found){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
+	*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
 	db_stop(q);
-	tell_id(c, op->id);
+	report_kept_id(c, op->id);
 	return 1;
 }
 
-static int put_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
+static int put_kept_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
 {
 	int64_t now = clock_wall_ms();
 	int rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", op->id, edition, op->text, now);
@@ -123,27 +124,27 @@ static int put_text(struct state *st, const struct saved_view_op *op, int64_t ed
 	return rc ? rc : db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, edition - LIMIT_editions);
 }
 
-static int edit(struct state *st, struct change *c, struct err *err)
+static int edit_kept(struct state *st, struct change *c, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
-	struct found was;
-	int rc = need(st, c, &was, err);
+	struct kept_row was;
+	int rc = find_kept_for_change(st, c, &was, err);
 
 	if (rc > 0 && op->name)
-		rc = name_free(st, c, was.experiment, op->id, err);
+		rc = kept_name_is_free(st, c, was.experiment, op->id, err);
 	if (rc <= 0)
 		return rc;
 	rc = op->name ? db_run(state_db(st), DB_kept_name_put, err, "iti", op->id, op->name, clock_wall_ms()) : 0;
 	if (!rc && op->text)
-		rc = put_text(st, op, was.edition + 1, err);
+		rc = put_kept_text(st, op, was.edition + 1, err);
 	return rc ? rc : put_preferred(st, op, op->id, was.experiment, err);
 }
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int delete_kept(struct state *st, struct change *c, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
-	struct found was;
-	int rc = need(st, c, &was, err);
+	struct kept_row was;
+	int rc = find_kept_for_change(st, c, &was, err);
 
 	if (rc <= 0)
 		return rc;
@@ -151,6 +152,12 @@ static int delete(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(state_db(st), DB_kept_delete, err, "i", op->id);
 }
 
-const struct change_ops kept_change_new = { .name = "kept_new", .check = check, .copy = copy, .apply = make };
-const struct change_ops kept_change_edit = { .name = "kept_edit", .check = check, .copy = copy, .apply = edit };
-const struct change_ops kept_change_delete = { .name = "kept_delete", .check = check, .copy = copy, .apply = delete };
+const struct change_ops kept_change_new = {
+	.name = "kept_new", .check = check_kept, .copy = copy_kept, .apply = make_kept
+};
+const struct change_ops kept_change_edit = {
+	.name = "kept_edit", .check = check_kept, .copy = copy_kept, .apply = edit_kept
+};
+const struct change_ops kept_change_delete = {
+	.name = "kept_delete", .check = check_kept, .copy = copy_kept, .apply = delete_kept
+};

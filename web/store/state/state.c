@@ -1,21 +1,22 @@
-/* state.c: the writer's memory of rows, loaded when first needed: its life, and the flush of what changed. */
+/* state.c: the writer's cache of rows, loaded on demand: lifetime, and the flush of changes. */
 #include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/sum_row.h"
 
-#define CACHE_MAX 20000 /* entries of one kind that are kept between commits */
-#define ENTRY_BYTES 96  /* beside its value: key, hash, places in the index */
+#define CACHE_MAX 20000 /* entries of one kind kept between commits */
+#define ENTRY_BYTES 96  /* overhead of an entry: key, hash, index */
 
 int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err)
 {
 	struct state *st = calloc(1, sizeof *st);
 
 	if (!st)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	st->db = db;
 	st->cache_bytes = cache_bytes;
 	st->rev = -1;
@@ -31,7 +32,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
 	    !st->metrics || !st->writers) {
 		state_free(st);
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	}
 	*ret = st;
 	return 0;
@@ -83,8 +84,8 @@ void state_drop(struct state *st)
 	st->out_of_memory = false;
 }
 
-/* A row that is elsewhere costs more to read again than its bytes. */
-static void trim_shared(struct state *st)
+/* On a remote database, reading a row again costs more than its memory. */
+static void trim_shared_state(struct state *st)
 {
 	const size_t bytes = map_count(st->runs) * (sizeof(struct state_run) + 2 * ENTRY_BYTES) +
 			     map_count(st->metrics) * (sizeof(struct state_metric) + ENTRY_BYTES) +
@@ -102,7 +103,7 @@ void state_trim(struct state *st)
 	size_t i;
 
 	if (db_shared(st->db)) {
-		trim_shared(st);
+		trim_shared_state(st);
 		return;
 	}
 	if (map_count(st->runs) > CACHE_MAX)
@@ -114,7 +115,7 @@ void state_trim(struct state *st)
 
 int state_no_memory(struct err *err)
 {
-	return err_set(err, ERR_NOMEM, "store: out of memory");
+	return no_memory(err);
 }
 
 void state_list_add(struct state *st, struct state_list *l, void *item)
@@ -133,8 +134,8 @@ void state_list_add(struct state *st, struct state_list *l, void *item)
 	l->items[l->count++] = item;
 }
 
-/* Under its run's lock: nobody else has made its row meanwhile. */
-static void batch_metric(struct db_batch *known, struct db_batch *fresh, struct state_metric *m)
+/* The run is locked, so no other process has added the row. */
+static void add_metric_row(struct db_batch *known, struct db_batch *fresh, struct state_metric *m)
 {
 	db_batch_add(m->stored ? known : fresh, m->key_id, m->run_id, SUM_ROW_ARGS(&m->sum));
 	m->stored = true;
@@ -162,7 +163,7 @@ int state_flush_metrics(struct state *st, struct err *err)
 
 		m->marked = false;
 		if (db_shared(st->db) && m->sum.count)
-			batch_metric(&known, &fresh, m);
+			add_metric_row(&known, &fresh, m);
 		else
 			rc = put_metric(st, m, err);
 	}
@@ -176,8 +177,8 @@ int state_flush_metrics(struct state *st, struct err *err)
 	return rc;
 }
 
-/* The one count of changes, which every changed or removed run takes a number of: the last of n new ones. Where others
- * count too their commits wait from here on, so it comes last, and numbers are in the order of commits. */
+/* Takes n numbers of the change counter, one for each changed or removed run; *ret: the last. With other writers
+ * their commits wait from here on. So this comes last, and numbers ascend in the order of commits. */
 static int take_revs(struct state *st, int64_t n, int64_t *ret, struct err *err)
 {
 	int rc;
@@ -192,7 +193,7 @@ static int take_revs(struct state *st, int64_t n, int64_t *ret, struct err *err)
 	return 0;
 }
 
-static int64_t count_changed(const struct state *st)
+static int64_t count_changed_runs(const struct state *st)
 {
 	int64_t n = 0;
 	size_t i;
@@ -208,8 +209,8 @@ static int64_t count_changed(const struct state *st)
 		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                  \
 		(r)->changed ? (rev) : INT64_C(-1), (r)->keys
 
-static int put_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
-		   struct err *err)
+static int put_changed_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
+			   struct err *err)
 {
 	if (r->gone)
 		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
@@ -221,7 +222,7 @@ static int put_run(struct state *st, struct db_batch *together, const struct sta
 
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 {
-	int64_t rev = 0, changed = count_changed(st);
+	int64_t rev = 0, changed = count_changed_runs(st);
 	struct db_batch runs;
 	size_t i;
 	int rc = state_flush_metrics(st, err);
@@ -237,7 +238,7 @@ int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 		struct state_run *r = st->dirty_runs.items[i];
 
 		rev += r->changed;
-		rc = put_run(st, &runs, r, rev, err);
+		rc = put_changed_run(st, &runs, r, rev, err);
 		r->version++;
 		r->marked = false;
 		r->changed = false;

@@ -1,5 +1,5 @@
-/* state.h: what the writer's thread remembers of the store between batches: runs, series, keys, journals, visible
- * summaries. Changes are marked here and written by state_flush, once a commit. Private to the writer's thread. */
+/* state.h: the writer thread's cache of the store between batches: runs, series, keys, journals, visible summaries.
+ * Changes are marked here, and state_flush writes them once per commit. Writer's thread only. */
 #ifndef DPT_STORE_STATE_H
 #define DPT_STORE_STATE_H
 
@@ -12,7 +12,7 @@
 #include "web/store/points/hide.h"
 #include "web/store/points/series_summary.h"
 
-#define STATE_RUN_LEVEL (-1) /* rank of a series of the run as a whole */
+#define STATE_RUN_LEVEL (-1) /* rank of a series of the whole run */
 
 struct state_segment {
 	int number;
@@ -20,7 +20,7 @@ struct state_segment {
 	struct hide hide;
 	int64_t start_ms, end_ms; /* INT64_MIN: unknown */
 	char status[16];
-	int final;                /* 0 nobody, 1 a rank or a client, 2 the launcher */
+	int final;                /* who set the status: 0 none, 1 a rank or a client, 2 the launcher */
 	int world_size;
 };
 
@@ -35,15 +35,15 @@ struct state_run {
 	int segment, world_size;
 	struct state_segment *segments; /* by number; addresses change when one is added */
 	size_t segment_count;
-	bool marked, changed; /* marked: in the list to flush; changed: worth telling others */
-	int64_t params; /* how many it has; -1: not counted yet (state_count_params) */
+	bool marked, changed; /* marked: in the list to flush; changed: watchers should see it */
+	int64_t params; /* number of params; -1: not counted yet (state_count_params) */
 	int64_t keys;   /* of its series */
-	int64_t slot;   /* under which what lies below it is remembered; a new one forgets all that */
-	int64_t version, group; /* of the row, where other processes write too; the group that locked it last */
-	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
-	bool archived;        /* its chunks are no rows: nothing is added to it before they are again */
+	int64_t slot;   /* part of the cache keys of everything below the run; a new slot invalidates them */
+	int64_t version, group; /* version of the row, and the last group that locked it; with other writers */
+	int rank_seen, segment_seen; /* the part that last had a new series; rank INT_MIN: none */
+	bool archived;        /* its chunks are not rows: restore them before adding points */
 	bool gone;            /* removed for good; the row is in the table gone */
-	int64_t log_rows, log_points; /* that came here since they were last folded, as far as is known */
+	int64_t log_rows, log_points; /* logged here since the last fold, as far as known */
 };
 
 struct state_metric {
@@ -56,51 +56,52 @@ struct state_writer {
 	int64_t id;
 	int rank, segment;
 	uint64_t durable;
-	bool ordered; /* the order of its points across series is kept */
+	bool ordered; /* the order of its points across series is stored */
 	bool loaded;
 };
 
 struct state;
 
-/* cache_bytes: about what it keeps between commits, where other processes write too. */
+/* cache_bytes: approximate size of the cache between commits, with other writers. */
 int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err);
 void state_free(struct state *st);
 struct db *state_db(struct state *st);
 
-/* Forgets everything: after a rollback, or to give memory back. */
+/* Drops the cache: after a rollback, or to free memory. */
 void state_drop(struct state *st);
 
-/* A transaction has begun: where other processes write too, nothing that was read in an earlier one holds without a
- * lock. state_lock takes those of the runs that a group names, ids that are NULL or no run's aside, in one order for
- * all; a run that was not named is locked when it is first looked for. */
+/* Call at the start of a transaction: with other writers, cached rows are invalid until they are locked. state_lock
+ * locks the runs that a group names (NULL and unknown ids are skipped), in the same order in all processes. Other
+ * runs are locked when first looked up. */
 void state_begin(struct state *st);
 int state_lock(struct state *st, const char *const *uuids, size_t n, struct err *err);
 
-/* So many runs are about to be made: their numbers come with what is asked next. */
+/* Announces n new runs: their numbers are read with the next query. */
 int state_expect_runs(struct state *st, size_t n, struct err *err);
-void state_trim(struct state *st); /* drops only when it has grown beyond its bound; nothing may be marked */
+void state_trim(struct state *st); /* drops the cache only if it is too large; nothing may be marked */
 
-/* ERR_NOENT when there is no such run, ERR_GONE when it was removed for good. */
+/* ERR_NOENT: no such run; ERR_GONE: it was removed for good. */
 int state_run(struct state *st, const char *uuid, struct state_run **ret, struct err *err);
 int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct err *err);
 
 struct state_new_run {
 	const char *uuid, *experiment, *name, *status;
-	int64_t experiment_id; /* when experiment is NULL */
+	int64_t experiment_id; /* used if experiment is NULL */
 	const char *user;      /* NULL: unknown */
 	int64_t start_ms;
 	bool beats;
 };
 
-/* Makes the run without segments. */
+/* Adds the run, without segments. */
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err);
 int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err);
-/* Into the experiment of that name, which is made where there is none. Its artifacts stay behind: callers see to it. */
+/* Moves the run to the experiment of that name, which is created if missing. The caller must ensure that it has no
+ * artifacts. */
 int state_run_move(struct state *st, struct state_run *r, const char *experiment, struct err *err);
 void state_mark(struct state *st, struct state_run *r, bool changed);
 
-/* A row of the log was written. Of runs with many, those that have most to gain from folding, state_full gives the ids
- * (borrowed until state_folded, which says that they were folded). */
+/* state_logged counts a row of the log. state_full returns runs with many rows, which gain most from folding
+ * (borrowed until state_folded, which resets them). */
 void state_logged(struct state *st, struct state_run *r, int64_t points);
 size_t state_full(const struct state *st, const int64_t **ret);
 void state_folded(struct state *st);
@@ -118,12 +119,12 @@ struct state_series_key {
 	int32_t rank, segment;
 };
 
-/* ERR_LIMIT, nothing done: the run has as many keys as it may. */
+/* ERR_LIMIT: the run has the maximum of keys; nothing is changed. */
 int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
 		 struct err *err);
 
-/* What is about to be asked for, in any order: where the database is not in this process it is looked up, and made, by
- * sets. Nothing fails for a limit here; what is left out is looked for when it is asked for. */
+/* Prefetches what will be looked up, in any order; on a remote database it is looked up and added in sets. Never
+ * fails for a limit; the rest is looked up on demand. */
 struct state_expected {
 	const char *key;
 	int rank;
@@ -132,13 +133,13 @@ int state_expect(struct state *st, struct state_run *r, const struct state_expec
 		 struct err *err);
 int state_expect_keys(struct state *st, const char *const *names, size_t n, struct err *err);
 
-/* Sees to it that r->params is known. */
+/* Ensures that r->params is known. */
 int state_count_params(struct state *st, struct state_run *r, struct err *err);
 int state_metric(struct state *st, const struct state_run *r, int64_t key_id, struct state_metric **ret,
 		 struct err *err);
 void state_metric_mark(struct state *st, struct state_metric *m);
 
-/* New points of a run-level series that is watched for spikes (spike_watches), before they are logged. */
+/* Checks new points of a run-level series for spikes (spike_watches), before they are logged. */
 int state_watch(struct state *st, const struct state_run *r, const struct state_series_key *k, int64_t series,
 		const struct sum_point *p, size_t n, struct err *err);
 
@@ -146,8 +147,8 @@ int state_watch(struct state *st, const struct state_run *r, const struct state_
 int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,
 		 struct err *err);
 
-/* Writes what is marked; each changed run takes the next number of the store's one count of changes. *ret_rev: the last
- * one that was given, 0 when nothing changed. */
+/* Writes what is marked. Each changed run takes the next number of the store's change counter. *ret_rev: the last
+ * one taken; 0: nothing changed. */
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err);
 int state_flush_metrics(struct state *st, struct err *err);
 

@@ -1,4 +1,4 @@
-/* state_inside.h: what state.c, state_run.c and state_series.c share. Private to them. */
+/* state_inside.h: shared by the state*.c files. Private to them. */
 #ifndef DPT_STORE_STATE_INSIDE_H
 #define DPT_STORE_STATE_INSIDE_H
 
@@ -6,14 +6,14 @@
 #include "web/store/points/spike.h"
 #include "web/store/state/state.h"
 
-#define STATE_FULL_MAX 16 /* that are folded at once */
+#define STATE_FULL_MAX 16 /* runs folded at once */
 
-/* What a series that is watched for spikes ended with. */
+/* The last points of a series that is watched for spikes. */
 struct state_recent {
 	bool loaded;
 	unsigned count;
 	struct sum_point points[SPIKE_CONTEXT];
-	double weight; /* of the worst spike that was told */
+	double weight; /* of the worst spike reported */
 };
 
 struct state_list {
@@ -25,19 +25,19 @@ struct state {
 	struct db *db;
 	struct arena *arena; /* texts and segments of runs */
 	struct map *runs, *run_uuids, *keys, *series, *metrics, *writers;
-	struct map *run_keys; /* (run, key) that have series */
-	struct map *recent;   /* what watched series end with (state_spikes.c) */
-	size_t cache_bytes;   /* kept between commits where others write too */
+	struct map *run_keys; /* (run, key) pairs that have series */
+	struct map *recent;   /* last points of watched series (state_spikes.c) */
+	size_t cache_bytes;   /* kept between commits, with other writers */
 	struct state_list dirty_runs, dirty_metrics;
-	int64_t full[STATE_FULL_MAX]; /* runs with many rows in the log */
+	int64_t full[STATE_FULL_MAX]; /* ids of runs with many rows in the log */
 	size_t full_count;
-	int64_t rev; /* the number that was given last; -1: it stands in the rows alone */
-	int64_t slots, group; /* given so far; of this transaction */
-	struct db_rows *next_runs; /* numbers of runs to be made in this transaction; NULL: none */
+	int64_t rev; /* last number of the change counter; -1: only the row has it */
+	int64_t slots, group; /* slots: given so far; group: of this transaction */
+	struct db_rows *next_runs; /* numbers for new runs of this transaction; NULL: none */
 	bool out_of_memory;
 };
 
 int state_no_memory(struct err *err);
-void state_list_add(struct state *st, struct state_list *l, void *item); /* a failure shows when it is flushed */
+void state_list_add(struct state *st, struct state_list *l, void *item); /* a failure is reported by the flush */
 
 #endif

@@ -15,7 +15,8 @@ static void copy_status(char to[16], const char *from)
 	to[n] = '\0';
 }
 
-static int load_segments(struct state *st, struct state_run *r, struct err *err)
+/* Reads all segments of a run. */
+static int load_state_segments(struct state *st, struct state_run *r, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(st->db, &q, DB_segment_list, err, "i", r->id);
@@ -47,8 +48,8 @@ static int load_segments(struct state *st, struct state_run *r, struct err *err)
 	return rc;
 }
 
-/* As nothing is known of it yet. */
-static void forget(struct state *st, struct state_run *r)
+/* Resets the cache entry, so that all is read again. */
+static void forget_state_run(struct state *st, struct state_run *r)
 {
 	struct state_run blank = { .id = r->id, .params = -1, .rank_seen = INT_MIN, .slot = ++st->slots,
 				   .group = st->group };
@@ -57,7 +58,7 @@ static void forget(struct state *st, struct state_run *r)
 	*r = blank;
 }
 
-static struct state_run *remember(struct state *st, int64_t id, const char *uuid)
+static struct state_run *remember_state_run(struct state *st, int64_t id, const char *uuid)
 {
 	struct state_run *r = map_put(st->runs, &id, sizeof id);
 	struct state_run **by_uuid = map_put(st->run_uuids, uuid, 32);
@@ -67,13 +68,14 @@ static struct state_run *remember(struct state *st, int64_t id, const char *uuid
 	*by_uuid = r;
 	r->id = id;
 	memcpy(r->uuid, uuid, 32);
-	forget(st, r);
+	forget_state_run(st, r);
 	return r;
 }
 
-static int load_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
+/* Reads a run's row into its cache entry. */
+static int load_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
-	struct state_run *r = remember(st, db_i64(q, COL_run_by_uuid_id), db_str(q, COL_run_by_uuid_uuid));
+	struct state_run *r = remember_state_run(st, db_i64(q, COL_run_by_uuid_id), db_str(q, COL_run_by_uuid_uuid));
 
 	if (!r)
 		return state_no_memory(err);
@@ -96,17 +98,17 @@ static int load_run(struct state *st, struct db_rows *q, struct state_run **ret,
 	return r->name ? 0 : state_no_memory(err);
 }
 
-static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
+static int fetch_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
 	struct state_run *r = NULL;
 	int rc = db_next(st->db, q, err);
 
 	if (rc <= 0)
 		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
-	rc = load_run(st, q, &r, err);
+	rc = load_state_run(st, q, &r, err);
 	db_stop(q);
 	if (!rc)
-		rc = load_segments(st, r, err);
+		rc = load_state_segments(st, r, err);
 	if (!rc)
 		*ret = r;
 	else
@@ -114,31 +116,30 @@ static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret
 	return rc;
 }
 
-/* Its row, locked where others write too, by a statement of its own. */
-static int start_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
+/* Starts the query for a row; with other writers a separate statement locks it first. */
+static int start_run_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
 {
 	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_id, err, "i", id) : 0;
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_id, err, "i", id);
 }
 
-static int start_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
+static int start_run_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
 {
 	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_uuid, err, "t", uuid) : 0;
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_uuid, err, "t", uuid);
 }
 
-/* What is remembered of a run holds, or does after this: nobody else has written it, or it is read anew. ERR_NOENT: its
- * row is there no more. */
-static int make_good(struct state *st, struct state_run *r, struct err *err)
+/* Makes a cached run valid: if another process has written it, it is read again. ERR_NOENT: its row is gone. */
+static int make_run_current(struct state *st, struct state_run *r, struct err *err)
 {
 	struct db_rows *q;
 	int rc;
 
 	if (r->group == st->group || !db_shared(st->db))
 		return 0;
-	rc = start_by_id(st, r->id, &q, err);
+	rc = start_run_by_id(st, r->id, &q, err);
 	if (rc)
 		return rc;
 	rc = db_next(st->db, q, err);
@@ -149,9 +150,9 @@ static int make_good(struct state *st, struct state_run *r, struct err *err)
 	}
 	if (rc <= 0)
 		return rc < 0 ? rc : err_set(err, ERR_NOENT, "no such run");
-	rc = load_run(st, q, &r, err);
+	rc = load_state_run(st, q, &r, err);
 	db_stop(q);
-	return rc ? rc : load_segments(st, r, err);
+	return rc ? rc : load_state_segments(st, r, err);
 }
 
 void state_begin(struct state *st)
@@ -160,7 +161,7 @@ void state_begin(struct state *st)
 	st->next_runs = NULL;
 }
 
-static void text_of_ids(struct buf *b, const char *const *uuids, size_t n)
+static void write_id_list(struct buf *b, const char *const *uuids, size_t n)
 {
 	size_t i;
 
@@ -181,7 +182,7 @@ int state_lock(struct state *st, const char *const *uuids, size_t n, struct err 
 	if (!db_shared(st->db))
 		return 0;
 	buf_init(&ids, (size_t)1 << 24);
-	text_of_ids(&ids, uuids, n);
+	write_id_list(&ids, uuids, n);
 	if (buf_failed(&ids))
 		rc = state_no_memory(err);
 	if (!rc && ids.len > 2)
@@ -207,11 +208,11 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 
 	if (known && !(*known)->gone) {
 		*ret = *known;
-		rc = make_good(st, *known, err);
+		rc = make_run_current(st, *known, err);
 	} else {
-		rc = known ? 0 : start_by_uuid(st, uuid, &q, err);
+		rc = known ? 0 : start_run_by_uuid(st, uuid, &q, err);
 		if (!rc)
-			rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
+			rc = known ? ERR_NOENT : fetch_state_run(st, q, ret, err);
 	}
 	if (rc != ERR_NOENT)
 		return rc;
@@ -230,14 +231,14 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 
 	if (known) {
 		*ret = known;
-		return make_good(st, known, err);
+		return make_run_current(st, known, err);
 	}
-	rc = start_by_id(st, id, &q, err);
-	return rc ? rc : fetch_run(st, q, ret, err);
+	rc = start_run_by_id(st, id, &q, err);
+	return rc ? rc : fetch_state_run(st, q, ret, err);
 }
 
-/* Above all ids that are or ever were, also of what is gone: nothing that remembers one may take another for it. */
-static int next_id(struct db *d, enum db_query above, int64_t *ret, struct err *err)
+/* The next id is above all existing and removed ones, so that a remembered id never means another row. */
+static int draw_next_id(struct db *d, enum db_query above, int64_t *ret, struct err *err)
 {
 	int rc = db_int(d, ret, above, err, "");
 
@@ -249,7 +250,7 @@ int state_expect_runs(struct state *st, size_t n, struct err *err)
 	return n && db_shared(st->db) ? db_start(st->db, &st->next_runs, DB_run_next_ids, err, "i", (int64_t)n) : 0;
 }
 
-static int next_run(struct state *st, int64_t *ret, struct err *err)
+static int draw_run_number(struct state *st, int64_t *ret, struct err *err)
 {
 	int rc = st->next_runs ? db_next(st->db, st->next_runs, err) : 0;
 
@@ -257,7 +258,7 @@ static int next_run(struct state *st, int64_t *ret, struct err *err)
 		*ret = db_i64(st->next_runs, COL_run_next_ids_id);
 	else
 		st->next_runs = NULL;
-	return rc ? rc < 0 ? rc : 0 : next_id(st->db, DB_run_next_id, ret, err);
+	return rc ? rc < 0 ? rc : 0 : draw_next_id(st->db, DB_run_next_id, ret, err);
 }
 
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
@@ -269,13 +270,13 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
 
 	if (!rc)
-		rc = next_run(st, &id, err);
+		rc = draw_run_number(st, &id, err);
 	if (!rc)
 		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status,
 			    n->start_ms, n->user ? n->user : "");
 	if (rc)
 		return rc;
-	r = remember(st, id, n->uuid);
+	r = remember_state_run(st, id, n->uuid);
 	if (!r)
 		return state_no_memory(err);
 	r->experiment_id = experiment;
@@ -328,25 +329,25 @@ void state_mark(struct state *st, struct state_run *r, bool changed)
 	state_list_add(st, &st->dirty_runs, r);
 }
 
-/* Readers of the run pass by so many rows at most. */
+/* Bounds the rows that readers of the run scan. */
 #define FULL_ROWS 1000
 #define FULL_POINTS 50000
 
-static bool is_full(const struct state_run *r)
+static bool has_full_log(const struct state_run *r)
 {
 	return r->log_rows >= FULL_ROWS || r->log_points >= FULL_POINTS;
 }
 
 void state_logged(struct state *st, struct state_run *r, int64_t points)
 {
-	bool before = is_full(r);
+	bool before = has_full_log(r);
 
 	r->log_rows++;
 	r->log_points += points;
-	if (!before && is_full(r) && st->full_count < STATE_FULL_MAX)
+	if (!before && has_full_log(r) && st->full_count < STATE_FULL_MAX)
 		st->full[st->full_count++] = r->id;
-	else if (!before && is_full(r))
-		r->log_rows = r->log_points = 0; /* there are enough; it will be found again */
+	else if (!before && has_full_log(r))
+		r->log_rows = r->log_points = 0; /* the list is full; the run is found again later */
 }
 
 size_t state_full(const struct state *st, const int64_t **ret)
@@ -413,13 +414,13 @@ int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret
 	*ret_existed = rc > 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	alone = db_alone(st->db); /* as with keys */
-	rc = next_id(alone, DB_experiment_next_id, ret, err);
+	alone = db_alone(st->db); /* as in state_key */
+	rc = draw_next_id(alone, DB_experiment_next_id, ret, err);
 	if (!rc)
 		rc = db_run(alone, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
 	if (rc || db_changed(alone))
 		return rc;
 	*ret_existed = true;
 	rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
-	return rc < 0 ? rc : rc ? 0 : err_set(err, ERR_BUSY, "experiment '%.100s' has just gone", name);
+	return rc < 0 ? rc : rc ? 0 : err_set(err, ERR_BUSY, "experiment '%.100s' was just removed", name);
 }

@@ -1,4 +1,4 @@
-/* state_series.c: what lies below a run: keys, series, visible summaries, journals. */
+/* state_series.c: the data below a run: keys, series, visible summaries, journals. */
 #include "web/store/state/state_inside.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (!rc) {
-		/* Alone: others who bring the same name wait for this statement, not for all that goes with it. */
+		/* on a connection of its own: others with the same name wait for this statement only, not for the
+		 * transaction */
 		alone = db_alone(st->db);
 		rc = db_run(alone, DB_key_add, err, "t", name);
 		if (rc)
@@ -42,7 +43,7 @@ int state_count_params(struct state *st, struct state_run *r, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Counts the key of a series that is to be made, unless another rank or segment has it. */
+/* Counts the key of a new series, unless another rank or segment has it. */
 static int count_key(struct state *st, struct state_run *r, const struct state_series_key *k, struct err *err)
 {
 	int64_t name[2] = { r->slot, k->key_id }, any;
@@ -52,15 +53,15 @@ static int count_key(struct state *st, struct state_run *r, const struct state_s
 	if (rc < 0)
 		return rc;
 	if (!rc && r->keys >= LIMIT_keys_per_run)
-		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, and may have no more", r->uuid,
+		return err_set(err, ERR_LIMIT, "run %s has %d metric keys, the maximum", r->uuid,
 			       (int)LIMIT_keys_per_run);
 	r->keys += !rc;
 	return map_put(st->run_keys, name, sizeof name) ? 0 : state_no_memory(err);
 }
 
-/* A new series of a part that may be new as well. */
-static int add_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
-		      struct err *err)
+/* Adds a series, and its part if that is new. */
+static int insert_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
+			 struct err *err)
 {
 	int rc = count_key(st, r, k, err);
 
@@ -91,7 +92,7 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 		    (int64_t)k->segment);
 	if (rc < 0)
 		return rc;
-	if (!rc && (rc = add_series(st, r, k, &id, err)))
+	if (!rc && (rc = insert_series(st, r, k, &id, err)))
 		return rc;
 	known = map_put(st->series, &name, sizeof name);
 	if (!known)

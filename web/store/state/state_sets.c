@@ -1,5 +1,5 @@
-/* state_sets.c: what a batch of points will ask for, looked up and made by sets: a fixed number of round trips however
- * many keys it has. Where the database is in this process a look-up costs nothing, and each is made when needed. */
+/* state_sets.c: looks up and adds what a batch of points needs in sets, with a fixed number of round trips. Only for
+ * remote databases; in this process single lookups are cheap. */
 #include "web/store/state/state_inside.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 
-#define SMALL 2 /* so few are looked up one by one, of a run that has some */
+#define SMALL 2 /* up to this many are looked up one by one, if the run has series */
 
 /* --- keys --------------------------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static size_t list_unknown_keys(struct buf *b, const struct state *st, const cha
 	return unknown;
 }
 
-static int keep_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
+static int remember_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
 {
 	struct db_rows *q;
 	int rc = names ? db_start(d, &q, query, err, "t", names) : state_no_memory(err);
@@ -51,10 +51,10 @@ int state_expect_keys(struct state *st, const char *const *names, size_t n, stru
 	if (!db_shared(st->db) || n <= SMALL)
 		return 0;
 	if (list_unknown_keys(&b, st, names, n) > SMALL)
-		rc = keep_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
+		rc = remember_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
 	buf_done(&b);
-	if (!rc && list_unknown_keys(&b, st, names, n) > SMALL) /* as one is made, by state_key */
-		rc = keep_keys(st, db_alone(st->db), DB_keys_add, array_end(&b), err);
+	if (!rc && list_unknown_keys(&b, st, names, n) > SMALL) /* like state_key does it for one */
+		rc = remember_keys(st, db_alone(st->db), DB_keys_add, array_end(&b), err);
 	buf_done(&b);
 	return rc;
 }
@@ -67,11 +67,11 @@ struct expected {
 	const struct state_expected *all;
 	size_t count;
 	int segment;
-	bool first; /* the run, whose row is locked, has no series yet: there is nothing to look for */
+	bool first; /* the run is locked and has no series, so nothing needs a lookup */
 	struct err *err;
 };
 
-static int64_t key_of(const struct expected *e, size_t i)
+static int64_t expected_key_id(const struct expected *e, size_t i)
 {
 	const char *name = e->all[i].key;
 	const int64_t *id = map_get(e->st->keys, name, strlen(name));
@@ -79,12 +79,12 @@ static int64_t key_of(const struct expected *e, size_t i)
 	return id ? *id : 0;
 }
 
-static struct state_series_key name_of(const struct expected *e, int64_t key_id, int rank)
+static struct state_series_key expected_series_key(const struct expected *e, int64_t key_id, int rank)
 {
 	return (struct state_series_key){ e->r->slot, key_id, rank, e->segment };
 }
 
-static int keep_series(struct expected *e, enum db_query query, const char *keys, const char *ranks)
+static int remember_series(struct expected *e, enum db_query query, const char *keys, const char *ranks)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
@@ -92,8 +92,8 @@ static int keep_series(struct expected *e, enum db_query query, const char *keys
 			       : state_no_memory(e->err);
 
 	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
-		struct state_series_key name =
-			name_of(e, db_i64(q, COL_series_find_all_key_id), db_i32(q, COL_series_find_all_rank));
+		struct state_series_key name = expected_series_key(e, db_i64(q, COL_series_find_all_key_id),
+								   db_i32(q, COL_series_find_all_rank));
 		int64_t *id = map_put(e->st->series, &name, sizeof name);
 
 		if (!id)
@@ -104,8 +104,8 @@ static int keep_series(struct expected *e, enum db_query query, const char *keys
 	return rc;
 }
 
-/* Those of the batch that are not known; adding: that are to be made, as far as the run may have more keys. */
-static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
+/* Lists unknown series of the batch; adding: those to add, up to the run's limit of keys. */
+static int list_unknown_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
 {
 	size_t i;
 
@@ -113,8 +113,8 @@ static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, 
 	array_begin(ranks);
 	*ret = 0;
 	for (i = 0; i < e->count; i++) {
-		int64_t key_id = key_of(e, i), run_key[2] = { e->r->slot, key_id };
-		struct state_series_key name = name_of(e, key_id, e->all[i].rank);
+		int64_t key_id = expected_key_id(e, i), run_key[2] = { e->r->slot, key_id };
+		struct state_series_key name = expected_series_key(e, key_id, e->all[i].rank);
 
 		if (!key_id || map_get(e->st->series, &name, sizeof name))
 			continue;
@@ -132,7 +132,7 @@ static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, 
 	return 0;
 }
 
-/* Which keys of the batch some rank or segment of the run has. */
+/* Finds keys of the batch that any rank or segment of the run has. */
 static int find_run_keys(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
@@ -149,7 +149,7 @@ static int find_run_keys(struct expected *e, const char *keys)
 	return rc;
 }
 
-static int add_parts(struct expected *e)
+static int add_expected_parts(struct expected *e)
 {
 	size_t i;
 	int rc = 0;
@@ -165,16 +165,16 @@ static int add_parts(struct expected *e)
 	return rc;
 }
 
-static int add_series(struct expected *e)
+static int add_expected_series(struct expected *e)
 {
 	struct buf keys, ranks;
 	size_t n;
-	int rc = list_series(e, &keys, &ranks, true, &n);
+	int rc = list_unknown_series(e, &keys, &ranks, true, &n);
 
 	if (!rc && n)
-		rc = add_parts(e);
+		rc = add_expected_parts(e);
 	if (!rc && n)
-		rc = keep_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
+		rc = remember_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
 	buf_done(&keys);
 	buf_done(&ranks);
 	return rc;
@@ -187,36 +187,36 @@ static int expect_series(struct expected *e)
 	int rc;
 
 	if (e->first)
-		return add_series(e);
-	rc = list_series(e, &keys, &ranks, false, &n);
+		return add_expected_series(e);
+	rc = list_unknown_series(e, &keys, &ranks, false, &n);
 	known = map_count(e->st->series);
 	if (!rc && n > SMALL)
-		rc = keep_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
+		rc = remember_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
 	known = map_count(e->st->series) - known;
 	if (!rc && n > SMALL && known < n)
 		rc = find_run_keys(e, keys.data);
 	buf_done(&keys);
 	buf_done(&ranks);
-	return !rc && n > SMALL && known < n ? add_series(e) : rc;
+	return !rc && n > SMALL && known < n ? add_expected_series(e) : rc;
 }
 
 /* --- visible summaries -------------------------------------------------------------------------------------- */
 
-static struct state_metric *metric_of(struct expected *e, int64_t key_id)
+static struct state_metric *find_run_metric(struct expected *e, int64_t key_id)
 {
 	int64_t name[2] = { e->r->slot, key_id };
 
 	return map_put(e->st->metrics, name, sizeof name);
 }
 
-static int load_metrics(struct expected *e, const char *keys)
+static int load_expected_metrics(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
 	int rc = keys ? db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
 
 	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
-		struct state_metric *m = metric_of(e, db_i64(q, COL_metrics_of_keys_key_id));
+		struct state_metric *m = find_run_metric(e, db_i64(q, COL_metrics_of_keys_key_id));
 
 		if (!m)
 			return db_no_memory(q, e->err);
@@ -227,6 +227,7 @@ static int load_metrics(struct expected *e, const char *keys)
 	return rc;
 }
 
+/* Loads the visible summaries of the batch's keys. */
 static int expect_metrics(struct expected *e)
 {
 	struct buf keys;
@@ -235,8 +236,8 @@ static int expect_metrics(struct expected *e)
 
 	array_begin(&keys);
 	for (i = 0; i < e->count && !rc; i++) {
-		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? key_of(e, i) : 0;
-		struct state_metric *m = key_id ? metric_of(e, key_id) : NULL;
+		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? expected_key_id(e, i) : 0;
+		struct state_metric *m = key_id ? find_run_metric(e, key_id) : NULL;
 
 		if (key_id && !m)
 			rc = state_no_memory(e->err);
@@ -250,7 +251,7 @@ static int expect_metrics(struct expected *e)
 		n++;
 	}
 	if (!rc && n && !e->first)
-		rc = load_metrics(e, array_end(&keys));
+		rc = load_expected_metrics(e, array_end(&keys));
 	buf_done(&keys);
 	return rc;
 }

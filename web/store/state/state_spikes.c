@@ -1,4 +1,4 @@
-/* state_spikes.c: spikes are found when points are folded, and where that may be minutes away, when they come. */
+/* state_spikes.c: finds spikes when points arrive, where folding (which finds them otherwise) may be minutes away. */
 #include "web/store/state/state_inside.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
 
-static void keep(struct state_recent *r, const struct sum_point *p, size_t n)
+static void keep_recent_points(struct state_recent *r, const struct sum_point *p, size_t n)
 {
 	size_t from = n > SPIKE_CONTEXT ? n - SPIKE_CONTEXT : 0, add = n - from, old = SPIKE_CONTEXT - add;
 
@@ -20,13 +20,13 @@ static int keep_scanned(void *arg, size_t at, const struct sum_point *points, si
 {
 	(void)at;
 	(void)err;
-	keep(arg, points, n);
+	keep_recent_points(arg, points, n);
 	return 0;
 }
 
-/* all: the points before and the new ones. */
-static int tell_spike(struct state *st, const struct state_run *r, struct state_recent *rec, int64_t key_id,
-		      const struct tail *all, struct err *err)
+/* all: previous and new points. */
+static int store_spike(struct state *st, const struct state_run *r, struct state_recent *rec, int64_t key_id,
+		       const struct point_tail *all, struct err *err)
 {
 	double weight;
 	long at = spike_find(all->points, all->count, &weight);
@@ -43,7 +43,7 @@ int state_watch(struct state *st, const struct state_run *r, const struct state_
 {
 	int64_t name[2] = { r->slot, series };
 	struct state_recent *rec = map_put(st->recent, name, sizeof name);
-	struct tail all = { 0 };
+	struct point_tail all = { 0 };
 	int rc = rec ? 0 : state_no_memory(err);
 
 	if (!rc && !rec->loaded)
@@ -51,10 +51,10 @@ int state_watch(struct state *st, const struct state_run *r, const struct state_
 	if (!rc && (tail_add(&all, rec->points, rec->count) || tail_add(&all, p, n)))
 		rc = state_no_memory(err);
 	if (!rc)
-		rc = tell_spike(st, r, rec, k->key_id, &all, err);
+		rc = store_spike(st, r, rec, k->key_id, &all, err);
 	if (!rc) {
 		rec->loaded = true;
-		keep(rec, p, n);
+		keep_recent_points(rec, p, n);
 	}
 	tail_done(&all);
 	return rc;

@@ -1,4 +1,4 @@
-/* apply.c: points, params, tags and patches of a run as changes of rows. Knows no kind of change. */
+/* apply.c: writes points, params, tags and patches of a run as rows. Knows no kind of change. */
 #include "web/store/write/apply.h"
 
 #include <stdio.h>
@@ -8,22 +8,23 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/points/log_row.h"
 #include "web/store/points/spike.h"
 #include "web/store/write/segment.h"
 
-static int rank_of(const struct apply_points *a, const struct intake_series *s)
+static int point_rank(const struct apply_points *a, const struct intake_series *s)
 {
 	if (s->rank != EVENT_RANK_DEFAULT)
 		return s->rank;
 	return a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 }
 
-/* Puts the points of one series into the pack and its visible summary. */
+/* Packs the points of one series and adds them to its visible summary. */
 static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
 		      struct buf *pack, struct err *err)
 {
-	struct state_series_key k = { .run_id = r->id, .rank = rank_of(a, s), .segment = a->segment };
+	struct state_series_key k = { .run_id = r->id, .rank = point_rank(a, s), .segment = a->segment };
 	const struct state_segment *seg = state_segment(r, a->segment);
 	bool epochs = hide_counts_epochs(s->key);
 	int64_t id, hide;
@@ -59,9 +60,9 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	return 0;
 }
 
-/* What a journal brings beyond a limit is left out and listed; anybody else is refused. */
-static int put_or_leave(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
-			struct buf *pack, struct err *err)
+/* A series of a journal beyond a limit is left out and listed as a problem; other operations are refused. */
+static int put_series_within_limits(struct state *st, struct state_run *r, const struct apply_points *a,
+				    struct intake_series *s, struct buf *pack, struct err *err)
 {
 	char text[300];
 	int rc = put_series(st, r, a, s, pack, err);
@@ -73,9 +74,9 @@ static int put_or_leave(struct state *st, struct state_run *r, const struct appl
 	return apply_problem(st, r, text, s->count, err);
 }
 
-/* One row of the ingest log: the n series from `from` on. */
-static int put_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
-		   size_t from, size_t n, struct err *err)
+/* Writes one row of the ingest log: the n series from `from` on. */
+static int put_log_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
+		       size_t from, size_t n, struct err *err)
 {
 	struct buf pack;
 	int64_t points = 0;
@@ -86,11 +87,11 @@ static int put_row(struct state *st, struct state_run *r, const struct apply_poi
 	pack_begin(&pack);
 	for (i = from; i < from + n && !rc; i++) {
 		points += (int64_t)in->series[i].count;
-		rc = put_or_leave(st, r, a, &in->series[i], &pack, err);
+		rc = put_series_within_limits(st, r, a, &in->series[i], &pack, err);
 	}
 	pack_end(&pack);
 	if (!rc && buf_failed(&pack))
-		rc = err_set(err, ERR_NOMEM, "store: out of memory");
+		rc = no_memory(err);
 	if (!rc)
 		rc = db_run(state_db(st), DB_log_add, err, "iib", r->id, points, pack.data, pack.len);
 	buf_done(&pack);
@@ -112,9 +113,9 @@ int apply_expect(struct state *st, struct state_run *r, const struct apply_point
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < in->series_count; i++)
-		all[i] = (struct state_expected){ in->series[i].key, rank_of(a, &in->series[i]) };
+		all[i] = (struct state_expected){ in->series[i].key, point_rank(a, &in->series[i]) };
 	rc = state_expect(st, r, all, in->series_count, a->segment, err);
 	free(all);
 	return rc;
@@ -131,7 +132,7 @@ int apply_points(struct state *st, struct state_run *r, const struct apply_point
 	rc = apply_expect(st, r, a, in, err);
 	for (at = 0; at < in->series_count && !rc; at += n) {
 		n = in->series_count - at < APPLY_ROW_SERIES ? in->series_count - at : APPLY_ROW_SERIES;
-		rc = put_row(st, r, a, in, at, n, err);
+		rc = put_log_row(st, r, a, in, at, n, err);
 	}
 	if (!rc)
 		state_mark(st, r, true);
@@ -151,7 +152,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 	int rc;
 
 	if (!names)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < n; i++)
 		names[i] = kv[i].key;
 	rc = state_expect_keys(st, names, n, err);
@@ -159,7 +160,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 	return rc;
 }
 
-/* MLflow's clients keep the run's note in this tag: each changes the other. */
+/* MLflow's clients store the note of a run in this tag; tag and note are kept equal. */
 #define NOTE_TAG "mlflow.note.content"
 
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)

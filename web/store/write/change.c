@@ -1,4 +1,4 @@
-/* change.c: what kinds of changes share: checks, copies, refusals; and the change that only waits. Knows no kind. */
+/* change.c: what kinds of changes share: checks, copies, refusals; and the change that only waits. */
 #include "web/store/write/change.h"
 
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 
 bool change_is_id(const char *id)
 {
@@ -62,11 +63,11 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 	return 0;
 }
 
-static int check_words(const struct ingest_op *op, struct err *err)
+static int check_status_words(const struct ingest_op *op, struct err *err)
 {
 	if (op->status && !is_status(op->status)) {
 		err_set(err, ERR_USAGE,
-			"status '%.40s' is none of running, finished, failed, killed, preempted, scheduled",
+			"status '%.40s': expected running, finished, failed, killed, preempted or scheduled",
 			op->status);
 		return err_field(err, "status");
 	}
@@ -86,7 +87,7 @@ int change_check_given(const struct ingest_op *op, struct err *err)
 	if (!rc && op->move_to)
 		rc = change_check_name(op->move_to, "experiment", "experiment", err);
 	if (!rc)
-		rc = check_words(op, err);
+		rc = check_status_words(op, err);
 	if (!rc)
 		rc = check_pairs(op->params, op->param_count, "params", err);
 	if (!rc)
@@ -115,7 +116,7 @@ const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv
 	return copy;
 }
 
-/* Names that come from a path need not be UTF-8. */
+/* Names taken from a path may not be UTF-8. */
 static const char *dup_clean(struct arena *a, const char *text, bool *failed)
 {
 	size_t room = strlen(text) * 3 + 1;
@@ -134,7 +135,7 @@ static const struct ingest_foreign *dup_foreign(struct arena *a, const struct in
 	*failed = *failed || (from && !copy);
 	if (copy)
 		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment, failed),
-						 dup_clean(a, from->name, failed), from->beside };
+						 dup_clean(a, from->name, failed), from->annotates };
 	return copy;
 }
 
@@ -160,7 +161,7 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	to->writer = change_dup(a, op->writer, &failed);
 	to->path = change_dup(a, op->path, &failed);
 	to->foreign = dup_foreign(a, op->foreign, &failed);
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 int change_refuse(struct change *c, int code, const char *fmt, ...)
@@ -195,7 +196,7 @@ int change_need_run(struct state *st, struct change *c, struct state_run **ret, 
 	return 1;
 }
 
-static int wait_only(struct state *st, struct change *c, struct err *err)
+static int apply_nothing(struct state *st, struct change *c, struct err *err)
 {
 	(void)st;
 	(void)c;
@@ -203,4 +204,4 @@ static int wait_only(struct state *st, struct change *c, struct err *err)
 	return 0;
 }
 
-const struct change_ops change_sync = { .name = "sync", .after_all = true, .apply = wait_only };
+const struct change_ops change_sync = { .name = "sync", .after_all = true, .apply = apply_nothing };

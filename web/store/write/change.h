@@ -1,7 +1,8 @@
-/* change.h: what a kind of change is made of, and the steps that several kinds share. A kind is one const struct
- * change_ops and one line in the changes.def of its room; rooms above this one bring kinds of their own, which the one
- * door (ingest.h) takes as it takes ours. Refusals (a run that does not exist, a param that contradicts) are found
- * before anything is written; any other failure means that the whole transaction is undone. */
+/* change.h: what a kind of change consists of, and the steps that several kinds share.
+ * A kind is one const struct change_ops and one line in the changes.def of its room. Rooms above this one define
+ * kinds of their own; ingest.h accepts them all.
+ * Refusals (an unknown run, a contradicting param) are found before anything is written. Any other failure undoes
+ * the whole transaction. */
 #ifndef DPT_STORE_CHANGE_H
 #define DPT_STORE_CHANGE_H
 
@@ -11,51 +12,50 @@
 #include "web/store/write/intake.h"
 #include "web/store/state/state.h"
 
-/* One change on its way: filled by copy on the caller's thread, then the writer's thread's. */
+/* One change: copy fills it on the caller's thread, then the writer's thread owns it. */
 struct change {
-	struct ingest_op op;   /* the copy: texts and arrays live in in.arena; what was in bytes and points is in in */
+	struct ingest_op op; /* the copy: texts and arrays live in in.arena, decoded bytes and points in `in` */
 	struct intake in;
-	int intake_code;       /* journals: why not all bytes were taken; the rest is stored */
+	int intake_code; /* journals: why decoding stopped; what was decoded is stored */
 	struct err intake_err;
-	size_t text_bytes;     /* that it holds beyond its points and op.len */
+	size_t text_bytes; /* held beyond its points and op.len */
 	struct store *store;
 	struct ingest_result res;
-	uint64_t log_rows_gone, log_points_gone; /* of the ingest log */
+	uint64_t log_rows_gone, log_points_gone; /* removed from the ingest log */
 };
 
 struct change_ops {
 	const char *name;
-	bool never_waits; /* for room in the queue: what waits there may wait for it */
+	bool never_waits; /* for room in the queue: queued operations may wait for this one */
 	bool makes_run;
-	bool after_all; /* answered when all that was put before it is stored: nothing goes ahead of it */
+	bool after_all; /* a barrier: answered when all earlier changes are stored; nothing overtakes it */
 
-	/* Caller's thread, before anything is copied: what the kind itself requires of op. NULL: nothing; what is given
-	 * at all (names, statuses, pairs) is checked for every kind. */
+	/* Caller's thread, before anything is copied: checks what the kind requires of op. NULL: nothing. Names,
+	 * statuses and pairs are checked for every kind. */
 	int (*check)(const struct ingest_op *op, struct err *err);
 
-	/* Caller's thread: decodes, and copies what apply needs into c->in.arena, as op is the caller's. NULL:
-	 * change_copy. */
+	/* Caller's thread: decodes op and copies what apply needs into c->in.arena. NULL: change_copy. */
 	int (*copy)(struct change *c, const struct ingest_op *op, struct err *err);
 
-	/* Writer's thread, inside its transaction: fills c->res. 0 (res.code may say that it was refused), or negative:
-	 * undo the transaction. It may run again then, with res as new. */
+	/* Writer's thread, inside its transaction: fills c->res. Returns 0 (also when res.code refuses the change),
+	 * or a negative code that undoes the transaction. May run again after that, with res zeroed. */
 	int (*apply)(struct state *st, struct change *c, struct err *err);
 
-	/* Writer's thread, after the commit or the failure, before the caller is told. NULL: nothing to do. */
+	/* Writer's thread, after the commit or the failure, before the caller gets the answer. NULL: nothing. */
 	void (*settled)(struct store *s);
 };
 
 /* --- caller's thread ---------------------------------------------------------------------------------------- */
 
 bool change_is_id(const char *id); /* 32 lower-case hex digits */
-int change_check_run(const struct ingest_op *op, struct err *err); /* names a run */
+int change_check_run(const struct ingest_op *op, struct err *err); /* requires a run id */
 int change_check_name(const char *name, const char *what, const char *field, struct err *err);
 int change_check_given(const struct ingest_op *op, struct err *err);
 
-/* All of op but bytes, points and more. */
+/* Copies all of op except bytes, points and more. */
 int change_copy(struct change *c, const struct ingest_op *op, struct err *err);
 
-/* Copies into the arena; NULL stays NULL. *failed becomes true when memory is short. */
+/* Copies into the arena; NULL stays NULL. Sets *failed when memory runs out. */
 const char *change_dup(struct arena *a, const char *text, bool *failed);
 const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv *kv, size_t n, bool *failed);
 
@@ -64,10 +64,10 @@ const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv
 /* Refuses the change; returns 0. */
 int change_refuse(struct change *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Whether it adds to the points of its run, for which these are looked at. */
+/* Returns true if the change adds points to its run. */
 bool change_wants_points(const struct change *c);
 
-/* The run of c->op, its id in c->res: 1 found, 0 refused, negative failed. */
+/* Finds the run of c->op and writes its id to c->res: 1 found, 0 refused, negative: failed. */
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err);
 
 #endif

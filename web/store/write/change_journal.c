@@ -1,5 +1,5 @@
-/* change_journal.c: a range of journal bytes: decoded on the caller's thread, as changes of rows on the writer's. What
- * a followed folder and a POST both bring is recognised by the journal's durable offset alone. */
+/* change_journal.c: stores a range of journal bytes: decoded on the caller's thread, written as rows on the
+ * writer's. The durable offset of the journal recognises bytes that both a followed folder and a POST deliver. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
@@ -14,10 +15,10 @@
 #include "web/store/write/segment.h"
 #include "web/store/write/told.h"
 
-/* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
+/* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)
 
-static int check(const struct ingest_op *op, struct err *err)
+static int check_journal_op(const struct ingest_op *op, struct err *err)
 {
 	int rc = change_check_run(op, err);
 
@@ -27,8 +28,8 @@ static int check(const struct ingest_op *op, struct err *err)
 	return rc;
 }
 
-/* The first damage ends a journal from a client; what is whole before it is stored and counts. */
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+/* The first damaged record ends a journal of a client; the records before it are stored and counted. */
+static int copy_journal_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	int rc = change_copy(c, op, err);
 
@@ -47,7 +48,7 @@ static int copy(struct change *c, const struct ingest_op *op, struct err *err)
 	return 0;
 }
 
-static int lies_beyond(struct change *c, uint64_t durable)
+static int starts_beyond_end(struct change *c, uint64_t durable)
 {
 	c->res.durable = durable;
 	c->res.code = err_set(&c->res.err, ERR_EXISTS,
@@ -56,7 +57,7 @@ static int lies_beyond(struct change *c, uint64_t durable)
 	return 0;
 }
 
-static int make_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
+static int make_journal_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct intake_header *h = c->in.header;
 	const struct ingest_foreign *f = c->op.foreign;
@@ -74,6 +75,7 @@ static int make_run(struct state *st, const struct change *c, struct state_run *
 	return state_run_add(st, &n, ret, err);
 }
 
+/* Opens the segment of a journal and adds the row of its writer. */
 static int begin_writer(struct state *st, struct state_run *r, const struct change *c, struct state_writer *w,
 			struct err *err)
 {
@@ -106,6 +108,7 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	return rc;
 }
 
+/* Stores a param; one beyond the limit or against its first value becomes a problem of the run. */
 static int put_param(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 		     struct err *err)
 {
@@ -118,7 +121,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	if (rc)
 		return rc;
 	if (it->segment) {
-		r->params = -1; /* to be counted anew: it may be one more */
+		r->params = -1; /* recount: there may be one more */
 		rc = db_run(d, DB_segment_param_put, err, "iiit", r->id, (int64_t)w->segment, key, it->text);
 		return rc ? rc
 			  : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);
@@ -159,13 +162,13 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	struct state_segment news = { .end_ms = it->time_ms };
 	const char *name = event_status_name(it->status);
 
-	/* Of the ranks only the first speaks for the run. */
+	/* Only the first rank decides the status of the run. */
 	if (!name || w->rank > 0)
 		return 0;
 	memcpy(news.status, name, strlen(name) + 1);
 	news.final = w->rank == EVENT_RANK_LAUNCHER ? 2 : 1;
 	if (it->status == EVENT_RUNNING || it->status == EVENT_SCHEDULED) {
-		/* said by who brought the run in, for nobody writes that of itself: silence tells nothing of it */
+		/* set by an importer, as no writer sends it: silence has no meaning for this run */
 		r->beats = false;
 		news.final = 0;
 		news.end_ms = INT64_MIN;
@@ -175,8 +178,8 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	return segment_status(st, r, w->segment, &news, err);
 }
 
-/* Notes of foreign files, one below the other. */
-static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
+/* Appends the text of a foreign file to the note. */
+static int put_journal_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
 	struct db_rows *q;
@@ -200,7 +203,7 @@ static int put_text(struct state *st, struct state_run *r, const struct intake_i
 	return rc;
 }
 
-/* A foreign writer that says at which step it begins, in a run that has come further: a restart, as with ours. */
+/* A foreign writer whose first step is below the run's last step: a restart, as with our own journals. */
 static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			   struct err *err)
 {
@@ -217,8 +220,9 @@ static int restart_foreign(struct state *st, struct state_run *r, struct state_w
 	return rc;
 }
 
-static int put_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
-		    struct err *err)
+/* Stores one item of a journal. */
+static int put_journal_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
+			    struct err *err)
 {
 	int64_t key;
 	int rc;
@@ -235,7 +239,7 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	case EVENT_NOTE:
 		return db_run(state_db(st), DB_note_put, err, "it", r->id, it->text);
 	case EVENT_TEXT:
-		return put_text(st, r, it, err);
+		return put_journal_text(st, r, it, err);
 	case EVENT_CONSOLE:
 	case EVENT_CODE:
 	case EVENT_ALERT:
@@ -258,8 +262,8 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	}
 }
 
-/* The order across series of what an imported file brought. */
-static int put_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
+/* Stores the order across series of the points of an imported file. */
+static int put_arrival_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
 {
 	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof *ids);
 	struct buf b;
@@ -267,7 +271,7 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 	int rc;
 
 	if (!ids)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < in->series_count; i++)
 		ids[i] = in->series[i].id;
 	buf_init(&b, (size_t)200 << 20);
@@ -280,9 +284,9 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 	return rc;
 }
 
-/* Items may close the run again, so a withdrawn "killed" comes first. */
-static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
-		   struct err *err)
+/* Items may end the run again, so a wrong "killed" is withdrawn first. */
+static int put_journal_items(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
+			     struct err *err)
 {
 	const struct intake *in = &c->in;
 	struct apply_points a = { .rank = w->rank, .segment = w->segment, .tolerant = true };
@@ -300,7 +304,7 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 			rc = segment_alive(st, r, err);
 	}
 	for (it = in->items; it && !rc; it = it->next) {
-		rc = put_item(st, r, w, it, err);
+		rc = put_journal_item(st, r, w, it, err);
 		state_mark(st, r, true);
 	}
 	for (p = in->problems; p && !rc; p = p->next)
@@ -309,14 +313,14 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	if (!rc)
 		rc = apply_points(st, r, &a, in, err);
 	if (!rc && w->ordered && in->point_count)
-		rc = put_order(st, r, in, err);
-	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
+		rc = put_arrival_order(st, r, in, err);
+	/* A run in an old folder is not running; a journal read later may still set how it ended. */
 	if (!rc && in->spoke && r->beats && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
 		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 	return rc;
 }
 
-static void tell_damage(struct change *c)
+static void report_damage(struct change *c)
 {
 	if (!c->intake_code)
 		return;
@@ -324,6 +328,7 @@ static void tell_damage(struct change *c)
 	c->res.err = c->intake_err;
 }
 
+/* Finds or adds the run and reads its writer; *ret_writer stays NULL when the answer is already in c->res. */
 static int find_writer(struct state *st, struct change *c, struct state_run **ret_run, struct state_writer **ret_writer,
 		       struct err *err)
 {
@@ -341,23 +346,24 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 	}
 	if (rc) {
 		if (c->op.offset)
-			return lies_beyond(c, 0);
+			return starts_beyond_end(c, 0);
 		if (!c->in.end)
 			return 0;
-		rc = make_run(st, c, ret_run, err);
+		rc = make_journal_run(st, c, ret_run, err);
 		if (rc)
 			return rc;
 	}
 	return state_writer(st, *ret_run, c->op.writer, ret_writer, err);
 }
 
-/* The bytes lie at the durable offset: they are stored, and it moves behind them. */
-static int append(struct state *st, struct state_run *r, struct state_writer *w, struct change *c, struct err *err)
+/* Stores bytes that begin at the durable offset, and advances it. */
+static int append_journal(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
+			  struct err *err)
 {
 	int rc = w->loaded ? 0 : begin_writer(st, r, c, w, err);
 
 	if (!rc)
-		rc = put_all(st, r, w, c, err);
+		rc = put_journal_items(st, r, w, c, err);
 	if (!rc)
 		rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)c->in.end, r->last_ms);
 	if (rc)
@@ -368,30 +374,33 @@ static int append(struct state *st, struct state_run *r, struct state_writer *w,
 	return 0;
 }
 
-static int apply(struct state *st, struct change *c, struct err *err)
+/* Stores the bytes after the durable offset; bytes that begin before it are requested again. */
+static int apply_journal(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r = NULL;
 	struct state_writer *w = NULL;
 	int rc = find_writer(st, c, &r, &w, err);
 
 	if (!rc && !w && !c->res.code)
-		tell_damage(c);
+		report_damage(c);
 	if (rc || !w)
 		return rc;
 	c->res.durable = w->loaded ? w->durable : 0;
 	if (c->op.offset > c->res.durable)
-		return lies_beyond(c, c->res.durable);
+		return starts_beyond_end(c, c->res.durable);
 	if (c->in.end > c->res.durable) {
 		c->res.overtaken = c->op.offset < c->res.durable;
 		if (c->res.overtaken)
 			return 0;
-		rc = append(st, r, w, c, err);
+		rc = append_journal(st, r, w, c, err);
 		if (rc)
 			return rc;
 		c->res.durable = w->durable;
 	}
-	tell_damage(c);
+	report_damage(c);
 	return 0;
 }
 
-const struct change_ops change_journal = { .name = "journal", .check = check, .copy = copy, .apply = apply };
+const struct change_ops change_journal = {
+	.name = "journal", .check = check_journal_op, .copy = copy_journal_op, .apply = apply_journal
+};

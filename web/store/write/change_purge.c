@@ -1,15 +1,15 @@
-/* change_purge.c: removes deleted runs, models and experiments for good, a bounded part at a time, and gives free pages
- * back. A run that is removed leaves its id in the table gone. Touches no files but the store's. A table that holds
- * rows of runs belongs into the list below. */
+/* change_purge.c: removes deleted runs, models and experiments for good, a bounded part at a time, and returns free
+ * pages. The id of a removed run is kept in the table gone. Touches no file but the store's. Each table that holds
+ * rows of runs must be in the list below. */
 
 #include "tracker/base/clock.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/change.h"
 
-#define PURGE_ROWS 1000  /* of one call: some milliseconds, which commits wait for */
-#define CHUNK_ROWS 20    /* a full chunk fills several pages, so it counts as so many rows */
+#define PURGE_ROWS 1000 /* per call: commits wait some milliseconds for it */
+#define CHUNK_ROWS 20	/* a full chunk fills several pages, so it counts as this many rows */
 
-/* Each deletes at most ?2 rows of run ?1. Journals go last: their paths are needed until the files are dealt with. */
+/* Each deletes at most ?2 rows of run ?1. Journals are last: their paths are needed until their files are handled. */
 static const enum db_query by_run[] = {
 	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
 	DB_purge_part, DB_purge_console, DB_purge_code, DB_purge_file, DB_purge_told, DB_purge_media,
@@ -18,8 +18,8 @@ static const enum db_query by_run[] = {
 	DB_purge_writer,
 };
 
-/* Points that are not folded yet go at once: folding must not meet a series that is no more. */
-static int drop_log(struct state *st, struct change *c, int64_t run_id, struct err *err)
+/* Points that are not folded yet are removed at once: folding must not find a series that is gone. */
+static int purge_log(struct state *st, struct change *c, int64_t run_id, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(state_db(st), &q, DB_purge_log_totals, err, "i", run_id);
@@ -32,14 +32,14 @@ static int drop_log(struct state *st, struct change *c, int64_t run_id, struct e
 	return rc < 0 ? rc : db_run(state_db(st), DB_purge_log, err, "i", run_id);
 }
 
-static int make_gone(struct state *st, struct change *c, struct state_run *r, struct err *err)
+static int mark_run_gone(struct state *st, struct change *c, struct state_run *r, struct err *err)
 {
 	struct db *d = state_db(st);
 	int rc;
 
 	if (r->deleted_ms == INT64_MIN || r->deleted_ms > c->op.before_ms)
 		return change_refuse(c, ERR_EXISTS, "the run is not deleted, or not long enough");
-	rc = drop_log(st, c, r->id, err);
+	rc = purge_log(st, c, r->id, err);
 	if (!rc)
 		rc = db_run(d, DB_gone_add, err, "itii", r->id, r->uuid, r->experiment_id, clock_wall_ms());
 	if (!rc)
@@ -52,8 +52,8 @@ static int make_gone(struct state *st, struct change *c, struct state_run *r, st
 	return rc;
 }
 
-/* 1, 0 when there are no more, or negative. points: folded ones. */
-static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
+/* Finds the next series of the run: 1 found, 0 none left, negative: failed. *ret_points: folded points. */
+static int next_purged_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_purge_series_next, err, "i", run_id);
@@ -66,13 +66,13 @@ static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *r
 	return 1;
 }
 
-/* Chunks, then the series that owned them; *left is what may still be deleted. */
+/* Deletes chunks, then the series that own them; *left: how many rows may still be deleted. */
 static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err *err)
 {
 	int64_t id = 0, points = 0, chunks, rows;
 	int rc = 0;
 
-	while (*left > 0 && (rc = next_series(d, run_id, &id, &points, err)) > 0) {
+	while (*left > 0 && (rc = next_purged_series(d, run_id, &id, &points, err)) > 0) {
 		rows = points <= CHUNK_GROUP ? 1 : CHUNK_ROWS;
 		chunks = (*left + rows - 1) / rows;
 		rc = db_run(d, DB_purge_chunk, err, "iii", SCAN_CHUNK_ID(id, 0), SCAN_CHUNK_ID(id + 1, 0) - 1, chunks);
@@ -85,7 +85,7 @@ static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err 
 	return rc < 0 ? rc : 0;
 }
 
-/* Deletes at most *left rows of each query's table. */
+/* Deletes at most *left rows of the table of each query. */
 static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int64_t id, int64_t *left, struct err *err)
 {
 	size_t i;
@@ -112,8 +112,8 @@ static int purge_some(struct state *st, struct change *c, int64_t run_id, struct
 	return rc;
 }
 
-/* The first call makes a deleted run gone and leaves its rows; each further one deletes some of them. */
-static int apply_run(struct state *st, struct change *c, struct err *err)
+/* The first call marks a deleted run as gone and leaves its rows; each further call deletes some of them. */
+static int apply_run_purge(struct state *st, struct change *c, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct state_run *r;
@@ -121,7 +121,7 @@ static int apply_run(struct state *st, struct change *c, struct err *err)
 	int rc = state_run(st, c->op.run, &r, &why);
 
 	if (!rc)
-		return make_gone(st, c, r, err);
+		return mark_run_gone(st, c, r, err);
 	if (rc == ERR_NOENT)
 		return change_refuse(c, rc, "%s", why.text);
 	if (rc != ERR_GONE) {
@@ -132,10 +132,10 @@ static int apply_run(struct state *st, struct change *c, struct err *err)
 	return rc > 0 ? purge_some(st, c, id, err) : rc;
 }
 
-const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run };
+const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run_purge };
 
-/* The first call makes the deletion final (an experiment that is restored does not bring it back). */
-static int apply_model(struct state *st, struct change *c, struct err *err)
+/* The first call makes the deletion final: restoring the experiment does not restore the model. */
+static int apply_model_purge(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = {
 		DB_purge_model_metric, DB_purge_model_param, DB_purge_model_tag, DB_purge_model_artifact,
@@ -160,10 +160,10 @@ static int apply_model(struct state *st, struct change *c, struct err *err)
 	return rc || c->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
 }
 
-const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model };
+const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model_purge };
 
-/* Only an empty one, and never Default; its runs and models go first. */
-static int apply_experiment(struct state *st, struct change *c, struct err *err)
+/* Removes only an empty experiment, never Default; its runs and models are removed first. */
+static int apply_experiment_purge(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset, DB_purge_kept_text,
 						DB_purge_kept, DB_purge_alert_rule };
@@ -179,10 +179,10 @@ static int apply_experiment(struct state *st, struct change *c, struct err *err)
 	return rc || c->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }
 
-const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment };
+const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment_purge };
 
-/* res.removed pages go back to the system; res.durable are left. */
-static int apply_pages(struct state *st, struct change *c, struct err *err)
+/* Returns res.removed pages to the system; res.durable are left. */
+static int apply_pages_purge(struct state *st, struct change *c, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t before = 0, after = 0;
@@ -202,4 +202,4 @@ static int apply_pages(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-const struct change_ops change_purge_pages = { .name = "purge_pages", .apply = apply_pages };
+const struct change_ops change_purge_pages = { .name = "purge_pages", .apply = apply_pages_purge };

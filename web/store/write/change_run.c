@@ -1,4 +1,4 @@
-/* change_run.c: runs that clients make and write to: made, patched, given params and tags, deleted, restored. */
+/* change_run.c: runs that clients create, patch, give params and tags, delete and restore. */
 #include <string.h>
 
 #include "tracker/base/clock.h"
@@ -7,21 +7,21 @@
 #include "web/store/write/params.h"
 #include "web/store/write/segment.h"
 
-/* --- made --------------------------------------------------------------------------------------------------- */
+/* --- create ------------------------------------------------------------------------------------------------- */
 
-static int check_name(const struct ingest_op *op, struct err *err)
+static int check_run_name(const struct ingest_op *op, struct err *err)
 {
 	return op->name ? change_check_name(op->name, "name", "name", err) : 0;
 }
 
-static int check_new(const struct ingest_op *op, struct err *err)
+static int check_new_run(const struct ingest_op *op, struct err *err)
 {
 	int rc = op->run ? change_check_run(op, err) : 0;
 
-	return rc ? rc : check_name(op, err);
+	return rc ? rc : check_run_name(op, err);
 }
 
-static int copy_new(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_new_run(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	int rc = change_copy(c, op, err);
 
@@ -30,8 +30,8 @@ static int copy_new(struct change *c, const struct ingest_op *op, struct err *er
 	return rc;
 }
 
-/* 1: nobody has the id, which is drawn where none was given; 0 refused. */
-static int id_free(struct state *st, struct change *c, struct err *err)
+/* Draws an id if none is given: 1 the id is free, 0 refused. */
+static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc;
@@ -43,13 +43,13 @@ static int id_free(struct state *st, struct change *c, struct err *err)
 	memcpy(c->res.id, c->op.run, 33);
 	rc = state_run(st, c->op.run, &r, err);
 	if (!rc)
-		return change_refuse(c, ERR_EXISTS, "run %s is there already", c->op.run);
+		return change_refuse(c, ERR_EXISTS, "run %s exists already", c->op.run);
 	if (rc == ERR_GONE)
 		return change_refuse(c, ERR_GONE, "run %s was deleted and removed for good", c->op.run);
 	return rc == ERR_NOENT ? 1 : rc;
 }
 
-static int make(struct state *st, struct change *c, struct err *err)
+static int make_new_run(struct state *st, struct change *c, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
 	int64_t start = op->start_ms && op->start_ms != INGEST_NO_TIME ? op->start_ms : clock_wall_ms();
@@ -57,7 +57,7 @@ static int make(struct state *st, struct change *c, struct err *err)
 	struct state_new_run n = { .uuid = c->res.id, .experiment = op->experiment, .name = op->name, .status = status,
 				   .start_ms = start };
 	struct state_run *r;
-	int rc = id_free(st, c, err);
+	int rc = is_run_id_free(st, c, err);
 
 	if (rc <= 0)
 		return rc;
@@ -69,20 +69,21 @@ static int make(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-const struct change_ops change_run_new = { .name = "run_new", .makes_run = true, .check = check_new, .copy = copy_new,
-					  .apply = make };
+const struct change_ops change_run_new = {
+	.name = "run_new", .makes_run = true, .check = check_new_run, .copy = copy_new_run, .apply = make_new_run
+};
 
-/* --- written to --------------------------------------------------------------------------------------------- */
+/* --- write ------------------------------------------------------------------------------------------------ */
 
 static int check_patch(const struct ingest_op *op, struct err *err)
 {
 	int rc = change_check_run(op, err);
 
-	return rc ? rc : check_name(op, err);
+	return rc ? rc : check_run_name(op, err);
 }
 
-/* 1: the run may go to the experiment that is asked for; 0 refused. */
-static int may_move(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+/* 1: the run may move to the requested experiment; 0 refused. */
+static int may_move_run(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	int64_t deleted = 0;
 	int rc;
@@ -95,20 +96,20 @@ static int may_move(struct state *st, struct change *c, const struct state_run *
 	return rc < 0 ? rc : 1;
 }
 
-static int patch(struct state *st, struct change *c, struct err *err)
+static int patch_run(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
 	if (rc > 0 && c->op.move_to)
-		rc = may_move(st, c, r, err);
+		rc = may_move_run(st, c, r, err);
 	return rc <= 0 ? rc : apply_patch(st, r, &c->op, err);
 }
 
-const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch };
+const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch_run };
 
-/* 1: each param is new, or has that value; 0 refused. */
-static int agree(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+/* 1: each param is new or has the same value; 0 refused. */
+static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
 	const char **values;
@@ -118,24 +119,26 @@ static int agree(struct state *st, struct change *c, const struct state_run *r, 
 	for (i = 0; i < op->param_count && !rc; i++)
 		if (values[i] && strcmp(values[i], op->params[i].value))
 			return change_refuse(c, ERR_EXISTS,
-					     "param '%.100s' is '%.100s' already; a param's first value holds",
+					     "param '%.100s' is '%.100s' already: the first value of a param is final",
 					     op->params[i].key, values[i]);
 	return rc ? rc : 1;
 }
 
-static int add_params(struct state *st, struct change *c, struct err *err)
+static int add_run_params(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
 	if (rc > 0)
-		rc = agree(st, c, r, err);
+		rc = check_run_agrees(st, c, r, err);
 	return rc <= 0 ? rc : params_add(st, r, c->op.params, c->op.param_count, err);
 }
 
-const struct change_ops change_run_params = { .name = "run_params", .check = change_check_run, .apply = add_params };
+const struct change_ops change_run_params = { .name = "run_params",
+					      .check = change_check_run,
+					      .apply = add_run_params };
 
-static int put_tags(struct state *st, struct change *c, struct err *err)
+static int put_run_tags(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
@@ -143,9 +146,9 @@ static int put_tags(struct state *st, struct change *c, struct err *err)
 	return rc <= 0 ? rc : apply_tags(st, r, c->op.tags, c->op.tag_count, err);
 }
 
-const struct change_ops change_run_tags = { .name = "run_tags", .check = change_check_run, .apply = put_tags };
+const struct change_ops change_run_tags = { .name = "run_tags", .check = change_check_run, .apply = put_run_tags };
 
-static int drop_tag(struct state *st, struct change *c, struct err *err)
+static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
@@ -156,11 +159,11 @@ static int drop_tag(struct state *st, struct change *c, struct err *err)
 	return rc ? rc < 0 ? rc : 0 : change_refuse(c, ERR_NOENT, "run %s has no tag '%.100s'", r->uuid, c->op.name);
 }
 
-const struct change_ops change_run_untag = { .name = "run_untag", .check = change_check_run, .apply = drop_tag };
+const struct change_ops change_run_untag = { .name = "run_untag", .check = change_check_run, .apply = drop_run_tag };
 
-/* --- deleted, restored ---------------------------------------------------------------------------------------- */
+/* --- delete, restore -------------------------------------------------------------------------------------------- */
 
-static int set_deleted(struct state *st, struct change *c, int64_t deleted_ms, struct err *err)
+static int set_run_deleted(struct state *st, struct change *c, int64_t deleted_ms, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
@@ -172,15 +175,19 @@ static int set_deleted(struct state *st, struct change *c, int64_t deleted_ms, s
 	return 0;
 }
 
-static int delete(struct state *st, struct change *c, struct err *err)
+static int mark_run_deleted(struct state *st, struct change *c, struct err *err)
 {
-	return set_deleted(st, c, clock_wall_ms(), err);
+	return set_run_deleted(st, c, clock_wall_ms(), err);
 }
 
-static int restore(struct state *st, struct change *c, struct err *err)
+static int unmark_run_deleted(struct state *st, struct change *c, struct err *err)
 {
-	return set_deleted(st, c, INT64_MIN, err);
+	return set_run_deleted(st, c, INT64_MIN, err);
 }
 
-const struct change_ops change_run_delete = { .name = "run_delete", .check = change_check_run, .apply = delete };
-const struct change_ops change_run_restore = { .name = "run_restore", .check = change_check_run, .apply = restore };
+const struct change_ops change_run_delete = { .name = "run_delete",
+					      .check = change_check_run,
+					      .apply = mark_run_deleted };
+const struct change_ops change_run_restore = { .name = "run_restore",
+					       .check = change_check_run,
+					       .apply = unmark_run_deleted };

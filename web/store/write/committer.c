@@ -1,4 +1,4 @@
-/* committer.c: the writer's thread: what it does next, and commits of groups. */
+/* committer.c: the loop of the writer's thread, and commits of groups. */
 #include "web/store/write/committer.h"
 
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/folding.h"
@@ -22,19 +23,19 @@
 #include "web/store/write/watchers.h"
 
 #define QUEUE_BYTES ((size_t)32 << 20)
-#define LOST_EVERY_S 5.0 /* under a lease that lasts longer */
+#define LOST_EVERY_S 5.0 /* the lease lasts longer */
 #define WAL_LIMIT (8 << 20)
-#define TRIES 8 /* of a group that lost to another process's */
+#define TRIES 8 /* of a group that conflicts with another process */
 
 struct committer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	struct queue *queue;
 	struct watchers *watchers;
-	pthread_mutex_t archived_lock; /* of what follows */
+	pthread_mutex_t archived_lock; /* guards the next two */
 	int (*archived)(void *arg, const char *run, struct err *err);
 	void *archived_arg;
-	/* the thread's own */
+	/* used by the thread only */
 	struct transaction tx;
 	struct folding folding;
 	struct trim spare;
@@ -42,7 +43,7 @@ struct committer {
 	int wal_limit_bytes;
 	char holder[128];
 	double last_commit_s, next_lost_s;
-	/* shared, under lock */
+	/* guarded by lock */
 	struct store_stats stats;
 };
 
@@ -74,27 +75,28 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 	return rc < 0 ? rc : state_new(&w->tx.state, w->tx.db, cache_bytes(opts), err);
 }
 
-/* Nobody may be left who writes, and finds that the database is back. */
+/* Without writers, nothing else would notice that the database is back. */
 static void look_for_database(struct committer *w)
 {
 	if (!transaction_look(&w->tx))
 		return;
 	pthread_mutex_lock(&w->lock);
-	if (w->stats.write_error == ERR_BUSY) { /* it was away */
+	if (w->stats.write_error == ERR_BUSY) { /* the database was away */
 		w->stats.write_error = 0;
 		w->stats.write_error_text[0] = '\0';
 	}
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* rev: of the last change in it; 0: there was none that others want to hear of. */
+/* Updates the statistics after a commit and calls the watchers. rev: revision of its last change; 0: nothing that
+ * watchers need to see. */
 static void note_commit(struct committer *w, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
 {
 	bool news;
 
 	pthread_mutex_lock(&w->lock);
 	news = !rc && rev;
-	/* A refusal is the client's business. */
+	/* A refusal is the client's fault. */
 	w->stats.write_error = rc == ERR_LIMIT ? w->stats.write_error : rc;
 	if (rc == ERR_LIMIT) {
 		news = false;
@@ -112,7 +114,7 @@ static void note_commit(struct committer *w, int rc, const struct err *err, uint
 		watchers_tell(w->watchers, rev);
 }
 
-/* Counted before anybody is told, so that who was told finds himself counted. */
+/* Updates the counters before replying, so that a client sees its own write in them. */
 static void count_answers(struct committer *w, const struct queue_job *jobs)
 {
 	pthread_mutex_lock(&w->lock);
@@ -125,7 +127,7 @@ static void count_answers(struct committer *w, const struct queue_job *jobs)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void answer(struct committer *w, struct queue_job *jobs)
+static void answer_jobs(struct committer *w, struct queue_job *jobs)
 {
 	struct queue_job *next;
 
@@ -147,8 +149,8 @@ static void answer(struct committer *w, struct queue_job *jobs)
 	}
 }
 
-/* The runs that the group names, and numbers for those that it makes. */
-static int take_runs(struct committer *w, const struct queue_job *jobs, struct err *err)
+/* Locks the runs of the group, and draws numbers for those that it adds. */
+static int lock_group_runs(struct committer *w, const struct queue_job *jobs, struct err *err)
 {
 	const struct queue_job *j;
 	const char **uuids;
@@ -163,7 +165,7 @@ static int take_runs(struct committer *w, const struct queue_job *jobs, struct e
 	}
 	uuids = calloc(n, sizeof *uuids);
 	if (!uuids)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
 	rc = state_expect_runs(w->tx.state, made, err);
@@ -173,7 +175,7 @@ static int take_runs(struct committer *w, const struct queue_job *jobs, struct e
 	return rc;
 }
 
-static int ask_for_points(struct committer *w, const char *run, struct err *err)
+static int request_restore(struct committer *w, const char *run, struct err *err)
 {
 	int rc = ERR_BUSY;
 
@@ -186,9 +188,9 @@ static int ask_for_points(struct committer *w, const char *run, struct err *err)
 	return rc;
 }
 
-/* Points come to rows: an operation on an archived run waits in the queue until its points are rows again, or is
- * refused. */
-static int want_points(struct committer *w, struct queue_job *j, struct err *err)
+/* Holds an operation that adds points to an archived run in the queue until its points are rows again, or refuses
+ * it. */
+static int hold_until_restored(struct committer *w, struct queue_job *j, struct err *err)
 {
 	struct change *c = &j->change;
 	struct err why = ERR_INIT;
@@ -207,7 +209,7 @@ static int want_points(struct committer *w, struct queue_job *j, struct err *err
 	j->held = queue_hold(w->queue, c->op.run);
 	if (!j->held)
 		return change_refuse(c, ERR_BUSY, "too many archived runs are written to at once");
-	rc = ask_for_points(w, c->op.run, &why);
+	rc = request_restore(w, c->op.run, &why);
 	if (!rc)
 		return 0;
 	j->held = false;
@@ -215,6 +217,7 @@ static int want_points(struct committer *w, struct queue_job *j, struct err *err
 	return change_refuse(c, rc, "%s", why.text);
 }
 
+/* Stores a group in one transaction: locks its runs, applies each change and flushes the state. */
 static int commit_group(struct committer *w, struct queue_job *jobs, struct err *err)
 {
 	struct folding_logged logged = { 0 };
@@ -226,11 +229,11 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 		j->held = false;
 	rc = transaction_begin(&w->tx, err);
 	if (!rc)
-		rc = take_runs(w, jobs, err);
+		rc = lock_group_runs(w, jobs, err);
 	for (j = jobs; j && !rc; j = j->next) {
 		struct change *c = &j->change;
 
-		rc = want_points(w, j, err);
+		rc = hold_until_restored(w, j, err);
 		if (!rc && !j->held && !c->res.code)
 			rc = c->op.kind->apply(w->tx.state, c, err);
 		logged.rows += c->res.accepted && !c->res.existed ? apply_log_rows(&c->in) : 0;
@@ -248,7 +251,7 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 	return rc;
 }
 
-static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
+static void fail_jobs(struct queue_job *jobs, int rc, const struct err *err)
 {
 	for (; jobs; jobs = jobs->next) {
 		jobs->change.res = (struct ingest_result){ .code = rc, .err = *err };
@@ -256,7 +259,7 @@ static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 	}
 }
 
-static void make_new(struct queue_job *jobs)
+static void reset_results(struct queue_job *jobs)
 {
 	for (; jobs; jobs = jobs->next) {
 		memset(&jobs->change.res, 0, sizeof jobs->change.res);
@@ -264,20 +267,20 @@ static void make_new(struct queue_job *jobs)
 	}
 }
 
-/* Another process may have made the same row, or won a deadlock: then the group is undone, and good the next time. */
+/* Commits a group. Another process may have added the same row or won a deadlock; the next try then succeeds. */
 static int commit_or_again(struct committer *w, struct queue_job *jobs, struct err *err)
 {
 	int tries, rc = commit_group(w, jobs, err);
 
 	for (tries = 1; rc == ERR_BUSY && db_shared(w->tx.db) && !w->tx.away_since_s && tries < TRIES; tries++) {
-		make_new(jobs);
+		reset_results(jobs);
 		rc = commit_group(w, jobs, err);
 	}
 	return rc;
 }
 
-/* One bad operation must not take its neighbours down: a failed group is tried again one by one. A refused disk fails
- * them all at once. */
+/* Commits and answers a group. One bad operation must not fail the others: a failed group is retried one by one. A
+ * disk error fails them all at once. */
 static void commit_jobs(struct committer *w, struct queue_job *jobs)
 {
 	struct err err = ERR_INIT;
@@ -287,20 +290,20 @@ static void commit_jobs(struct committer *w, struct queue_job *jobs)
 	w->last_commit_s = clock_mono_s();
 	w->spare.some = true;
 	if (rc && (!jobs->next || rc == ERR_NOSPC || rc == ERR_IO || w->tx.away_since_s)) {
-		fail_all(jobs, rc, &err);
+		fail_jobs(jobs, rc, &err);
 	} else if (rc) {
 		for (j = jobs; j; j = next) {
 			next = j->next;
 			j->next = NULL;
-			make_new(j);
+			reset_results(j);
 			commit_jobs(w, j);
 		}
 		return;
 	}
-	answer(w, jobs);
+	answer_jobs(w, jobs);
 }
 
-static int fold(struct committer *w, uint64_t max_points)
+static int fold_some_points(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
 	uint64_t rev;
@@ -310,8 +313,8 @@ static int fold(struct committer *w, uint64_t max_points)
 	return rc;
 }
 
-/* Now and then: is the database back, who fell silent, what has expired. */
-static void look_around(struct committer *w)
+/* Periodic work: reconnects, marks stale runs, deletes expired keys. */
+static void do_periodic_work(struct committer *w)
 {
 	struct err err = ERR_INIT;
 	uint64_t rev;
@@ -334,21 +337,21 @@ static void look_around(struct committer *w)
 		w->next_lost_s = clock_mono_s();
 }
 
-/* What came is folded before more comes, but who brings little does not wait for all of it. Where others write too,
- * they would go on meanwhile: some at a time will do. */
+/* Folds new points before more are accepted; cheap operations do not wait for all of it. With other writers one step
+ * is enough, because they continue to log. */
 static void fold_while_pressing(struct committer *w, uint64_t points_before)
 {
 	struct queue_job *small;
 
-	while (folding_pressing(&w->folding, clock_mono_s()) && !fold(w, FOLDING_BUSY_POINTS) && !db_shared(w->tx.db) &&
-	       w->folding.points > points_before) {
+	while (folding_pressing(&w->folding, clock_mono_s()) && !fold_some_points(w, FOLDING_BUSY_POINTS) &&
+	       !db_shared(w->tx.db) && w->folding.points > points_before) {
 		small = queue_take_small(w->queue);
 		if (small)
 			commit_jobs(w, small);
 	}
 }
 
-/* Seconds until something has to be done without being asked. */
+/* Seconds until periodic work is due. */
 static double next_due(const struct committer *w, double now)
 {
 	double due = w->next_lost_s, fold_at = folding_due_at(&w->folding, w->last_commit_s, now);
@@ -359,27 +362,27 @@ static double next_due(const struct committer *w, double now)
 	return due > now + 0.001 ? due - now : 0.001;
 }
 
-static void housekeep(struct committer *w)
+static void do_idle_work(struct committer *w)
 {
 	double now = clock_mono_s();
 
 	if (folding_due(&w->folding, w->last_commit_s, now)) {
-		fold(w, FOLDING_POINTS);
+		fold_some_points(w, FOLDING_POINTS);
 		return;
 	}
 	folding_done(&w->folding);
 	if (now >= w->next_lost_s)
-		look_around(w);
+		do_periodic_work(w);
 	if (db_wal_bytes(w->tx.db) && now - w->last_commit_s >= 1) {
 		db_checkpoint(w->tx.db, false);
-		w->last_commit_s = now; /* readers may have held it back: try again in a second */
+		w->last_commit_s = now; /* readers may have blocked it: retry in a second */
 	}
 	state_trim(w->tx.state);
 	if (w->spare.some && now - w->last_commit_s >= 1 && !db_wal_bytes(w->tx.db))
 		trim_give_back(&w->spare, w->tx.db);
 }
 
-static void run_step(struct committer *w, struct queue_job *job)
+static void run_committer_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
@@ -389,7 +392,8 @@ static void run_step(struct committer *w, struct queue_job *job)
 	free(job);
 }
 
-static void *main_loop(void *arg)
+/* The writer's thread: takes groups and commits them until the queue ends, then folds, shrinks and checkpoints. */
+static void *run_committer(void *arg)
 {
 	struct committer *w = arg;
 	struct queue_job *jobs;
@@ -401,7 +405,7 @@ static void *main_loop(void *arg)
 		folding_look(&w->folding);
 		jobs = queue_take(w->queue, next_due(w, clock_mono_s()), &stop);
 		if (jobs && jobs->step) {
-			run_step(w, jobs);
+			run_committer_step(w, jobs);
 		} else if (jobs) {
 			commit_jobs(w, jobs);
 			fold_while_pressing(w, points_before);
@@ -410,13 +414,14 @@ static void *main_loop(void *arg)
 			state_trim(w->tx.state);
 			trim_trim(&w->spare);
 			if (clock_mono_s() >= w->next_lost_s)
-				look_around(w);
+				do_periodic_work(w);
 		} else if (!stop) {
-			housekeep(w);
+			do_idle_work(w);
 		}
 	}
-	/* In a database others go on with it, or whoever opens it next. */
-	while (w->folding.points && !w->folding.never && !db_shared(w->tx.db) && !fold(w, FOLDING_BUSY_POINTS))
+	/* In a shared database other processes fold the rest, or the next one that opens it. */
+	while (w->folding.points && !w->folding.never && !db_shared(w->tx.db) &&
+	       !fold_some_points(w, FOLDING_BUSY_POINTS))
 		;
 	if (!w->folding.never)
 		trim_shrink(w->tx.db);
@@ -435,7 +440,7 @@ static void committer_free(struct committer *w)
 	free(w);
 }
 
-/* Of one word, and never another's, even of a machine that gives process numbers anew. */
+/* One word that is unique, even where a machine reuses process numbers. */
 static void name_holder(struct committer *w)
 {
 	struct utsname u = { .nodename = "" };
@@ -456,7 +461,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	w->folding.never = opts->no_fold;
 	w->folding.t = &w->tx;
 	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
@@ -469,8 +474,8 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->tx.queue = w->queue;
 	w->watchers = watchers_new();
-	rc = w->queue && w->watchers ? open_db(w, opts, err) : err_set(err, ERR_NOMEM, "store: out of memory");
-	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
+	rc = w->queue && w->watchers ? open_db(w, opts, err) : no_memory(err);
+	if (!rc && pthread_create(&w->thread, NULL, run_committer, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
 		committer_free(w);
@@ -558,7 +563,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 	int rc;
 
 	if (!job)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	job->step = fn;
 	job->step_arg = arg;
 	job->done = waiter_init(&done);

@@ -1,4 +1,4 @@
-/* folding.c: the pace of folding. */
+/* folding.c: when to fold. */
 #include "web/store/write/folding.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "web/store/write/apply.h"
 
 #define FOLD_IDLE_S 0.25
-#define FOLD_FEW_POINTS 4096 /* fewer may wait until they are FOLD_AGE_S old */
+#define FOLD_FEW_POINTS 4096 /* fewer wait until they are FOLD_AGE_S old */
 #define FOLD_AGE_S 2.0
 #define FOLD_BUSY_AGE_S 5.0
 #define COUNT_EVERY_S 30.0 /* what others log */
@@ -57,7 +57,7 @@ void folding_recount(struct folding *f)
 		folding_count(f, NULL);
 }
 
-static uint64_t less(uint64_t from, uint64_t n)
+static uint64_t subtract_clamped(uint64_t from, uint64_t n)
 {
 	return from > n ? from - n : 0;
 }
@@ -66,11 +66,11 @@ void folding_note(struct folding *f, const struct folding_logged *l)
 {
 	if (!f->points && l->points)
 		f->oldest_s = clock_mono_s();
-	f->rows = less(f->rows + l->rows, l->rows_gone);
-	f->points = less(f->points + l->points, l->points_gone);
+	f->rows = subtract_clamped(f->rows + l->rows, l->rows_gone);
+	f->points = subtract_clamped(f->points + l->points, l->points_gone);
 }
 
-/* Where others write too. */
+/* As folding_due, with other writers. */
 static bool shared_due(const struct folding *f, double now_s)
 {
 	const int64_t *runs;
@@ -115,8 +115,8 @@ bool folding_pressing(const struct folding *f, double now_s)
 	return f->points >= FOLDING_BUSY_POINTS || now_s - f->oldest_s >= FOLD_BUSY_AGE_S;
 }
 
-/* 1: folding is ours as long as this transaction lasts; 0: another process is at it. */
-static int is_ours(struct db *d, struct err *err)
+/* 1: this process folds for the rest of the transaction; 0: another process is folding. */
+static int hold_folding_lease(struct db *d, struct err *err)
 {
 	int64_t mine = !db_shared(d);
 	int rc = mine ? 0 : db_int(d, &mine, DB_fold_mine, err, "");
@@ -134,12 +134,12 @@ static void mark_alerted(struct state *st, const struct fold_result *f)
 			state_mark(st, r, true);
 }
 
-/* Inside a transaction. 1: it was ours to do; 0: another process is at it. */
-static int fold(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
+/* Folds inside a transaction. 1: done; 0: another process is folding. */
+static int fold_shared_log(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
 {
 	struct db *d = f->t->db;
 	struct fold_bound bound = { .points = max_points };
-	int rc, ours = is_ours(d, err);
+	int rc, ours = hold_folding_lease(d, err);
 
 	if (ours < 0)
 		return ours;
@@ -153,7 +153,7 @@ static int fold(struct folding *f, uint64_t max_points, struct fold_result *done
 	return rc ? rc : ours;
 }
 
-/* After the commit. ours: as fold, or what failed. */
+/* Updates the counters after the commit. ours: result of fold_shared_log, or an error. */
 static void note_folded(struct folding *f, int ours, const struct fold_result *done)
 {
 	double now_s = clock_mono_s();
@@ -163,14 +163,14 @@ static void note_folded(struct folding *f, int ours, const struct fold_result *d
 		f->after_s = now_s + (ours ? 5 : 1);
 	if (ours < 0)
 		return;
-	f->rows = less(f->rows, done->rows);
-	f->points = less(f->points, done->points);
+	f->rows = subtract_clamped(f->rows, done->rows);
+	f->points = subtract_clamped(f->points, done->points);
 	f->oldest_s = now_s;
 	if (!ours)
 		return;
 	state_folded(f->t->state);
 	if (!done->rows && db_shared(f->t->db))
-		f->after_s = now_s + 0.1; /* its runs are being written to */
+		f->after_s = now_s + 0.1; /* its runs are locked by writers */
 }
 
 int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, struct err *err)
@@ -180,7 +180,7 @@ int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, stru
 
 	*ret_rev = 0;
 	if (!rc)
-		rc = ours = fold(f, max_points, &done, err);
+		rc = ours = fold_shared_log(f, max_points, &done, err);
 	if (rc >= 0)
 		rc = state_flush(f->t->state, ret_rev, err);
 	rc = transaction_finish(f->t, rc, err);

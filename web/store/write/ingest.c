@@ -1,10 +1,10 @@
-/* ingest.c: the door: an operation is checked and copied by its kind, then handed to the writer's thread. Knows no
- * kind. */
+/* ingest.c: checks and copies an operation by its kind, then queues it to the writer's thread. */
 #include "web/store/write/ingest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/write/change.h"
@@ -12,7 +12,7 @@
 #include "web/store/write/queue.h"
 #include "web/store/write/waiter.h"
 
-/* What the smallest operation holds: one block of its arena and the job itself. */
+/* Memory of the smallest operation: one block of its arena and the job itself. */
 #define JOB_BYTES ((size_t)20 << 10)
 
 static void free_job(struct queue_job *job)
@@ -27,7 +27,7 @@ static int make_job(struct queue_job **ret, struct store *s, const struct ingest
 	int rc;
 
 	if (!job)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	job->change.store = s;
 	rc = intake_init(&job->change.in, err);
 	if (!rc)
@@ -42,7 +42,7 @@ static int make_job(struct queue_job **ret, struct store *s, const struct ingest
 	return 0;
 }
 
-static int put(struct store *s, const struct ingest_op *op, const struct ingest_done *done, struct err *err)
+static int submit_op(struct store *s, const struct ingest_op *op, const struct ingest_done *done, struct err *err)
 {
 	struct queue_job *job = NULL;
 	int rc = make_job(&job, s, op, err);
@@ -60,7 +60,7 @@ static int put_and_wait(struct store *s, const struct ingest_op *op, struct inge
 {
 	struct waiter w;
 	struct ingest_done done = waiter_init(&w);
-	int rc = put(s, op, &done, err);
+	int rc = submit_op(s, op, &done, err);
 
 	if (rc)
 		*ret = (struct ingest_result){ .code = rc, .err = err ? *err : (struct err)ERR_INIT };
@@ -81,7 +81,7 @@ struct ingest_op ingest_rest(const struct ingest_op *op, uint64_t durable)
 	return rest;
 }
 
-static int check(const struct ingest_op *op, struct err *err)
+static int check_ingest_op(const struct ingest_op *op, struct err *err)
 {
 	int rc = op->kind->check ? op->kind->check(op, err) : 0;
 
@@ -93,12 +93,12 @@ int ingest_submit(struct store *s, const struct ingest_op *op, const struct inge
 {
 	struct ingest_result res = { 0 };
 	struct ingest_op rest = *op;
-	int rc = check(op, err);
+	int rc = check_ingest_op(op, err);
 
 	if (rc)
 		res = (struct ingest_result){ .code = rc, .err = err ? *err : (struct err)ERR_INIT };
 	else if (done)
-		return put(s, op, done, err);
+		return submit_op(s, op, done, err);
 	else
 		rc = put_and_wait(s, op, &res, err);
 	while (!rc && res.overtaken) {

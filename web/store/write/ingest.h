@@ -1,7 +1,8 @@
-/* ingest.h: the one door to everything that changes the store. Each operation is checked, decoded and copied on the
- * calling thread, queued to the writer's thread, committed together with what else waits (group commit) and answered
- * after the commit: what was answered survives kill -9 and power loss, once. What kinds there are stands in the
- * changes.def of web/store/write and of the rooms above it; how one is made, in change.h. */
+/* ingest.h: the one entry to everything that changes the store. An operation is checked, decoded and copied on the
+ * calling thread, then queued to the writer's thread. That thread commits it with all that waits (group commit) and
+ * answers after the commit. What was answered is stored exactly once and survives kill -9 and power loss.
+ * The kinds are listed in the changes.def of web/store/write and of the rooms above it; change.h defines how to
+ * write one. */
 #ifndef DPT_STORE_INGEST_H
 #define DPT_STORE_INGEST_H
 
@@ -32,7 +33,7 @@ struct ingest_point {
 	int64_t step;
 	double wall_time; /* seconds since 1970; kept bit for bit */
 	double value;     /* NaN (payload kept) and infinities included */
-	int rank;         /* -1: the run as a whole */
+	int rank;	  /* -1: run level */
 };
 
 #define CHANGE(name) extern const struct change_ops name;
@@ -41,24 +42,24 @@ struct ingest_point {
 
 #define INGEST_NO_TIME INT64_MIN
 
-/* Event files that others wrote: what the first record of our own journals says comes from the path instead. */
+/* Event files of other programs: the path supplies what the header record of our own journals has. */
 struct ingest_foreign {
 	const char *experiment;
 	const char *name;
-	bool beside; /* words on the run, not from it: their end is not the run's */
+	bool annotates; /* a file about the run that the run did not write: its end is not the run's */
 };
 
 struct ingest_op {
 	const struct change_ops *kind;
 	const char *run;        /* 32 hex digits */
-	const char *experiment; /* by name; NULL or "": Default */
+	const char *experiment; /* name; NULL or "": Default */
 	const char *name;
-	const char *move_to;    /* change_run_patch: the experiment that it goes to, by name; NULL: it stays */
+	const char *move_to;	/* change_run_patch: name of the new experiment; NULL: unchanged */
 	const char *status;     /* running finished failed killed preempted scheduled */
 	const char *notes;
 	int64_t start_ms;       /* change_run_new: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
-	bool end_kept;          /* change_run_patch: a status alone neither sets nor clears the end, as MLflow has it */
+	bool end_kept;		/* change_run_patch: a status alone leaves the end as it is, as in MLflow */
 	int64_t before_ms;      /* change_purge_* */
 	const struct ingest_kv *params;
 	size_t param_count;
@@ -66,51 +67,52 @@ struct ingest_op {
 	size_t tag_count;
 	const struct ingest_point *points;
 	size_t point_count;
-	const char *idempotency; /* a repeat within 7 days changes nothing and gives the first answer */
+	const char *idempotency; /* a repeat within 7 days changes nothing and returns the first answer */
 	/* journals */
-	const char *writer;      /* 32 hex digits, as in the first record */
+	const char *writer;	 /* 32 hex digits, as in the header record */
 	uint64_t offset;         /* of bytes[0] in the uncompressed journal */
 	const void *bytes;
 	size_t len;
 	const char *path;        /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
-	const void *more;        /* what a kind of another room takes */
+	const void *more;		      /* input of a kind of another room */
 };
 
 struct ingest_result {
-	int code;            /* 0 or what failed; text in err */
+	int code; /* 0 or an error code; text in err */
 	struct err err;
-	uint64_t durable;    /* change_journal: the offset up to which this writer's bytes are stored. Also filled with
-	                      * ERR_EXISTS, which says that offset lies beyond it (HTTP 409) */
-	uint64_t accepted;   /* points stored (of a repeat: what the first answer said) */
-	uint64_t rejected;   /* records kept but not applied; listed as the run's problems */
+	uint64_t durable;    /* change_journal: the offset up to which this writer's bytes are stored. Also set with
+			      * ERR_EXISTS, which means that offset is beyond it (HTTP 409) */
+	uint64_t accepted;   /* points stored (for a repeat: of the first answer) */
+	uint64_t rejected;   /* records that were not applied; listed as problems of the run */
 	char id[40];         /* run or experiment */
 	bool existed;
 	bool more;           /* change_purge_* */
-	uint64_t removed;    /* change_purge_pages: pages; durable says how many are left */
-	bool overtaken; /* change_journal with done: nothing was stored, because by now a part of the bytes had come
-			 * by another way; what is behind durable (ingest_rest) is to be submitted again */
+	uint64_t removed;    /* change_purge_pages: pages; durable is the number left */
+	bool overtaken; /* change_journal with done: nothing was stored, because a part of the bytes arrived another
+			 * way in the meantime; submit what follows durable again (ingest_rest) */
 };
 
-/* Called on the writer's thread after the commit (or the failure); must not block nor call ingest_* with done NULL. */
+/* Called on the writer's thread after the commit or the failure. Must not block, nor call ingest_* with done NULL. */
 struct ingest_done {
 	void (*fn)(void *arg, const struct ingest_result *res);
 	void *arg;
 };
 
-/* Copies op and queues it. done NULL: waits, fills *ret, returns its code. Otherwise returns 0 and done->fn is
- * called exactly once (maybe before this returns), or returns a negative code at once and fn is never called.
- * Codes: ERR_USAGE bad ids, names, statuses or a first record that names another run or writer; ERR_NOENT no such
- * run; ERR_EXISTS see above; ERR_CORRUPT bytes that are not records (a checksum that fails: durable is before it);
- * ERR_NOSPC disk full; ERR_GONE the run was removed for good; ERR_LIMIT; ERR_IO, ERR_BUSY;
- * ERR_CANCELED when closing. A full queue makes callers wait. */
+/* Copies op and queues it; a full queue blocks the caller. done NULL: waits, fills *ret, returns its code. Otherwise
+ * returns 0 and calls done->fn exactly once (maybe before this returns), or returns a negative code and never calls
+ * it.
+ * ERR_USAGE: bad ids, names or statuses, or a header record of another run or writer; ERR_NOENT: no such run;
+ * ERR_EXISTS: see above; ERR_CORRUPT: bytes that are not records (a bad checksum: durable is before it); ERR_NOSPC:
+ * disk full; ERR_GONE: the run was removed for good; ERR_LIMIT; ERR_IO; ERR_BUSY; ERR_CANCELED: the store is
+ * closing. */
 int ingest_submit(struct store *s, const struct ingest_op *op, const struct ingest_done *done,
 		  struct ingest_result *ret, struct err *err);
 
-/* The part of a journal's operation that lies behind durable; its bytes are still the caller's. */
+/* The part of a journal operation after durable; the caller still owns its bytes. */
 struct ingest_op ingest_rest(const struct ingest_op *op, uint64_t durable);
 
-/* The durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run; ERR_GONE: removed
+/* Reads the durable offset of a writer of a run: 0 when it never wrote. ERR_NOENT: no such run; ERR_GONE: removed
  * for good. */
 int ingest_durable(struct store *s, const char *run, const char *writer, uint64_t *ret, struct err *err);
 

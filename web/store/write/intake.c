@@ -1,4 +1,4 @@
-/* intake.c: journal bytes and point lists to batches. */
+/* intake.c: decodes journal bytes and point lists into batches. */
 #include "web/store/write/intake.h"
 
 #include <math.h>
@@ -14,11 +14,12 @@
 #include "tracker/event/event_media.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
 
-/* Points in arrival order with the number of their series; sorted into their series at the end. */
+/* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
 struct gather {
 	struct intake *in;
 	struct map *series; /* (rank, key) -> struct gather_series */
@@ -40,7 +41,7 @@ int intake_init(struct intake *in, struct err *err)
 	in->first_ms = INT64_MIN;
 	in->last_ms = INT64_MIN;
 	in->arena = arena_new();
-	return in->arena ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return in->arena ? 0 : no_memory(err);
 }
 
 void intake_done(struct intake *in)
@@ -51,7 +52,7 @@ void intake_done(struct intake *in)
 	in->arena = NULL;
 }
 
-/* %.17g, or fewer digits where they read back to the same double. */
+/* %.17g, or fewer digits where they parse to the same double. */
 static const char *number_text(struct arena *a, double v)
 {
 	char text[40];
@@ -69,7 +70,8 @@ static const char *number_text(struct arena *a, double v)
 	return arena_strdup(a, text);
 }
 
-static void problem(struct intake *in, const char *text)
+/* Counts a rejected record; equal problems share one entry. */
+static void note_problem(struct intake *in, const char *text)
 {
 	struct intake_problem *p;
 	char *clean;
@@ -86,7 +88,7 @@ static void problem(struct intake *in, const char *text)
 	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
 	if (!clean)
 		return;
-	/* It may quote a path. */
+	/* It may quote a path that is not UTF-8. */
 	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
 	p->count = 1;
 	p->text = clean;
@@ -107,7 +109,7 @@ static const char *clean_text(struct intake *in, struct event_text t, size_t max
 	return copy;
 }
 
-/* NULL and a problem when the key is not allowed. */
+/* Returns NULL and notes a problem when the key is not allowed. */
 static const char *clean_key(struct intake *in, struct event_text key, const char *what)
 {
 	const char *wrong = key_check(key.at, key.len);
@@ -115,8 +117,8 @@ static const char *clean_key(struct intake *in, struct event_text key, const cha
 	char *copy;
 
 	if (wrong) {
-		problem(in, arena_printf(in->arena, "%s key '%s%s' %s", what, clean_text(in, head, 200),
-					 key.len > 60 ? "…" : "", wrong));
+		note_problem(in, arena_printf(in->arena, "%s key '%s%s' %s", what, clean_text(in, head, 200),
+					      key.len > 60 ? "…" : "", wrong));
 		return NULL;
 	}
 	copy = arena_alloc(in->arena, key.len + 1);
@@ -159,7 +161,7 @@ static int gather_room(struct gather *g)
 	return 0;
 }
 
-/* 0 also when the key was refused (a problem then). */
+/* Returns 0 also when the key is refused (noted as a problem). */
 static int gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
 {
 	struct gather_series *s = NULL;
@@ -174,7 +176,7 @@ static int gather_point(struct gather *g, struct event_text key, int rank, const
 		if (!clean_key(g->in, key, "metric"))
 			return 0;
 		if (rank != EVENT_RANK_DEFAULT && (rank < EVENT_RANK_RUN || rank > LIMIT_rank)) {
-			problem(g->in, arena_printf(g->in->arena, "rank %d is out of range", rank));
+			note_problem(g->in, arena_printf(g->in->arena, "rank %d is out of range", rank));
 			return 0;
 		}
 		s = map_put(g->series, g->name, len);
@@ -190,6 +192,7 @@ static int gather_point(struct gather *g, struct event_text key, int rank, const
 	return 0;
 }
 
+/* Sorts the gathered points into their series, in order of arrival. */
 static int gather_finish(struct gather *g)
 {
 	struct intake *in = g->in;
@@ -221,7 +224,7 @@ static int gather_finish(struct gather *g)
 	return 0;
 }
 
-static struct intake_item *add_item(struct intake *in, const struct event *ev, enum event_kind kind)
+static struct intake_item *add_intake_item(struct intake *in, const struct event *ev, enum event_kind kind)
 {
 	struct intake_item *it = arena_alloc(in->arena, sizeof *it);
 
@@ -236,7 +239,7 @@ static struct intake_item *add_item(struct intake *in, const struct event *ev, e
 	return it;
 }
 
-static const char *param_text(struct intake *in, const struct event_item *item)
+static const char *format_param(struct intake *in, const struct event_item *item)
 {
 	switch (item->type) {
 	case EVENT_TYPE_F64:
@@ -250,7 +253,7 @@ static const char *param_text(struct intake *in, const struct event_item *item)
 	}
 }
 
-static int take_pair(struct intake *in, const struct event *ev, const struct event_item *item)
+static int take_param_pair(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	const char *what = item->kind == EVENT_PARAM ? "param" : item->kind == EVENT_TAG ? "tag" : "environment";
 	const char *key = clean_key(in, item->key, what);
@@ -259,21 +262,21 @@ static int take_pair(struct intake *in, const struct event *ev, const struct eve
 	if (!key)
 		return 0;
 	if ((item->kind != EVENT_PARAM || item->type == EVENT_TYPE_TEXT) && item->text.len > LIMIT_value_bytes) {
-		problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what, key,
-					 item->text.len, (int)LIMIT_value_bytes));
+		note_problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what, key,
+					      item->text.len, (int)LIMIT_value_bytes));
 		in->rejected--;
 	}
-	it = add_item(in, ev, item->kind);
+	it = add_intake_item(in, ev, item->kind);
 	if (!it)
 		return ERR_NOMEM;
 	it->key = key;
 	it->segment = item->kind == EVENT_PARAM && item->segment;
-	it->text = item->kind == EVENT_PARAM ? param_text(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
+	it->text = item->kind == EVENT_PARAM ? format_param(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
 	return it->text ? 0 : ERR_NOMEM;
 }
 
-/* What TensorBoard's other plugins draw is not kept here, and that is said, once a kind. */
-static void leave_out(struct intake *in, const struct event_item *item)
+/* Data of other TensorBoard plugins is not stored; a problem reports each kind once. */
+static void report_left_out(struct intake *in, const struct event_item *item)
 {
 	static const char *const silent[] = { "", "hparams", "scalars", "text" };
 	size_t i;
@@ -281,11 +284,11 @@ static void leave_out(struct intake *in, const struct event_item *item)
 	for (i = 0; i < sizeof silent / sizeof silent[0]; i++)
 		if (event_text_equal(item->text, silent[i]))
 			return;
-	problem(in, arena_printf(in->arena, "%s of TensorBoard are not shown here: they stay in their event file",
-				 clean_text(in, item->text, 100)));
+	note_problem(in, arena_printf(in->arena, "%s of TensorBoard cannot be stored: they remain in their event file",
+				      clean_text(in, item->text, 100)));
 }
 
-static int take_other(struct intake *in, const struct event *ev, const struct event_item *item)
+static int take_other_item(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
 	size_t max_bytes = item->kind == EVENT_STATUS ? LIMIT_reason_bytes : LIMIT_note_bytes;
@@ -293,7 +296,7 @@ static int take_other(struct intake *in, const struct event *ev, const struct ev
 	if (item->kind == EVENT_FILE_VERSION || item->kind == EVENT_HEARTBEAT ||
 	    (item->kind == EVENT_SESSION && item->integer != SESSION_START))
 		return 0;
-	it = add_item(in, ev, item->kind);
+	it = add_intake_item(in, ev, item->kind);
 	if (!it)
 		return ERR_NOMEM;
 	it->status = item->status;
@@ -307,8 +310,8 @@ static int take_other(struct intake *in, const struct event *ev, const struct ev
 	return it->text && it->key ? 0 : ERR_NOMEM;
 }
 
-/* Lines stay in the message in which they came; what is malformed in it ends it. */
-static int take_console(struct intake *in, const struct event *ev, const struct event_item *item)
+/* Keeps the lines in the message that they arrived in, up to the first malformed one. */
+static int take_console_line(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	const unsigned char *begin = (const unsigned char *)item->text.at, *whole = begin;
 	struct event_span rest = { begin, begin + item->text.len };
@@ -323,10 +326,10 @@ static int take_console(struct intake *in, const struct event *ev, const struct 
 		whole = rest.at;
 	}
 	if (rc < 0)
-		problem(in, "lines of the console are malformed");
+		note_problem(in, "console lines are malformed");
 	if (!lines)
 		return 0;
-	it = add_item(in, ev, item->kind);
+	it = add_intake_item(in, ev, item->kind);
 	copy = arena_alloc(in->arena, item->text.len);
 	if (!it || !copy)
 		return ERR_NOMEM;
@@ -337,8 +340,8 @@ static int take_console(struct intake *in, const struct event *ev, const struct 
 	return 0;
 }
 
-/* What ran, and alerts. */
-static int take_told(struct intake *in, const struct event *ev, const struct event_item *item)
+/* Code and alerts. */
+static int take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	bool code = item->kind == EVENT_CODE;
 	const char *key = code ? clean_key(in, item->key, "code") : clean_text(in, item->key, LIMIT_alert_title_bytes);
@@ -346,7 +349,7 @@ static int take_told(struct intake *in, const struct event *ev, const struct eve
 
 	if (!key)
 		return code ? 0 : ERR_NOMEM;
-	it = add_item(in, ev, item->kind);
+	it = add_intake_item(in, ev, item->kind);
 	if (!it)
 		return ERR_NOMEM;
 	it->key = key;
@@ -356,16 +359,16 @@ static int take_told(struct intake *in, const struct event *ev, const struct eve
 	return it->text ? 0 : ERR_NOMEM;
 }
 
-/* A file that is kept with the run: its name as the library allows it, its size and SHA-256. */
-static int take_file(struct intake *in, const struct event *ev, const struct event_item *item)
+/* A file stored with the run: its name, size and SHA-256. */
+static int take_file_item(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
 
 	if (!item->key.len || item->key.len > LIMIT_file_name_bytes || item->text.len != 64) {
-		problem(in, "a file without a name or a digest was left out");
+		note_problem(in, "a file without a name or a digest was left out");
 		return 0;
 	}
-	it = add_item(in, ev, EVENT_FILE);
+	it = add_intake_item(in, ev, EVENT_FILE);
 	if (!it)
 		return ERR_NOMEM;
 	it->key = clean_text(in, item->key, LIMIT_file_name_bytes);
@@ -374,18 +377,18 @@ static int take_file(struct intake *in, const struct event *ev, const struct eve
 	return it->key && it->text ? 0 : ERR_NOMEM;
 }
 
-/* As MLflow keeps it: what a data set is for is a tag. */
-static int take_input(struct intake *in, const struct event *ev, const struct event_input *from)
+/* As in MLflow, the context of a data set is a tag. */
+static int take_dataset_input(struct intake *in, const struct event *ev, const struct event_input *from)
 {
 	struct ingest_dataset *d = arena_alloc(in->arena, sizeof *d);
 	struct ingest_kv *tag = arena_alloc(in->arena, sizeof *tag);
 	struct intake_item *it;
 
 	if (!from->name.len || !from->digest.len) {
-		problem(in, "a data set without a name or a digest was left out");
+		note_problem(in, "a data set without a name or a digest was left out");
 		return 0;
 	}
-	it = add_item(in, ev, EVENT_INPUT);
+	it = add_intake_item(in, ev, EVENT_INPUT);
 	if (!d || !tag || !it)
 		return ERR_NOMEM;
 	tag->key = CONTEXT_TAG;
@@ -402,7 +405,7 @@ static int take_input(struct intake *in, const struct event *ev, const struct ev
 		? 0 : ERR_NOMEM;
 }
 
-/* A tag that says only that it is a note: what stands beneath is the run's, not of a step. */
+/* Returns true if the tag has no other name than "note": its text is the note of the run, not of a step. */
 static bool is_note_tag(struct event_text tag)
 {
 	const char *end = memchr(tag.at, '/', tag.len);
@@ -413,9 +416,9 @@ static bool is_note_tag(struct event_text tag)
 	       (!rest.len || event_text_equal(rest, "/text_summary"));
 }
 
-/* Pictures, histograms, texts, tables, sounds; what is none of these is passed over. */
-static int take_media(struct intake *in, const struct ingest_op *op, const struct event *ev,
-		      const struct event_item *item)
+/* Images, histograms, texts, tables, sounds; other data is skipped. */
+static int take_media_item(struct intake *in, const struct ingest_op *op, const struct event *ev,
+			   const struct event_item *item)
 {
 	struct intake_item *it;
 	const char *key;
@@ -427,17 +430,17 @@ static int take_media(struct intake *in, const struct ingest_op *op, const struc
 	buf_init(&content, LIMIT_record_bytes);
 	kind = media_content(item->raw, &content);
 	if (!kind)
-		leave_out(in, item);
+		report_left_out(in, item);
 	key = kind ? clean_key(in, item->key, "media") : NULL;
 	if (!key || buf_failed(&content) || content.len > LIMIT_media_bytes) {
 		if (key)
-			problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes", key,
-						 (int)LIMIT_media_bytes));
+			note_problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes", key,
+						      (int)LIMIT_media_bytes));
 		buf_done(&content);
 		return 0;
 	}
 	sha256_hex(content.data, content.len, digest);
-	it = add_item(in, ev, EVENT_OTHER);
+	it = add_intake_item(in, ev, EVENT_OTHER);
 	copy = arena_alloc(in->arena, content.len);
 	if (it && copy) {
 		memcpy(copy, content.data, content.len);
@@ -454,12 +457,14 @@ static int take_media(struct intake *in, const struct ingest_op *op, const struc
 	return it && copy && it->digest ? 0 : ERR_NOMEM;
 }
 
-static int take_header(struct intake *in, const struct ingest_op *op, const struct event_header *h, struct err *err)
+/* Checks the first record of a journal and copies it. */
+static int take_journal_header(struct intake *in, const struct ingest_op *op, const struct event_header *h,
+			       struct err *err)
 {
 	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
 
 	if (!out)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	if (op->foreign || !event_text_equal(h->run_id, op->run) || !event_text_equal(h->writer_id, op->writer))
 		return err_set(
 			err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
@@ -482,13 +487,14 @@ static int take_header(struct intake *in, const struct ingest_op *op, const stru
 		.pid = h->pid,
 	};
 	if (!out->experiment || !out->name || !out->host)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	in->header = out;
 	return 0;
 }
 
-static int take_item(struct gather *g, const struct ingest_op *op, struct event *ev, const struct event_item *item,
-		     struct err *err)
+/* Copies one item of a record into the batch. */
+static int take_journal_item(struct gather *g, const struct ingest_op *op, struct event *ev,
+			     const struct event_item *item, struct err *err)
 {
 	int rc;
 
@@ -498,28 +504,29 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 
 		rc = gather_point(g, item->key, rank, &p);
 	} else if (item->kind == EVENT_HEADER) {
-		return take_header(g->in, op, item->header, err);
+		return take_journal_header(g->in, op, item->header, err);
 	} else if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {
-		rc = take_pair(g->in, ev, item);
+		rc = take_param_pair(g->in, ev, item);
 	} else if (item->kind == EVENT_OTHER || (item->kind == EVENT_TEXT && !is_note_tag(item->key))) {
-		rc = take_media(g->in, op, ev, item);
+		rc = take_media_item(g->in, op, ev, item);
 	} else if (item->kind == EVENT_CONSOLE) {
-		rc = take_console(g->in, ev, item);
+		rc = take_console_line(g->in, ev, item);
 	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
-		rc = take_told(g->in, ev, item);
+		rc = take_code_or_alert(g->in, ev, item);
 	} else if (item->kind == EVENT_FILE) {
-		rc = take_file(g->in, ev, item);
+		rc = take_file_item(g->in, ev, item);
 	} else if (item->kind == EVENT_INPUT) {
-		rc = take_input(g->in, ev, &item->input);
-	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->beside) {
+		rc = take_dataset_input(g->in, ev, &item->input);
+	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->annotates) {
 		rc = 0;
 	} else {
-		rc = take_other(g->in, ev, item);
+		rc = take_other_item(g->in, ev, item);
 	}
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
-static int take_record(struct gather *g, const struct ingest_op *op, const struct record *rec, struct err *err)
+/* Decodes one record; a malformed one becomes a problem. */
+static int take_journal_record(struct gather *g, const struct ingest_op *op, const struct record *rec, struct err *err)
 {
 	struct intake *in = g->in;
 	struct event ev;
@@ -527,16 +534,16 @@ static int take_record(struct gather *g, const struct ingest_op *op, const struc
 	int rc;
 
 	if (event_open(&ev, rec->payload, rec->payload_bytes)) {
-		problem(in, "a record is no Event message");
+		note_problem(in, "a record is not an Event message");
 		return 0;
 	}
 	while ((rc = event_next(&ev, &item)) > 0) {
-		rc = take_item(g, op, &ev, &item, err);
+		rc = take_journal_item(g, op, &ev, &item, err);
 		if (rc)
 			return rc;
 	}
 	if (rc < 0)
-		problem(in, "a record is malformed inside");
+		note_problem(in, "a record has a malformed Event message");
 	if (ev.wall_time > 0 && ev.wall_time < 1e14) {
 		int64_t ms = (int64_t)(ev.wall_time * 1e3);
 
@@ -547,20 +554,22 @@ static int take_record(struct gather *g, const struct ingest_op *op, const struc
 	return 0;
 }
 
-static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
+static int report_bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
 {
 	if (!op->path)
 		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", op->writer,
 			       (unsigned long long)at);
-	problem(in, framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
-					  op->path, (unsigned long long)at)
-			   : arena_printf(in->arena, "%s: damaged at byte %llu, nothing behind it can be read",
-					  op->path, (unsigned long long)at));
+	note_problem(in,
+		     framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
+					   op->path, (unsigned long long)at)
+			    : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read", op->path,
+					   (unsigned long long)at));
 	in->damaged = in->damaged || !framed;
 	return 0;
 }
 
-static int walk(struct gather *g, const struct ingest_op *op, struct err *err)
+/* Decodes all whole records of op->bytes. */
+static int walk_journal(struct gather *g, const struct ingest_op *op, struct err *err)
 {
 	struct intake *in = g->in;
 	size_t at = 0, before;
@@ -574,9 +583,9 @@ static int walk(struct gather *g, const struct ingest_op *op, struct err *err)
 		if (state == RECORD_MORE)
 			break;
 		if (state == RECORD_OK)
-			rc = take_record(g, op, &rec, err);
+			rc = take_journal_record(g, op, &rec, err);
 		else
-			rc = bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
+			rc = report_bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
 		if (rc || in->damaged)
 			break;
 		if (state == RECORD_BAD_PAYLOAD)
@@ -595,11 +604,11 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 
 	in->end = op->offset;
 	if (gather_init(&g, in))
-		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = walk(&g, op, err);
-	/* What is whole before a damaged place is stored all the same; the caller still hears of the damage. */
+		return no_memory(err);
+	rc = walk_journal(&g, op, err);
+	/* What is whole before the damage is stored; the caller still gets the error. */
 	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = no_memory(err);
 	gather_done(&g);
 	return rc;
 }
@@ -620,7 +629,7 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 	int rc = 0;
 
 	if (gather_init(&g, in))
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	for (i = 0; i < op->point_count && !rc; i++) {
 		const struct ingest_point *p = &op->points[i];
 		struct event_text key = { p->key, strlen(p->key) };
@@ -629,10 +638,10 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 		if (wrong || p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
 			rc = refuse_point(p, i, wrong, err);
 		else if (gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value }))
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = no_memory(err);
 	}
 	if (!rc && gather_finish(&g))
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = no_memory(err);
 	in->spoke = true;
 	gather_done(&g);
 	return rc;

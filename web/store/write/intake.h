@@ -1,7 +1,7 @@
-/* intake.h: turns what a client sent (journal bytes, points) into one batch that the writer's thread can store without
- * looking at bytes again: points grouped by series, the rest as a list in order. Runs on the caller's thread, always: a
- * batch that begins before what is durable by the time it is to be stored is not cut there but asked for again
- * (ingest_rest). Knows no SQL. */
+/* intake.h: decodes what a client sent (journal bytes, points) into a batch that the writer's thread stores without
+ * parsing: points grouped by series, the rest as a list in order. Knows no SQL.
+ * Decoding always runs on the caller's thread. When a batch begins before the durable offset at the time of storing,
+ * the writer requests the rest again (ingest_rest). */
 #ifndef DPT_STORE_INTAKE_H
 #define DPT_STORE_INTAKE_H
 
@@ -17,10 +17,10 @@
 
 struct intake_series {
 	const char *key;
-	int rank; /* EVENT_RANK_DEFAULT: as the journal's rank says */
+	int rank;		  /* EVENT_RANK_DEFAULT: the rank of the journal */
 	struct sum_point *points; /* in order of arrival */
 	size_t count;
-	int64_t id;               /* in the store; 0 until it is stored, or left out */
+	int64_t id; /* in the store; 0 until it is stored, or when it is left out */
 };
 
 struct intake_item {
@@ -30,19 +30,19 @@ struct intake_item {
 	const char *text;
 	int64_t time_ms; /* of the record */
 	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
-	int64_t step;    /* EVENT_SESSION: at which a foreign writer begins; EVENT_ALERT */
+	int64_t step;	 /* EVENT_SESSION: the first step of a foreign writer; EVENT_ALERT: its step */
 	enum event_status status;
 	bool segment;
 	int64_t count;     /* EVENT_CONSOLE: lines; EVENT_ALERT: level; EVENT_OTHER: enum media_kind */
 	const void *bytes; /* EVENT_CONSOLE: the message; EVENT_OTHER: the content */
 	size_t len;
 	const char *digest; /* EVENT_OTHER: of the content */
-	int rank;           /* EVENT_OTHER: as of a series */
+	int rank;	    /* EVENT_OTHER: as the rank of a series */
 	double wall_time;   /* EVENT_OTHER */
 	const struct ingest_dataset *input; /* EVENT_INPUT */
 };
 
-/* A record that cannot be applied, in words; equal ones are counted together. */
+/* Why records were not applied; equal texts are counted together. */
 struct intake_problem {
 	struct intake_problem *next;
 	const char *text;
@@ -58,23 +58,23 @@ struct intake_header {
 
 struct intake {
 	struct arena *arena;
-	struct intake_header *header; /* NULL: the bytes do not begin with one */
+	struct intake_header *header; /* NULL: the bytes have no header record */
 	struct intake_series *series;
 	size_t series_count;
 	uint64_t point_count;
-	uint32_t *order; /* of every point of a journal, in order of arrival: the place of its series */
+	uint32_t *order; /* the series number of each point of a journal, in order of arrival */
 	struct intake_item *items, **items_end;
 	struct intake_problem *problems;
 	uint64_t rejected;
-	uint64_t end;        /* journals: offset behind the last record taken */
-	bool damaged;        /* nothing behind end can be framed */
-	bool spoke;          /* any record at all */
-	int64_t first_ms;    /* of the first record; INT64_MIN without */
-	int64_t last_ms;     /* newest record's time */
+	uint64_t end;	  /* journals: offset after the last record decoded */
+	bool damaged;	  /* the bytes after end cannot be framed */
+	bool spoke;	  /* at least one record was decoded */
+	int64_t first_ms; /* of the first record; INT64_MIN: none */
+	int64_t last_ms;  /* time of the newest record */
 };
 
-/* Decodes op->bytes. Journals from a file skip damaged records and list them;
- * others end with ERR_CORRUPT there. Everything lives in the intake's arena. */
+/* Decodes op->bytes. Journals from a file skip damaged records and list them; others end there with ERR_CORRUPT. All
+ * results live in the intake's arena. */
 int intake_journal(struct intake *in, const struct ingest_op *op, struct err *err);
 
 int intake_points(struct intake *in, const struct ingest_op *op, struct err *err);

@@ -1,4 +1,4 @@
-/* lease.c: leases of a store's rows, asked for on the writer's thread. */
+/* lease.c: leases as rows, taken on the writer's thread. */
 #include "web/store/write/lease.h"
 
 #include <stdio.h>
@@ -10,16 +10,16 @@
 #include "web/store/write/committer.h"
 #include "web/store/write/lease_row.h"
 
-struct asking {
+struct lease_request {
 	struct lease *l;
 	const char *holder;
-	char other[128]; /* who has it; "" */
+	char other[128]; /* the holder, or "" */
 	int answer;
 };
 
-static int ask(void *arg, struct db *d, struct err *err)
+static int ask_lease(void *arg, struct db *d, struct err *err)
 {
-	struct asking *a = arg;
+	struct lease_request *a = arg;
 	struct db_rows *q;
 	int rc;
 
@@ -34,9 +34,9 @@ static int ask(void *arg, struct db *d, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int give(void *arg, struct db *d, struct err *err)
+static int give_lease(void *arg, struct db *d, struct err *err)
 {
-	const struct asking *a = arg;
+	const struct lease_request *a = arg;
 
 	if (db_lost(d))
 		return 0;
@@ -49,18 +49,18 @@ void lease_init(struct lease *l, struct store *s, const char *name)
 	snprintf(l->name, sizeof l->name, "%s", name);
 }
 
-/* As lease_take; other: who has it. */
-static int take(struct lease *l, char other[128], struct err *err)
+/* As lease_take; other: the holder. */
+static int take_lease(struct lease *l, char other[128], struct err *err)
 {
-	struct asking a = { .l = l, .holder = l->s->live ? committer_holder(l->s->writer) : "" };
+	struct lease_request a = { .l = l, .holder = l->s->live ? committer_holder(l->s->writer) : "" };
 	double now = clock_mono_s();
 	int rc;
 
 	other[0] = '\0';
 	if (!l->s->live || (l->ours && now < l->renewed_s + LEASE_RENEW_S))
 		return 1;
-	rc = committer_step(l->s->writer, ask, &a, err);
-	if (rc) { /* until it has run out, nobody else has it */
+	rc = committer_step(l->s->writer, ask_lease, &a, err);
+	if (rc) { /* until it expires, no other process has it */
 		l->ours = l->ours && now < l->renewed_s + LEASE_S - 1;
 		return l->ours ? 1 : rc;
 	}
@@ -74,16 +74,16 @@ int lease_take(struct lease *l, struct err *err)
 {
 	char other[128];
 
-	return take(l, other, err);
+	return take_lease(l, other, err);
 }
 
 int lease_need(struct lease *l, struct err *err)
 {
 	char other[128];
-	int rc = take(l, other, err);
+	int rc = take_lease(l, other, err);
 
 	if (!rc)
-		return err_set(err, ERR_BUSY, "%s: %s is at it", l->name, *other ? other : "another process");
+		return err_set(err, ERR_BUSY, "%s: held by %s", l->name, *other ? other : "another process");
 	return rc < 0 ? rc : 0;
 }
 
@@ -102,9 +102,9 @@ int lease_is_held(struct store *s, const char *name, int64_t within_ms, struct e
 
 void lease_give(struct lease *l)
 {
-	struct asking a = { .l = l, .holder = l->s->live ? committer_holder(l->s->writer) : "" };
+	struct lease_request a = { .l = l, .holder = l->s->live ? committer_holder(l->s->writer) : "" };
 
 	if (l->s->live && l->ours)
-		committer_step(l->s->writer, give, &a, NULL);
+		committer_step(l->s->writer, give_lease, &a, NULL);
 	l->ours = false;
 }

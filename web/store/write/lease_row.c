@@ -1,4 +1,4 @@
-/* lease_row.c: leases as rows of the table meta, by the database's clock. */
+/* lease_row.c: leases as rows of the table meta, timed by the clock of the database. */
 #include "web/store/write/lease_row.h"
 
 #include "web/store/db/db.h"

@@ -4,11 +4,12 @@
 
 #include "tracker/base/err.h"
 
-#define LEASE_S 6 /* it holds so long after it was renewed */
+#define LEASE_S 6 /* lifetime after a renewal */
 
 struct db;
 
-/* 1 the holder's from now on, 0 another's, negative: nobody can say. What one process holds alone is its own. */
+/* Takes or renews a lease: 1 holder has it, 0 another process has it, negative: unknown. A store that one process
+ * holds alone returns 1. */
 int lease_row_take(struct db *d, const char *holder, const char *name, struct err *err);
 
 #endif

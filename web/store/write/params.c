@@ -1,19 +1,14 @@
-/* params.c: params one by one where the database is in this process, else all together: two round trips however many
- * there are. */
+/* params.c: params one by one where the database is in this process, else all together in two round trips. */
 #include "web/store/write/params.h"
 
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/db/batch.h"
 #include "web/store/write/apply.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
-static int find_one(struct db *d, const struct state_run *r, const char *name, struct arena *a, const char **ret,
-		    struct err *err)
+static int find_one_param(struct db *d, const struct state_run *r, const char *name, struct arena *a, const char **ret,
+			  struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, name);
@@ -25,19 +20,19 @@ static int find_one(struct db *d, const struct state_run *r, const char *name, s
 	return *ret ? 0 : no_memory(err);
 }
 
-static int find_each(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n, struct arena *a,
-		     const char **ret, struct err *err)
+static int find_each_param(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
+			   struct arena *a, const char **ret, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < n && !rc; i++)
-		rc = find_one(d, r, kv[i].key, a, &ret[i], err);
+		rc = find_one_param(d, r, kv[i].key, a, &ret[i], err);
 	return rc;
 }
 
-static int find_together(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
-			 struct arena *a, const char **ret, struct err *err)
+static int find_params_together(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
+				struct arena *a, const char **ret, struct err *err)
 {
 	struct db_rows *q;
 	struct buf names;
@@ -74,10 +69,11 @@ int params_find(struct state *st, const struct state_run *r, const struct ingest
 	*ret = values;
 	if (!n || !r->params)
 		return 0;
-	return db_shared(d) ? find_together(d, r, kv, n, a, values, err) : find_each(d, r, kv, n, a, values, err);
+	return db_shared(d) ? find_params_together(d, r, kv, n, a, values, err)
+			    : find_each_param(d, r, kv, n, a, values, err);
 }
 
-static int add_one(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)
+static int insert_param(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)
 {
 	int rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, value);
 
@@ -86,7 +82,7 @@ static int add_one(struct state *st, struct state_run *r, int64_t key, const cha
 	return rc;
 }
 
-static int add_together(struct state *st, struct state_run *r, struct db_batch *b, struct err *err)
+static int insert_params_together(struct state *st, struct state_run *r, struct db_batch *b, struct err *err)
 {
 	int rc;
 
@@ -114,10 +110,10 @@ int params_add(struct state *st, struct state_run *r, const struct ingest_kv *kv
 		if (!rc && db_shared(state_db(st)))
 			db_batch_add(&b, r->id, key, kv[i].value);
 		else if (!rc)
-			rc = add_one(st, r, key, kv[i].value, err);
+			rc = insert_param(st, r, key, kv[i].value, err);
 	}
 	if (!rc)
-		rc = add_together(st, r, &b, err);
+		rc = insert_params_together(st, r, &b, err);
 	db_batch_drop(&b);
 	if (!rc && r->params > LIMIT_params_per_run)
 		rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid,

@@ -10,14 +10,14 @@
 #include "tracker/base/cond.h"
 
 #define GROUP_JOBS 512
-/* Costs count points; a series is worth so many, because it may be new. */
+/* Cost in points; a series counts as 25 because it may be new. */
 #define SERIES_COST 25
 #define GROUP_COST 200000
 #define SMALL_COST 3000
 #define HELD_MAX 64
-#define PASSED_MAX 64 /* operations that others went ahead of */
+#define PASSED_MAX 64 /* overtaken operations */
 
-/* Which operations a group may have. */
+/* Which operations a group may contain. */
 enum size {
 	SIZE_ANY,
 	SIZE_SMALL
@@ -31,13 +31,13 @@ struct queue {
 	bool stopping, woken;
 	char held[HELD_MAX][33];
 	size_t held_count;
-	bool went_ahead; /* small ones did, of the large one at the front */
+	bool went_ahead; /* cheap operations overtook the expensive one at the front */
 };
 
-struct group {
+struct job_group {
 	struct queue_job *first, **end;
 	size_t jobs, cost;
-	const char *passed[PASSED_MAX]; /* runs of operations that stay for the next group */
+	const char *passed[PASSED_MAX]; /* runs of operations left for the next group */
 	size_t passed_count;
 };
 
@@ -65,8 +65,8 @@ void queue_free(struct queue *q)
 	free(q);
 }
 
-/* What others in the queue may wait for does not wait for them. */
-static bool goes_first(const struct queue_job *j)
+/* Operations in the queue may wait for this one, so it is never blocked by them. */
+static bool skips_queue_limit(const struct queue_job *j)
 {
 	return j->step || j->change.op.kind->never_waits;
 }
@@ -76,7 +76,7 @@ int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 	if (!q)
 		return err_set(err, ERR_NOSPC, "no space left on the disk: the store is only read");
 	pthread_mutex_lock(&q->lock);
-	while (q->bytes > q->max_bytes && !q->stopping && !goes_first(job))
+	while (q->bytes > q->max_bytes && !q->stopping && !skips_queue_limit(job))
 		pthread_cond_wait(&q->room, &q->lock);
 	if (q->stopping) {
 		pthread_mutex_unlock(&q->lock);
@@ -91,19 +91,19 @@ int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 	return 0;
 }
 
-static bool is_sync(const struct queue_job *j)
+static bool is_barrier(const struct queue_job *j)
 {
 	return j->change.op.kind->after_all;
 }
 
-static size_t cost_of(const struct queue_job *j)
+static size_t job_cost(const struct queue_job *j)
 {
 	const struct change *c = &j->change;
 
 	return 1 + c->in.point_count + SERIES_COST * c->in.series_count + c->op.param_count + c->op.tag_count;
 }
 
-static bool is_passed(const struct group *g, const char *run)
+static bool is_run_passed(const struct job_group *g, const char *run)
 {
 	size_t i;
 
@@ -113,11 +113,11 @@ static bool is_passed(const struct group *g, const char *run)
 	return false;
 }
 
-static bool fits(const struct group *g, const struct queue_job *j, enum size size)
+static bool fits_in_group(const struct job_group *g, const struct queue_job *j, enum size size)
 {
-	size_t cost = cost_of(j);
+	size_t cost = job_cost(j);
 
-	if (is_passed(g, j->change.op.run))
+	if (is_run_passed(g, j->change.op.run))
 		return false;
 	if (cost <= SMALL_COST || size == SIZE_SMALL)
 		return cost <= SMALL_COST;
@@ -145,31 +145,32 @@ static size_t find_held(const struct queue *q, const char *run)
 	return i;
 }
 
-static bool is_held(const struct queue *q, const struct queue_job *j)
+static bool is_job_held(const struct queue *q, const struct queue_job *j)
 {
 	return q->held_count && j->change.op.run && find_held(q, j->change.op.run) < q->held_count;
 }
 
+/* Unlinks operations from the front that fit into one commit. Skips held runs; a step or a barrier ends the group. */
 static struct queue_job *cut_group(struct queue *q, enum size size)
 {
-	struct group g = { .end = &g.first };
+	struct job_group g = { .end = &g.first };
 	struct queue_job **at = &q->head, *j;
 
 	while ((j = *at) && g.jobs < GROUP_JOBS && g.passed_count < PASSED_MAX) {
-		if (is_held(q, j)) {
+		if (is_job_held(q, j)) {
 			at = &j->next;
 			continue;
 		}
 		if (j->step)
 			return g.first || g.passed_count || size == SIZE_SMALL ? g.first : unlink_job(q, at);
-		if (is_sync(j) && g.passed_count)
+		if (is_barrier(j) && g.passed_count)
 			break;
-		if (!fits(&g, j, size)) {
+		if (!fits_in_group(&g, j, size)) {
 			g.passed[g.passed_count++] = j->change.op.run;
 			at = &j->next;
 			continue;
 		}
-		g.cost += cost_of(j);
+		g.cost += job_cost(j);
 		g.jobs++;
 		*g.end = unlink_job(q, at);
 		g.end = &j->next;
@@ -177,13 +178,13 @@ static struct queue_job *cut_group(struct queue *q, enum size size)
 	return g.first;
 }
 
-/* An operation that is more than a group by itself takes long. Who came while such a one was being stored has waited
- * enough not to wait for the next one too: small ones are stored first, once. */
+/* An operation larger than a group takes long. Operations that arrived during such a commit need not wait for the
+ * next expensive one: cheap ones are stored first, once. */
 static struct queue_job *next_group(struct queue *q)
 {
 	struct queue_job *group = NULL;
 
-	if (q->head && !q->head->step && !q->went_ahead && cost_of(q->head) > GROUP_COST)
+	if (q->head && !q->head->step && !q->went_ahead && job_cost(q->head) > GROUP_COST)
 		group = cut_group(q, SIZE_SMALL);
 	q->went_ahead = group != NULL;
 	return group ? group : cut_group(q, SIZE_ANY);

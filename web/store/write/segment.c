@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
-/* The run-level series of a run, by id, for the recount of what is visible. */
+/* The run-level series of a run, by id: input of the recount of visible summaries. */
 struct recount {
 	int64_t *ids, *hide;
 	struct state_metric **metrics;
@@ -39,6 +40,7 @@ static int recount_room(struct recount *rc)
 	return 0;
 }
 
+/* Reads the run-level series of the run and zeroes their summaries. */
 static int recount_load(struct recount *rc, struct state *st, struct state_run *r, struct err *err)
 {
 	struct db *d = state_db(st);
@@ -50,7 +52,7 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		const char *key = db_str(q, COL_series_run_level_name);
 		struct state_metric *m = NULL;
 
-		ret = recount_room(rc) ? err_set(err, ERR_NOMEM, "store: out of memory")
+		ret = recount_room(rc) ? no_memory(err)
 				       : state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);
@@ -77,7 +79,7 @@ static int recount_points(void *arg, size_t at, const struct sum_point *points, 
 	return 0;
 }
 
-static int recount(struct state *st, struct state_run *r, struct err *err)
+static int recount_segment(struct state *st, struct state_run *r, struct err *err)
 {
 	struct recount rc = { 0 };
 	int ret = state_flush_metrics(st, err);
@@ -90,7 +92,7 @@ static int recount(struct state *st, struct state_run *r, struct err *err)
 	return ret;
 }
 
-static void follow_newest(struct state *st, struct state_run *r)
+static void copy_newest_segment(struct state *st, struct state_run *r)
 {
 	const struct state_segment *s = &r->segments[r->segment_count - 1];
 
@@ -103,8 +105,8 @@ static void follow_newest(struct state *st, struct state_run *r)
 	state_mark(st, r, true);
 }
 
-/* What later segments hide of each; *ret_changed when older points may have become hidden. */
-static int set_hides(struct state *st, struct state_run *r, bool *ret_changed, struct err *err)
+/* Computes what later segments hide of each; sets *ret_changed when older points may have become hidden. */
+static int update_hidden(struct state *st, struct state_run *r, bool *ret_changed, struct err *err)
 {
 	struct hide hide = { HIDE_NONE, HIDE_NONE };
 	size_t i;
@@ -123,8 +125,8 @@ static int set_hides(struct state *st, struct state_run *r, bool *ret_changed, s
 	return rc;
 }
 
-static int heard_more(struct state *st, struct state_run *r, struct state_segment *s, const struct segment_open *o,
-		      struct err *err)
+static int update_known_segment(struct state *st, struct state_run *r, struct state_segment *s,
+				const struct segment_open *o, struct err *err)
 {
 	bool changed = false;
 
@@ -156,15 +158,15 @@ int segment_open(struct state *st, struct state_run *r, const struct segment_ope
 	int rc;
 
 	if (old)
-		return heard_more(st, r, old, o, err);
+		return update_known_segment(st, r, old, o, err);
 	memcpy(s.status, o->status, strlen(o->status) + 1);
 	if (!state_segment_add(st, r, &s, err))
 		return err ? err->code : ERR_NOMEM;
-	rc = set_hides(st, r, &changed, err);
+	rc = update_hidden(st, r, &changed, err);
 	if (!rc && changed && r->segment_count > 1)
-		rc = recount(st, r, err);
+		rc = recount_segment(st, r, err);
 	if (!rc)
-		follow_newest(st, r);
+		copy_newest_segment(st, r);
 	return rc;
 }
 
@@ -177,18 +179,18 @@ int segment_status(struct state *st, struct state_run *r, int number, const stru
 	memcpy(s->status, news->status, sizeof s->status);
 	s->final = news->final;
 	s->end_ms = news->end_ms;
-	follow_newest(st, r);
+	copy_newest_segment(st, r);
 	return state_segment_save(st, r, s, err);
 }
 
-static int set_newest(struct state *st, struct state_run *r, const char *status, int64_t end_ms, struct err *err)
+static int set_newest_status(struct state *st, struct state_run *r, const char *status, int64_t end_ms, struct err *err)
 {
 	struct state_segment *s = &r->segments[r->segment_count - 1];
 
 	memset(s->status, 0, sizeof s->status);
 	memcpy(s->status, status, strlen(status));
 	s->end_ms = end_ms;
-	follow_newest(st, r);
+	copy_newest_segment(st, r);
 	return state_segment_save(st, r, s, err);
 }
 
@@ -196,7 +198,7 @@ int segment_alive(struct state *st, struct state_run *r, struct err *err)
 {
 	if (!r->inferred || !r->segment_count)
 		return 0;
-	return set_newest(st, r, "running", INT64_MIN, err);
+	return set_newest_status(st, r, "running", INT64_MIN, err);
 }
 
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err)
@@ -205,7 +207,7 @@ int segment_lost(struct state *st, struct state_run *r, const char *status, stru
 
 	if (!r->segment_count)
 		return 0;
-	rc = set_newest(st, r, status, r->last_ms, err);
+	rc = set_newest_status(st, r, status, r->last_ms, err);
 	r->inferred = true;
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* segment.h: what a restart does to a run: opens segments, decides which points of older ones are hidden, and keeps the
- * visible summaries and the run's status in step with that. Runs on the writer's thread. */
+/* segment.h: what a restart does to a run. It opens segments, decides which points of older segments are hidden, and
+ * keeps the visible summaries and the status of the run up to date. Writer's thread only. */
 #ifndef DPT_STORE_SEGMENT_H
 #define DPT_STORE_SEGMENT_H
 
@@ -8,7 +8,7 @@
 
 #include "web/store/state/state.h"
 
-#define SEGMENT_LOST_MS INT64_C(60000) /* a journal of a run that lives speaks every 10 s */
+#define SEGMENT_LOST_MS INT64_C(60000) /* a journal of a live run gets a record every 10 s */
 
 struct segment_open {
 	int number;
@@ -18,17 +18,18 @@ struct segment_open {
 	const char *status;
 };
 
-/* Makes the segment unless it is there; segments may come in any order. */
+/* Adds the segment unless it exists; segments may arrive in any order. */
 int segment_open(struct state *st, struct state_run *r, const struct segment_open *o, struct err *err);
 
-/* weight: 1 a rank or a client, 2 the launcher, whose word is final. end_ms INT64_MIN: none. */
+/* Sets the status of a segment unless a more authoritative one is set: news->final is 1 for a rank or a client, 2
+ * for the launcher. news->end_ms INT64_MIN: no end. */
 int segment_status(struct state *st, struct state_run *r, int number, const struct state_segment *news,
 		   struct err *err);
 
-/* The journal speaks again after the run was taken for killed. */
+/* Sets the run back to running: its journal has new records after the run was assumed dead. */
 int segment_alive(struct state *st, struct state_run *r, struct err *err);
 
-/* Nothing was heard: killed (or, for foreign folders, finished), until it speaks again. */
+/* Records that the run fell silent: killed (finished for foreign folders), until new records arrive. */
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* stale_runs.c: who fell silent. */
+/* stale_runs.c: finds and marks stale runs. */
 #include "web/store/write/stale_runs.h"
 
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "web/store/state/state.h"
 #include "web/store/write/segment.h"
 
-#define LOST_RUNS 200 /* of one transaction: after a cut of the power there may be thousands */
+#define LOST_RUNS 200 /* per transaction: a power failure may leave thousands */
 
-/* The ids of up to LOST_RUNS runs: how many, or negative. */
-static int find(struct db *d, int64_t before_ms, int64_t ids[LOST_RUNS], struct err *err)
+/* Reads the ids of up to LOST_RUNS runs: their number, or negative. */
+static int find_stale_runs(struct db *d, int64_t before_ms, int64_t ids[LOST_RUNS], struct err *err)
 {
 	struct db_rows *q;
 	int n = 0, rc = db_start(d, &q, DB_run_lost, err, "i", before_ms);
@@ -24,8 +24,8 @@ static int find(struct db *d, int64_t before_ms, int64_t ids[LOST_RUNS], struct 
 	return rc < 0 ? rc : n;
 }
 
-/* Under its lock it may turn out to have spoken to another process meanwhile. */
-static int mark(struct transaction *t, int64_t id, int64_t before_ms, struct err *err)
+/* Marks the run under its lock, unless another process stored a newer record. */
+static int mark_run_stale(struct transaction *t, int64_t id, int64_t before_ms, struct err *err)
 {
 	struct state_run *r;
 	int64_t ours;
@@ -36,14 +36,14 @@ static int mark(struct transaction *t, int64_t id, int64_t before_ms, struct err
 	return segment_lost(t->state, r, rc ? "killed" : "finished", err);
 }
 
-static int mark_some(struct transaction *t, int64_t before_ms, bool *ret_more, struct err *err)
+static int mark_stale_runs(struct transaction *t, int64_t before_ms, bool *ret_more, struct err *err)
 {
 	int64_t ids[LOST_RUNS];
-	int n = find(t->db, before_ms, ids, err), i, rc = n < 0 ? n : 0;
+	int n = find_stale_runs(t->db, before_ms, ids, err), i, rc = n < 0 ? n : 0;
 
 	*ret_more = n == LOST_RUNS;
 	for (i = 0; i < n && rc >= 0; i++)
-		rc = mark(t, ids[i], before_ms, err);
+		rc = mark_run_stale(t, ids[i], before_ms, err);
 	return rc < 0 ? rc : 0;
 }
 
@@ -54,11 +54,11 @@ int stale_runs_mark(struct transaction *t, bool *ret_more, uint64_t *ret_rev, st
 
 	*ret_more = false;
 	*ret_rev = 0;
-	if (rc <= 0) /* where nobody can say, the next try will */
+	if (rc <= 0) /* unknown: the next call retries */
 		return 0;
 	rc = transaction_begin(t, err);
 	if (!rc)
-		rc = mark_some(t, before_ms, ret_more, err);
+		rc = mark_stale_runs(t, before_ms, ret_more, err);
 	if (!rc)
 		rc = state_flush(t->state, ret_rev, err);
 	rc = transaction_finish(t, rc, err);

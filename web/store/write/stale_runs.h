@@ -1,4 +1,4 @@
-/* stale_runs.h: running runs whose journals fell silent are taken for killed. The writer's thread alone. */
+/* stale_runs.h: marks running runs whose journals fell silent (stale runs) as killed. Writer's thread only. */
 #ifndef DPT_STORE_STALE_RUNS_H
 #define DPT_STORE_STALE_RUNS_H
 
@@ -7,8 +7,8 @@
 
 #include "web/store/write/transaction.h"
 
-/* Some of them, in a transaction of its own: 1, 0 where there are none, or negative. *ret_more: there may be others.
- * *ret_rev: of the change; 0: there was none that others want to hear of. */
+/* Marks some of them in a transaction of its own: 1 done, 0 there are none, negative: failed. *ret_more: there may
+ * be others. *ret_rev: revision of the change; 0: nothing that watchers need to see. */
 int stale_runs_mark(struct transaction *t, bool *ret_more, uint64_t *ret_rev, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* told.c: lines are numbered from 0 in each rank's part of a segment, as they come. */
+/* told.c: console lines are numbered from 0 per rank and segment, in order of arrival. */
 #include "web/store/write/told.h"
 
 #include "tracker/base/sha256.h"
@@ -17,8 +17,8 @@ static int put_console(struct state *st, const struct state_run *r, const struct
 		      it->time_ms, it->bytes, it->len);
 }
 
-/* The row of a content, made when it is new. */
-static int content_id(struct db *d, const struct told_media *t, int64_t *ret, struct err *err)
+/* Finds the row of a content, or adds it. */
+static int find_or_add_content(struct db *d, const struct told_media *t, int64_t *ret, struct err *err)
 {
 	const unsigned char *bytes = t->bytes;
 	struct media m;
@@ -48,7 +48,7 @@ int told_media(struct state *st, const struct state_run *r, const struct told_me
 		known.digest = digest;
 	}
 	if (!rc)
-		rc = content_id(state_db(st), &known, &content, err);
+		rc = find_or_add_content(state_db(st), &known, &content, err);
 	return rc ? rc
 		  : db_run(state_db(st), DB_media_add, err, "iiiiiidi", r->id, key, m->kind, (int64_t)m->rank,
 			   (int64_t)m->segment, m->step, m->wall_time, content);

@@ -5,11 +5,11 @@
 #include "web/store/state/state.h"
 #include "web/store/write/queue.h"
 
-#define AWAY_S 10.0 /* writes wait so long for a database that went away */
-#define AGAIN_S 0.2 /* between two tries to reach it */
+#define AWAY_S 10.0 /* how long writes wait for a database that is away */
+#define AGAIN_S 0.2 /* between two tries */
 
-/* One try; a new connection trusts nothing that was remembered. */
-static int reach(struct transaction *t, bool *ret_committed, struct err *err)
+/* Tries once; a new connection invalidates the cached state. */
+static int reach_database(struct transaction *t, bool *ret_committed, struct err *err)
 {
 	double now_s = clock_mono_s();
 	int rc = db_recover(t->db, ret_committed, err);
@@ -27,7 +27,8 @@ static int reach_in_time(struct transaction *t, struct err *err)
 	bool committed;
 	int rc;
 
-	while ((rc = reach(t, &committed, err)) && !queue_ended(t->queue) && clock_mono_s() < t->away_since_s + AWAY_S)
+	while ((rc = reach_database(t, &committed, err)) && !queue_ended(t->queue) &&
+	       clock_mono_s() < t->away_since_s + AWAY_S)
 		clock_sleep_s(AGAIN_S);
 	return rc;
 }
@@ -51,17 +52,17 @@ int transaction_begin(struct transaction *t, struct err *err)
 	return rc ? rc : db_run(t->db, DB_begin, err, "");
 }
 
-/* The connection broke while committing: nobody is told anything until it is known whether it was done. */
-static int ask_outcome(struct transaction *t, struct err *err)
+/* The connection broke during the commit: no answer is sent until the outcome is known. */
+static int wait_for_outcome(struct transaction *t, struct err *err)
 {
 	bool committed = false;
 
-	while (reach(t, &committed, err)) {
+	while (reach_database(t, &committed, err)) {
 		if (queue_ended(t->queue) && clock_mono_s() > t->away_since_s + AWAY_S)
 			return err->code;
 		clock_sleep_s(AGAIN_S);
 	}
-	return committed ? 0 : err_set(err, ERR_BUSY, "the database went away; nothing of this was stored");
+	return committed ? 0 : err_set(err, ERR_BUSY, "the database went away: nothing of this was stored");
 }
 
 int transaction_finish(struct transaction *t, int rc, struct err *err)
@@ -71,7 +72,7 @@ int transaction_finish(struct transaction *t, int rc, struct err *err)
 	if (!rc)
 		rc = db_run(t->db, DB_commit, err, "");
 	if (rc && committing && db_lost(t->db))
-		rc = ask_outcome(t, err);
+		rc = wait_for_outcome(t, err);
 	if (rc) {
 		if (db_in_transaction(t->db))
 			db_run(t->db, DB_rollback, NULL, "");

@@ -1,6 +1,6 @@
-/* transaction.h: begins and ends the transactions of the writer's thread, one at a time, while the database comes and
- * goes: who finds it away waits for it, but nobody for longer than some seconds, and a commit whose answer was lost is
- * asked for until it is known. The writer's thread alone. */
+/* transaction.h: begins and ends the transactions of the writer's thread. While the database is away, a transaction
+ * waits some seconds for it, then fails. When the answer of a commit is lost, its outcome is queried until it is
+ * known. Writer's thread only. */
 #ifndef DPT_STORE_TRANSACTION_H
 #define DPT_STORE_TRANSACTION_H
 
@@ -13,19 +13,19 @@ struct state;
 
 struct transaction {
 	struct db *db;
-	struct state *state; /* forgets what may not have been stored */
-	struct queue *queue; /* when it ends, nothing is waited for any longer */
-	double away_since_s; /* 0: the database is there */
+	struct state *state; /* drops what may not have been stored */
+	struct queue *queue; /* when it ends, waits end */
+	double away_since_s; /* 0: the database is reachable */
 };
 
-/* After a failure, too, transaction_finish is called. ERR_BUSY: the database stayed away. */
+/* Call transaction_finish after a failure, too. ERR_BUSY: the database stayed away. */
 int transaction_begin(struct transaction *t, struct err *err);
 
-/* Commits or, when rc says that something failed (or the commit does), undoes everything; rc, or the commit's code. */
+/* Commits. Undoes everything when rc is an error or the commit fails. Returns rc or the code of the commit. */
 int transaction_finish(struct transaction *t, int rc, struct err *err);
 
-/* One try, where the database is away: nobody may be left who writes, and finds that it is back. True: it is back. Who
- * writes meanwhile still waits for it as long as others do. */
+/* Tries once to reach a database that is away, so that its return is noticed without writers. True: it is back. Does
+ * not shorten the wait of other writers. */
 bool transaction_look(struct transaction *t);
 
 #endif

@@ -1,13 +1,13 @@
-/* trim.c: free pages, and memory. */
+/* trim.c: returns free pages and memory to the system. */
 #include "web/store/write/trim.h"
 
 #include <malloc.h>
 
 #include "tracker/base/clock.h"
 
-#define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
-#define FREE_PAGES_STEP 512  /* given back in one transaction */
-#define TRIM_S 30.0          /* memory goes back so often while there is no pause */
+#define FREE_PAGES_KEPT 2048 /* the log reuses them soon */
+#define FREE_PAGES_STEP 512  /* returned per transaction */
+#define TRIM_S 30.0	     /* interval of returning memory without a pause */
 #define SHRINK_S 1.0
 
 static int vacuum_some(struct db *d)
@@ -20,7 +20,7 @@ static int vacuum_some(struct db *d)
 	return rc;
 }
 
-/* Every thread's share of the heap keeps what its largest request took, unless it is asked for it. */
+/* Each thread's heap keeps the memory of its largest request until malloc_trim. */
 static void trim_now(struct trim *s)
 {
 	malloc_trim(0);

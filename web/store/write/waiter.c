@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void answer(void *arg, const struct ingest_result *res)
+static void store_waiter_answer(void *arg, const struct ingest_result *res)
 {
 	struct waiter *w = arg;
 
@@ -19,7 +19,7 @@ struct ingest_done waiter_init(struct waiter *w)
 	memset(w, 0, sizeof *w);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->cond, NULL);
-	return (struct ingest_done){ answer, w };
+	return (struct ingest_done){ store_waiter_answer, w };
 }
 
 int waiter_wait(struct waiter *w, struct ingest_result *ret, struct err *err)

@@ -1,4 +1,4 @@
-/* waiter.h: waits for one answer of the writer's thread. Private to web/store; the caller's storage. */
+/* waiter.h: waits for one answer of the writer's thread, in the caller's storage. Private to web/store. */
 #ifndef DPT_STORE_WAITER_H
 #define DPT_STORE_WAITER_H
 
@@ -14,10 +14,10 @@ struct waiter {
 	struct ingest_result res;
 };
 
-/* Who calls the result's fn ends the wait. */
+/* Calling the fn of the result ends the wait. */
 struct ingest_done waiter_init(struct waiter *w);
 
-/* The answer's code, its error in err; ret (NULL is fine) gets all of it. */
+/* Returns the code of the answer and copies its error to err; ret (NULL is fine) gets all of it. */
 int waiter_wait(struct waiter *w, struct ingest_result *ret, struct err *err);
 
 void waiter_done(struct waiter *w);

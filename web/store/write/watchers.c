@@ -1,4 +1,4 @@
-/* watchers.c: a table under a lock of its own, which is held while they are told: removing waits for a running call. */
+/* watchers.c: a table under a lock that is held during the calls, so that removing waits for a running call. */
 #include "web/store/write/watchers.h"
 
 #include <pthread.h>
