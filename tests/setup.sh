@@ -5,19 +5,72 @@
 say() { printf '%s\n' "$*" >&2; }
 
 die() {
+	clear_line
 	say "$(basename "$0"): $*"
 	exit 1
 }
 
-missing_packages=
+clear_line() {
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+}
+
+# A step of the work: on a terminal one line that is rewritten, elsewhere a line at its start, every 10 % and at its end.
+begin_step() { # title
+	step_title=$1 step_percent=0 step_began=$(date +%s)
+	if [ -t 2 ]; then
+		printf '%s ...' "$1" >&2
+	else
+		say "$1"
+	fi
+}
+
+show_percent() { # 0 to 100; a smaller one than before is not shown
+	if [ -t 2 ] && [ "$1" -gt "$step_percent" ]; then
+		printf '\r\033[K%s: %d %%' "$step_title" "$1" >&2
+		step_percent=$1
+	elif [ "$1" -ge $((step_percent + 10)) ]; then
+		step_percent=$(($1 - $1 % 10))
+		say "$step_title: $step_percent %"
+	fi
+}
+
+end_step() {
+	clear_line
+	say "$step_title: done in $(($(date +%s) - step_began)) s"
+}
+
+# Runs a command with its output appended to a log and piped into a function that shows its progress; returns its status.
+follow() { # function, log, command...
+	reader=$1 reader_log=$2
+	shift 2
+	reader_status=$({ { "$@" 2>&1 3>&-; echo $? >&3; } | tee -a "$reader_log" | "$reader" >&2; } 3>&1)
+	return "${reader_status:-130}" # none where ctrl-C ended the shell that says it
+}
+
+missing_packages= wanted_headers=
 
 need_command() { # command, package
 	command -v "$1" >/dev/null 2>&1 || missing_packages="$missing_packages $2"
 }
 
 need_header() { # header, package
-	printf '#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdarg.h>\n#include <setjmp.h>\n#include <%s>\n' "$1" |
-		${CC:-cc} -E -o /dev/null - 2>/dev/null || missing_packages="$missing_packages $2"
+	wanted_headers="$wanted_headers$1 $2
+"
+}
+
+# Adds the packages of all headers that the compiler cannot find; without a compiler, of all headers.
+find_missing_headers() {
+	[ -n "$wanted_headers" ] || return 0
+	missing_headers=$(printf %s "$wanted_headers" | while read -r header package; do
+		printf '#if !__has_include(<%s>)\nmissing %s\n#endif\n' "$header" "$package"
+	done | ${CC:-cc} -E -P - 2>/dev/null) || missing_headers=$wanted_headers
+	# shellcheck disable=SC2086
+	set -- $missing_headers
+	while [ $# -gt 1 ]; do
+		missing_packages="$missing_packages $2"
+		shift 2
+	done
+	wanted_headers=
 }
 
 need_file() { # file, package
@@ -44,10 +97,10 @@ needs_build() {
 	need_header dnnl.h libdnnl-dev
 	need_header jpeglib.h libjpeg62-turbo-dev
 	need_header png.h libpng-dev
-	if [ ! -f web/ui/dist/index.html ]; then
-		need_command node nodejs
-		need_command npm npm
-	fi
+	need_header ucp/api/ucp.h libucx-dev
+	need_command curl curl
+	need_file /etc/ssl/certs/ca-certificates.crt ca-certificates
+	[ -f web/ui/dist/index.html ] || need_command node nodejs
 }
 
 needs_data() {
@@ -55,7 +108,6 @@ needs_data() {
 }
 
 needs_tests() {
-	need_header ucp/api/ucp.h libucx-dev
 	need_file /usr/lib/*/pkgconfig/ompi-c.pc libopenmpi-dev
 	need_command mpirun openmpi-bin
 	need_command srun slurm-client
@@ -68,7 +120,8 @@ needs_tests() {
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing_packages="$missing_packages postgresql"
 	need_command sqlite3 sqlite3
 	need_command git git
-	need_command curl curl
+	need_command debootstrap debootstrap
+	need_command npm npm
 	need_command strace strace
 	need_command openssl openssl
 	need_command zstd zstd
@@ -77,39 +130,130 @@ needs_tests() {
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing_packages="$missing_packages python3-venv"
 }
 
+# Shows the progress of apt-get, which it writes among its output: dlstatus of downloads, pmstatus of packages.
+show_apt() {
+	while IFS=: read -r kind _ percent _; do
+		case $kind in
+		dlstatus) show_percent "$((${percent%%.*} / 2))" ;;
+		pmstatus) show_percent "$((50 + ${percent%%.*} / 2))" ;;
+		esac
+	done
+}
+
+run_apt_get() { # root or sudo...
+	"$@" env apt-get update -qq &&
+		"$@" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+			-o APT::Status-Fd=1 -o DPkg::Lock::Timeout=300 $missing_packages </dev/null
+}
+
 # Installs what the needs_* calls found missing; names what cannot be had and stops.
 install_missing() {
+	find_missing_headers
 	[ -n "$missing_packages" ] || return 0
-	command -v apt-get >/dev/null 2>&1 || die "please install:$missing_packages (no apt-get here)"
+	by_hand="as root: apt-get update && apt-get install --no-install-recommends$missing_packages"
+	command -v apt-get >/dev/null 2>&1 || die "no apt-get: install these or what they are called here:$missing_packages"
 	sudo=
 	if [ "$(id -u)" != 0 ]; then
-		command -v sudo >/dev/null 2>&1 || die "please install:$missing_packages (neither root nor sudo)"
+		command -v sudo >/dev/null 2>&1 || die "packages are missing and there is no sudo: $by_hand"
 		sudo=sudo
+		[ -t 0 ] || sudo='sudo -n'
+		$sudo env true || die "packages are missing and sudo is refused: $by_hand"
 	fi
-	say "installing:$missing_packages"
 	log=$(mktemp)
-	# shellcheck disable=SC2086
-	if ! { $sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing_packages; } >"$log" 2>&1; then
-		tail -n 5 "$log" >&2
-		die "could not install:$missing_packages (whole log: $log)"
-	fi
+	say "missing packages:$missing_packages"
+	begin_step "installing packages"
+	follow show_apt "$log" run_apt_get $sudo || {
+		clear_line
+		grep -v '^[dp][lm]status:' "$log" | tail -n 5 >&2
+		die "cannot install packages (log: $log): $by_hand"
+	}
+	end_step
 	rm -f "$log"
 	missing_packages=
 }
 
-# Builds into $1 with configure arguments $2…; a second call rebuilds only what changed. $build_targets: not everything.
-build_into() {
-	dir=$1
+# What configure's answers depend on: the programs that it looks for, pkg-config's files and oneDNN's headers, each with
+# size and time.
+describe_installed() {
+	pkgconfig_folders=${PKG_CONFIG_PATH-}:${PKG_CONFIG_LIBDIR-$(pkg-config --variable pc_path pkg-config)}
+	# shellcheck disable=SC2046
+	ls -lL --full-time $(for tool in "${CC:-cc}" c++ node curl nvcc; do command -v "$tool"; done) \
+		/usr/include/dnnl*.h /usr/include/*/dnnl*.h $(echo "$pkgconfig_folders" | tr : ' ') 2>/dev/null | cksum
+}
+
+# Configures $1 with arguments $2... where that has not been done, where other arguments are given than the last time, and
+# where other things are installed. Without arguments, and after somebody ran configure by hand, its arguments stay.
+configure_into() {
+	dir=$1 log=$1/build.log top=$(pwd)
 	shift
-	top=$(pwd)
-	log=$dir/build.log
 	mkdir -p "$dir"
 	: >"$log"
-	if [ ! -f configure ] || [ configure.ac -nt configure ]; then
-		./autogen.sh >>"$log" 2>&1 || { tail -n 20 "$log" >&2; die "autogen.sh failed (whole log: $log)"; }
+	if [ ! -f configure ] || [ -n "$(find configure.ac Makefile.am m4 schema tests tracker trainer web \
+		\( -name configure.ac -o -name Makefile.am -o -name local.mk -o -name '*.m4' \) -newer configure -print -quit)" ]; then
+		begin_step "preparing configure"
+		./autogen.sh >>"$log" 2>&1 || die_of_log 20 "autogen.sh failed"
+		end_step
 	fi
-	if [ ! -f "$dir/Makefile" ]; then
-		(cd "$dir" && "$top/configure" "$@") >>"$log" 2>&1 || { tail -n 20 "$log" >&2; die "configure failed (whole log: $log)"; }
+	arguments='by hand' installed='' installed_now=$(describe_installed)
+	[ ! -f "$dir/configured" ] || { read -r arguments && read -r installed; } <"$dir/configured"
+	if [ ! -f "$dir/Makefile" ] || { [ $# -gt 0 ] && [ "$arguments" != "$*" ] && [ "$arguments" != 'by hand' ]; }; then
+		begin_step "configuring"
+		arguments=$*
+		(cd "$dir" && CONFIG_SHELL=/bin/sh /bin/sh "$top/configure" "$@") >>"$log" 2>&1 || die_of_log 20 "configure failed"
+	elif [ "$installed" != "$installed_now" ] || [ configure -nt "$dir/config.status" ]; then
+		begin_step "configuring again"
+		(cd "$dir" && ./config.status --recheck && ./config.status) >>"$log" 2>&1 || die_of_log 20 "configure failed"
+	else
+		return 0
 	fi
-	make -C "$dir" -j"$(nproc)" ${build_targets-} >>"$log" 2>&1 || { grep -nE 'error|Error' "$log" | head -n 20 >&2; die "make failed (whole log: $log)"; }
+	printf '%s\n' "$arguments" "$installed_now" >"$dir/configured"
+	end_step
+}
+
+die_of_log() { # lines, message
+	clear_line
+	tail -n "$1" "$log" >&2
+	die "$2 (log: $log)"
+}
+
+# Shows the share of the $step_count steps that make has begun.
+show_make() {
+	begun=0
+	while IFS= read -r line; do
+		case $line in
+		'  '[A-Z]*)
+			begun=$((begun < step_count ? begun + 1 : begun))
+			show_percent "$((100 * begun / step_count))"
+			;;
+		esac
+	done
+}
+
+# Makes targets in a configured folder; silent where all of them are up to date. Automake's rule for config.h, which seems to run
+# each time, would let make -q and -n see all that includes it as outdated: they leave it out once the targets are made with it.
+make_in() { # folder, title, targets...
+	dir=$1 log=$1/build.log title=$2
+	shift 2
+	made=$dir/made-$(echo "$*" | tr -c 'a-z\n' -)
+	old_config=
+	[ ! "$made" -nt "$dir/config.h" ] || old_config='-o config.h'
+	# shellcheck disable=SC2086
+	[ -z "$old_config" ] || ! make -C "$dir" -q $old_config "$@" >/dev/null 2>&1 || return 0
+	begin_step "$title"
+	# shellcheck disable=SC2086
+	step_count=$(make -C "$dir" -n $old_config V=0 "$@" 2>/dev/null | grep -c '^echo "  [A-Z]')
+	follow show_make "$log" make -C "$dir" -j$(($(nproc) + 1)) V=0 "$@" || {
+		clear_line
+		grep -nE 'error|Error' "$log" | head -n 20 >&2
+		die "make failed (log: $log)"
+	}
+	end_step
+	: >"$made"
+}
+
+# Builds into $1 with configure arguments $2...; a second call builds only what changed. $build_targets: not everything.
+build_into() {
+	configure_into "$@"
+	# shellcheck disable=SC2086
+	make_in "$1" "building $1" ${build_targets:-all}
 }

@@ -1,6 +1,6 @@
 # The whole path: train, record, serve, ask.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
-whole_tests += tests/whole/tour.py
+whole_tests += tests/whole/tour.py tests/whole/quickstart.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py
 EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py tests/whole/image.sh \

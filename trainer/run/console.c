@@ -13,11 +13,13 @@
 
 #define REDRAW_S 0.1
 #define BAR_CELLS 24
+#define BAR_LEAST_CELLS 8
 
 struct console {
 	const struct engine *e;
 	bool tty;
 	double drawn_s;		       /* when the bar was drawn last */
+	int64_t steps;		       /* of this process */
 	double mean_step_s, mean_rate; /* of late; samples per second */
 	struct buf line;	       /* kept, so that a step allocates nothing */
 	struct epoch_summary *rows;
@@ -57,11 +59,19 @@ static void print_plan(const struct engine *e)
 	printf("\n");
 }
 
+/* Removes the progress line from a terminal. */
+static void clear_progress(const struct console *c)
+{
+	if (c->tty)
+		printf("\r\033[K");
+}
+
 void console_memory(struct console *c)
 {
 	int64_t planned = memory_planned(&c->e->prepared.plan);
 	int64_t used = memory_used(c->e->resident_before);
 
+	clear_progress(c);
 	if (used)
 		printf("memory of rank 0: %.1f MiB planned, %.1f MiB used\n", (double)planned / 1048576,
 		       (double)used / 1048576);
@@ -109,34 +119,63 @@ static void add_duration(struct buf *line, double seconds)
 		buf_addf(line, "%ld:%02ld", s / 60, s % 60);
 }
 
-static void add_bar(struct buf *line, double share)
+static void add_bar(struct buf *line, double share, int cells)
 {
-	int full = (int)(share * BAR_CELLS);
+	int full = (int)(share * cells);
 
-	buf_addc(line, '[');
-	for (int i = 0; i < BAR_CELLS; i++)
+	buf_adds(line, " [");
+	for (int i = 0; i < cells; i++)
 		buf_addc(line, i < full ? '=' : i == full ? '>' : ' ');
 	buf_addc(line, ']');
 }
 
-static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
+/* Returns the share of the training that is done, of the epoch where the training has no end, or -1. */
+static double progress_share(const struct console *c, const struct step_result *r)
 {
 	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+
+	if (total != INT64_MAX)
+		return (double)r->step / (double)total;
+	return per_epoch != INT64_MAX ? (double)r->in_epoch / (double)per_epoch : -1;
+}
+
+static void add_step(const struct console *c, const struct step_result *r, struct buf *line)
+{
+	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+
+	if (per_epoch != INT64_MAX)
+		buf_addf(line, "  step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
+	else if (total != INT64_MAX)
+		buf_addf(line, "  step %lld/%lld", (long long)r->step, (long long)total);
+	else
+		buf_addf(line, "  step %lld", (long long)r->step);
+}
+
+/* What a progress line holds besides epoch, loss, speed and time left. */
+struct line_form {
+	bool details; /* step and learning rate */
+	bool percent;
+	int bar_cells; /* 0: no bar */
+};
+
+static void add_progress(const struct console *c, const struct step_result *r, struct line_form form, struct buf *line)
+{
+	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
+	double share = progress_share(c, r);
 
 	buf_addf(line, "epoch %lld", (long long)r->epoch);
 	if (c->e->rank.cfg->epochs && per_epoch != INT64_MAX && total == c->e->rank.cfg->epochs * per_epoch)
 		buf_addf(line, "/%lld", (long long)c->e->rank.cfg->epochs);
-	buf_addc(line, ' ');
-	if (bar && per_epoch != INT64_MAX)
-		add_bar(line, (double)r->in_epoch / (double)per_epoch);
-	if (per_epoch != INT64_MAX)
-		buf_addf(line, " step %lld/%lld", (long long)r->in_epoch, (long long)per_epoch);
-	else if (total != INT64_MAX)
-		buf_addf(line, " step %lld/%lld", (long long)r->step, (long long)total);
-	else
-		buf_addf(line, " step %lld", (long long)r->step);
-	buf_addf(line, "  loss %.4f  lr %.4g  %.0f %s/s", r->loss, r->lr, c->mean_rate,
-		 sample_kind_name(c->e->subject.data->kind));
+	if (form.bar_cells && share >= 0)
+		add_bar(line, share, form.bar_cells);
+	if (form.percent && share >= 0)
+		buf_addf(line, " %3d %%", (int)(100 * share));
+	if (form.details)
+		add_step(c, r, line);
+	buf_addf(line, "  loss %.4f", r->loss);
+	if (form.details)
+		buf_addf(line, "  lr %.4g", r->lr);
+	buf_addf(line, "  %.0f %s/s", c->mean_rate, sample_kind_name(c->e->subject.data->kind));
 	if (c->e->prepared.opts.precision.low == DTYPE_F16)
 		buf_addf(line, "  scale %g", r->loss_scale);
 	if (r->skipped)
@@ -154,19 +193,34 @@ static int columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-/* A line that is wider than the terminal would wrap, and could not be drawn over. */
-static void draw(struct console *c, const struct step_result *r)
+/* Fills c->line with the form; true if it leaves room for a bar in width, whose cells are then in *ret_cells. */
+static bool fits_with_bar(struct console *c, const struct step_result *r, struct line_form form, int width,
+			  int *ret_cells)
 {
-	size_t width = (size_t)columns() - 1;
+	int room;
 
 	buf_reset(&c->line);
-	add_progress(c, r, true, &c->line);
-	if (c->line.len > width) {
+	add_progress(c, r, form, &c->line);
+	room = width - (int)c->line.len - (int)strlen(" []");
+	*ret_cells = room < BAR_CELLS ? room : BAR_CELLS;
+	return room >= BAR_LEAST_CELLS;
+}
+
+/* Draws the most detailed form that fits with a bar: a line that is wider than the terminal could not be redrawn. */
+static void draw(struct console *c, const struct step_result *r)
+{
+	struct line_form form = { .details = true, .percent = true };
+	int width = columns() - 1, cells;
+
+	if (!fits_with_bar(c, r, form, width, &cells))
+		form.details = false;
+	if (form.details || fits_with_bar(c, r, form, width, &cells)) {
+		form.bar_cells = cells;
 		buf_reset(&c->line);
-		add_progress(c, r, false, &c->line);
+		add_progress(c, r, form, &c->line);
 	}
 	if (!buf_failed(&c->line))
-		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
+		printf("\r\033[K%.*s", width, c->line.data);
 }
 
 /* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
@@ -187,7 +241,7 @@ void console_step(struct console *c, const struct step_result *r)
 	if (r->workers_found)
 		print_workers(c);
 	/* The first step warms caches up; it would spoil the means for long. */
-	if (r->step <= 2) {
+	if (++c->steps <= 2) {
 		c->mean_step_s = wall;
 		c->mean_rate = (double)r->count / wall;
 	}
@@ -200,7 +254,7 @@ void console_step(struct console *c, const struct step_result *r)
 	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
 				r->step == c->e->course.steps_end)) {
 		buf_reset(&c->line);
-		add_progress(c, r, false, &c->line);
+		add_progress(c, r, (struct line_form){ .details = true }, &c->line);
 		if (!buf_failed(&c->line))
 			printf("%s\n", c->line.data);
 		fflush(stdout);
@@ -238,8 +292,7 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 	}
 	if (c->n_rows < c->cap_rows)
 		c->rows[c->n_rows++] = *s;
-	if (c->tty)
-		printf("\r\033[K");
+	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);
 }

@@ -3,7 +3,7 @@
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
-	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
+	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
 	web/ui/src/base/colour.ts web/ui/src/base/diff.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
@@ -86,22 +86,18 @@ else
 UI_DIST_DIR = $(builddir)/web/ui/dist
 UI_DIST_STAMP = $(builddir)/web/ui/dist.stamp
 UI_WORK = $(builddir)/web/ui/work
-# npm keeps a cache of its own, so a second build of the same lock file needs no network.
-NPM_CI = $(NPM) ci --ignore-scripts --no-audit --no-fund --prefer-offline --loglevel=error
 
-$(UI_WORK)/modules.stamp: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
+$(UI_WORK)/modules.stamp: web/ui/package-lock.json web/ui/packages.mjs
 	$(AM_V_at)$(MKDIR_P) $(UI_WORK)
-	$(AM_V_at)for f in package.json package-lock.json .npmrc; do \
-		cp $(srcdir)/web/ui/$$f $(UI_WORK)/$$f && chmod u+w $(UI_WORK)/$$f || exit 1; done
-	$(AM_V_GEN)cd $(UI_WORK) && $(NPM_CI) >npm.log 2>&1 || { cat npm.log >&2; \
+	$(AM_V_GEN)$(NODE) $(srcdir)/web/ui/packages.mjs $(UI_WORK) || { \
 		echo 'The page needs its npm packages; without network: configure --without-ui' >&2; exit 1; }
 	$(AM_V_at)touch $@
 
 $(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files)
 	$(AM_V_at)rm -rf $(UI_WORK)/src && cp -R $(srcdir)/web/ui/src $(UI_WORK)/src && chmod -R u+w $(UI_WORK)/src
-	$(AM_V_at)cp -f $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs $(srcdir)/web/ui/merge.mjs \
-		$(UI_WORK)/
-	$(AM_V_GEN)cd $(UI_WORK) && node_modules/.bin/tsc --noEmit && $(NODE) build.mjs --out ..
+	$(AM_V_at)cp -f $(srcdir)/web/ui/package.json $(srcdir)/web/ui/tsconfig.json $(srcdir)/web/ui/build.mjs \
+		$(srcdir)/web/ui/merge.mjs $(UI_WORK)/
+	$(AM_V_GEN)cd $(UI_WORK) && $(NODE) node_modules/typescript/bin/tsc --noEmit && $(NODE) build.mjs --out ..
 	$(AM_V_at)touch $@
 
 all-local: $(UI_DIST_STAMP)

@@ -2,9 +2,9 @@
  * time when the next one asked for lies close behind those that were read. */
 #include "config.h"
 
-#include "web/store/db/pg_inside.h"
-
 #ifdef HAVE_LIBPQ
+
+#include "web/store/db/pg_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
