@@ -5,8 +5,8 @@ AC_DEFUN([AX_DPT_IMAGES], [
   images_reason=
   AS_IF([test "$with_images" = no], [have_images=no; images_reason="--with-images=no"], [
     have_images=yes
-    PKG_CHECK_MODULES([JPEG], [libjpeg], [], [have_images=no; images_reason="libjpeg not found (Debian: libjpeg62-turbo-dev)"])
-    PKG_CHECK_MODULES([PNG], [libpng >= 1.6], [], [have_images=no; images_reason="libpng not found (Debian: libpng-dev)"])
+    PKG_CHECK_MODULES([JPEG], [libjpeg], [], [have_images=no; images_reason="libjpeg not found"])
+    PKG_CHECK_MODULES([PNG], [libpng >= 1.6], [], [have_images=no; images_reason="${images_reason:+$images_reason, }libpng >= 1.6 not found"])
   ])
   dnl entropy.c takes the place of one function of libjpeg-turbo's
   AS_IF([test $have_images = yes], [

@@ -8,7 +8,7 @@ AC_DEFUN([AX_DPT_ONEDNN], [
       [ONEDNN_CPPFLAGS="-isystem $with_onednn/include" ONEDNN_LIBS="-L$with_onednn/lib -Wl,-rpath,$with_onednn/lib -ldnnl"])
     dpt_save_cppflags=$CPPFLAGS dpt_save_libs=$LIBS
     CPPFLAGS="$CPPFLAGS $ONEDNN_CPPFLAGS"
-    AC_CHECK_HEADER([dnnl.h], [], [have_onednn=no; onednn_reason="dnnl.h not found (Debian: libdnnl-dev)"])
+    AC_CHECK_HEADER([dnnl.h], [], [have_onednn=no; onednn_reason="dnnl.h not found"])
     LIBS="$LIBS $ONEDNN_LIBS"
     AS_IF([test $have_onednn = yes], [AC_MSG_CHECKING([for dnnl_version])
       AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <dnnl.h>]], [[return !dnnl_version();]])], [AC_MSG_RESULT([yes])],

@@ -1,14 +1,13 @@
-# AX_DPT_PACKING: what Parquet's pages may be packed by; without a library such files are refused by its name.
+# AX_DPT_PACKING: how pages of Parquet files may be compressed besides gzip. Files that need a missing library are refused by its name.
 AC_DEFUN([AX_DPT_PACKING], [
   AC_ARG_WITH([packing], [AS_HELP_STRING([--with-packing=auto|no], [snappy, zstd and lz4 for Parquet files])], [],
     [with_packing=auto])
-  packing=gzip
-  AS_IF([test "$with_packing" != no], [
-    PKG_CHECK_MODULES([SNAPPY], [snappy], [packing="$packing snappy" AC_DEFINE([HAVE_SNAPPY], [1], [Pages by snappy.])],
-      [AC_MSG_NOTICE([snappy is not there (Debian: libsnappy-dev): most Parquet files cannot be read])])
-    PKG_CHECK_MODULES([ZSTD], [libzstd], [packing="$packing zstd" AC_DEFINE([HAVE_ZSTD], [1], [Pages by zstd.])],
-      [AC_MSG_NOTICE([libzstd is not there (Debian: libzstd-dev)])])
-    PKG_CHECK_MODULES([LZ4], [liblz4], [packing="$packing lz4" AC_DEFINE([HAVE_LZ4], [1], [Pages by lz4.])],
-      [AC_MSG_NOTICE([liblz4 is not there (Debian: liblz4-dev)])])
+  AS_IF([test "$with_packing" = no], [
+    have_snappy=no have_zstd=no have_lz4=no
+    snappy_reason="--with-packing=no" zstd_reason="--with-packing=no" lz4_reason="--with-packing=no"
+  ], [
+    AX_DPT_OPTIONAL([snappy], [SNAPPY], [snappy], [Pages by snappy.])
+    AX_DPT_OPTIONAL([zstd], [ZSTD], [libzstd], [Pages by zstd.])
+    AX_DPT_OPTIONAL([lz4], [LZ4], [liblz4], [Pages by lz4.])
   ])
 ])

@@ -55,6 +55,7 @@ include tests/fakes/cuda/local.mk
 include tests/gpu/local.mk
 include tests/lint/local.mk
 include tests/bench/local.mk
+include tests/fresh/local.mk
 
 # What ./check runs in which build; it says why. From a tarball: the rules that look at the tree, and one program of each
 # kind that reads files of it.

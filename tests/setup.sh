@@ -120,6 +120,7 @@ needs_tests() {
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing_packages="$missing_packages postgresql"
 	need_command sqlite3 sqlite3
 	need_command git git
+	need_command debootstrap debootstrap
 	need_command npm npm
 	need_command strace strace
 	need_command openssl openssl

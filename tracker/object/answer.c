@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config.h"
 #include "tracker/base/buf.h"
+#include "tracker/object/expatso.h"
 #include "tracker/object/object.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -25,9 +25,6 @@ void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES])
 	if (end && end - at < OBJECT_CODE_BYTES && strspn(at, LETTERS) >= (size_t)(end - at))
 		snprintf(ret, OBJECT_CODE_BYTES, "%.*s", (int)(end - at), at);
 }
-
-#ifdef HAVE_EXPAT
-#include "tracker/object/expatso.h"
 
 struct answer_parse {
 	struct expatso so;
@@ -116,22 +113,9 @@ int answer_read(const char *xml, size_t n, const struct answer_reader *to, struc
 	r.so.SetCharacterDataHandler(r.parser, append_element_text);
 	r.so.SetStartDoctypeDeclHandler(r.parser, refuse_doctype);
 	if (r.so.Parse(r.parser, xml, (int)n, 1) != XML_STATUS_OK && !r.rc)
-		r.rc = err_set(err, ERR_CORRUPT, "the answer is not XML: %s in line %lu",
-			       r.so.ErrorString(r.so.GetErrorCode(r.parser)),
-			       (unsigned long)r.so.GetCurrentLineNumber(r.parser));
+		r.rc = err_set(err, ERR_CORRUPT, "the answer is not XML: %s",
+			       r.so.ErrorString(r.so.GetErrorCode(r.parser)));
 	r.so.ParserFree(r.parser);
 	buf_done(&r.text);
 	return r.rc;
 }
-#else
-void answer_prepare(void)
-{
-}
-
-int answer_read(const char *xml, size_t n, const struct answer_reader *to, struct err *err)
-{
-	(void)xml, (void)n, (void)to;
-	return err_set(err, ERR_UNSUPPORTED,
-		       "this program was built without expat (Debian: libexpat1-dev), which listings of S3 need");
-}
-#endif

@@ -1,8 +1,4 @@
 /* expatso.c: loads expat's functions. */
-#include "config.h"
-
-#ifdef HAVE_EXPAT
-
 #include "tracker/object/expatso.h"
 
 #include "tracker/base/library.h"
@@ -16,5 +12,3 @@ int expatso_load(struct expatso *ret, struct err *err)
 
 	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
 }
-
-#endif

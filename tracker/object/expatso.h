@@ -6,9 +6,9 @@
 
 #include "tracker/base/err.h"
 
-#define EXPATSO_FUNCTIONS(X)                                                                                     \
-	X(ErrorString) X(GetCurrentLineNumber) X(GetErrorCode) X(Parse) X(ParserCreate) X(ParserFree)            \
-	X(SetCharacterDataHandler) X(SetElementHandler) X(SetStartDoctypeDeclHandler) X(SetUserData) X(StopParser)
+#define EXPATSO_FUNCTIONS(X)                                                                             \
+	X(ErrorString) X(GetErrorCode) X(Parse) X(ParserCreate) X(ParserFree) X(SetCharacterDataHandler) \
+	X(SetElementHandler) X(SetStartDoctypeDeclHandler) X(SetUserData) X(StopParser)
 
 struct expatso {
 #define EXPATSO_MEMBER(name) __typeof__(&XML_##name) name;

@@ -136,7 +136,7 @@ static int parse_bool_flag(struct parse *p, enum flag_id id, const char *typed, 
 
 static int parse_long(struct parse *p, const char *arg, struct err *err)
 {
-	const char *equals = strchr(arg, '='), *value;
+	const char *equals = strchr(arg, '='), *value = NULL;
 	const struct flag_alias *alias;
 	enum flag_id id;
 	char *typed = arena_printf(p->cfg->arena, "%.*s", equals ? (int)(equals - arg) : (int)strlen(arg), arg);

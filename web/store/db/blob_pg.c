@@ -2,9 +2,9 @@
  * as many each time the next id follows closely. */
 #include "config.h"
 
-#include "web/store/db/pg_inside.h"
-
 #ifdef HAVE_LIBPQ
+
+#include "web/store/db/pg_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,36 @@
+#!/bin/sh
+# absent.sh REQUIRED PACKAGE…: removes packages from the root that this runs in. A package that one of REQUIRED (a list of
+# words) depends on stays: its headers are removed, and pkg-config does not know it.
+set -e
+required=$1
+shift
+
+brought_along() { # package
+	apt-get -s purge "$1" | sed -n 's/^Purg \([^ ]*\).*/\1/p' >/tmp/removed
+	for needed in $required; do
+		! grep -qx "$needed" /tmp/removed || return 0
+	done
+	return 1
+}
+
+hide() { # package
+	dpkg -L "$1" | grep '\.h$' | xargs -r rm -f
+	dpkg -L "$1" | sed -n 's|.*/pkgconfig/\(.*\)\.pc$|\1|p' >>/etc/hidden-modules
+	cat >/usr/local/bin/pkg-config <<-'END'
+		#!/bin/sh
+		while read -r module; do
+			case " $* " in *" $module "*) exit 1 ;; esac
+		done </etc/hidden-modules
+		exec /usr/bin/pkg-config "$@"
+	END
+	chmod +x /usr/local/bin/pkg-config
+}
+
+for package; do
+	dpkg -s "$package" >/dev/null 2>&1 || continue # it went with another one
+	if brought_along "$package"; then
+		hide "$package"
+	else
+		apt-get purge -qq -y "$package" >/tmp/purged || { cat /tmp/purged; exit 1; }
+	fi
+done

@@ -1,0 +1,20 @@
+"""What a build needs, and what it can do without."""
+REQUIRED = ["gcc", "make", "autoconf", "automake", "libtool", "pkg-config", "libc6-dev", "zlib1g-dev", "libjansson-dev",
+            "libsqlite3-dev", "libmicrohttpd-dev", "libcurl4-openssl-dev", "libexpat1-dev"]
+
+# nvcc is in no package of Debian's main archive: it is absent in all cases.
+OPTIONAL = {
+    "libpq": ["libpq-dev"],
+    "gnutls": ["libgnutls28-dev"],
+    "onednn": ["libdnnl-dev"],
+    "ucx": ["libucx-dev"],
+    "mpi": ["libopenmpi-dev"],
+    "snappy": ["libsnappy-dev"],
+    "zstd": ["libzstd-dev"],
+    "lz4": ["liblz4-dev"],
+    "jpeg": ["libjpeg62-turbo-dev"],
+    "png": ["libpng-dev"],
+    "cmocka": ["libcmocka-dev"],
+    "python3": ["python3"],
+    "node": ["nodejs", "curl"],
+}
