@@ -1,5 +1,5 @@
 # tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values worked out by
-# hand (values_test); tiles.sh runs those of ops_test that use tiles without the processor's.
+# hand (values_test); tiles.sh and own_conv.sh run those of ops_test that use tiles without the processor's.
 # Cases lie beside their op (trainer/ops/local.mk).
 EXTRA_DIST += $(op_cases)
 
@@ -8,5 +8,5 @@ ops_test_exec = tests/ops/exec.c tests/ops/exec.h
 tests_ops_ops_test_SOURCES = tests/ops/ops_test.c $(ops_test_exec) $(op_cases)
 tests_ops_grad_test_SOURCES = tests/ops/grad_test.c $(ops_test_exec)
 tests_ops_values_test_SOURCES = tests/ops/values_test.c $(ops_test_exec)
-TESTS += tests/ops/tiles.sh
-EXTRA_DIST += tests/ops/tiles.sh
+TESTS += tests/ops/tiles.sh tests/ops/own_conv.sh
+EXTRA_DIST += tests/ops/tiles.sh tests/ops/own_conv.sh

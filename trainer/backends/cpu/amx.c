@@ -1,4 +1,4 @@
-/* amx.c: what is compiled for the tile registers apart from tiles.c's panels. */
+/* amx.c: asks Linux for the tile registers and multiplies blocks of 32 x 32 in them. */
 #include "trainer/backends/cpu/amx.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #define LINE 64	 /* bytes of a row */
 #define TERMS 32 /* of a row of a left operand */
 
-static const char *past(const void *p, int64_t bytes)
+static const char *byte_offset(const void *p, int64_t bytes)
 {
 	return (const char *)p + bytes;
 }
@@ -24,11 +24,11 @@ static const char *past(const void *p, int64_t bytes)
 void amx_add_plainly(struct amx_side a, struct amx_side b, float *sums, int64_t sums_row)
 {
 	for (int i = 0; i < ROWS; i++) {
-		const uint16_t *x = (const uint16_t *)past(a.tile, i * a.row);
+		const uint16_t *x = (const uint16_t *)byte_offset(a.tile, i * a.row);
 		float *to = sums + i * sums_row / (int64_t)sizeof(float);
 
 		for (int p = 0; p < TERMS / 2; p++) {
-			const uint16_t *y = (const uint16_t *)past(b.tile, p * b.row);
+			const uint16_t *y = (const uint16_t *)byte_offset(b.tile, p * b.row);
 
 			for (int j = 0; j < ROWS; j++) {
 				to[j] += bf16_to_float(x[2 * p]) * bf16_to_float(y[2 * j]);
@@ -38,7 +38,7 @@ void amx_add_plainly(struct amx_side a, struct amx_side b, float *sums, int64_t 
 	}
 }
 
-static void multiply_plainly(const struct amx_product *p)
+static void multiply_plain_tiles(const struct amx_product *p)
 {
 	const int64_t c_row = p->c_row / (int64_t)sizeof(float);
 
@@ -49,8 +49,8 @@ static void multiply_plainly(const struct amx_product *p)
 		for (int i = 0; !p->add && i < ROWS; i++)
 			memset(c + i * c_row, 0, LINE);
 		for (int64_t k = 0; k < p->steps; k++) {
-			const struct amx_side a = { past(p->a, rows * p->a_row + k * LINE), p->a_row };
-			const struct amx_side b = { past(p->b, k * ROWS * p->b_row + columns * 4), p->b_row };
+			const struct amx_side a = { byte_offset(p->a, rows * p->a_row + k * LINE), p->a_row };
+			const struct amx_side b = { byte_offset(p->b, k * ROWS * p->b_row + columns * 4), p->b_row };
 
 			amx_add_plainly(a, b, c, p->c_row);
 		}
@@ -61,8 +61,8 @@ static void multiply_plainly(const struct amx_product *p)
 #define ARCH_REQ_XCOMP_PERM 0x1023 /* asm/prctl.h */
 #define XFEATURE_TILE_DATA 18
 
-/* Linux hands out the registers, 8 KiB a thread, to processes that ask. */
-static bool has_tiles(void)
+/* Linux gives the registers, 8 KiB a thread, only to processes that request them. */
+static bool request_amx_tiles(void)
 {
 	unsigned r[4];
 
@@ -98,7 +98,7 @@ void amx_end(enum cpu_tiles how)
 }
 
 /* Registers 0 to 3 hold sums, 4 and 5 tiles of a, 6 and 7 of b. */
-static void multiply_in_tiles(const struct amx_product *p)
+static void multiply_amx_tiles(const struct amx_product *p)
 {
 	const char *a = p->a, *b = p->b;
 	char *c = (char *)p->c, *lower = c + ROWS * p->c_row;
@@ -132,7 +132,7 @@ static void multiply_in_tiles(const struct amx_product *p)
 
 #pragma GCC pop_options
 #else
-static bool has_tiles(void)
+static bool request_amx_tiles(void)
 {
 	return false;
 }
@@ -147,27 +147,27 @@ void amx_end(enum cpu_tiles how)
 	(void)how;
 }
 
-static void multiply_in_tiles(const struct amx_product *p)
+static void multiply_amx_tiles(const struct amx_product *p)
 {
-	multiply_plainly(p);
+	multiply_plain_tiles(p);
 }
 #endif
 
 void amx_multiply(enum cpu_tiles how, const struct amx_product *p)
 {
 	if (how == CPU_TILES_AMX)
-		multiply_in_tiles(p);
+		multiply_amx_tiles(p);
 	else
-		multiply_plainly(p);
+		multiply_plain_tiles(p);
 }
 
 enum cpu_tiles cpu_tiles_detect(enum cpu_isa isa)
 {
-	const char *told = getenv("DPTRAIN_CPU_TILES");
+	const char *value = getenv("DPTRAIN_CPU_TILES");
 
-	if (told && strcmp(told, "no") == 0)
+	if (value && strcmp(value, "no") == 0)
 		return CPU_TILES_NONE;
-	if (told && strcmp(told, "emulate") == 0)
+	if (value && strcmp(value, "emulate") == 0)
 		return CPU_TILES_EMULATED;
-	return isa == CPU_AVX512_BF16 && has_tiles() ? CPU_TILES_AMX : CPU_TILES_NONE;
+	return isa == CPU_AVX512_BF16 && request_amx_tiles() ? CPU_TILES_AMX : CPU_TILES_NONE;
 }

@@ -16,7 +16,7 @@ struct cpu_convs {
 };
 
 /* Shapes of x, w and y wherever the op has them. */
-static int spec_of(struct dnn_conv_spec *s, const struct node *n, struct err *err)
+static int read_conv_spec(struct dnn_conv_spec *s, const struct node *n, struct err *err)
 {
 	const struct conv_attr *a = n->attr;
 	const struct shape *x, *y;
@@ -52,18 +52,24 @@ static int spec_of(struct dnn_conv_spec *s, const struct node *n, struct err *er
 	return rc;
 }
 
-static bool spec_equal(const struct dnn_conv_spec *a, const struct dnn_conv_spec *b)
+static bool conv_specs_equal(const struct dnn_conv_spec *a, const struct dnn_conv_spec *b)
 {
 	return a->pass == b->pass && a->bf16 == b->bf16 && a->n == b->n && a->h == b->h && a->w == b->w &&
 	       a->c == b->c && a->k == b->k && a->p == b->p && a->q == b->q && a->kernel == b->kernel &&
 	       a->stride == b->stride && a->pad == b->pad;
 }
 
+/* What implementations are looked for: of this module's if there is one, else of the library's for what it computes. */
+static struct dnn_conv_spec find_computed_spec(const struct cpu_module *m, const struct dnn_conv_spec *spec)
+{
+	return cpu_conv_own(m, spec, 0) ? *spec : cpu_conv_computed(m, spec);
+}
+
 /* A name that was remembered may have left the library since: then its first choice does. */
-static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
+static int make_picked_conv(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		       struct err *err)
 {
-	struct dnn_conv_spec filled = cpu_conv_computed(m, spec);
+	struct dnn_conv_spec filled = find_computed_spec(m, spec);
 	char name[PICK_NAME_BYTES];
 
 	filled.n = spec->n ? spec->n : 1;
@@ -73,14 +79,14 @@ static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct
 	return cpu_conv_make(ret, m, spec, threads, "", err);
 }
 
-static int add(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, struct err *err)
+static int add_shared_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, struct err *err)
 {
 	struct cpu_convs *k = calloc(1, sizeof(*k));
 	int rc;
 
 	if (!k)
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
-	rc = make_picked(&k->conv, m, spec, threads, err);
+	rc = make_picked_conv(&k->conv, m, spec, threads, err);
 	if (rc) {
 		free(k);
 		return rc;
@@ -96,16 +102,16 @@ int cpu_convs_get(struct cpu_conv **ret, const struct kernel_env *env, const str
 {
 	struct cpu_module *m = env->module;
 	struct dnn_conv_spec spec;
-	int rc = spec_of(&spec, n, err);
+	int rc = read_conv_spec(&spec, n, err);
 
 	if (rc)
 		return rc;
 	for (const struct cpu_convs *k = m->convs; k; k = k->next)
-		if (k->threads == env->threads && spec_equal(&k->spec, &spec)) {
+		if (k->threads == env->threads && conv_specs_equal(&k->spec, &spec)) {
 			*ret = k->conv;
 			return 0;
 		}
-	rc = add(m, &spec, env->threads, err);
+	rc = add_shared_conv(m, &spec, env->threads, err);
 	if (!rc)
 		*ret = m->convs->conv;
 	return rc;

@@ -20,6 +20,7 @@ struct cpu_picks;
 struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	enum cpu_tiles tiles;
+	bool plain_dots; /* plain C stands in for bf16 dot products where the processor has none */
 	int threads;
 	bool deterministic, dry, direct, split; /* as in struct backend_opts */
 	bool widens; /* bf16 products are computed in f32 (widen.h): the library has none for the processor */
@@ -54,7 +55,7 @@ static inline struct cpu_range cpu_split(int64_t n, int64_t grain, int part, int
 
 /* 0 when the given operands exist with one type, f32 or bf16 (absent ones, NULL, are left out); else names the node. */
 struct cpu_operands {
-	int n_in, n_out; /* the first so many of each are looked at */
+	int n_in, n_out; /* checked: the first n_in inputs and n_out outputs */
 };
 
 int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, struct err *err);
@@ -88,7 +89,7 @@ struct cpu_update {
 
 struct cpu_update_opts {
 	cpu_part_fn *loop;
-	int n_in;     /* so many inputs, the first ones, are f32 where they are there */
+	int n_in;     /* the first n_in inputs must be f32 or absent */
 	size_t bytes; /* of the whole state */
 };
 

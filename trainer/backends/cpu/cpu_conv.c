@@ -4,34 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/wgrad_bf16.h"
 #include "trainer/backends/cpu/widen.h"
 #include "trainer/backends/cpu/winograd/winograd.h"
 
-/* An implementation of this module's own. All read plain weights. */
+/* An implementation of this module. Those without `pack` read plain weights. */
 struct own {
 	const char *name, *impl;
+	bool timed_only; /* preferred where nothing is timed only if plain C stands in for its instructions */
 	bool (*takes)(const struct cpu_module *m, const struct dnn_conv_spec *s);
-	size_t (*workspace_bytes)(const struct dnn_conv_spec *s, int threads);
-	void (*run)(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
-};
-
-/* In the order of preference where nothing is timed. */
-static const struct own owns[] = {
-	{ .name = "own",
-	  .impl = "own:avx512_bf16",
-	  .takes = wgrad_bf16_takes,
-	  .workspace_bytes = wgrad_bf16_workspace_bytes,
-	  .run = wgrad_bf16_run },
-	{ .name = "winograd",
-	  .impl = "winograd_4x3:avx512",
-	  .takes = winograd_takes,
-	  .workspace_bytes = winograd_workspace_bytes,
-	  .run = winograd_run },
+	size_t (*workspace_bytes)(const struct cpu_conv *c);
+	size_t (*packed_bytes)(const struct cpu_conv *c);
+	void (*pack)(const struct cpu_conv *c, const float *krsc, void *packed);
+	void (*run)(const struct cpu_conv *c, const struct dnn_conv_args *args);
 };
 
 struct cpu_conv {
+	const struct cpu_module *module;
 	struct dnn_conv_spec spec; /* n at least 1 */
 	bool empty;		   /* the batch holds no sample */
 	int threads;
@@ -41,8 +32,109 @@ struct cpu_conv {
 	char impl[80];
 };
 
+/* ---- own implementations ---- */
+
+static bool tiles_take_conv(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	return bf16_conv_takes(m, BF16_TILES, s);
+}
+
+static bool dots_take_conv(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	return bf16_conv_takes(m, BF16_DOTS, s);
+}
+
+static struct bf16_conv describe_bf16_conv(const struct cpu_conv *c)
+{
+	return (struct bf16_conv){ .module = c->module,
+				   .engine = c->own->takes == tiles_take_conv ? BF16_TILES : BF16_DOTS,
+				   .spec = c->spec,
+				   .threads = c->threads };
+}
+
+static size_t bf16_conv_workspace(const struct cpu_conv *c)
+{
+	const struct bf16_conv b = describe_bf16_conv(c);
+
+	return bf16_conv_workspace_bytes(&b);
+}
+
+static size_t bf16_conv_packed(const struct cpu_conv *c)
+{
+	const struct bf16_conv b = describe_bf16_conv(c);
+
+	return bf16_conv_packed_bytes(&b);
+}
+
+static void pack_bf16_conv(const struct cpu_conv *c, const float *krsc, void *packed)
+{
+	const struct bf16_conv b = describe_bf16_conv(c);
+
+	bf16_conv_pack(&b, krsc, packed);
+}
+
+static void run_bf16_conv(const struct cpu_conv *c, const struct dnn_conv_args *args)
+{
+	const struct bf16_conv b = describe_bf16_conv(c);
+
+	bf16_conv_run(&b, args);
+}
+
+static size_t wgrad_bf16_workspace(const struct cpu_conv *c)
+{
+	return wgrad_bf16_workspace_bytes(&c->spec, c->threads);
+}
+
+static void run_wgrad_bf16(const struct cpu_conv *c, const struct dnn_conv_args *args)
+{
+	wgrad_bf16_run(&c->spec, c->threads, args);
+}
+
+static size_t winograd_workspace(const struct cpu_conv *c)
+{
+	return winograd_workspace_bytes(&c->spec, c->threads);
+}
+
+static void run_winograd(const struct cpu_conv *c, const struct dnn_conv_args *args)
+{
+	winograd_run(&c->spec, c->threads, args);
+}
+
+/* In the order of preference where nothing is timed. */
+static const struct own owns[] = {
+	{ .name = "tiles",
+	  .impl = "own:amx_bf16",
+	  .takes = tiles_take_conv,
+	  .workspace_bytes = bf16_conv_workspace,
+	  .packed_bytes = bf16_conv_packed,
+	  .pack = pack_bf16_conv,
+	  .run = run_bf16_conv },
+	{ .name = "own",
+	  .impl = "own:avx512_bf16",
+	  .takes = wgrad_bf16_takes,
+	  .workspace_bytes = wgrad_bf16_workspace,
+	  .run = run_wgrad_bf16 },
+	{ .name = "winograd",
+	  .impl = "winograd_4x3:avx512",
+	  .takes = winograd_takes,
+	  .workspace_bytes = winograd_workspace,
+	  .run = run_winograd },
+	{ .name = "dots",
+	  .impl = "own:dots:avx512_bf16",
+	  .timed_only = true,
+	  .takes = dots_take_conv,
+	  .workspace_bytes = bf16_conv_workspace,
+	  .packed_bytes = bf16_conv_packed,
+	  .pack = pack_bf16_conv,
+	  .run = run_bf16_conv },
+};
+
+#define OWNS (sizeof(owns) / sizeof(owns[0]))
+
+/* ---- the library's ---- */
+
 /* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
-static void use_threads(const struct cpu_conv *c)
+static void set_conv_threads(const struct cpu_conv *c)
 {
 	if (omp_get_max_threads() != c->threads)
 		omp_set_num_threads(c->threads);
@@ -50,15 +142,23 @@ static void use_threads(const struct cpu_conv *c)
 
 const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i)
 {
-	for (size_t k = 0; k < sizeof(owns) / sizeof(owns[0]); k++)
+	for (size_t k = 0; k < OWNS; k++)
 		if (owns[k].takes(m, spec) && i-- == 0)
 			return owns[k].name;
 	return NULL;
 }
 
-static const struct own *own_by_name(const struct cpu_module *m, const struct dnn_conv_spec *spec, const char *name)
+const char *cpu_conv_preferred(const struct cpu_module *m, const struct dnn_conv_spec *spec)
 {
-	for (size_t k = 0; k < sizeof(owns) / sizeof(owns[0]); k++)
+	for (size_t k = 0; k < OWNS; k++)
+		if ((!owns[k].timed_only || m->plain_dots) && owns[k].takes(m, spec))
+			return owns[k].name;
+	return NULL;
+}
+
+static const struct own *find_own_conv(const struct cpu_module *m, const struct dnn_conv_spec *spec, const char *name)
+{
+	for (size_t k = 0; k < OWNS; k++)
 		if (strcmp(owns[k].name, name) == 0 && owns[k].takes(m, spec))
 			return &owns[k];
 	return NULL;
@@ -72,7 +172,7 @@ struct dnn_conv_spec cpu_conv_computed(const struct cpu_module *m, const struct 
 	return computed;
 }
 
-static struct widen_copies copies_of(const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
+static struct widen_copies plan_conv_copies(const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
 {
 	const struct widen_rows x = { s->n * s->h * s->w, s->c, 0 }, y = { s->n * s->p * s->q, s->k, 0 };
 	struct widen_copies c = { .module = m, .threads = threads, .a = s->pass == DNN_DGRAD ? y : x };
@@ -84,15 +184,15 @@ static struct widen_copies copies_of(const struct cpu_module *m, const struct dn
 	return c;
 }
 
-static int make_library(struct cpu_conv *c, const struct cpu_module *m, const char *name, struct err *err)
+static int make_dnn_conv(struct cpu_conv *c, const struct cpu_module *m, const char *name, struct err *err)
 {
 	const struct dnn_conv_spec computed = cpu_conv_computed(m, &c->spec);
 	const bool widened = computed.bf16 != c->spec.bf16;
 	int rc;
 
 	if (widened)
-		c->copies = copies_of(m, &c->spec, c->threads);
-	use_threads(c);
+		c->copies = plan_conv_copies(m, &c->spec, c->threads);
+	set_conv_threads(c);
 	rc = dnn_conv_new(&c->dnn, m->dnn, &computed, name[0] ? name : NULL, err);
 	if (!rc)
 		snprintf(c->impl, sizeof(c->impl), "%s%s", dnn_conv_impl(c->dnn), widened ? " in f32" : "");
@@ -107,12 +207,13 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 
 	if (!c)
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a convolution");
+	c->module = m;
 	c->spec = *spec;
 	c->empty = spec->n == 0;
 	c->spec.n = c->empty ? 1 : spec->n;
 	c->threads = threads;
-	c->own = own_by_name(m, &c->spec, name);
-	rc = c->own ? 0 : make_library(c, m, name, err);
+	c->own = find_own_conv(m, &c->spec, name);
+	rc = c->own ? 0 : make_dnn_conv(c, m, name, err);
 	if (rc)
 		cpu_conv_free(c);
 	else
@@ -130,7 +231,9 @@ void cpu_conv_free(struct cpu_conv *c)
 
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c)
 {
-	return c->own ? 0 : dnn_conv_packed_bytes(c->dnn);
+	if (c->own)
+		return c->own->packed_bytes ? c->own->packed_bytes(c) : 0;
+	return dnn_conv_packed_bytes(c->dnn);
 }
 
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
@@ -138,7 +241,7 @@ size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 	if (c->empty)
 		return 0;
 	if (c->own)
-		return c->own->workspace_bytes(&c->spec, c->threads);
+		return c->own->workspace_bytes(c);
 	return dnn_conv_workspace_bytes(c->dnn) + widen_bytes(&c->copies);
 }
 
@@ -147,13 +250,13 @@ const char *cpu_conv_impl(const struct cpu_conv *c)
 	return c->own ? c->own->impl : c->impl;
 }
 
-static int run_library(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+static int run_dnn_conv(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
 {
 	struct widen_operands o = { args->a, args->b, args->out };
 	int rc;
 
 	widen_in(&c->copies, (char *)args->workspace + dnn_conv_workspace_bytes(c->dnn), &o);
-	use_threads(c);
+	set_conv_threads(c);
 	rc = dnn_conv_run(c->dnn, &(struct dnn_conv_args){ o.a, o.b, o.out, args->workspace }, err);
 	if (!rc)
 		widen_out(&c->copies, &o, args->out);
@@ -170,17 +273,21 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 		return 0;
 	}
 	if (c->own) {
-		c->own->run(s, c->threads, args);
+		c->own->run(c, args);
 		return 0;
 	}
-	return run_library(c, args, err);
+	return run_dnn_conv(c, args, err);
 }
 
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
 	int rc;
 
-	use_threads(c);
+	if (c->own) {
+		c->own->pack(c, krsc_f32, packed);
+		return 0;
+	}
+	set_conv_threads(c);
 	rc = dnn_conv_pack(c->dnn, krsc_f32, packed, err);
 	if (!rc && c->copies.a.rows)
 		widen_round(&c->copies, packed, (int64_t)(dnn_conv_packed_bytes(c->dnn) / sizeof(float)));

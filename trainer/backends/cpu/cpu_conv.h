@@ -18,6 +18,9 @@ struct dnn_conv_spec cpu_conv_computed(const struct cpu_module *m, const struct 
 /* The name of own implementation i of those that can, the preferred one first; NULL beyond the last. */
 const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i);
 
+/* The one to take where nothing is timed; NULL: the library's. */
+const char *cpu_conv_preferred(const struct cpu_module *m, const struct dnn_conv_spec *spec);
+
 size_t cpu_conv_packed_bytes(const struct cpu_conv *c); /* 0: it reads weights as they are, f32 KRSC */
 size_t cpu_conv_workspace_bytes(const struct cpu_conv *c);
 const char *cpu_conv_impl(const struct cpu_conv *c);

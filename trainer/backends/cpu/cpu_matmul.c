@@ -10,7 +10,7 @@
 #include "trainer/backends/cpu/widen.h"
 
 #define PANEL_ELEMENTS (INT64_C(4) << 20) /* of its largest operand */
-#define PANEL_GRAIN 64			  /* panels are so many rows or columns, or a multiple */
+#define PANEL_GRAIN 64			  /* rows or columns: sizes of panels are its multiples */
 
 enum cut { CUT_M, CUT_N, CUT_K };
 enum place { FIRST, BETWEEN, LAST, PLACES }; /* of a panel; a lone one is the first */
@@ -39,29 +39,29 @@ static bool takes_panels(const struct cpu_module *m, const struct dnn_matmul_spe
 	return s->bf16 && m->widens && s->m > 0 && s->n > 0 && s->k > 0 && !few_rows_takes(m, s);
 }
 
-static int64_t larger(int64_t x, int64_t y)
+static int64_t max_int64(int64_t x, int64_t y)
 {
 	return x > y ? x : y;
 }
 
 /* Along the longest dimension, so that the largest operands become small. */
-static void cut(struct cpu_matmul *c)
+static void cut_matmul_panels(struct cpu_matmul *c)
 {
 	const struct dnn_matmul_spec *s = &c->spec;
-	int64_t largest = larger(larger(s->m * s->k, s->k * s->n), s->out_bf16 ? s->m * s->n : 0);
+	int64_t largest = max_int64(max_int64(s->m * s->k, s->k * s->n), s->out_bf16 ? s->m * s->n : 0);
 	int64_t panels = (largest + PANEL_ELEMENTS - 1) / PANEL_ELEMENTS;
 
-	c->length = larger(larger(s->m, s->n), s->k);
+	c->length = max_int64(max_int64(s->m, s->n), s->k);
 	c->cut = c->length == s->m ? CUT_M : c->length == s->n ? CUT_N : CUT_K;
 	c->size = ((c->length + panels - 1) / panels + PANEL_GRAIN - 1) / PANEL_GRAIN * PANEL_GRAIN;
 }
 
-static enum place place_of(const struct cpu_matmul *c, int64_t at)
+static enum place find_panel_place(const struct cpu_matmul *c, int64_t at)
 {
 	return at == 0 ? FIRST : at + c->size >= c->length ? LAST : BETWEEN;
 }
 
-/* The sizes of the panel that begins there; sums along k go on with what the panels before left. */
+/* The sizes of the panel that begins there; sums along k continue from the panels before. */
 static struct dnn_matmul_spec panel_spec(const struct cpu_matmul *c, int64_t at)
 {
 	struct dnn_matmul_spec s = c->spec;
@@ -115,18 +115,18 @@ static int make_products(struct cpu_matmul *c, const struct kernel_env *env, str
 	c->widened = takes_panels(c->module, &c->spec);
 	if (!c->widened)
 		return make_product(c, env, FIRST, &c->spec, err);
-	cut(c);
+	cut_matmul_panels(c);
 	for (int64_t at = 0; !rc && at < c->length; at += c->size) {
 		const struct panel p = panel_of(c, at);
 		size_t bytes = widen_bytes(&p.copies);
 
-		rc = make_product(c, env, place_of(c, at), &p.spec, err);
+		rc = make_product(c, env, find_panel_place(c, at), &p.spec, err);
 		c->copies_bytes = bytes > c->copies_bytes ? bytes : c->copies_bytes;
 	}
 	return rc;
 }
 
-static void drop(struct cpu_matmul *c)
+static void free_matmul_products(struct cpu_matmul *c)
 {
 	for (int i = 0; i < PLACES; i++)
 		cpu_product_free(c->product[i]);
@@ -153,7 +153,7 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 	c->threads = env->threads;
 	rc = make_products(c, env, err);
 	if (rc) {
-		drop(c);
+		free_matmul_products(c);
 		return rc;
 	}
 	snprintf(c->impl, sizeof(c->impl), "%s%s", cpu_product_impl(c->product[FIRST]), c->widened ? " in f32" : "");
@@ -169,7 +169,7 @@ void cpu_matmul_free_all(struct cpu_module *m)
 		struct cpu_matmul *c = m->matmuls;
 
 		m->matmuls = c->next;
-		drop(c);
+		free_matmul_products(c);
 	}
 }
 
@@ -197,7 +197,7 @@ static int run_panel(struct cpu_matmul *c, int64_t at, const struct dnn_matmul_a
 	in_f32.a = o.a;
 	in_f32.b = o.b;
 	in_f32.out = o.out;
-	rc = cpu_product_run(c->product[place_of(c, at)], &in_f32, err);
+	rc = cpu_product_run(c->product[find_panel_place(c, at)], &in_f32, err);
 	if (!rc && (c->cut != CUT_K || at + c->size >= c->length))
 		widen_out(&p.copies, &o, out);
 	return rc;

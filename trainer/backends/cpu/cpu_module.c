@@ -1,4 +1,5 @@
-/* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which stand beside their ops (<op>_cpu.c). */
+/* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which are defined next to their ops (<op>_cpu.c).
+ * */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/amx.h"
+#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
 #include "trainer/backends/cpu/convs.h"
 #include "trainer/backends/cpu/emulate.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
@@ -51,6 +53,7 @@ static void cpu_close(void *module)
 	free(m);
 }
 
+/* Detects what the processor has and opens oneDNN and the choices that were kept. */
 static int cpu_open(const struct backend_opts *o, void **ret_module, struct err *err)
 {
 	struct cpu_module *m = calloc(1, sizeof(*m));
@@ -65,6 +68,7 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->split = o->split;
 	m->isa = cpu_isa_detect();
 	m->tiles = cpu_tiles_detect(m->isa);
+	m->plain_dots = block_asks_plain_dots();
 	rc = dnn_new(&m->dnn, err);
 	if (!rc)
 		m->widens = m->isa < CPU_AVX512 || !dnn_takes_bf16(m->dnn);
@@ -104,8 +108,8 @@ static void cpu_settled(void *module)
 		cpu_pick_leave(m->picks);
 }
 
-/* Mapped rather than taken from the heap: zero pages come for free and huge ones can be asked for. The start is
- * aligned to a huge page; what was mapped around the slab to find that place is given back. */
+/* Maps the slab: zero pages are free, and huge pages can be requested. The start is aligned to a huge page; what was
+ * mapped around the slab for that is unmapped. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
 	size_t mapped = page_up(bytes ? bytes : 1);

@@ -43,7 +43,7 @@ struct cpu_picks {
 };
 
 /* Family, model and name of the processor, spaces turned into underscores. */
-static void machine_name(char *text, size_t n)
+static void name_machine(char *text, size_t n)
 {
 	char brand[49] = "unknown";
 	unsigned signature = 0;
@@ -67,15 +67,15 @@ static void machine_name(char *text, size_t n)
 }
 
 /* "" when there is no home. */
-static void file_path(char *path, size_t n)
+static void find_picks_path(char *path, size_t n)
 {
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-10" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-11" : "");
 }
 
-static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
+static struct pick_entry *remember_choice(struct cpu_picks *p, const char *key, const char *name)
 {
 	struct pick_entry *e = calloc(1, sizeof(*e));
 
@@ -88,7 +88,7 @@ static struct pick_entry *remember(struct cpu_picks *p, const char *key, const c
 	return e;
 }
 
-static void file_read(struct cpu_picks *p)
+static void read_picks_file(struct cpu_picks *p)
 {
 	char line[PICK_KEY_BYTES + PICK_NAME_BYTES + 8];
 	FILE *f = p->path[0] ? fopen(p->path, "re") : NULL;
@@ -102,13 +102,13 @@ static void file_read(struct cpu_picks *p)
 			continue;
 		*tab = *end = '\0';
 		if (tab[1] && strlen(line) < PICK_KEY_BYTES && strlen(tab + 1) < PICK_NAME_BYTES)
-			remember(p, line, tab + 1);
+			remember_choice(p, line, tab + 1);
 	}
 	if (f)
 		fclose(f);
 }
 
-static void file_append(const struct cpu_picks *p, const char *key, const char *name)
+static void append_picks_file(const struct cpu_picks *p, const char *key, const char *name)
 {
 	char line[PICK_KEY_BYTES + PICK_NAME_BYTES + 8];
 	int n = snprintf(line, sizeof(line), "%s\t%s\n", key, name), fd;
@@ -130,9 +130,9 @@ struct cpu_picks *cpu_picks_open(void)
 
 	if (!p)
 		return NULL;
-	machine_name(p->machine, sizeof(p->machine));
-	file_path(p->path, sizeof(p->path));
-	file_read(p);
+	name_machine(p->machine, sizeof(p->machine));
+	find_picks_path(p->path, sizeof(p->path));
+	read_picks_file(p);
 	return p;
 }
 
@@ -193,11 +193,11 @@ bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name)
 
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name)
 {
-	struct pick_entry *e = remember(m->picks, key, name);
+	struct pick_entry *e = remember_choice(m->picks, key, name);
 
 	if (e)
 		e->used = true;
-	file_append(m->picks, key, name);
+	append_picks_file(m->picks, key, name);
 }
 
 void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user)
@@ -215,28 +215,33 @@ int cpu_pick_choose(void *module, const char *key, const char *name, struct err 
 
 	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
 		return 0; /* of another program: it will be timed */
-	return remember(m->picks, key, name) ? 0 : err_set(err, ERR_NOMEM, "out of memory: kernel choices");
+	return remember_choice(m->picks, key, name) ? 0 : err_set(err, ERR_NOMEM, "out of memory: kernel choices");
 }
 
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)
 {
-	return m->isa < CPU_AVX512 || strstr(name, "avx512") || strstr(name, "gemm");
+	static const char *const parts[] = { "avx512", "avx10", "amx", "gemm" };
+	bool wide = false;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		wide = wide || strstr(name, parts[i]);
+	return wide || m->isa < CPU_AVX512;
 }
 
-/* How often a processor was taken from one of this process's threads. */
-static long interruptions(void)
+/* Involuntary context switches of this process. */
+static long count_interruptions(void)
 {
 	struct rusage u;
 
 	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
 }
 
-struct timing {
+struct trial_timing {
 	double s;
 	bool disturbed;
 };
 
-static double clock_s(clockid_t clock)
+static double read_clock_s(clockid_t clock)
 {
 	struct timespec t;
 
@@ -244,25 +249,27 @@ static double clock_s(clockid_t clock)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* With several threads, who work or wait for one another at full speed: somebody was taken off its processor, or not
- * given one when its share was to begin. */
-static struct timing time_once(int i, int threads, double (*run)(void *arg, int i), void *arg)
+/* Several threads work, or wait for one another, at full speed. The run was disturbed if one of them lost its processor
+ * or got none at the start of its share. */
+static struct trial_timing time_candidate_once(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
-	const long switches = interruptions();
-	const double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), s = run(arg, i);
-	const double around = clock_s(CLOCK_MONOTONIC) - wall - s; /* of one thread */
-	const double worked = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
+	const long switches = count_interruptions();
+	const double wall = read_clock_s(CLOCK_MONOTONIC), cpu = read_clock_s(CLOCK_PROCESS_CPUTIME_ID),
+		s = run(arg, i);
+	const double around = read_clock_s(CLOCK_MONOTONIC) - wall - s; /* of one thread */
+	const double worked = read_clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
 
-	return (struct timing){ s, threads > 1 && (interruptions() != switches || worked < BUSY * threads * s) };
+	return (struct trial_timing){ s, threads > 1 &&
+				     (count_interruptions() != switches || worked < BUSY * threads * s) };
 }
 
-/* The first of some tries during which nobody came between. */
-static struct timing time_one(int i, int threads, double (*run)(void *arg, int i), void *arg)
+/* The first undisturbed run of some tries. */
+static struct trial_timing time_undisturbed(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
-	struct timing t = { 1e9, threads > 1 };
+	struct trial_timing t = { 1e9, threads > 1 };
 
 	for (int try = 0; try < TRIES && (t.disturbed || try == 0); try++) {
-		const struct timing now = time_once(i, threads, run, arg);
+		const struct trial_timing now = time_candidate_once(i, threads, run, arg);
 
 		t.s = now.s < t.s ? now.s : t.s;
 		t.disturbed = now.disturbed;
@@ -270,32 +277,33 @@ static struct timing time_one(int i, int threads, double (*run)(void *arg, int i
 	return t;
 }
 
-/* One run of each, which touches memory and code; one more of a short one, of which that may be the most. Who then
- * takes more than HOPELESS times the best is not run again; of the others nothing is known yet. The seconds of the
- * quickest; infinite where every one was disturbed. */
-static double time_first(struct timing *first, int n, int threads, double (*run)(void *arg, int i), void *arg)
+/* Runs each candidate once, to warm memory and code, and a short one once more. Those that take more than HOPELESS
+ * times the best are not run again; the others are timed later. Returns the seconds of the quickest; infinity if every
+ * run was disturbed. */
+static double time_first_round(struct trial_timing *first, int n, int threads, double (*run)(void *arg, int i),
+			       void *arg)
 {
 	double quickest = 1e9;
 	bool calm = false;
 
 	for (int i = 0; i < n; i++) {
-		first[i] = time_once(i, threads, run, arg);
+		first[i] = time_candidate_once(i, threads, run, arg);
 		if (first[i].s < SHORT)
-			first[i] = time_once(i, threads, run, arg);
+			first[i] = time_candidate_once(i, threads, run, arg);
 		quickest = first[i].s < quickest ? first[i].s : quickest;
 		calm = calm || !first[i].disturbed;
 	}
 	for (int i = 0; i < n; i++)
 		if (first[i].disturbed || first[i].s <= HOPELESS * quickest)
-			first[i] = (struct timing){ 1e9, true };
+			first[i] = (struct trial_timing){ 1e9, true };
 	return calm ? quickest : INFINITY;
 }
 
-/* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
+/* Rounds over all candidates, so that a disturbance affects all of them; those that are far slower drop out. */
 bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg)
 {
-	struct timing least[PICK_CANDIDATES];
-	const double quickest = time_first(least, n, threads, run, arg);
+	struct trial_timing least[PICK_CANDIDATES];
+	const double quickest = time_first_round(least, n, threads, run, arg);
 	const int rounds = quickest < SHORT ? ROUNDS_SHORT : ROUNDS;
 	bool clear = true;
 
@@ -304,11 +312,11 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 		return false;
 	for (int round = 0; round < rounds; round++)
 		for (int i = 0; i < n; i++) {
-			struct timing t;
+			struct trial_timing t;
 
 			if (least[i].s < 1e9 && (round == 0 || least[i].s > CLOSE * least[*best].s))
 				continue;
-			t = time_one(i, threads, run, arg);
+			t = time_undisturbed(i, threads, run, arg);
 			least[i].s = t.s < least[i].s ? t.s : least[i].s;
 			least[i].disturbed = least[i].disturbed && t.disturbed;
 			if (least[i].s < least[*best].s)
@@ -321,5 +329,5 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 
 double cpu_pick_clock(int threads)
 {
-	return clock_s(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+	return read_clock_s(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
 }

@@ -1,6 +1,6 @@
 /* cpu_pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
- * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-10, else
- * ~/.cache/dptrain/cpu-picks-10); with --deterministic by rule alone, never by the clock or the file. */
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-11, else
+ * ~/.cache/dptrain/cpu-picks-11); with --deterministic by rule alone, never by the clock or the file. */
 #ifndef DPT_BACKENDS_CPU_CPU_PICK_H
 #define DPT_BACKENDS_CPU_CPU_PICK_H
 
@@ -9,7 +9,7 @@
 
 #define PICK_NAME_BYTES 64
 #define PICK_KEY_BYTES 256
-#define PICK_CANDIDATES 9
+#define PICK_CANDIDATES 12
 
 struct cpu_picks *cpu_picks_open(void); /* NULL when out of memory */
 void cpu_picks_free(struct cpu_picks *p);
@@ -22,21 +22,22 @@ void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char
 bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name);
 void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
 
-/* The choices that were recalled or kept since the module was opened; and one that is recalled from now on, whatever
- * the file says. Of struct backend. */
+/* Lists the choices that were recalled or kept since the module was opened, and sets one, which overrides the file. Of
+ * struct backend. */
 void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
 int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err);
 
-/* Those made for a lesser instruction set than the machine's lose always and by far. */
+/* Returns false for the library's kernels for a lesser instruction set than the processor's, which are always far
+ * slower. oneDNN 2 names its AMX kernels avx512_core_amx, oneDNN 3.5 and later avx10_1_512_amx. */
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
 
-/* Into best the fastest of n <= PICK_CANDIDATES; run does candidate i once, in so many threads, and returns its seconds
- * by cpu_pick_clock. False where other programs took processors from threads whenever the clock ran: then the times say
- * more of those than of the candidates, and the share of one thread, by its own processor time, tells better. */
+/* Stores the fastest of n <= PICK_CANDIDATES in *best; run executes candidate i once with `threads` threads and returns
+ * its seconds by cpu_pick_clock. Returns false if other programs disturbed every timing: then the share of one thread,
+ * by its own processor time, is a better measure. */
 bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg);
 
-/* Memory for a trial, of pages that are there, aligned to them; at first every byte is PICK_FILL, later what trials
- * left. Kept from trial to trial until cpu_pick_leave; NULL: none to be had. */
+/* Memory for a trial, of touched pages, page-aligned; every byte is PICK_FILL at first, later what trials wrote. Kept
+ * from trial to trial until cpu_pick_leave. NULL: out of memory. */
 #define PICK_FILL 0x3c /* 0x3c3c: 0.0115 in either type, so that nothing is denormal or infinite */
 char *cpu_pick_room(struct cpu_picks *p, size_t bytes);
 void cpu_pick_leave(struct cpu_picks *p);

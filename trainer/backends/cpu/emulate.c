@@ -20,7 +20,7 @@ struct operand {
 	size_t at; /* of its copy in the workspace */
 };
 
-struct packing { /* of one input whose kernel wants a layout of its own */
+struct input_packing { /* of one input whose kernel wants a layout of its own */
 	int input;
 	struct tensor from, packed;
 	struct tensor *in, *out;
@@ -37,7 +37,7 @@ struct emulated {
 	struct tensor *in[OPERANDS_MAX], *out[OPERANDS_MAX];
 	struct operand operand[2 * OPERANDS_MAX]; /* inputs, then outputs */
 	int twin[OPERANDS_MAX];			  /* of an output: the input that is the same tensor; -1 none */
-	struct packing packs[PACKS_MAX];
+	struct input_packing packs[PACKS_MAX];
 	int n_packs;
 	bool inner_workspace;
 };
@@ -52,12 +52,12 @@ static const struct kernel *const inner_kernels[OP_COUNT] = {
 #undef OP
 };
 
-static size_t up(size_t bytes)
+static size_t round_copy_bytes(size_t bytes)
 {
 	return (bytes + 63) / 64 * 64;
 }
 
-static struct tensor *shadow_of(struct operand *o, const struct tensor *t)
+static struct tensor *make_f32_shadow(struct operand *o, const struct tensor *t)
 {
 	if (!t)
 		return NULL;
@@ -75,30 +75,30 @@ static void make_shadows(struct emulated *e, const struct node *n)
 	e->node.in = e->in;
 	e->node.out = e->out;
 	for (int i = 0; i < n->n_in; i++)
-		e->in[i] = shadow_of(&e->operand[i], n->in[i]);
+		e->in[i] = make_f32_shadow(&e->operand[i], n->in[i]);
 	for (int k = 0; k < n->n_out; k++) {
 		e->twin[k] = -1;
 		for (int i = 0; i < n->n_in; i++)
 			if (n->out[k] && n->in[i] == n->out[k])
 				e->twin[k] = i;
-		e->out[k] = e->twin[k] >= 0 ? e->in[e->twin[k]] : shadow_of(&e->operand[n->n_in + k], n->out[k]);
+		e->out[k] = e->twin[k] >= 0 ? e->in[e->twin[k]] : make_f32_shadow(&e->operand[n->n_in + k], n->out[k]);
 	}
 }
 
 /* The inner workspace comes first, then the copies. */
-static void lay_out(struct emulated *e, struct node *n)
+static void place_f16_copies(struct emulated *e, struct node *n)
 {
-	size_t at = up(e->node.workspace_bytes);
+	size_t at = round_copy_bytes(e->node.workspace_bytes);
 
 	e->inner_workspace = e->node.workspace_bytes > 0;
 	for (int i = 0; i < n->n_in + n->n_out; i++)
 		if (e->operand[i].f16) {
 			e->operand[i].at = at;
-			at += up((size_t)e->operand[i].count * sizeof(float) + 1);
+			at += round_copy_bytes((size_t)e->operand[i].count * sizeof(float) + 1);
 		}
 	for (int i = 0; i < e->n_packs; i++) {
 		e->packs[i].at = at;
-		at += up(e->packs[i].packed.opaque_bytes);
+		at += round_copy_bytes(e->packs[i].packed.opaque_bytes);
 	}
 	n->workspace_bytes = at;
 }
@@ -106,7 +106,7 @@ static void lay_out(struct emulated *e, struct node *n)
 /* Has input i packed as the inner kernel wants it. */
 static int add_pack(struct emulated *e, const struct kernel_env *env, int i, struct err *err)
 {
-	struct packing *p = &e->packs[e->n_packs];
+	struct input_packing *p = &e->packs[e->n_packs];
 	size_t bytes = e->in[i] && e->inner->pack_bytes ? e->inner->pack_bytes(env, &e->node, i) : 0;
 
 	if (!bytes)
@@ -138,7 +138,7 @@ static int prepare_packs(struct emulated *e, const struct kernel_env *env, struc
 	for (int i = 0; i < e->node.n_in && !rc; i++)
 		rc = add_pack(e, env, i, err);
 	for (int i = 0; i < e->n_packs && !rc; i++) {
-		struct packing *p = &e->packs[i];
+		struct input_packing *p = &e->packs[i];
 
 		rc = pack_cpu.prepare(env, &p->node, &p->state, err);
 		if (p->node.workspace_bytes > e->node.workspace_bytes)
@@ -159,6 +159,7 @@ static void emulate_release(void *state)
 	cpu_state_release(e);
 }
 
+/* Prepares the packs and the inner kernel on f32 shadows of the node's tensors. */
 static int emulate_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct emulated *e;
@@ -186,18 +187,18 @@ static int emulate_prepare(const struct kernel_env *env, struct node *n, void **
 	}
 	if (pack_bytes > e->node.workspace_bytes)
 		e->node.workspace_bytes = pack_bytes;
-	lay_out(e, n);
+	place_f16_copies(e, n);
 	*ret_state = e;
 	return 0;
 }
 
-static void widen(const struct operand *o, const void *from, float *to)
+static void widen_f16(const struct operand *o, const void *from, float *to)
 {
 	for (int64_t i = 0; i < o->count; i++)
 		to[i] = f16_to_float(((const uint16_t *)from)[i]);
 }
 
-static void narrow(const struct operand *o, const float *from, void *to)
+static void round_to_f16(const struct operand *o, const float *from, void *to)
 {
 	for (int64_t i = 0; i < o->count; i++)
 		((uint16_t *)to)[i] = f16_from_float(from[i]);
@@ -208,7 +209,7 @@ static int run_packs(const struct emulated *e, const struct kernel_args *args, v
 	int rc = 0;
 
 	for (int i = 0; i < e->n_packs && !rc; i++) {
-		const struct packing *p = &e->packs[i];
+		const struct input_packing *p = &e->packs[i];
 		void *out = (unsigned char *)args->workspace + p->at;
 		struct kernel_args pack = *args;
 
@@ -220,6 +221,7 @@ static int run_packs(const struct emulated *e, const struct kernel_args *args, v
 	return rc;
 }
 
+/* Widens the inputs, packs them, runs the inner kernel and rounds the outputs. */
 static int emulate_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct emulated *e = state;
@@ -235,7 +237,7 @@ static int emulate_run(void *state, const struct kernel_args *args, struct err *
 	for (int i = 0; i < n->n_in; i++) {
 		in[i] = e->operand[i].f16 ? w + e->operand[i].at : args->in[i];
 		if (e->operand[i].f16)
-			widen(&e->operand[i], args->in[i], in[i]);
+			widen_f16(&e->operand[i], args->in[i], in[i]);
 	}
 	for (int k = 0; k < n->n_out; k++) {
 		const struct operand *o = &e->operand[n->n_in + k];
@@ -249,7 +251,7 @@ static int emulate_run(void *state, const struct kernel_args *args, struct err *
 		const struct operand *o = &e->operand[e->twin[k] >= 0 ? e->twin[k] : n->n_in + k];
 
 		if (o->f16)
-			narrow(o, out[k], args->out[k]);
+			round_to_f16(o, out[k], args->out[k]);
 	}
 	return rc;
 }

@@ -1,6 +1,6 @@
-/* few_rows.c: each result is a sum of products along two rows. The matrix's rows are gone through one after the other,
- * in the order in which they lie in memory: the processor then asks for them ahead by itself, and better than when it
- * is told to, or when several rows are read at once. */
+/* few_rows.c: each result is a sum of products along two rows. The matrix's rows are read one after the other,
+ * in their order in memory: the processor's own prefetching then works better than prefetch instructions, and better
+ * than with several rows at once. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/few_rows.h"
 #include "trainer/backends/cpu/vec.h"

@@ -1,9 +1,18 @@
 # The cpu module: oneDNN and own loops, one OpenMP pool for both.
 winograd_sources = trainer/backends/cpu/winograd/forward.c trainer/backends/cpu/winograd/wgrad.c \
 	trainer/backends/cpu/winograd/winograd.c
+bf16_conv_sources = trainer/backends/cpu/bf16_conv/bf16_conv.c trainer/backends/cpu/bf16_conv/bf16_block.c \
+	trainer/backends/cpu/bf16_conv/bf16_forward.c trainer/backends/cpu/bf16_conv/conv_plan.c \
+	trainer/backends/cpu/bf16_conv/bf16_weights.c trainer/backends/cpu/bf16_conv/bf16_wgrad.c
 cpu_sources = \
 	trainer/backends/cpu/amx.c \
 	trainer/backends/cpu/amx.h \
+	trainer/backends/cpu/bf16_conv/bf16_conv.h \
+	trainer/backends/cpu/bf16_conv/bf16_block.h \
+	trainer/backends/cpu/bf16_conv/bf16_block_tiles.h \
+	trainer/backends/cpu/bf16_conv/bf16_passes.h \
+	trainer/backends/cpu/bf16_conv/conv_plan.h \
+	$(bf16_conv_sources) \
 	trainer/backends/cpu/cpu_conv.c \
 	trainer/backends/cpu/cpu_conv.h \
 	trainer/backends/cpu/convs.c \

@@ -27,8 +27,8 @@ void dnn_free(struct dnn *d);
 void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
 bool dnn_takes_bf16(struct dnn *d);	/* tried, not guessed from the processor */
 
-/* impl: the implementation's name, NULL for the library's first choice. Fails when there is none, or only one of the
- * library's reference loops. */
+/* impl: the implementation's name, NULL for the library's first choice. Fails if the library offers nothing or only its
+ * reference loops. */
 int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
 		 struct err *err);
 void dnn_conv_free(struct dnn_conv *c);
@@ -77,7 +77,7 @@ struct dnn_matmul_args {
 	const void *a, *b;
 	const float *bias; /* NULL without one */
 	void *out, *workspace;
-	size_t packing; /* bytes of workspace behind dnn_matmul_workspace_bytes, for what the library packs */
+	size_t packing; /* bytes of workspace after dnn_matmul_workspace_bytes, for operands that the library packs */
 };
 
 int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err);

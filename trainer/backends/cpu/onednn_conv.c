@@ -12,7 +12,7 @@ struct conv_descs {
 };
 
 #if DNNL_VERSION_MAJOR >= 3
-static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
+static dnnl_status_t create_forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
 				dnnl_primitive_desc_t *ret)
 {
 	return dnnl_convolution_forward_primitive_desc_create(ret, d->engine, kind, dnnl_convolution_direct, s->src,
@@ -20,13 +20,13 @@ static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_
 							      s->pad_high, d->attr);
 }
 
-static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
+static dnnl_status_t open_conv_walk(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
 {
 	dnnl_status_t st = dnnl_success;
 
 	w->first = true;
 	if (pass == DNN_FORWARD)
-		return forward_pd(d, s, dnnl_forward_training, &w->pd);
+		return create_forward_pd(d, s, dnnl_forward_training, &w->pd);
 	if (pass == DNN_DGRAD)
 		return dnnl_convolution_backward_data_primitive_desc_create(
 			&w->pd, d->engine, dnnl_convolution_direct, s->src, s->weights, s->dst, s->strides, NULL,
@@ -37,7 +37,7 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass p
 	return st;
 }
 #else
-static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
+static dnnl_status_t create_forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_prop_kind_t kind,
 				dnnl_primitive_desc_t *ret)
 {
 	dnnl_convolution_desc_t op;
@@ -47,7 +47,7 @@ static dnnl_status_t forward_pd(struct dnn *d, const struct conv_descs *s, dnnl_
 	return st == dnnl_success ? dnnl_primitive_desc_create(ret, &op, d->attr, d->engine, NULL) : st;
 }
 
-static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
+static dnnl_status_t open_conv_walk(struct pd_walk *w, struct dnn *d, enum dnn_pass pass, const struct conv_descs *s)
 {
 	dnnl_status_t st;
 
@@ -70,19 +70,19 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, enum dnn_pass p
 }
 #endif
 
-static void descs_drop(struct conv_descs *s)
+static void drop_conv_descs(struct conv_descs *s)
 {
 	desc_drop(&s->src);
 	desc_drop(&s->weights);
 	desc_drop(&s->dst);
 }
 
-static int64_t pad_high(int64_t in, int64_t out, const struct dnn_conv_spec *spec)
+static int64_t find_high_padding(int64_t in, int64_t out, const struct dnn_conv_spec *spec)
 {
 	return (out - 1) * spec->stride + spec->kernel - spec->pad - in;
 }
 
-static dnnl_status_t descs_make(struct conv_descs *s, const struct dnn_conv_spec *spec)
+static dnnl_status_t make_conv_descs(struct conv_descs *s, const struct dnn_conv_spec *spec)
 {
 	const dnnl_dims_t src = { spec->n, spec->c, spec->h, spec->w }, dst = { spec->n, spec->k, spec->p, spec->q };
 	const dnnl_dims_t weights = { spec->k, spec->c, spec->kernel, spec->kernel };
@@ -92,20 +92,20 @@ static dnnl_status_t descs_make(struct conv_descs *s, const struct dnn_conv_spec
 	memset(s, 0, sizeof(*s));
 	s->strides[0] = s->strides[1] = spec->stride;
 	s->pad_low[0] = s->pad_low[1] = spec->pad;
-	s->pad_high[0] = pad_high(spec->h, spec->p, spec);
-	s->pad_high[1] = pad_high(spec->w, spec->q, spec);
+	s->pad_high[0] = find_high_padding(spec->h, spec->p, spec);
+	s->pad_high[1] = find_high_padding(spec->w, spec->q, spec);
 	st = desc_make(&s->src, 4, src, type, dnnl_nhwc);
 	if (st == dnnl_success)
 		st = desc_make(&s->dst, 4, dst, type, dnnl_nhwc);
 	if (st == dnnl_success)
 		st = desc_make(&s->weights, 4, weights, spec->pass == DNN_WGRAD ? dnnl_f32 : type, dnnl_format_tag_any);
 	if (st != dnnl_success)
-		descs_drop(s);
+		drop_conv_descs(s);
 	return st;
 }
 
 /* The gradients' hint is a forward convolution of the same types; weights are in the activations' type there. */
-static dnnl_status_t hint_make(struct pd_walk *w, struct dnn *d, const struct dnn_conv_spec *spec)
+static dnnl_status_t make_conv_hint(struct pd_walk *w, struct dnn *d, const struct dnn_conv_spec *spec)
 {
 	struct dnn_conv_spec forward = *spec;
 	struct conv_descs s;
@@ -114,27 +114,27 @@ static dnnl_status_t hint_make(struct pd_walk *w, struct dnn *d, const struct dn
 	if (spec->pass == DNN_FORWARD)
 		return dnnl_success;
 	forward.pass = DNN_FORWARD;
-	st = descs_make(&s, &forward);
+	st = make_conv_descs(&s, &forward);
 	if (st != dnnl_success)
 		return st;
-	st = forward_pd(d, &s, dnnl_forward_training, &w->hint);
-	descs_drop(&s);
+	st = create_forward_pd(d, &s, dnnl_forward_training, &w->hint);
+	drop_conv_descs(&s);
 	return st;
 }
 
-static dnnl_status_t walk_start(struct pd_walk *w, struct dnn *d, const struct dnn_conv_spec *spec)
+static dnnl_status_t start_conv_walk(struct pd_walk *w, struct dnn *d, const struct dnn_conv_spec *spec)
 {
 	struct conv_descs s;
 	dnnl_status_t st;
 
 	memset(w, 0, sizeof(*w));
-	st = descs_make(&s, spec);
+	st = make_conv_descs(&s, spec);
 	if (st != dnnl_success)
 		return st;
-	st = hint_make(w, d, spec);
+	st = make_conv_hint(w, d, spec);
 	if (st == dnnl_success)
-		st = walk_open(w, d, spec->pass, &s);
-	descs_drop(&s);
+		st = open_conv_walk(w, d, spec->pass, &s);
+	drop_conv_descs(&s);
 	if (st != dnnl_success)
 		walk_close(w);
 	return st;
@@ -145,7 +145,7 @@ bool dnn_conv_candidate(struct dnn *d, const struct dnn_conv_spec *spec, int i, 
 	struct pd_walk w;
 	bool found;
 
-	if (walk_start(&w, d, spec) != dnnl_success)
+	if (start_conv_walk(&w, d, spec) != dnnl_success)
 		return false;
 	found = walk_name(&w, i, name, n);
 	walk_close(&w);
@@ -188,7 +188,7 @@ struct dnn_conv {
 	char impl[64];
 };
 
-static void conv_free_whole(struct dnn_conv *c)
+static void free_conv_handles(struct dnn_conv *c)
 {
 	dnnl_memory_t *const memories[] = { &c->a, &c->b, &c->out, &c->scratch, &c->plain, &c->packed };
 
@@ -208,20 +208,20 @@ static void conv_free_whole(struct dnn_conv *c)
 void dnn_conv_free(struct dnn_conv *c)
 {
 	if (c)
-		conv_free_whole(c);
+		free_conv_handles(c);
 }
 
-static desc_ref query(const struct dnn_conv *c, dnnl_query_t what)
+static desc_ref query_conv_desc(const struct dnn_conv *c, dnnl_query_t what)
 {
 	return dnnl_primitive_desc_query_md(c->pd, what, 0);
 }
 
 static desc_ref weights_desc(const struct dnn_conv *c)
 {
-	return query(c, c->pass == DNN_WGRAD ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
+	return query_conv_desc(c, c->pass == DNN_WGRAD ? dnnl_query_diff_weights_md : dnnl_query_weights_md);
 }
 
-static dnnl_status_t memories_make(struct dnn_conv *c)
+static dnnl_status_t make_conv_memories(struct dnn_conv *c)
 {
 	static const dnnl_query_t queries[][3] = {
 		[DNN_FORWARD] = { dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md },
@@ -229,20 +229,20 @@ static dnnl_status_t memories_make(struct dnn_conv *c)
 		[DNN_WGRAD] = { dnnl_query_src_md, dnnl_query_diff_dst_md, dnnl_query_diff_weights_md },
 	};
 	const dnnl_query_t *q = queries[c->pass];
-	dnnl_status_t st = memory_make(&c->a, query(c, q[0]), c->dnn);
+	dnnl_status_t st = memory_make(&c->a, query_conv_desc(c, q[0]), c->dnn);
 
 	if (st == dnnl_success)
-		st = memory_make(&c->b, query(c, q[1]), c->dnn);
+		st = memory_make(&c->b, query_conv_desc(c, q[1]), c->dnn);
 	if (st == dnnl_success)
-		st = memory_make(&c->out, query(c, q[2]), c->dnn);
+		st = memory_make(&c->out, query_conv_desc(c, q[2]), c->dnn);
 	if (st == dnnl_success)
-		st = memory_make(&c->scratch, query(c, dnnl_query_scratchpad_md), c->dnn);
+		st = memory_make(&c->scratch, query_conv_desc(c, dnnl_query_scratchpad_md), c->dnn);
 	c->packed_bytes = dnnl_memory_desc_get_size(weights_desc(c));
-	c->scratch_bytes = dnnl_memory_desc_get_size(query(c, dnnl_query_scratchpad_md));
+	c->scratch_bytes = dnnl_memory_desc_get_size(query_conv_desc(c, dnnl_query_scratchpad_md));
 	return st;
 }
 
-static dnnl_status_t reorder_make(struct dnn_conv *c, const struct dnn_conv_spec *spec)
+static dnnl_status_t make_weight_reorder(struct dnn_conv *c, const struct dnn_conv_spec *spec)
 {
 	const dnnl_dims_t dims = { spec->k, spec->c, spec->kernel, spec->kernel };
 	dnnl_status_t st = desc_make(&c->plain_desc, 4, dims, dnnl_f32, dnnl_ohwi);
@@ -265,12 +265,12 @@ static dnnl_status_t reorder_make(struct dnn_conv *c, const struct dnn_conv_spec
 }
 
 /* The description of the implementation called impl (NULL: the first that is usable). */
-static dnnl_primitive_desc_t pick(struct dnn *d, const struct dnn_conv_spec *spec, const char *impl)
+static dnnl_primitive_desc_t find_conv_pd(struct dnn *d, const struct dnn_conv_spec *spec, const char *impl)
 {
 	dnnl_primitive_desc_t pd;
 	struct pd_walk w;
 
-	if (walk_start(&w, d, spec) != dnnl_success)
+	if (start_conv_walk(&w, d, spec) != dnnl_success)
 		return NULL;
 	pd = walk_find(&w, impl);
 	walk_close(&w);
@@ -287,7 +287,7 @@ int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spe
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	c->dnn = d;
 	c->pass = spec->pass;
-	c->pd = pick(d, spec, impl);
+	c->pd = find_conv_pd(d, spec, impl);
 	if (!c->pd) {
 		dnn_conv_free(c);
 		return err_set(err, ERR_UNSUPPORTED,
@@ -301,9 +301,9 @@ int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spe
 	snprintf(c->impl, sizeof(c->impl), "%s", pd_impl(c->pd));
 	st = dnnl_primitive_create(&c->prim, c->pd);
 	if (st == dnnl_success)
-		st = memories_make(c);
+		st = make_conv_memories(c);
 	if (st == dnnl_success)
-		st = reorder_make(c, spec);
+		st = make_weight_reorder(c, spec);
 	if (st == dnnl_success) {
 		*ret = c;
 		return 0;
@@ -322,17 +322,17 @@ size_t dnn_conv_packed_bytes(const struct dnn_conv *c)
 	return c->packed_bytes;
 }
 
-static size_t round_up(size_t n)
+static size_t round_conv_bytes(size_t n)
 {
 	return (n + 63) / 64 * 64;
 }
 
 size_t dnn_conv_workspace_bytes(const struct dnn_conv *c)
 {
-	return round_up(c->scratch_bytes) + (c->pass == DNN_WGRAD ? round_up(c->packed_bytes) : 0);
+	return round_conv_bytes(c->scratch_bytes) + (c->pass == DNN_WGRAD ? round_conv_bytes(c->packed_bytes) : 0);
 }
 
-static int run_reorder(struct dnn_conv *c, void *from, void *to, struct err *err)
+static int run_weight_reorder(struct dnn_conv *c, void *from, void *to, struct err *err)
 {
 	bool decompress = c->pass == DNN_WGRAD;
 	dnnl_memory_t src = decompress ? c->packed : c->plain, dst = decompress ? c->plain : c->packed;
@@ -347,7 +347,7 @@ static int run_reorder(struct dnn_conv *c, void *from, void *to, struct err *err
 
 int dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
-	return run_reorder(c, (void *)(uintptr_t)krsc_f32, packed, err);
+	return run_weight_reorder(c, (void *)(uintptr_t)krsc_f32, packed, err);
 }
 
 int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct err *err)
@@ -361,7 +361,7 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 	const dnnl_exec_arg_t list[] = {
 		{ name[0], c->a }, { name[1], c->b }, { name[2], c->out }, { DNNL_ARG_SCRATCHPAD, c->scratch }
 	};
-	char *packed = (char *)args->workspace + round_up(c->scratch_bytes);
+	char *packed = (char *)args->workspace + round_conv_bytes(c->scratch_bytes);
 	bool wgrad = c->pass == DNN_WGRAD;
 	dnnl_status_t st;
 
@@ -372,5 +372,5 @@ int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct er
 	st = dnn_execute(c->dnn, c->prim, 4, list);
 	if (st != dnnl_success)
 		return dnn_fail(err, "a convolution", st);
-	return wgrad ? run_reorder(c, packed, args->out, err) : 0;
+	return wgrad ? run_weight_reorder(c, packed, args->out, err) : 0;
 }

@@ -1,7 +1,6 @@
-/* onednn_import.c: points what oneDNN imports of operator new, operator delete, posix_memalign and free at
- * onednn_memory.c, in the table through which that one library calls them. All else in the process, other C++ libraries
- * included, goes on as it was, whatever allocator was preloaded; replacing these functions for the whole program would
- * be the other way. */
+/* onednn_import.c: redirects oneDNN's calls of operator new, operator delete, posix_memalign and free to onednn_memory.c, by
+ * changing that library's import table. The rest of the process, other C++ libraries and preloaded allocators included,
+ * is unchanged. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -62,16 +61,16 @@ static const struct import {
 
 #define IMPORTS (sizeof(imports) / sizeof(imports[0]))
 
-struct library {
+struct dnn_image {
 	uintptr_t code; /* an address in it */
 	uintptr_t base, relro, relro_end; /* pages that were made read-only once it was linked */
 	const ElfW(Dyn) *dynamic;	  /* NULL: not found */
 	void **slots[IMPORTS];
 };
 
-static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
+static int find_dnn_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 {
-	struct library *l = arg, found = { .code = l->code, .base = info->dlpi_addr };
+	struct dnn_image *l = arg, found = { .code = l->code, .base = info->dlpi_addr };
 	bool holds = false;
 
 	(void)bytes;
@@ -93,7 +92,7 @@ static int look_at(struct dl_phdr_info *info, size_t bytes, void *arg)
 }
 
 /* What the dynamic section says under a tag; an address where its loader has not made it one yet. */
-static uintptr_t said(const struct library *l, ElfW(Sxword) tag)
+static uintptr_t read_dynamic_tag(const struct dnn_image *l, ElfW(Sxword) tag)
 {
 	const ElfW(Dyn) *d = l->dynamic;
 
@@ -102,15 +101,15 @@ static uintptr_t said(const struct library *l, ElfW(Sxword) tag)
 	return d->d_tag == tag ? d->d_un.d_ptr : 0;
 }
 
-static uintptr_t address(const struct library *l, ElfW(Sxword) tag)
+static uintptr_t read_dynamic_address(const struct dnn_image *l, ElfW(Sxword) tag)
 {
-	const uintptr_t at = said(l, tag);
+	const uintptr_t at = read_dynamic_tag(l, tag);
 
 	return at && at < l->base ? l->base + at : at;
 }
 
 /* Ways to give memory back that are not pointed here: what came from the pool must not take them. */
-static bool bypasses(const char *name)
+static bool frees_past_pool(const char *name)
 {
 	const bool deletes = strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
 
@@ -119,17 +118,17 @@ static bool bypasses(const char *name)
 
 /* Notes where a table of relocations has the imports. False where one is taken as an address, which may be called from
  * anywhere, or memory may be given back past them. */
-static bool look_through(struct library *l, ElfW(Sxword) table, ElfW(Sxword) bytes)
+static bool scan_relocations(struct dnn_image *l, ElfW(Sxword) table, ElfW(Sxword) bytes)
 {
-	const ElfW(Rela) *r = (const ElfW(Rela) *)address(l, table);
-	const ElfW(Rela) *end = (const ElfW(Rela) *)((uintptr_t)r + said(l, bytes));
-	const ElfW(Sym) *symbols = (const ElfW(Sym) *)address(l, DT_SYMTAB);
-	const char *names = (const char *)address(l, DT_STRTAB);
+	const ElfW(Rela) *r = (const ElfW(Rela) *)read_dynamic_address(l, table);
+	const ElfW(Rela) *end = (const ElfW(Rela) *)((uintptr_t)r + read_dynamic_tag(l, bytes));
+	const ElfW(Sym) *symbols = (const ElfW(Sym) *)read_dynamic_address(l, DT_SYMTAB);
+	const char *names = (const char *)read_dynamic_address(l, DT_STRTAB);
 
 	for (; r < end; r++) {
 		const char *name = names + symbols[ELF64_R_SYM(r->r_info)].st_name;
 
-		if (bypasses(name))
+		if (frees_past_pool(name))
 			return false;
 		for (size_t i = 0; i < IMPORTS; i++)
 			if (strcmp(name, imports[i].name) == 0) {
@@ -142,10 +141,11 @@ static bool look_through(struct library *l, ElfW(Sxword) table, ElfW(Sxword) byt
 }
 
 /* Of libraries that were opened with all their functions bound, as modules are. */
-static bool find_slots(struct library *l)
+static bool find_import_slots(struct dnn_image *l)
 {
-	if (!address(l, DT_SYMTAB) || !address(l, DT_STRTAB) || said(l, DT_PLTREL) != DT_RELA ||
-	    !look_through(l, DT_JMPREL, DT_PLTRELSZ) || !look_through(l, DT_RELA, DT_RELASZ))
+	if (!read_dynamic_address(l, DT_SYMTAB) || !read_dynamic_address(l, DT_STRTAB) ||
+	    read_dynamic_tag(l, DT_PLTREL) != DT_RELA ||
+	    !scan_relocations(l, DT_JMPREL, DT_PLTRELSZ) || !scan_relocations(l, DT_RELA, DT_RELASZ))
 		return false;
 	for (size_t i = 0; i < IMPORTS; i++)
 		if (!l->slots[i])
@@ -153,13 +153,13 @@ static bool find_slots(struct library *l)
 	return true;
 }
 
-static bool protect(const struct library *l, int how)
+static bool protect_relro(const struct dnn_image *l, int how)
 {
 	return l->relro_end <= l->relro || mprotect((void *)l->relro, l->relro_end - l->relro, how) == 0;
 }
 
 /* A module that is unloaded would leave the library without these functions. */
-static bool stay_loaded(void)
+static bool pin_this_module(void)
 {
 	Dl_info self;
 
@@ -167,7 +167,7 @@ static bool stay_loaded(void)
 }
 
 /* What the library says when it is asked to talk passes through texts, which the C++ library gives back by itself. */
-static bool talks(void)
+static bool is_dnn_verbose(void)
 {
 	return getenv("DNNL_VERBOSE") || getenv("ONEDNN_VERBOSE");
 }
@@ -175,17 +175,18 @@ static bool talks(void)
 bool dnn_memory_serve(const void *code)
 {
 	static bool serves;
-	struct library l = { .code = (uintptr_t)code };
+	struct dnn_image l = { .code = (uintptr_t)code };
 
 	if (serves)
 		return true;
-	dl_iterate_phdr(look_at, &l);
-	if (talks() || !l.dynamic || !find_slots(&l) || !stay_loaded() || !protect(&l, PROT_READ | PROT_WRITE))
+	dl_iterate_phdr(find_dnn_segments, &l);
+	if (is_dnn_verbose() || !l.dynamic || !find_import_slots(&l) || !pin_this_module() ||
+	    !protect_relro(&l, PROT_READ | PROT_WRITE))
 		return false;
 	for (size_t i = 0; i < IMPORTS; i++) {
 		memcpy(imports[i].system, l.slots[i], sizeof(void *));
 		memcpy(l.slots[i], &imports[i].ours, sizeof(void *));
 	}
 	serves = true;
-	return protect(&l, PROT_READ);
+	return protect_relro(&l, PROT_READ);
 }

@@ -77,7 +77,7 @@ struct pd_walk {
 #if DNNL_VERSION_MAJOR >= 3
 	dnnl_primitive_desc_t pd;
 #else
-	union { /* the iterator goes on reading it */
+	union { /* the iterator keeps reading it */
 		dnnl_convolution_desc_t conv;
 		dnnl_matmul_desc_t matmul;
 	} op;
@@ -154,7 +154,7 @@ static inline bool walk_name(struct pd_walk *w, int i, char *name, size_t n)
 	return found;
 }
 
-/* The description of the implementation called impl (NULL: the first that is usable); NULL when there is none. */
+/* The description of the implementation called impl (NULL: the first usable one); NULL if not found. */
 static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *impl)
 {
 	dnnl_primitive_desc_t pd = NULL;
@@ -169,8 +169,8 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 	return pd;
 }
 
-/* As dnnl_primitive_execute; what it asks for meanwhile is kept for the next call, or lies in a room of this one's
- * (NULL: it has none). */
+/* As dnnl_primitive_execute. Memory that it allocates is kept for the next call, or comes from `room` (NULL: it has
+ * none). */
 static inline dnnl_status_t dnn_execute_in(void *room, size_t bytes, const struct dnn *d, dnnl_primitive_t prim, int n,
 					   const dnnl_exec_arg_t *args)
 {

@@ -17,7 +17,7 @@ struct matmul_descs {
 	desc_own a, b, bias, out;
 };
 
-static void descs_drop(struct matmul_descs *s)
+static void drop_matmul_descs(struct matmul_descs *s)
 {
 	desc_drop(&s->a);
 	desc_drop(&s->b);
@@ -33,7 +33,7 @@ static dnnl_status_t plain_make(desc_own *d, dnnl_data_type_t type, const dnnl_d
 	return desc_strided(d, dims, turned ? by_columns : by_rows, type);
 }
 
-static dnnl_status_t descs_make(struct matmul_descs *s, const struct dnn_matmul_spec *spec)
+static dnnl_status_t make_matmul_descs(struct matmul_descs *s, const struct dnn_matmul_spec *spec)
 {
 	const dnnl_dims_t a = { spec->m, spec->k }, b = { spec->k, spec->n }, bias = { 1, spec->n };
 	const dnnl_dims_t out = { spec->m, spec->n };
@@ -49,7 +49,7 @@ static dnnl_status_t descs_make(struct matmul_descs *s, const struct dnn_matmul_
 	if (st == dnnl_success)
 		st = plain_make(&s->out, spec->out_bf16 ? dnnl_bf16 : dnnl_f32, out, false, spec->out_step);
 	if (st != dnnl_success)
-		descs_drop(s);
+		drop_matmul_descs(s);
 	return st;
 }
 
@@ -78,7 +78,7 @@ static dnnl_status_t attr_make(dnnl_primitive_attr_t *ret, const struct dnn_matm
 	return st;
 }
 
-static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, const struct matmul_descs *s,
+static dnnl_status_t open_matmul_walk(struct pd_walk *w, struct dnn *d, const struct matmul_descs *s,
 			       dnnl_primitive_attr_t attr)
 {
 #if DNNL_VERSION_MAJOR >= 3
@@ -92,7 +92,7 @@ static dnnl_status_t walk_open(struct pd_walk *w, struct dnn *d, const struct ma
 #endif
 }
 
-static dnnl_status_t walk_start(struct pd_walk *w, struct dnn *d, const struct dnn_matmul_spec *spec)
+static dnnl_status_t start_matmul_walk(struct pd_walk *w, struct dnn *d, const struct dnn_matmul_spec *spec)
 {
 	dnnl_primitive_attr_t attr = NULL;
 	struct matmul_descs s;
@@ -100,15 +100,15 @@ static dnnl_status_t walk_start(struct pd_walk *w, struct dnn *d, const struct d
 
 	memset(w, 0, sizeof(*w));
 	w->first = true;
-	st = descs_make(&s, spec);
+	st = make_matmul_descs(&s, spec);
 	if (st != dnnl_success)
 		return st;
 	st = attr_make(&attr, spec);
 	if (st == dnnl_success)
-		st = walk_open(w, d, &s, attr);
+		st = open_matmul_walk(w, d, &s, attr);
 	if (attr)
 		dnnl_primitive_attr_destroy(attr);
-	descs_drop(&s);
+	drop_matmul_descs(&s);
 	if (st != dnnl_success)
 		walk_close(w);
 	return st;
@@ -126,7 +126,7 @@ bool dnn_matmul_candidate(struct dnn *d, const struct dnn_matmul_spec *spec, int
 	struct pd_walk w;
 	bool found;
 
-	if (walk_start(&w, d, spec) != dnnl_success)
+	if (start_matmul_walk(&w, d, spec) != dnnl_success)
 		return false;
 	found = walk_name(&w, i, name, n);
 	walk_close(&w);
@@ -149,33 +149,34 @@ void dnn_matmul_free(struct dnn_matmul *m)
 	free(m);
 }
 
-static desc_ref query(const struct dnn_matmul *m, dnnl_query_t what)
+static desc_ref query_matmul_desc(const struct dnn_matmul *m, dnnl_query_t what)
 {
 	return dnnl_primitive_desc_query_md(m->pd, what, 0);
 }
 
-static dnnl_status_t memories_make(struct dnn_matmul *m, bool bias)
+static dnnl_status_t make_matmul_memories(struct dnn_matmul *m, bool bias)
 {
-	dnnl_status_t st = memory_make(&m->a, query(m, dnnl_query_src_md), m->dnn);
+	dnnl_status_t st = memory_make(&m->a, query_matmul_desc(m, dnnl_query_src_md), m->dnn);
 
 	if (st == dnnl_success)
-		st = memory_make(&m->b, query(m, dnnl_query_weights_md), m->dnn);
+		st = memory_make(&m->b, query_matmul_desc(m, dnnl_query_weights_md), m->dnn);
 	if (st == dnnl_success && bias)
 		st = memory_make(&m->bias, dnnl_primitive_desc_query_md(m->pd, dnnl_query_weights_md, 1), m->dnn);
 	if (st == dnnl_success)
-		st = memory_make(&m->out, query(m, dnnl_query_dst_md), m->dnn);
+		st = memory_make(&m->out, query_matmul_desc(m, dnnl_query_dst_md), m->dnn);
 	if (st == dnnl_success)
-		st = memory_make(&m->scratch, query(m, dnnl_query_scratchpad_md), m->dnn);
-	m->scratch_bytes = dnnl_memory_desc_get_size(query(m, dnnl_query_scratchpad_md));
+		st = memory_make(&m->scratch, query_matmul_desc(m, dnnl_query_scratchpad_md), m->dnn);
+	m->scratch_bytes = dnnl_memory_desc_get_size(query_matmul_desc(m, dnnl_query_scratchpad_md));
 	return st;
 }
 
-static int make(struct dnn_matmul *m, const struct dnn_matmul_spec *spec, const char *impl, struct err *err)
+static int make_matmul_primitive(struct dnn_matmul *m, const struct dnn_matmul_spec *spec, const char *impl,
+				 struct err *err)
 {
 	struct pd_walk w;
 	dnnl_status_t st;
 
-	if (walk_start(&w, m->dnn, spec) == dnnl_success) {
+	if (start_matmul_walk(&w, m->dnn, spec) == dnnl_success) {
 		m->pd = walk_find(&w, impl);
 		walk_close(&w);
 	}
@@ -187,7 +188,7 @@ static int make(struct dnn_matmul *m, const struct dnn_matmul_spec *spec, const 
 	snprintf(m->impl, sizeof(m->impl), "%s", pd_impl(m->pd));
 	st = dnnl_primitive_create(&m->prim, m->pd);
 	if (st == dnnl_success)
-		st = memories_make(m, spec->bias);
+		st = make_matmul_memories(m, spec->bias);
 	return st == dnnl_success ? 0 : dnn_fail(err, "making a matrix product", st);
 }
 
@@ -200,7 +201,7 @@ int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matm
 	if (!m)
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	m->dnn = d;
-	rc = make(m, spec, impl, err);
+	rc = make_matmul_primitive(m, spec, impl, err);
 	if (rc)
 		dnn_matmul_free(m);
 	else

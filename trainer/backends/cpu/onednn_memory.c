@@ -1,7 +1,7 @@
-/* onednn_memory.c: small pieces are cut from a fixed room, and wait for the next ask of their size on a stack; a block is
- * mapped for itself, and grows with what is asked of it, so that there are as many as are out at a time; little is kept
- * out of large ones, as some of it never comes back. What is large is cut from the room of the call, while no other
- * call is on: whose ask it is nobody says. */
+/* onednn_memory.c: small pieces are cut from a fixed pool and kept on a stack for the next request of their size. A block
+ * is mapped on its own and grows with requests, so there are as many as are in use at a time. Large blocks keep little
+ * for reuse, because some are never freed. Large requests use the memory of the running call. With two calls at a time
+ * they do not, because a request does not name its call. */
 #include "trainer/backends/cpu/onednn_memory.h"
 
 #include <pthread.h>
@@ -18,19 +18,19 @@
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-struct piece { /* its head, before what its user has */
-	struct piece *below; /* while it is free */
+struct pool_piece { /* its head, before what its user has */
+	struct pool_piece *below; /* while it is free */
 	size_t size;	     /* grains */
 };
 
-struct block {
+struct pool_block {
 	void *at; /* NULL: not mapped */
 	size_t bytes;
 	size_t asked; /* whole pages */
 	bool out;
 };
 
-struct room {
+struct lent_room {
 	const void *of; /* as the call named it; NULL: none */
 	char *at;	/* its first whole page */
 	size_t bytes, used;
@@ -40,9 +40,9 @@ struct room {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
 static _Alignas(16) unsigned char room[ROOM];
 static size_t room_used;
-static struct piece *free_pieces[SIZES + 1];
-static struct block blocks[BLOCKS];
-static struct room lent;
+static struct pool_piece *free_pieces[SIZES + 1];
+static struct pool_block blocks[BLOCKS];
+static struct lent_room lent;
 static size_t large_out, large_most; /* bytes of blocks */
 
 static _Atomic int running; /* changes under the lock */
@@ -58,7 +58,7 @@ void dnn_memory_begin(void *of, size_t bytes)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_fetch_add_explicit(&running, 1, memory_order_relaxed) == 0 && of && bytes > skip)
-		lent = (struct room){ .of = of, .at = (char *)of + skip, .bytes = bytes - skip };
+		lent = (struct lent_room){ .of = of, .at = (char *)of + skip, .bytes = bytes - skip };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -67,7 +67,7 @@ void dnn_memory_end(const void *of)
 	pthread_mutex_lock(&lock);
 	atomic_fetch_sub_explicit(&running, 1, memory_order_relaxed);
 	if (lent.of == of)
-		lent = (struct room){ .of = NULL };
+		lent = (struct lent_room){ .of = NULL };
 	pthread_mutex_unlock(&lock);
 }
 
@@ -87,9 +87,9 @@ static bool is_running(void)
 	return atomic_load_explicit(&running, memory_order_relaxed) > 0;
 }
 
-static struct piece *cut(size_t size)
+static struct pool_piece *cut_pool_piece(size_t size)
 {
-	struct piece *p = (struct piece *)(void *)(room + room_used);
+	struct pool_piece *p = (struct pool_piece *)(void *)(room + room_used);
 
 	if (room_used + size * GRAIN > ROOM)
 		return NULL;
@@ -101,7 +101,7 @@ static struct piece *cut(size_t size)
 void *dnn_memory_piece(size_t bytes)
 {
 	const size_t size = 1 + (bytes + GRAIN - 1) / GRAIN;
-	struct piece *p;
+	struct pool_piece *p;
 
 	if (!is_running() || bytes > (SIZES - 1) * GRAIN)
 		return NULL;
@@ -110,18 +110,18 @@ void *dnn_memory_piece(size_t bytes)
 	if (p)
 		free_pieces[size] = p->below;
 	else
-		p = cut(size);
+		p = cut_pool_piece(size);
 	pthread_mutex_unlock(&lock);
 	return p ? p + 1 : NULL;
 }
 
 bool dnn_memory_give_piece(void *user)
 {
-	struct piece *p;
+	struct pool_piece *p;
 
 	if ((uintptr_t)user - (uintptr_t)room >= ROOM)
 		return false;
-	p = (struct piece *)user - 1;
+	p = (struct pool_piece *)user - 1;
 	pthread_mutex_lock(&lock);
 	p->below = free_pieces[p->size];
 	free_pieces[p->size] = p;
@@ -130,12 +130,12 @@ bool dnn_memory_give_piece(void *user)
 }
 
 /* Of whole pages. The smallest free block that is large enough; else the largest of those that are too small, which
- * grows, or one that was never used. NULL: there is none. */
-static struct block *find(size_t bytes)
+ * grows, or one that was never used. NULL: all are in use. */
+static struct pool_block *find_free_block(size_t bytes)
 {
-	struct block *found = NULL;
+	struct pool_block *found = NULL;
 
-	for (struct block *b = blocks; b < blocks + BLOCKS; b++) {
+	for (struct pool_block *b = blocks; b < blocks + BLOCKS; b++) {
 		const bool enough = b->bytes >= bytes, had = found && found->bytes >= bytes;
 
 		if (!b->out && b->bytes <= SPARE * bytes &&
@@ -146,16 +146,16 @@ static struct block *find(size_t bytes)
 	return found;
 }
 
-/* Whole huge pages are mapped where one fits, so that it lies on one; what is left of the last is given back, as a huge
- * page is there as a whole once any of it is touched. */
-static bool grow(struct block *b, size_t bytes)
+/* Whole huge pages are mapped where one fits, so that a block starts on one; what is left of the last is given back, as
+ * a huge page is there as a whole once any of it is touched. */
+static bool grow_pool_block(struct pool_block *b, size_t bytes)
 {
 	const size_t mapped = up_to(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
 	char *p;
 
 	if (b->at)
 		munmap(b->at, b->bytes);
-	*b = (struct block){ .bytes = 0 };
+	*b = (struct pool_block){ .bytes = 0 };
 	p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return false;
@@ -190,7 +190,7 @@ static bool give_lent(const void *p)
 	return true;
 }
 
-static void *take(struct block *b, size_t bytes)
+static void *take_pool_block(struct pool_block *b, size_t bytes)
 {
 	b->out = true;
 	b->asked = bytes;
@@ -201,7 +201,7 @@ static void *take(struct block *b, size_t bytes)
 	return b->at;
 }
 
-static void give(struct block *b)
+static void return_pool_block(struct pool_block *b)
 {
 	b->out = false;
 	if (b->asked >= LARGE)
@@ -211,16 +211,16 @@ static void give(struct block *b)
 void *dnn_memory_block(size_t bytes)
 {
 	const size_t whole = up_to(bytes, PAGE);
-	struct block *b;
+	struct pool_block *b;
 	void *at;
 
 	if (!is_running() || bytes == 0 || bytes > SIZE_MAX / 2)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	at = cut_lent(whole);
-	b = at ? NULL : find(whole);
-	if (b && (b->bytes >= whole || grow(b, whole)))
-		at = take(b, whole);
+	b = at ? NULL : find_free_block(whole);
+	if (b && (b->bytes >= whole || grow_pool_block(b, whole)))
+		at = take_pool_block(b, whole);
 	pthread_mutex_unlock(&lock);
 	return at;
 }
@@ -233,9 +233,9 @@ bool dnn_memory_give_block(void *p)
 		return false;
 	pthread_mutex_lock(&lock);
 	found = give_lent(p);
-	for (struct block *b = blocks; !found && b < blocks + BLOCKS; b++)
+	for (struct pool_block *b = blocks; !found && b < blocks + BLOCKS; b++)
 		if (b->out && b->at == p) {
-			give(b);
+			return_pool_block(b);
 			found = true;
 		}
 	pthread_mutex_unlock(&lock);

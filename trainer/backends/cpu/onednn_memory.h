@@ -1,23 +1,23 @@
-/* onednn_memory.h: the memory that oneDNN asks for while it executes a primitive. It makes a map of its arguments at every
- * call, a dozen small pieces, and its gemm lays operands out in up to 10 MB a call; the interface has no way to hand it
- * either. What it gives back is therefore kept here for its next call: a step that has run once asks the system for
- * nothing. tests/backends/allocations.py counts, tests/backends/dnn_memory_test.c tests the pool. */
+/* onednn_memory.h: the memory that oneDNN allocates while it executes a primitive. Each call builds a map of its arguments
+ * from a dozen small pieces, and its gemm packs operands into up to 10 MB; its interface accepts no memory for either.
+ * What it frees is therefore kept here for its next call: a step that has run once allocates nothing from the system.
+ * tests/backends/allocations.py counts, tests/backends/dnn_memory_test.c tests the pool. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_MEMORY_H
 #define DPT_BACKENDS_CPU_ONEDNN_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From now on the library that holds `code` takes its memory here; false where that cannot be had (then it goes on
- * asking the system). Whoever calls it first decides; the module that this is part of then stays loaded. */
+/* Makes the library that contains `code` allocate here. Returns false if that is not possible; the library then keeps
+ * using the system's allocator. The first call decides for the process; this module then stays loaded. */
 bool dnn_memory_serve(const void *code);
 
-/* Between these two, in any thread, asks are served from what is kept: what is made outside lives long. of: memory of
- * this call from which large asks are served as far as they fit; NULL: none. */
+/* Between these two calls, in any thread, requests are served from kept memory; what is allocated outside lives long.
+ * of: memory of this call, from which large requests are served as far as they fit; NULL: none. */
 void dnn_memory_begin(void *of, size_t bytes);
 void dnn_memory_end(const void *of);
 
-/* Bytes of such memory that would have served what was out at a time since this was last asked; 0: nothing large. */
+/* Bytes of such memory that all large blocks in use at a time needed, at most, since the last call of this; 0: none. */
 size_t dnn_memory_most(void);
 
 /* What the library's operator new and posix_memalign take, and give back. Any thread. NULL: ask the system; false: it

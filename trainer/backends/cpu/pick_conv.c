@@ -5,12 +5,12 @@
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/cpu_pick.h"
 
-/* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part,
- * as the sums over threads and the order of the result cost the same for any batch. */
+/* Operations of one timed run, about: part of a large batch represents the whole. A gradient of weights needs a larger
+ * part, because sums over threads and the layout of the result cost the same for any batch. */
 #define TRIAL_FLOPS 1e9
 #define TRIAL_FLOPS_WGRAD 2e9
 
-static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
+static void make_conv_key(char *key, const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
 {
 	static const char *const passes[] = { "fwd", "dgrad", "wgrad" };
 	char what[160];
@@ -22,10 +22,9 @@ static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_
 	cpu_pick_key(key, m, threads, what);
 }
 
-/* Buffers of one convolution. Each run takes the next of several copies of its operands: as in a training step others
- * have gone through the caches since these were used, while code and workspace, which nodes of one shape share, have
- * not left them. */
-struct trial {
+/* Buffers of one convolution. Each run uses the next of several copies of its operands. As in a training step, operands
+ * have left the caches since their last use, while code and workspace, which nodes of one shape share, have not. */
+struct conv_trial {
 	char *memory; /* the workspace, then the copies */
 	size_t a, b, out, copy_bytes, copies, next, workspace;
 	struct cpu_conv *list[PICK_CANDIDATES];
@@ -38,25 +37,26 @@ struct trial {
 #define LARGE_BYTES ((size_t)1 << 20)
 #define COPIES_BYTES_LARGE ((size_t)32 << 20)
 
-static size_t up(size_t bytes)
+static size_t round_to_pages(size_t bytes)
 {
 	return (bytes + 4095) / 4096 * 4096;
 }
 
-static int trial_open(struct trial *t, struct cpu_picks *picks, const struct dnn_conv_spec *s, size_t packed,
+static int open_conv_trial(struct conv_trial *t, struct cpu_picks *picks, const struct dnn_conv_spec *s, size_t packed,
 		      size_t workspace)
 {
 	size_t item = s->bf16 ? 2 : 4;
-	size_t x = up((size_t)(s->n * s->h * s->w * s->c) * item), y = up((size_t)(s->n * s->p * s->q * s->k) * item);
-	size_t w = up((size_t)(s->k * s->kernel * s->kernel * s->c) * 4);
+	size_t x = round_to_pages((size_t)(s->n * s->h * s->w * s->c) * item),
+		y = round_to_pages((size_t)(s->n * s->p * s->q * s->k) * item);
+	size_t w = round_to_pages((size_t)(s->k * s->kernel * s->kernel * s->c) * 4);
 
-	packed = up(packed > w ? packed : w);
+	packed = round_to_pages(packed > w ? packed : w);
 	t->a = 0;
 	t->b = s->pass == DNN_DGRAD ? y : x;
 	t->out = t->b + (s->pass == DNN_WGRAD ? y : packed);
 	t->copy_bytes = t->out + (s->pass == DNN_FORWARD ? y : s->pass == DNN_DGRAD ? x : packed);
 	t->copies = 1 + (t->copy_bytes < LARGE_BYTES ? COPIES_BYTES : COPIES_BYTES_LARGE) / t->copy_bytes;
-	t->workspace = up(workspace);
+	t->workspace = round_to_pages(workspace);
 	t->memory = cpu_pick_room(picks, t->workspace + t->copies * t->copy_bytes);
 	if (!t->memory)
 		return -1;
@@ -64,9 +64,9 @@ static int trial_open(struct trial *t, struct cpu_picks *picks, const struct dnn
 	return 0;
 }
 
-static double run_once(void *arg, int i)
+static double run_conv_once(void *arg, int i)
 {
-	struct trial *t = arg;
+	struct conv_trial *t = arg;
 	char *copy = t->memory + t->workspace + t->next * t->copy_bytes;
 	const struct dnn_conv_args args = { copy + t->a, copy + t->b, copy + t->out, t->memory };
 	struct err err = ERR_INIT;
@@ -78,7 +78,7 @@ static double run_once(void *arg, int i)
 	return cpu_pick_clock(t->threads) - start;
 }
 
-static int candidates(struct trial *t, char names[][PICK_NAME_BYTES], struct cpu_module *m,
+static int list_conv_candidates(struct conv_trial *t, char names[][PICK_NAME_BYTES], struct cpu_module *m,
 		      const struct dnn_conv_spec *spec)
 {
 	const char *own;
@@ -102,12 +102,12 @@ static int candidates(struct trial *t, char names[][PICK_NAME_BYTES], struct cpu
 }
 
 /* False where the machine is too busy to tell. */
-static bool time_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+static bool time_conv_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
-	struct trial t = { .threads = threads };
+	struct conv_trial t = { .threads = threads };
 	size_t packed = 0, workspace = 0;
-	int n = candidates(&t, names, m, spec), best = 0;
+	int n = list_conv_candidates(&t, names, m, spec), best = 0;
 	bool clear = true;
 
 	for (int i = 0; i < n; i++) {
@@ -118,8 +118,8 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_conv_spec *sp
 	}
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
-	if (n > 1 && trial_open(&t, m->picks, spec, packed, workspace) == 0) {
-		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
+	if (n > 1 && open_conv_trial(&t, m->picks, spec, packed, workspace) == 0) {
+		clear = cpu_pick_fastest(&best, n, threads, run_conv_once, &t);
 		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
 	}
 	for (int i = 0; i < n; i++)
@@ -128,7 +128,7 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_conv_spec *sp
 }
 
 /* Batch sizes near one another share a choice, and large ones are timed in part. */
-static int64_t trial_batch(const struct dnn_conv_spec *s, int threads)
+static int64_t choose_trial_batch(const struct dnn_conv_spec *s, int threads)
 {
 	double image = 2.0 * (double)(s->p * s->q * s->k) * (double)(s->kernel * s->kernel * s->c);
 	double trial = s->pass == DNN_WGRAD ? TRIAL_FLOPS_WGRAD : TRIAL_FLOPS;
@@ -143,7 +143,7 @@ static int64_t trial_batch(const struct dnn_conv_spec *s, int threads)
 
 /* What timing found on processors with AVX-512, as rules: the part of a name to look for first; NULL: the library's
  * own order is as good. */
-static const char *rule(const struct dnn_conv_spec *s)
+static const char *find_conv_rule(const struct dnn_conv_spec *s)
 {
 	int64_t thin = s->c < s->k ? s->c : s->k;
 
@@ -154,9 +154,9 @@ static const char *rule(const struct dnn_conv_spec *s)
 	return NULL;
 }
 
-static void pick_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec, char *name)
+static void pick_conv_by_rule(struct cpu_module *m, const struct dnn_conv_spec *spec, char *name)
 {
-	const char *part = m->isa >= CPU_AVX512 ? rule(spec) : NULL, *own = cpu_conv_own(m, spec, 0);
+	const char *part = m->isa >= CPU_AVX512 ? find_conv_rule(spec) : NULL, *own = cpu_conv_preferred(m, spec);
 
 	name[0] = '\0';
 	if (own) {
@@ -175,17 +175,17 @@ void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int t
 	char key[PICK_KEY_BYTES];
 
 	if (m->deterministic || !m->picks) {
-		pick_by_rule(m, spec, name);
+		pick_conv_by_rule(m, spec, name);
 		return;
 	}
-	trial.n = trial_batch(spec, threads);
+	trial.n = choose_trial_batch(spec, threads);
 	name[0] = '\0';
-	key_of(key, m, &trial, threads);
+	make_conv_key(key, m, &trial, threads);
 	if (cpu_pick_recall(m, key, name))
 		return;
-	if (!time_candidates(m, &trial, threads, name)) {
+	if (!time_conv_candidates(m, &trial, threads, name)) {
 		trial.n = trial.n > threads ? trial.n / threads : 1;
-		time_candidates(m, &trial, 1, name);
+		time_conv_candidates(m, &trial, 1, name);
 	}
 	cpu_pick_keep(m, key, name);
 }

@@ -17,10 +17,10 @@
 #define GEMM_PANEL 9984 /* columns of b, rows of a, terms that oneDNN's gemm packs at a time on AVX-512 */
 #define GEMM_ROWS 384
 #define GEMM_TERMS 384
-#define GEMM_ASIDE (32 << 10) /* bytes that it asks for beside them */
+#define GEMM_ASIDE (32 << 10) /* further bytes that it allocates */
 #define GEMM_PART 8 /* packing below this part of the operands is not expected: a plan is made sooner without */
 
-enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
+enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* BY_NOBODY: a size is 0 */
 
 struct cpu_product {
 	struct dnn_matmul_spec spec;
@@ -28,53 +28,54 @@ struct cpu_product {
 	const struct cpu_module *module;
 	enum product_by by;
 	struct dnn_matmul *dnn; /* of the library's */
-	size_t packing;		/* bytes of workspace behind its own that it packs operands into; 0: not known */
+	size_t packing;		/* bytes of workspace after its own, into which it packs operands; 0: not known */
 };
 
-static void use_threads(int threads)
+static void set_product_threads(int threads)
 {
 	if (omp_get_max_threads() != threads)
 		omp_set_num_threads(threads);
 }
 
 /* The library's gemm packs operands at every call; small products gain nothing by it. */
-static bool is_small(const struct dnn_matmul_spec *s)
+static bool is_small_product(const struct dnn_matmul_spec *s)
 {
 	return s->m * s->n * s->k < SMALL_PRODUCT;
 }
 
 /* What timing found: tiles where there are some, and without a turned b, and for long sums of turned a, copying into
  * panels pays off. */
-static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
+static void pick_product_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
 {
 	name[0] = '\0';
-	if (tiles_takes(m, s) && !is_small(s)) {
+	if (tiles_takes(m, s) && !is_small_product(s)) {
 		snprintf(name, PICK_NAME_BYTES, OWN_TILES);
 		return;
 	}
-	for (int i = 0; !s->b_turned && !is_small(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
+	for (int i = 0; !s->b_turned && !is_small_product(s) &&
+	     dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
 		if (strstr(name, "gemm"))
 			return;
 	name[0] = '\0';
 }
 
-static int64_t out_elements(const struct dnn_matmul_spec *s)
+static int64_t count_out_elements(const struct dnn_matmul_spec *s)
 {
 	return s->m * (s->out_step ? s->out_step : s->n);
 }
 
 /* What the library's gemm packs, where the clock may choose it. */
-static size_t packing_expected(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads)
+static size_t estimate_packing(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads)
 {
-	const int64_t item = s->bf16 ? 2 : 4, operands = (s->m + s->n) * s->k * item + out_elements(s) * 4;
+	const int64_t item = s->bf16 ? 2 : 4, operands = (s->m + s->n) * s->k * item + count_out_elements(s) * 4;
 	const int64_t columns = s->n < GEMM_PANEL ? s->n : GEMM_PANEL, rows = s->m < GEMM_ROWS ? s->m : GEMM_ROWS;
 	const int64_t terms = s->k < GEMM_TERMS ? s->k : GEMM_TERMS;
 	const int64_t bytes = (columns + threads * rows) * terms * item + GEMM_ASIDE;
 
-	return is_small(s) || tiles_takes(m, s) || bytes * GEMM_PART < operands ? 0 : (size_t)bytes;
+	return is_small_product(s) || tiles_takes(m, s) || bytes * GEMM_PART < operands ? 0 : (size_t)bytes;
 }
 
-struct trial {
+struct product_trial {
 	const struct cpu_module *module;
 	const struct dnn_matmul_spec *spec;
 	int threads;
@@ -84,21 +85,21 @@ struct trial {
 	size_t packing[PICK_CANDIDATES];	  /* of the last run */
 };
 
-static size_t up(int64_t elements, size_t item)
+static size_t round_operand_bytes(int64_t elements, size_t item)
 {
 	return ((size_t)elements * item + 4095) / 4096 * 4096;
 }
 
-static int trial_open(struct trial *t, size_t workspace)
+static int open_product_trial(struct product_trial *t, size_t workspace)
 {
 	const struct dnn_matmul_spec *s = t->spec;
 	int64_t a_rows = s->a_turned ? s->k : s->m;
 	size_t item = s->bf16 ? 2 : 4;
 
-	t->b = up(s->a_step ? a_rows * s->a_step : s->m * s->k, item);
-	t->bias = t->b + up(s->k * s->n, item);
-	t->out = t->bias + up(s->n, 4);
-	t->workspace = t->out + up(out_elements(s), 4);
+	t->b = round_operand_bytes(s->a_step ? a_rows * s->a_step : s->m * s->k, item);
+	t->bias = t->b + round_operand_bytes(s->k * s->n, item);
+	t->out = t->bias + round_operand_bytes(s->n, 4);
+	t->workspace = t->out + round_operand_bytes(count_out_elements(s), 4);
 	t->bytes = t->workspace + workspace + 4096;
 	t->memory = cpu_pick_room(t->module->picks, t->bytes);
 	if (!t->memory)
@@ -107,9 +108,9 @@ static int trial_open(struct trial *t, size_t workspace)
 	return 0;
 }
 
-static double run_once(void *arg, int i)
+static double run_product_once(void *arg, int i)
 {
-	struct trial *t = arg;
+	struct product_trial *t = arg;
 	const struct dnn_matmul_args args = { .a = t->memory,
 					      .b = t->memory + t->b,
 					      .bias = t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
@@ -130,7 +131,8 @@ static double run_once(void *arg, int i)
 }
 
 /* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
-static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES], size_t *workspace)
+static int list_product_candidates(struct product_trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES],
+				   size_t *workspace)
 {
 	const struct dnn_matmul_spec *s = t->spec;
 	int n = 0;
@@ -140,7 +142,7 @@ static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_N
 		snprintf(names[n++], PICK_NAME_BYTES, OWN_TILES);
 	}
 	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
-		if (!cpu_pick_worth_trying(t->module, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
+		if (!cpu_pick_worth_trying(t->module, names[n]) || (is_small_product(s) && strstr(names[n], "gemm")) ||
 		    dnn_matmul_new(&t->list[n], dnn, s, names[n], NULL))
 			continue;
 		if (dnn_matmul_workspace_bytes(t->list[n]) > *workspace)
@@ -150,8 +152,8 @@ static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_N
 	return n;
 }
 
-/* "NAME BYTES": what it packs is a part of the choice. copies: as many as will be at it at a time. */
-static void put_name(char *ret, const char *name, size_t packing, int copies)
+/* "NAME BYTES": the packing is part of the choice. copies: how many will run at a time. */
+static void format_product_choice(char *ret, const char *name, size_t packing, int copies)
 {
 	if (packing)
 		snprintf(ret, PICK_NAME_BYTES, "%.40s %zu", name, packing * (size_t)copies);
@@ -159,8 +161,8 @@ static void put_name(char *ret, const char *name, size_t packing, int copies)
 		snprintf(ret, PICK_NAME_BYTES, "%s", name);
 }
 
-/* What put_name made becomes the name alone. */
-static size_t take_packing(char *name)
+/* What format_product_choice made becomes the name alone. */
+static size_t split_product_choice(char *name)
 {
 	char *space = strchr(name, ' ');
 	long long bytes = space ? strtoll(space, NULL, 10) : 0;
@@ -170,20 +172,21 @@ static size_t take_packing(char *name)
 	return bytes > 0 && bytes < PACKING_MOST ? (size_t)bytes : 0;
 }
 
-/* False where the machine is too busy to tell. copies: of the spec, that will run beside one another. */
-static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, int copies, char *name)
+/* False where the machine is too busy to tell. copies: of the spec, that will run at the same time. */
+static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, int copies,
+				    char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
-	struct trial t = { .module = m, .spec = s, .threads = threads };
+	struct product_trial t = { .module = m, .spec = s, .threads = threads };
 	size_t workspace = 0;
-	int n = list_candidates(&t, m->dnn, names, &workspace), best = 0;
+	int n = list_product_candidates(&t, m->dnn, names, &workspace), best = 0;
 	bool clear = true;
 
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
-	if (n > 1 && trial_open(&t, workspace) == 0) {
-		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
-		put_name(name, names[best], t.packing[best], copies);
+	if (n > 1 && open_product_trial(&t, workspace) == 0) {
+		clear = cpu_pick_fastest(&best, n, threads, run_product_once, &t);
+		format_product_choice(name, names[best], t.packing[best], copies);
 	}
 	for (int i = 0; i < n; i++)
 		dnn_matmul_free(t.list[i]);
@@ -191,7 +194,7 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 }
 
 /* What a choice is remembered under. */
-static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
+static void describe_product(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
 {
 	char steps[48] = "";
 
@@ -203,40 +206,40 @@ static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s
 		 steps);
 }
 
-static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+static void pick_product(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
 	char key[PICK_KEY_BYTES], what[160];
 	struct dnn_matmul_spec share = *s;
 
 	if (m->deterministic || !m->picks) {
-		pick_by_rule(m, s, name);
+		pick_product_by_rule(m, s, name);
 		return;
 	}
-	describe(m, s, what, sizeof(what));
+	describe_product(m, s, what, sizeof(what));
 	cpu_pick_key(key, m, threads, what);
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))
 		return;
-	if (!time_candidates(m, s, threads, 1, name)) {
+	if (!time_product_candidates(m, s, threads, 1, name)) {
 		share.m = s->m > threads ? s->m / threads : 1;
-		use_threads(1);
-		time_candidates(m, &share, 1, threads, name);
-		use_threads(threads);
+		set_product_threads(1);
+		time_product_candidates(m, &share, 1, threads, name);
+		set_product_threads(threads);
 	}
 	cpu_pick_keep(m, key, name);
 }
 
 /* A name that was remembered may have left the library since: then its first choice does. */
-static int make(struct cpu_product *c, struct cpu_module *m, struct err *err)
+static int make_picked_product(struct cpu_product *c, struct cpu_module *m, struct err *err)
 {
 	char name[PICK_NAME_BYTES];
 
 	c->by = few_rows_takes(m, &c->spec) ? BY_FEW_ROWS : BY_LIBRARY;
 	if (c->by == BY_FEW_ROWS)
 		return 0;
-	use_threads(c->threads);
-	pick(m, &c->spec, c->threads, name);
-	c->packing = m->dry ? packing_expected(m, &c->spec, c->threads) : take_packing(name);
+	set_product_threads(c->threads);
+	pick_product(m, &c->spec, c->threads, name);
+	c->packing = m->dry ? estimate_packing(m, &c->spec, c->threads) : split_product_choice(name);
 	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
 		c->by = BY_TILES;
 		return 0;
@@ -257,7 +260,7 @@ int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, cons
 	c->spec = *spec;
 	c->module = env->module;
 	c->threads = env->threads;
-	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, env->module, err) : 0;
+	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make_picked_product(c, env->module, err) : 0;
 	if (rc)
 		cpu_product_free(c);
 	else
@@ -286,12 +289,12 @@ const char *cpu_product_impl(const struct cpu_product *c)
 	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
 }
 
-static int run_library(const struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
+static int run_dnn_product(const struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
 {
 	struct dnn_matmul_args with = *args;
 
 	with.packing = c->packing;
-	use_threads(c->threads);
+	set_product_threads(c->threads);
 	return dnn_matmul_run(c->dnn, &with, err);
 }
 
@@ -306,9 +309,9 @@ int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, s
 		return 0;
 	case BY_NOBODY:
 		if (!c->spec.add)
-			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
+			memset(args->out, 0, (size_t)count_out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
 		return 0;
 	default:
-		return run_library(c, args, err);
+		return run_dnn_product(c, args, err);
 	}
 }

@@ -74,7 +74,7 @@ enum cpu_isa cpu_isa_detect(void)
 	return isa;
 }
 
-static int refuse(const struct node *n, const struct tensor *t, struct err *err)
+static int refuse_operand(const struct node *n, const struct tensor *t, struct err *err)
 {
 	return err_set(err, ERR_UNSUPPORTED,
 		       "backend cpu: %s (%s) has an operand %s of type %s, which it cannot compute", n->name,
@@ -92,17 +92,17 @@ int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, st
 			continue;
 		first = first ? first : t;
 		if ((t->dtype != DTYPE_F32 && t->dtype != DTYPE_BF16) || t->dtype != first->dtype)
-			return refuse(n, t, err);
+			return refuse_operand(n, t, err);
 	}
 	if (!first)
-		return refuse(n, NULL, err);
+		return refuse_operand(n, NULL, err);
 	*ret_bf16 = first->dtype == DTYPE_BF16;
 	return 0;
 }
 
 int cpu_want(const struct node *n, const struct tensor *t, enum dtype type, struct err *err)
 {
-	return t && t->dtype == type ? 0 : refuse(n, t, err);
+	return t && t->dtype == type ? 0 : refuse_operand(n, t, err);
 }
 
 int cpu_state_new(size_t bytes, void **ret_state, struct err *err)

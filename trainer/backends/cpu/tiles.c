@@ -5,7 +5,7 @@
  *
  * f32 operands are split: x = high + low, each in bf16, which leaves some 2^-17 of x; a b is then
  * high high + high low + low high, and what is left out (low low) is of that size too. Their panels hold the tiles of
- * the low parts behind those of the high ones, step by step.
+ * the low parts after those of the high ones, step by step.
  *
  * For each slice of terms, the side that has fewer panels is laid out whole; the threads share the other one, a group
  * of panels at a time, which stays in the second-level cache while each panel of the whole side meets it, in parts that
@@ -57,7 +57,7 @@ struct tiles_group {
 };
 
 /* One operand: element (row x, term k) of a, or (column x, term k) of b. */
-struct side {
+struct product_operand {
 	const void *data;
 	bool split;	    /* f32, else bf16 */
 	int64_t n, k;	    /* rows or columns, terms */
@@ -88,7 +88,7 @@ static int64_t step_elements(const struct tiles *t)
 }
 
 /* As few as there must be of at most `most`, all alike. */
-static int64_t even_share(int64_t n, int64_t most)
+static int64_t share_evenly(int64_t n, int64_t most)
 {
 	return divide_up(n, divide_up(n, most < 1 ? 1 : most));
 }
@@ -98,18 +98,18 @@ static void plan_caches(struct tiles *t)
 	const int64_t step_bytes = step_elements(t) * (int64_t)sizeof(uint16_t);
 	const int64_t panels = GROUP_BYTES / (t->steps * step_bytes);
 
-	t->near = even_share(t->steps, PANEL_BYTES / step_bytes);
-	t->group = even_share(shared_panels(t), panels < GROUP_MAX ? panels : GROUP_MAX);
+	t->near = share_evenly(t->steps, PANEL_BYTES / step_bytes);
+	t->group = share_evenly(shared_panels(t), panels < GROUP_MAX ? panels : GROUP_MAX);
 }
 
-static void plan(struct tiles *t, const struct dnn_matmul_spec *s)
+static void plan_tiles(struct tiles *t, const struct dnn_matmul_spec *s)
 {
 	memset(t, 0, sizeof(*t));
 	t->s = s;
 	t->panels_a = divide_up(s->m, SIDE);
 	t->panels_b = divide_up(s->n, SIDE);
 	t->whole_is_a = t->panels_a <= t->panels_b;
-	t->steps = divide_up(even_share(s->k, SLICE), TERMS);
+	t->steps = divide_up(share_evenly(s->k, SLICE), TERMS);
 	t->terms = t->steps * TERMS;
 	plan_caches(t);
 }
@@ -130,7 +130,7 @@ static bool has_slices(const struct tiles *t)
 	return t->terms < t->s->k;
 }
 
-static struct tiles_room room(const struct tiles *t, int threads)
+static struct tiles_room plan_tiles_room(const struct tiles *t, int threads)
 {
 	size_t panel = (size_t)panel_elements(t) * sizeof(uint16_t);
 	int64_t sums = has_slices(t) ? t->panels_a * t->panels_b : threads * t->group;
@@ -147,15 +147,15 @@ size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads)
 	struct tiles_room r;
 	struct tiles t;
 
-	plan(&t, s);
-	r = room(&t, threads);
+	plan_tiles(&t, s);
+	r = plan_tiles_room(&t, threads);
 	return r.whole + r.shared + r.sums + LINE;
 }
 
 /* ---- the instruction, and what stands in for it ---- */
 
 /* A panel of a meets one of b. */
-struct block {
+struct panel_block {
 	const uint16_t *a, *b;
 	int64_t steps;
 	bool split;
@@ -173,7 +173,7 @@ static void multiply_step(const uint16_t *a, const uint16_t *b, float *acc)
 				(struct amx_side){ b + tile % 2 * TILE, LINE }, acc + tile * SUMS, LINE);
 }
 
-static void multiply_plainly(const struct block *o, float *acc)
+static void multiply_plain_panels(const struct panel_block *o, float *acc)
 {
 	const uint16_t *a = o->a, *b = o->b;
 
@@ -228,7 +228,7 @@ static void store_sums(float *acc)
 			_tile_loadd(tile, from, LINE);                                                                 \
 	} while (0)
 
-VEC_INLINE void ask_for_next(const struct block *o, int64_t step)
+VEC_INLINE void ask_for_next(const struct panel_block *o, int64_t step)
 {
 	const char *next = o->next + step * o->lines * LINE;
 
@@ -236,7 +236,7 @@ VEC_INLINE void ask_for_next(const struct block *o, int64_t step)
 		__builtin_prefetch(next, 0, 2);
 }
 
-VEC_INLINE void add_steps(const struct block *o, const bool streams_a)
+VEC_INLINE void add_steps(const struct panel_block *o, const bool streams_a)
 {
 	const uint16_t *a = o->a, *b = o->b;
 
@@ -262,7 +262,7 @@ static void add_loaded(void)
 }
 
 /* a's high part with b's high and low ones, then a's low part with b's high one. */
-VEC_INLINE void add_split_steps(const struct block *o, const bool streams_a)
+VEC_INLINE void add_split_steps(const struct panel_block *o, const bool streams_a)
 {
 	const uint16_t *a = o->a, *b = o->b;
 
@@ -282,7 +282,7 @@ VEC_INLINE void add_split_steps(const struct block *o, const bool streams_a)
 	}
 }
 
-static void multiply_in_tiles(const struct block *o, float *acc)
+static void multiply_amx_panels(const struct panel_block *o, float *acc)
 {
 	if (o->more)
 		load_sums(acc);
@@ -297,27 +297,27 @@ static void multiply_in_tiles(const struct block *o, float *acc)
 
 #pragma GCC pop_options
 #else
-static void multiply_in_tiles(const struct block *o, float *acc)
+static void multiply_amx_panels(const struct panel_block *o, float *acc)
 {
-	multiply_plainly(o, acc);
+	multiply_plain_panels(o, acc);
 }
 #endif
 
 /* ---- the whole ---- */
 
-static struct side side_of(const struct tiles *t, bool a)
+static struct product_operand find_product_operand(const struct tiles *t, bool a)
 {
 	const struct dnn_matmul_spec *s = t->s;
 
 	if (a)
-		return (struct side){ .data = t->args->a,
+		return (struct product_operand){ .data = t->args->a,
 				      .split = !s->bf16,
 				      .n = s->m,
 				      .k = s->k,
 				      .step = s->a_step ? s->a_step : s->a_turned ? s->m : s->k,
 				      .by_term = s->a_turned,
 				      .pairs_in_rows = true };
-	return (struct side){ .data = t->args->b,
+	return (struct product_operand){ .data = t->args->b,
 			      .split = !s->bf16,
 			      .n = s->n,
 			      .k = s->k,
@@ -343,8 +343,8 @@ void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int 
 	struct tiles_room r;
 	struct tiles t;
 
-	plan(&t, s);
-	r = room(&t, threads);
+	plan_tiles(&t, s);
+	r = plan_tiles_room(&t, threads);
 	t.args = args;
 	t.how = m->tiles;
 	t.whole = (uint16_t *)at;
@@ -372,7 +372,7 @@ VEC_INLINE void V(tiles_split)(v16 x, v16h *high, v16h *low)
 	*low = vto_bf16(x - (v16)(__builtin_convertvector(*high, v16u) << 16));
 }
 
-/* Elements i..i + 15 of a stored row of `n`; zeros behind its end. */
+/* Elements i..i + 15 of a stored row of `n`; zeros after its end. */
 VEC_INLINE v16h V(tiles_low16)(const void *row, int64_t i, int64_t n)
 {
 	v16h h = { 0 };
@@ -390,7 +390,8 @@ VEC_INLINE v16 V(tiles_full16)(const void *row, int64_t i, int64_t n)
 }
 
 /* 16 elements as parts in bf16: one of bf16, two of f32. */
-VEC_INLINE void V(tiles_read)(const struct side *s, int64_t row, int64_t i, int64_t n, v16h part[2], const bool split)
+VEC_INLINE void V(tiles_read)(const struct product_operand *s, int64_t row, int64_t i, int64_t n, v16h part[2],
+			      const bool split)
 {
 	const char *at = (const char *)s->data + row * s->step * (split ? 4 : 2);
 
@@ -401,7 +402,8 @@ VEC_INLINE void V(tiles_read)(const struct side *s, int64_t row, int64_t i, int6
 }
 
 /* The 16 pairs of terms from k on, of each of 16 rows or columns from x on. */
-VEC_INLINE void V(tiles_read_rows)(const struct side *s, int64_t x, int64_t k, struct V(laid) *to, const bool split)
+VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
+				   const bool split)
 {
 	for (int i = 0; i < LANES; i++) {
 		v16h first[2] = { 0 }, second[2] = { 0 };
@@ -418,7 +420,8 @@ VEC_INLINE void V(tiles_read_rows)(const struct side *s, int64_t x, int64_t k, s
 }
 
 /* Lane j of vector i: terms k + 2 i and k + 2 i + 1 of row or column x + j. */
-VEC_INLINE void V(tiles_read_terms)(const struct side *s, int64_t x, int64_t k, struct V(laid) *to, const bool split)
+VEC_INLINE void V(tiles_read_terms)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
+				    const bool split)
 {
 	for (int i = 0; i < LANES; i++) {
 		v16h first[2] = { 0 }, second[2] = { 0 };
@@ -433,7 +436,8 @@ VEC_INLINE void V(tiles_read_terms)(const struct side *s, int64_t x, int64_t k, 
 	}
 }
 
-VEC_INLINE void V(tiles_lay_tile)(const struct side *s, int64_t x, int64_t k, uint16_t *tile, const bool split)
+VEC_INLINE void V(tiles_lay_tile)(const struct product_operand *s, int64_t x, int64_t k, uint16_t *tile,
+				  const bool split)
 {
 	struct V(laid) laid;
 
@@ -449,7 +453,7 @@ VEC_INLINE void V(tiles_lay_tile)(const struct side *s, int64_t x, int64_t k, ui
 }
 
 /* Both tiles of a step of bf16, where all of its rows and terms are there: a line of each stored row. */
-VEC_INLINE void V(tiles_read_lines)(const struct side *s, int64_t x, int64_t k, v16 tile[2][LANES])
+VEC_INLINE void V(tiles_read_lines)(const struct product_operand *s, int64_t x, int64_t k, v16 tile[2][LANES])
 {
 	const v32h low = { 0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
 			   8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47 };
@@ -471,7 +475,7 @@ VEC_INLINE void V(tiles_read_lines)(const struct side *s, int64_t x, int64_t k, 
 	}
 }
 
-VEC_INLINE void V(tiles_lay_lines)(const struct side *s, int64_t x, int64_t k, uint16_t *to)
+VEC_INLINE void V(tiles_lay_lines)(const struct product_operand *s, int64_t x, int64_t k, uint16_t *to)
 {
 	v16 tile[2][LANES];
 
@@ -485,7 +489,7 @@ VEC_INLINE void V(tiles_lay_lines)(const struct side *s, int64_t x, int64_t k, u
 
 VEC_INLINE void V(tiles_lay_steps)(const struct tiles *t, bool a, int64_t panel, uint16_t *to, const bool split)
 {
-	const struct side s = side_of(t, a);
+	const struct product_operand s = find_product_operand(t, a);
 	const int64_t x = panel * SIDE;
 
 	for (int64_t i = 0, k = t->first; i < t->steps; i++, k += TERMS, to += step_elements(t)) {
@@ -536,12 +540,12 @@ VEC_INLINE void V(tiles_put)(const struct tiles *t, int64_t a, int64_t b, const 
 }
 
 /* What a block gives to the sums of panel a of a and panel b of b, and with the last one their results. */
-VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const struct block *o, float *acc)
+VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const struct panel_block *o, float *acc)
 {
 	if (t->how == CPU_TILES_AMX)
-		multiply_in_tiles(o, acc);
+		multiply_amx_panels(o, acc);
 	else
-		multiply_plainly(o, acc);
+		multiply_plain_panels(o, acc);
 	if (o->last)
 		V(tiles_put)(t, a, b, acc);
 }
@@ -551,7 +555,7 @@ VEC_INLINE void V(tiles_meet_group)(const struct tiles *t, int64_t w, int64_t fi
 {
 	const int64_t elements = panel_elements(t), at = first * step_elements(t);
 	const uint16_t *whole = t->whole + w * elements + at;
-	struct block o = { .steps = t->steps - first < t->near ? t->steps - first : t->near,
+	struct panel_block o = { .steps = t->steps - first < t->near ? t->steps - first : t->near,
 			   .split = !t->s->bf16,
 			   .more = t->first > 0 || first > 0,
 			   .streams_a = !t->whole_is_a,

@@ -21,7 +21,7 @@
 #define ROW_LEAST 16
 #define FETCH_LINES 8
 
-struct wgrad {
+struct wgrad_dots {
 	struct dnn_conv_spec s;
 	int64_t cb, kb;		     /* blocks of 16 channels and filters */
 	int64_t bands, rows;	     /* bands per image, output rows of each but the last */
@@ -36,13 +36,13 @@ struct wgrad {
 	int parts;
 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t min_int64(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* One line of pixels, cut into rows of an even length, if there is one that wastes nothing. */
-static void one_line(struct dnn_conv_spec *s)
+static void join_pixel_rows(struct dnn_conv_spec *s)
 {
 	int64_t pixels = s->n * s->h * s->w, row = ROW_MOST;
 
@@ -55,7 +55,8 @@ static void one_line(struct dnn_conv_spec *s)
 	s->w = s->q = row;
 }
 
-static void plan(struct wgrad *w, const struct dnn_conv_spec *spec, int threads)
+/* Bands whose x fits BAND_BYTES, and chunks of as many bands as fit the budget. */
+static void plan_wgrad_bf16(struct wgrad_dots *w, const struct dnn_conv_spec *spec, int threads)
 {
 	struct dnn_conv_spec *s = &w->s;
 	int64_t row, budget;
@@ -63,14 +64,14 @@ static void plan(struct wgrad *w, const struct dnn_conv_spec *spec, int threads)
 	memset(w, 0, sizeof(*w));
 	*s = *spec;
 	if (s->kernel == 1 && s->stride == 1)
-		one_line(s);
+		join_pixel_rows(s);
 	w->cb = s->c / LANES;
 	w->kb = s->k / LANES;
 	w->pairs = (s->q + 1) / 2;
 	w->x_step = s->kernel == 1 ? 1 : 2 * s->stride;
 	w->x_cols = (w->pairs - 1) * w->x_step + (s->kernel == 1 ? 1 : s->stride + s->kernel);
 	row = w->x_cols * (s->kernel == 1 ? 1 : s->stride) * 64;
-	w->rows = BAND_BYTES / row > 1 ? least(BAND_BYTES / row, s->p) : 1;
+	w->rows = BAND_BYTES / row > 1 ? min_int64(BAND_BYTES / row, s->p) : 1;
 	w->bands = (s->p + w->rows - 1) / w->rows;
 	w->rows = (s->p + w->bands - 1) / w->bands;
 	w->x_rows = s->kernel == 1 ? w->rows : (w->rows - 1) * s->stride + s->kernel;
@@ -79,17 +80,17 @@ static void plan(struct wgrad *w, const struct dnn_conv_spec *spec, int threads)
 	w->units = s->n * w->bands;
 	w->results = w->kb * w->cb * s->kernel * s->kernel * LANES;
 	budget = w->results * 64 / 2 > CHUNK_BYTES ? w->results * 64 / 2 : CHUNK_BYTES;
-	w->parts = (int)least(threads, w->units);
+	w->parts = (int)min_int64(threads, w->units);
 	w->chunk = budget / ((w->x_unit * w->cb + w->dy_unit * w->kb) * 64);
-	w->chunk = w->chunk < 1 ? 1 : least(w->chunk, (w->units + w->parts - 1) / w->parts);
+	w->chunk = w->chunk < 1 ? 1 : min_int64(w->chunk, (w->units + w->parts - 1) / w->parts);
 	w->part_bytes = (w->results + w->chunk * (w->x_unit * w->cb + w->dy_unit * w->kb)) * 64;
 }
 
 size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 {
-	struct wgrad w;
+	struct wgrad_dots w;
 
-	plan(&w, s, threads);
+	plan_wgrad_bf16(&w, s, threads);
 	return (size_t)(w.part_bytes * w.parts);
 }
 
@@ -116,26 +117,26 @@ INLINE __m512i pair_up(const uint16_t *a, const uint16_t *b)
 	return _mm512_permutexvar_epi16(turn, _mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1));
 }
 
-struct unit {
+struct wgrad_unit {
 	int64_t image, p0, rows; /* output rows p0 … p0 + rows - 1 */
 };
 
-static struct unit unit_at(const struct wgrad *w, int64_t i)
+static struct wgrad_unit unit_at(const struct wgrad_dots *w, int64_t i)
 {
-	struct unit u = { i / w->bands, i % w->bands * w->rows, w->rows };
+	struct wgrad_unit u = { i / w->bands, i % w->bands * w->rows, w->rows };
 
-	u.rows = least(u.rows, w->s.p - u.p0);
+	u.rows = min_int64(u.rows, w->s.p - u.p0);
 	return u;
 }
 
-/* Where a pair of vectors lies: one of 16 lanes in each block, blocks `step` apart. */
-struct laid {
+/* Where pairs are stored: a vector of 16 lanes in each block, blocks `step` apart. */
+struct wgrad_layout {
 	__m512i *to;
 	int64_t step, blocks;
 };
 
 /* A pair of pixels in every block; NULL: zeros. */
-INLINE void lay_pair(const struct laid *l, int64_t at, const uint16_t *a, const uint16_t *b)
+INLINE void lay_pair(const struct wgrad_layout *l, int64_t at, const uint16_t *a, const uint16_t *b)
 {
 	__m512i *to = l->to + at;
 
@@ -143,21 +144,20 @@ INLINE void lay_pair(const struct laid *l, int64_t at, const uint16_t *a, const 
 		_mm512_store_si512(to, pair_up(a ? a + i * LANES : NULL, b ? b + i * LANES : NULL));
 }
 
-static void lay_nothing(const struct laid *l, int64_t at, int64_t n)
+static void lay_nothing(const struct wgrad_layout *l, int64_t at, int64_t n)
 {
 	for (int64_t i = 0; i < l->blocks; i++)
 		memset(l->to + i * l->step + at, 0, (size_t)n * sizeof(*l->to));
 }
 
 /* The pixel in column `at` of a row; NULL outside. */
-INLINE const uint16_t *pixel(const struct dnn_conv_spec *s, const uint16_t *row, int64_t at)
+INLINE const uint16_t *find_row_pixel(const struct dnn_conv_spec *s, const uint16_t *row, int64_t at)
 {
 	return at >= 0 && at < s->w ? row + at * s->c : NULL;
 }
 
-/* x of one unit: every column with the one that lies `stride` further; with one tap, the columns of a pair of
- * outputs. */
-static void lay_x(const struct wgrad *w, const struct unit *u, const struct laid *l)
+/* x of one unit: every column paired with the one `stride` further; with one tap, the columns of a pair of outputs. */
+static void lay_x(const struct wgrad_dots *w, const struct wgrad_unit *u, const struct wgrad_layout *l)
 {
 	const struct dnn_conv_spec *s = &w->s;
 	int64_t cols = s->kernel == 1 ? 2 * s->stride : 1, rows = s->kernel == 1 ? s->stride : 1;
@@ -166,26 +166,27 @@ static void lay_x(const struct wgrad *w, const struct unit *u, const struct laid
 		int64_t h = u->p0 * s->stride - s->pad + r * rows, at = r * w->x_cols;
 		const uint16_t *row = w->x + ((u->image * s->h + h) * s->w) * s->c;
 		/* columns whose pixel and next one both lie in the image need no test */
-		int64_t inner = least((s->w - s->stride + s->pad + cols - 1) / cols, w->x_cols), i = 0;
+		int64_t inner = min_int64((s->w - s->stride + s->pad + cols - 1) / cols, w->x_cols), i = 0;
 
 		if (h < 0 || h >= s->h) {
 			lay_nothing(l, at, w->x_cols);
 			continue;
 		}
 		for (; i < s->pad; i++)
-			lay_pair(l, at + i, pixel(s, row, i - s->pad), pixel(s, row, i - s->pad + s->stride));
+			lay_pair(l, at + i, find_row_pixel(s, row, i - s->pad),
+				 find_row_pixel(s, row, i - s->pad + s->stride));
 		for (; i < inner; i++) {
 			const uint16_t *a = row + (i * cols - s->pad) * s->c;
 
 			lay_pair(l, at + i, a, a + s->stride * s->c);
 		}
 		for (; i < w->x_cols; i++)
-			lay_pair(l, at + i, pixel(s, row, i * cols - s->pad),
-				 pixel(s, row, i * cols - s->pad + s->stride));
+			lay_pair(l, at + i, find_row_pixel(s, row, i * cols - s->pad),
+				 find_row_pixel(s, row, i * cols - s->pad + s->stride));
 	}
 }
 
-static void lay_dy(const struct wgrad *w, const struct unit *u, const struct laid *l)
+static void lay_dy(const struct wgrad_dots *w, const struct wgrad_unit *u, const struct wgrad_layout *l)
 {
 	const struct dnn_conv_spec *s = &w->s;
 
@@ -203,11 +204,11 @@ static void lay_dy(const struct wgrad *w, const struct unit *u, const struct lai
 }
 
 /* What the next chunk will read, brought near while this one is computed: a few lines for each row of a tile. */
-struct ahead {
+struct wgrad_ahead {
 	const char *at[2], *end[2];
 };
 
-INLINE void fetch(struct ahead *f)
+INLINE void prefetch_ahead(struct wgrad_ahead *f)
 {
 	int i = f->at[0] < f->end[0] ? 0 : 1;
 
@@ -223,7 +224,7 @@ struct tile {
 	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs,
 		row_step; /* row_step: vectors from row to row of x */
 	int channel;
-	struct ahead *ahead;
+	struct wgrad_ahead *ahead;
 };
 
 INLINE void tile_run(const struct tile *t, const int kv, const int taps, const int ct, const int step)
@@ -243,7 +244,7 @@ INLINE void tile_run(const struct tile *t, const int kv, const int taps, const i
 			const __m512i *dy = t->dy + u * t->dy_unit + p * t->pairs;
 			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
 
-			fetch(t->ahead);
+			prefetch_ahead(t->ahead);
 			for (int64_t j = 0; j < t->pairs; j++, x += step * LANES) {
 				__m512bh d[2];
 
@@ -294,7 +295,7 @@ static void tile_3_narrow(const struct tile *t)
 			const int32_t *x = (const int32_t *)(t->x + u * t->x_unit + p * t->row_step) + t->channel;
 			__m512bh before = (__m512bh)_mm512_setzero_si512();
 
-			fetch(t->ahead);
+			prefetch_ahead(t->ahead);
 			for (int64_t j = 0; j < t->pairs; j++, x += 2 * LANES) {
 				__m512bh d = (__m512bh)_mm512_load_si512(dy + j);
 
@@ -336,7 +337,7 @@ static void tile_1(const struct tile *t)
 }
 
 /* Every tile of one pair of blocks, or of one when `wide` is false. */
-static void block_run(const struct wgrad *w, struct tile t, float *acc, bool wide)
+static void run_wgrad_tiles(const struct wgrad_dots *w, struct tile t, float *acc, bool wide)
 {
 	const struct dnn_conv_spec *s = &w->s;
 	const __m512i *x = t.x;
@@ -355,32 +356,34 @@ static void block_run(const struct wgrad *w, struct tile t, float *acc, bool wid
 }
 
 /* The rows of x and dy of some units, as far as they lie in one piece. */
-static struct ahead source(const struct wgrad *w, struct cpu_range units)
+static struct wgrad_ahead find_chunk_source(const struct wgrad_dots *w, struct cpu_range units)
 {
 	const struct dnn_conv_spec *s = &w->s;
-	struct unit first = unit_at(w, units.begin), last = unit_at(w, units.end - 1);
+	struct wgrad_unit first = unit_at(w, units.begin), last = unit_at(w, units.end - 1);
 	int64_t x_row = s->w * s->c, dy_row = s->q * s->k, from = first.p0 * s->stride,
-		to = least((last.p0 + last.rows) * s->stride, s->h);
+		to = min_int64((last.p0 + last.rows) * s->stride, s->h);
 
 	if (units.begin == units.end)
-		return (struct ahead){ { NULL, NULL }, { NULL, NULL } };
-	return (struct ahead){ { (const char *)(w->x + (first.image * s->h + from) * x_row),
+		return (struct wgrad_ahead){ { NULL, NULL }, { NULL, NULL } };
+	return (struct wgrad_ahead){ { (const char *)(w->x + (first.image * s->h + from) * x_row),
 				 (const char *)(w->dy + (first.image * s->p + first.p0) * dy_row) },
 			       { (const char *)(w->x + (last.image * s->h + to) * x_row),
 				 (const char *)(w->dy + (last.image * s->p + last.p0 + last.rows) * dy_row) } };
 }
 
-static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct cpu_range units, struct ahead ahead)
+/* Lays out the units of a chunk, then adds them to the results of every pair of blocks. */
+static void run_wgrad_chunk(const struct wgrad_dots *w, float *acc, __m512i *laid, struct cpu_range units,
+			    struct wgrad_ahead ahead)
 {
 	const struct dnn_conv_spec *s = &w->s;
 	int64_t n = units.end - units.begin, per_block = s->kernel * s->kernel * LANES * LANES;
 	__m512i *dy = laid + w->cb * w->chunk * w->x_unit;
 
 	for (int64_t i = 0; i < n; i++) {
-		struct unit u = unit_at(w, units.begin + i);
+		struct wgrad_unit u = unit_at(w, units.begin + i);
 
-		lay_x(w, &u, &(struct laid){ laid + i * w->x_unit, w->chunk * w->x_unit, w->cb });
-		lay_dy(w, &u, &(struct laid){ dy + i * w->dy_unit, w->chunk * w->dy_unit, w->kb });
+		lay_x(w, &u, &(struct wgrad_layout){ laid + i * w->x_unit, w->chunk * w->x_unit, w->cb });
+		lay_dy(w, &u, &(struct wgrad_layout){ dy + i * w->dy_unit, w->chunk * w->dy_unit, w->kb });
 	}
 	for (int64_t k = 0; k < w->kb;) {
 		bool wide = k + 1 < w->kb;
@@ -398,24 +401,25 @@ static void chunk_run(const struct wgrad *w, float *acc, __m512i *laid, struct c
 					  .ahead = &ahead,
 					  .row_step = (s->kernel == 1 ? 1 : s->stride) * w->x_cols };
 
-			block_run(w, t, acc + (k * w->cb + c) * per_block, wide);
+			run_wgrad_tiles(w, t, acc + (k * w->cb + c) * per_block, wide);
 		}
 		k += wide ? 2 : 1;
 	}
 }
 
-static void part_run(void *arg, int part, int parts)
+static void run_wgrad_part(void *arg, int part, int parts)
 {
-	const struct wgrad *w = arg;
+	const struct wgrad_dots *w = arg;
 	float *acc = (float *)(w->workspace + part * w->part_bytes);
 	struct cpu_range r = cpu_split(w->units, 1, part, parts);
 
 	memset(acc, 0, (size_t)w->results * 64);
 	for (int64_t i = r.begin; i < r.end; i += w->chunk) {
-		int64_t end = least(i + w->chunk, r.end);
-		struct cpu_range next = { end, least(end + w->chunk, r.end) };
+		int64_t end = min_int64(i + w->chunk, r.end);
+		struct cpu_range next = { end, min_int64(end + w->chunk, r.end) };
 
-		chunk_run(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, end }, source(w, next));
+		run_wgrad_chunk(w, acc, (__m512i *)acc + w->results, (struct cpu_range){ i, end },
+				find_chunk_source(w, next));
 	}
 }
 
@@ -423,9 +427,9 @@ static void part_run(void *arg, int part, int parts)
 
 /* The parts' results added in their order, and turned from [16 channels][16 filters] to dw's rows. Blocks of channels
  * follow one another, so that each of the 16 rows written is written in order. */
-static void fold_run(void *arg, int part, int parts)
+static void fold_wgrad_parts(void *arg, int part, int parts)
 {
-	const struct wgrad *w = arg;
+	const struct wgrad_dots *w = arg;
 	const struct dnn_conv_spec *s = &w->s;
 	int64_t taps = s->kernel * s->kernel;
 	struct cpu_range r = cpu_split(w->kb * w->cb * taps, 1, part, parts);
@@ -452,15 +456,15 @@ static void fold_run(void *arg, int part, int parts)
 
 void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
 {
-	struct wgrad w;
+	struct wgrad_dots w;
 
-	plan(&w, s, threads);
+	plan_wgrad_bf16(&w, s, threads);
 	w.x = args->a;
 	w.dy = args->b;
 	w.dw = args->out;
 	w.workspace = args->workspace;
-	cpu_parallel(w.parts, part_run, &w);
-	cpu_parallel(w.results < 4096 ? 1 : threads, fold_run, &w);
+	cpu_parallel(w.parts, run_wgrad_part, &w);
+	cpu_parallel(w.results < 4096 ? 1 : threads, fold_wgrad_parts, &w);
 }
 #else
 bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)

@@ -14,17 +14,17 @@ struct widening {
 #define CPU_BODY "trainer/backends/cpu/widen.c"
 #include "trainer/backends/cpu/each.h"
 
-static size_t copy_bytes(const struct widen_rows *r)
+static size_t count_copy_bytes(const struct widen_rows *r)
 {
 	return ((size_t)(r->rows * r->columns) * sizeof(float) + 63) / 64 * 64;
 }
 
 size_t widen_bytes(const struct widen_copies *c)
 {
-	return copy_bytes(&c->a) + copy_bytes(&c->b) + copy_bytes(&c->out);
+	return count_copy_bytes(&c->a) + count_copy_bytes(&c->b) + count_copy_bytes(&c->out);
 }
 
-static void run(const struct widen_copies *c, cpu_part_fn *const *loops, struct widening w)
+static void run_widening(const struct widen_copies *c, cpu_part_fn *const *loops, struct widening w)
 {
 	const struct kernel_env env = { .threads = c->threads };
 
@@ -35,29 +35,29 @@ static void run(const struct widen_copies *c, cpu_part_fn *const *loops, struct 
 	cpu_parallel(cpu_parts(&env, w.rows * w.columns), loops[c->module->isa], &w);
 }
 
-static int64_t step_of(const struct widen_rows *r)
+static int64_t find_row_step(const struct widen_rows *r)
 {
 	return r->step ? r->step : r->columns;
 }
 
-static void *widen(const struct widen_copies *c, const struct widen_rows *r, const void *from, void *to)
+static void *widen_rows_to_f32(const struct widen_copies *c, const struct widen_rows *r, const void *from, void *to)
 {
 	static cpu_part_fn *const loops[] = CPU_TABLE(widen_loop);
 
-	run(c, loops, (struct widening){ from, to, r->rows, r->columns, step_of(r), r->columns });
+	run_widening(c, loops, (struct widening){ from, to, r->rows, r->columns, find_row_step(r), r->columns });
 	return to;
 }
 
 void widen_in(const struct widen_copies *c, void *memory, struct widen_operands *o)
 {
-	char *out = memory, *a = out + copy_bytes(&c->out), *b = a + copy_bytes(&c->a);
+	char *out = memory, *a = out + count_copy_bytes(&c->out), *b = a + count_copy_bytes(&c->a);
 
 	if (c->a.rows)
-		o->a = widen(c, &c->a, o->a, a);
+		o->a = widen_rows_to_f32(c, &c->a, o->a, a);
 	if (c->b.rows)
-		o->b = widen(c, &c->b, o->b, b);
+		o->b = widen_rows_to_f32(c, &c->b, o->b, b);
 	if (c->out.rows)
-		o->out = c->add ? widen(c, &c->out, o->out, out) : out;
+		o->out = c->add ? widen_rows_to_f32(c, &c->out, o->out, out) : out;
 }
 
 void widen_out(const struct widen_copies *c, const struct widen_operands *o, void *out)
@@ -66,14 +66,15 @@ void widen_out(const struct widen_copies *c, const struct widen_operands *o, voi
 	const struct widen_rows *r = &c->out;
 
 	if (r->rows)
-		run(c, loops, (struct widening){ o->out, out, r->rows, r->columns, r->columns, step_of(r) });
+		run_widening(c, loops,
+			     (struct widening){ o->out, out, r->rows, r->columns, r->columns, find_row_step(r) });
 }
 
 void widen_round(const struct widen_copies *c, void *f32, int64_t n)
 {
 	static cpu_part_fn *const loops[] = CPU_TABLE(round_loop);
 
-	run(c, loops, (struct widening){ f32, f32, 1, n, n, n });
+	run_widening(c, loops, (struct widening){ f32, f32, 1, n, n, n });
 }
 
 #else

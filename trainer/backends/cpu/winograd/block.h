@@ -8,16 +8,16 @@
 #include "trainer/backends/cpu/winograd/turn.h"
 
 /* A tile by its image, row and column. */
-struct place {
+struct tile_place {
 	int64_t image, row, col;
 };
 
-static struct place place_at(const struct grid *g, int64_t tile)
+static struct tile_place place_at(const struct grid *g, int64_t tile)
 {
-	return (struct place){ tile / g->cols / g->rows, tile / g->cols % g->rows, tile % g->cols };
+	return (struct tile_place){ tile / g->cols / g->rows, tile / g->cols % g->rows, tile % g->cols };
 }
 
-static void place_next(struct place *p, const struct grid *g)
+static void place_next(struct tile_place *p, const struct grid *g)
 {
 	if (++p->col < g->cols)
 		return;
@@ -38,8 +38,8 @@ static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
 		masks[i] = (__mmask16) - (there >> i & 1);
 }
 
-/* The square that a tile covers of a tensor, all lanes; what lies outside is missing. */
-static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, const struct place *p)
+/* The square that a tile covers of a tensor, all lanes; what is outside is missing. */
+static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, const struct tile_place *p)
 {
 	int64_t y = p->row * TILE - g->before, x = p->col * TILE - g->before;
 
@@ -67,15 +67,14 @@ INLINE void square_lanes(struct square *s, int64_t channel, int64_t channels, bo
 
 /* Where the transformed tiles of a tensor lie: 36 matrices, `step` floats apart, each cut into panels of at most
  * `panel` channels, a panel [tile][channel]. */
-struct laid {
+struct matrix_layout {
 	const struct grid *grid;
 	const float *tensor;
 	float *to;
 	int64_t step, rows, panel; /* rows: that a panel has room for */
 };
 
-/* What the tile below will be the first to touch: memory answers before its turn comes. Beyond the image lies the next
- * one. */
+/* Prefetches what the tile below is the first to touch. After the last row of an image follows the next image. */
 INLINE void fetch_below(const struct square *s, int64_t side, const int write)
 {
 #pragma GCC unroll 4
@@ -86,7 +85,8 @@ INLINE void fetch_below(const struct square *s, int64_t side, const int write)
 }
 
 /* One tile of a panel's channels, which begin at `to`. */
-INLINE void turn_panel(const enum turn t, const struct laid *l, struct square *from, float *to, struct cpu_range c)
+INLINE void turn_panel(const enum turn t, const struct matrix_layout *l, struct square *from, float *to,
+		       struct cpu_range c)
 {
 	const struct grid *g = l->grid;
 	const bool whole = from->whole;
@@ -102,10 +102,10 @@ INLINE void turn_panel(const enum turn t, const struct laid *l, struct square *f
 }
 
 /* Tiles of a tensor into the 36 matrices of a block, which begin at `to` with the first of them. */
-INLINE void turn_tiles(const enum turn t, const struct laid *l, struct cpu_range tiles, int64_t first)
+INLINE void turn_tiles(const enum turn t, const struct matrix_layout *l, struct cpu_range tiles, int64_t first)
 {
 	const struct grid *g = l->grid;
-	struct place place = place_at(g, tiles.begin);
+	struct tile_place place = place_at(g, tiles.begin);
 	struct square from;
 
 	for (int64_t i = tiles.begin; i < tiles.end; i++, place_next(&place, g)) {
@@ -120,14 +120,14 @@ INLINE void turn_tiles(const enum turn t, const struct laid *l, struct cpu_range
 }
 
 /* out [rows][vectors of 16] = (add: +=) sum over l < depth of a[row][l] b[l][…]. */
-struct product {
+struct panel_product {
 	const float *a, *b;
 	float *out;
 	int64_t a_row, a_next, b_next, out_row, depth;
 	bool add;
 };
 
-INLINE void product_tile(const struct product *p, const int rows, const int vectors)
+INLINE void product_tile(const struct panel_product *p, const int rows, const int vectors)
 {
 	__m512 acc[24];
 	const float *a = p->a, *b = p->b;

@@ -19,7 +19,7 @@
 #include "trainer/backends/cpu/turn16.h"
 
 /* A product of `rows` rows, in tiles that fill the registers. */
-static void product_rows(struct product p, int64_t rows, int64_t width)
+static void product_rows(struct panel_product p, int64_t rows, int64_t width)
 {
 	const int64_t tall = width == PANEL ? 6 : width == 48 ? 8 : width == 32 ? 12 : 24;
 
@@ -108,33 +108,33 @@ static void weights_turn(const struct winograd *w, const struct corner *c, float
 /* --- forward and dgrad ----------------------------------------------------------------------------------------- */
 
 /* What a thread works on: a block of tiles, whose inputs are transformed, and room of its own. */
-struct work {
+struct winograd_work {
 	const struct winograd *w;
 	struct cpu_range tiles;
 	float *inputs, *products, *weights;
 	bool turned; /* weights hold the only corner that there is */
 };
 
-static struct work work_of(const struct winograd *w, int part)
+static struct winograd_work find_winograd_work(const struct winograd *w, int part)
 {
 	float *own = w->workspace + w->shared_floats + part * w->part_floats;
 
-	return (struct work){ .w = w,
+	return (struct winograd_work){ .w = w,
 			      .products = own,
 			      .weights = own + POINTS * w->step_out,
 			      .inputs = own + POINTS * (w->step_out + w->step_weights) };
 }
 
-static struct laid laid_inputs(const struct winograd *w, float *to)
+static struct matrix_layout laid_inputs(const struct winograd *w, float *to)
 {
-	return (struct laid){ &w->in, w->a, to, w->step_in, w->rows, PANEL };
+	return (struct matrix_layout){ &w->in, w->a, to, w->step_in, w->rows, PANEL };
 }
 
 /* The results of a panel from their 36 products. */
-static void finish_panel(const struct work *k, struct cpu_range panel)
+static void finish_panel(const struct winograd_work *k, struct cpu_range panel)
 {
 	const struct winograd *w = k->w;
-	struct place place = place_at(&w->out, k->tiles.begin);
+	struct tile_place place = place_at(&w->out, k->tiles.begin);
 	struct square from, to;
 
 	square_whole(&from, NULL, PATCH * w->step_out, w->step_out);
@@ -152,14 +152,14 @@ static void finish_panel(const struct work *k, struct cpu_range panel)
 }
 
 /* The 36 products of a corner, added to those of the channels before it. */
-static void corner_run(const struct work *k, const struct corner *c)
+static void corner_run(const struct winograd_work *k, const struct corner *c)
 {
 	const struct winograd *w = k->w;
 	int64_t depth = c->in.end - c->in.begin, width = c->out.end - c->out.begin;
 	const float *inputs = k->inputs + c->in.begin * w->rows;
 
 	for (int64_t point = 0; point < POINTS; point++) {
-		const struct product p = { .a = inputs + point * w->step_in,
+		const struct panel_product p = { .a = inputs + point * w->step_in,
 					   .b = k->weights + point * w->step_weights,
 					   .out = k->products + point * w->step_out,
 					   .a_row = depth,
@@ -173,7 +173,7 @@ static void corner_run(const struct work *k, const struct corner *c)
 	}
 }
 
-static void panel_run(struct work *k, int64_t first)
+static void panel_run(struct winograd_work *k, int64_t first)
 {
 	const struct winograd *w = k->w;
 	struct corner c = { .out = { first, least(first + PANEL, w->out.lanes) } };
@@ -188,12 +188,12 @@ static void panel_run(struct work *k, int64_t first)
 	finish_panel(k, c.out);
 }
 
-static void part_run(void *arg, int part, int parts)
+static void run_winograd_part(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
 	struct cpu_range r = cpu_split(w->tiles, w->block, part, parts);
-	struct work k = work_of(w, part);
-	const struct laid in = laid_inputs(w, k.inputs);
+	struct winograd_work k = find_winograd_work(w, part);
+	const struct matrix_layout in = laid_inputs(w, k.inputs);
 
 	for (int64_t i = r.begin; i < r.end; i += w->block) {
 		k.tiles = (struct cpu_range){ i, least(i + w->block, r.end) };
@@ -215,7 +215,7 @@ static void together_turn(void *arg, int part, int parts)
 
 	for (of.begin = r.begin; of.begin < r.end; of.begin = of.end) {
 		int64_t block = of.begin / w->block;
-		const struct laid in = laid_inputs(w, shared_inputs(w, block));
+		const struct matrix_layout in = laid_inputs(w, shared_inputs(w, block));
 
 		of.end = least((block + 1) * w->block, r.end);
 		turn_tiles(TURN_INPUT, &in, of, block * w->block);
@@ -227,7 +227,7 @@ static void together_run(void *arg, int part, int parts)
 	const struct winograd *w = arg;
 	int64_t panels = over(w->out.lanes, PANEL), blocks = over(w->tiles, w->block);
 	struct cpu_range r = cpu_split(panels * blocks, 1, part, parts);
-	struct work k = work_of(w, part);
+	struct winograd_work k = find_winograd_work(w, part);
 
 	for (int64_t i = r.begin; i < r.end; i++) {
 		int64_t block = i % blocks;
@@ -244,6 +244,6 @@ void winograd_forward(struct winograd *w)
 {
 	if (w->together)
 		cpu_parallel(w->threads, together_turn, w);
-	cpu_parallel(w->parts, w->together ? together_run : part_run, w);
+	cpu_parallel(w->parts, w->together ? together_run : run_winograd_part, w);
 }
 #endif

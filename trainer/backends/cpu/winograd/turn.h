@@ -5,7 +5,7 @@
 
 typedef float vec __attribute__((vector_size(64), may_alias));
 
-/* One direction of a transform: so many vectors in, `step` apart, so many out, 1 apart. */
+/* One direction of a transform, and its vectors in, `step` apart, and out, 1 apart. */
 enum turn {
 	TURN_INPUT,    /* B^T: 6 to 6 */
 	TURN_RESULT,   /* A^T: 6 to 4 */
@@ -24,8 +24,8 @@ INLINE int turn_out(enum turn t)
 	return t == TURN_RESULT ? TILE : t == TURN_DW ? 3 : PATCH;
 }
 
-/* The polynomials are evaluated at 0, infinity and ±a, ±b with a b = 1: no factor is larger than 2.83, which halves the
- * rounding of the usual 0, ±1, ±2. */
+/* The polynomials are evaluated at 0, infinity and ±a, ±b with a b = 1: no factor is larger than 2.83, which halves
+ * the rounding of the usual 0, ±1, ±2. */
 #define A 0.70710678f /* a^2 = 1/2 */
 #define B 1.41421356f /* b^2 = 2 */
 
@@ -107,7 +107,7 @@ INLINE void turn_line(const enum turn t, const vec *from, vec *to)
 	}
 }
 
-/* A square of vectors in memory: where element (0, 0) lies, how far it is to the next row and column, and which rows,
+/* A square of vectors in memory: where element (0, 0) is, how far it is to the next row and column, and which rows,
  * columns and lanes of the vectors there are; the others read as zero and are not written. */
 struct square {
 	float *at;

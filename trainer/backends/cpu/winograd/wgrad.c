@@ -1,6 +1,6 @@
 /* wgrad.c: dw = G^T [sum over tiles of (A dy A^T) . (B^T x B)] G: both activations are transformed, and the 36 products
- * sum over tiles. Threads share tiles and then sums, block by block; where all sums are small, each has groups of tiles
- * and sums of its own, which are added in the order of the groups, whoever had them. */
+ * sum over tiles. Threads share tiles and then sums, block by block. Where all sums are small, each thread has its own
+ * groups of tiles and sums, which are added in the order of the groups, for any number of threads. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,25 +16,25 @@
 #include "trainer/backends/cpu/winograd/block.h"
 
 /* Of the first tile. */
-static int64_t place_of(const struct laid *l, int64_t channel)
+static int64_t find_panel_offset(const struct matrix_layout *l, int64_t channel)
 {
 	int64_t in_panel = channel % l->panel;
 
 	return (channel - in_panel) * l->rows + in_panel;
 }
 
-static struct laid laid_x(const struct winograd *w)
+static struct matrix_layout laid_x(const struct winograd *w)
 {
-	return (struct laid){ &w->in, w->a, w->workspace, w->step_in, w->rows, PANEL };
+	return (struct matrix_layout){ &w->in, w->a, w->workspace, w->step_in, w->rows, PANEL };
 }
 
-static struct laid laid_dy(const struct winograd *w)
+static struct matrix_layout laid_dy(const struct winograd *w)
 {
-	return (struct laid){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->rows, LANES };
+	return (struct matrix_layout){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->rows, LANES };
 }
 
 /* Sums over tiles: 36 matrices of filters and channels, which begin with those of a pair of ranges. */
-struct sums {
+struct winograd_sums {
 	float *at;
 	int64_t row, step; /* floats from one filter, and from one matrix, to the next */
 	struct cpu_range k, c;
@@ -46,9 +46,9 @@ static int64_t sums_floats(const struct winograd *w)
 	return POINTS * w->in.lanes * w->out.lanes;
 }
 
-static struct sums sums_all(const struct winograd *w, float *at)
+static struct winograd_sums sums_all(const struct winograd *w, float *at)
 {
-	return (struct sums){ .at = at,
+	return (struct winograd_sums){ .at = at,
 			      .row = w->in.lanes,
 			      .step = w->in.lanes * w->out.lanes,
 			      .k = { 0, w->out.lanes },
@@ -63,7 +63,7 @@ static float *sums_shared(const struct winograd *w)
 /* Tiles of the block that is worked on. */
 static void wgrad_tiles(const struct winograd *w, struct cpu_range r)
 {
-	const struct laid x = laid_x(w), dy = laid_dy(w);
+	const struct matrix_layout x = laid_x(w), dy = laid_dy(w);
 
 	turn_tiles(TURN_INPUT, &x, r, w->begin);
 	turn_tiles(TURN_GRADIENT, &dy, r, w->begin);
@@ -78,11 +78,11 @@ static void wgrad_turn(void *arg, int part, int parts)
 }
 
 /* The sums of one point and of a panel of channels, the range c of s; 16 filters lie together. */
-static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t point)
+static void wgrad_panel(const struct winograd *w, const struct winograd_sums *s, int64_t point)
 {
-	const struct laid x = laid_x(w), dy = laid_dy(w);
+	const struct matrix_layout x = laid_x(w), dy = laid_dy(w);
 	int64_t width = s->c.end - s->c.begin, rows = width >= 48 ? 4 : width == 32 ? 8 : 16;
-	struct product p = { .b = x.to + point * x.step + place_of(&x, s->c.begin),
+	struct panel_product p = { .b = x.to + point * x.step + find_panel_offset(&x, s->c.begin),
 			     .out = s->at + point * s->step,
 			     .a_row = 1,
 			     .a_next = LANES,
@@ -92,7 +92,7 @@ static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t 
 			     .add = s->add };
 
 	for (int64_t k = s->k.begin; k < s->k.end; k += rows, p.out += rows * s->row) {
-		p.a = dy.to + point * dy.step + place_of(&dy, k);
+		p.a = dy.to + point * dy.step + find_panel_offset(&dy, k);
 		switch (width / LANES) {
 		case 4:
 			product_tile(&p, 4, 4);
@@ -110,7 +110,7 @@ static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t 
 }
 
 /* The gradient of filters r, of which s has the sums. */
-static void wgrad_filters(const struct winograd *w, const struct sums *s, struct cpu_range r)
+static void wgrad_filters(const struct winograd *w, const struct winograd_sums *s, struct cpu_range r)
 {
 	int64_t channels = w->in.c;
 	struct square from, to;
@@ -129,7 +129,7 @@ static void wgrad_filters(const struct winograd *w, const struct sums *s, struct
 static void wgrad_sum(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	struct sums s = sums_all(w, NULL);
+	struct winograd_sums s = sums_all(w, NULL);
 	int64_t panels = (w->in.lanes + PANEL - 1) / PANEL;
 	struct cpu_range r = cpu_split(POINTS * panels, 1, part, parts);
 
@@ -145,7 +145,7 @@ static void wgrad_sum(void *arg, int part, int parts)
 static void wgrad_finish(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	const struct sums s = sums_all(w, sums_shared(w));
+	const struct winograd_sums s = sums_all(w, sums_shared(w));
 
 	wgrad_filters(w, &s, cpu_split(w->out.c, 1, part, parts));
 }
@@ -154,7 +154,7 @@ static void wgrad_finish(void *arg, int part, int parts)
 static void apart_group(struct winograd *w, int64_t group, float *at)
 {
 	const struct cpu_range r = cpu_split(w->tiles, 1, (int)group, (int)w->groups);
-	struct sums s = sums_all(w, at);
+	struct winograd_sums s = sums_all(w, at);
 
 	for (w->begin = r.begin; w->begin < r.end; w->begin += w->count) {
 		w->count = least(w->block, r.end - w->begin);
@@ -192,7 +192,7 @@ static void apart_run(void *arg, int part, int parts)
 static void apart_finish(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	const struct sums s = sums_all(w, w->workspace);
+	const struct winograd_sums s = sums_all(w, w->workspace);
 	const struct cpu_range first = cpu_split(w->groups, 1, 0, parts), r = cpu_split(w->out.c, 1, part, parts);
 
 	for (int64_t group = first.end; group < w->groups; group++)
@@ -209,10 +209,10 @@ static void wgrad_strips(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
 	int64_t strips = w->out.lanes / LANES, panels = (w->in.lanes + PANEL - 1) / PANEL;
-	struct sums s = { .at = w->workspace + w->shared_floats + part * w->part_floats,
+	struct winograd_sums s = { .at = w->workspace + w->shared_floats + part * w->part_floats,
 			  .row = PANEL,
 			  .step = STRIP_FLOATS };
-	const struct laid dy = laid_dy(w);
+	const struct matrix_layout dy = laid_dy(w);
 	struct cpu_range r = cpu_split(strips * panels, 1, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i++) {
@@ -221,7 +221,7 @@ static void wgrad_strips(void *arg, int part, int parts)
 		s.k.begin = i % strips * LANES;
 		s.k.end = s.k.begin + LANES;
 		for (int64_t point = 0; point < POINTS; point++) {
-			const float *next = dy.to + (point + 1) * dy.step + place_of(&dy, s.k.begin);
+			const float *next = dy.to + (point + 1) * dy.step + find_panel_offset(&dy, s.k.begin);
 
 			for (int64_t j = 0; j < w->count; j++)
 				__builtin_prefetch(next + j * LANES);

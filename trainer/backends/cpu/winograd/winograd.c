@@ -35,7 +35,7 @@ static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 	w->tiles = s->n * w->in.rows * w->in.cols;
 }
 
-static void plan_wgrad(struct winograd *w)
+static void plan_winograd_wgrad(struct winograd *w)
 {
 	int64_t bytes = POINTS * (w->in.lanes + w->out.lanes) * 4, sums = POINTS * w->in.lanes * w->out.lanes, floats;
 
@@ -57,7 +57,7 @@ static void plan_wgrad(struct winograd *w)
 
 /* Blocks are alike in size, and as many for each part; where there are too few of them for that, parts share the
  * inputs and divide result channels too. */
-static void plan_forward(struct winograd *w)
+static void plan_winograd_forward(struct winograd *w)
 {
 	int64_t deep = least(w->in.lanes, PANEL), wide = least(w->out.lanes, PANEL), most, each, blocks;
 	int64_t bytes = w->in.lanes <= PANEL && w->out.lanes <= PANEL ? NEAR_BYTES : BLOCK_BYTES;
@@ -79,21 +79,21 @@ static void plan_forward(struct winograd *w)
 		w->part_floats += POINTS * w->step_in;
 }
 
-static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
+static void plan_winograd(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 {
 	plan_grids(w, s);
 	w->threads = threads;
 	if (s->pass == DNN_WGRAD)
-		plan_wgrad(w);
+		plan_winograd_wgrad(w);
 	else
-		plan_forward(w);
+		plan_winograd_forward(w);
 }
 
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 {
 	struct winograd w;
 
-	plan(&w, s, threads);
+	plan_winograd(&w, s, threads);
 	return (size_t)(w.shared_floats + w.parts * w.part_floats) * sizeof(float);
 }
 
@@ -111,7 +111,7 @@ void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_c
 {
 	struct winograd w;
 
-	plan(&w, s, threads);
+	plan_winograd(&w, s, threads);
 	w.a = args->a;
 	w.b = args->b;
 	w.result = args->out;
