@@ -386,8 +386,8 @@ void report_step(struct report *r, const struct step_result *s)
 			point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
-		if (step_time_known(r->e, (enum step_time)t))
-			point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
+		if (step_time_known(r->e, (enum step_timing)t))
+			point(r, step_time_series((enum step_timing)t), s->step, s->seconds[t]);
 	if (r->e->rank.seat->world > 1)
 		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
 	if (r->e->rank.seat->nodes > 1)

@@ -13,7 +13,7 @@
 #include "trainer/run/loss_spike.h"
 #include "trainer/run/watch_record.h"
 
-enum series_id step_time_series(enum step_time t)
+enum series_id step_time_series(enum step_timing t)
 {
 	static const enum series_id ids[TIME_COUNT] = {
 		[TIME_STEP] = SERIES_phase_step,
@@ -32,7 +32,7 @@ enum series_id step_time_series(enum step_time t)
 	return ids[t];
 }
 
-bool step_time_known(const struct engine *e, enum step_time t)
+bool step_time_known(const struct engine *e, enum step_timing t)
 {
 	const struct program_opts *o = &e->prepared.opts;
 

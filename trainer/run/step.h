@@ -5,7 +5,7 @@
 #include "trainer/config/train_series.h"
 #include "trainer/run/engine.h"
 
-enum step_time {
+enum step_timing {
 	TIME_STEP,
 	TIME_DATA_WAIT,
 	TIME_H2D,
@@ -20,10 +20,10 @@ enum step_time {
 	TIME_COUNT
 };
 
-enum series_id step_time_series(enum step_time t);
+enum series_id step_time_series(enum step_timing t);
 
 /* Whether steps of this run can take such time: bubbles are pipelines', copies what is offloaded. */
-bool step_time_known(const struct engine *e, enum step_time t);
+bool step_time_known(const struct engine *e, enum step_timing t);
 
 struct step_result {
 	int64_t step;	  /* from 1 */

@@ -44,7 +44,7 @@ struct share { /* of one rank */
 	double flops, peak_flops;
 };
 
-static double median(const struct bench *b, enum step_time t)
+static double median(const struct bench *b, enum step_timing t)
 {
 	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
 
@@ -267,7 +267,7 @@ static json_t *json_curve(const struct profile *p)
 }
 
 /* "data_wait" */
-static const char *phase_name_of(enum step_time t)
+static const char *phase_name_of(enum step_timing t)
 {
 	return series_get(step_time_series(t))->key + strlen("phase/");
 }
@@ -282,7 +282,7 @@ static json_t *json_all_phases(const struct bench *b)
 
 		for (int64_t i = 0; i < b->n; i++)
 			json_array_append_new(list, real_or_null(b->steps[i].seconds[t]));
-		json_object_set_new(all, phase_name_of((enum step_time)t), list);
+		json_object_set_new(all, phase_name_of((enum step_timing)t), list);
 	}
 	return all;
 }
@@ -293,8 +293,8 @@ static void print_json(const struct bench *b)
 	const struct run_config *cfg = b->e->rank.cfg;
 
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
-		json_object_set_new(phases, phase_name_of((enum step_time)t),
-				    real_or_null(median(b, (enum step_time)t)));
+		json_object_set_new(phases, phase_name_of((enum step_timing)t),
+				    real_or_null(median(b, (enum step_timing)t)));
 	for (int64_t i = 0; i < b->n; i++) {
 		json_array_append_new(losses, real_or_null(b->steps[i].loss));
 		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
@@ -384,8 +384,8 @@ static void print_table(const struct bench *b)
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
-		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_time)t),
-		       1e3 * median(b, (enum step_time)t), 100 * median(b, (enum step_time)t) / step,
+		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_timing)t),
+		       1e3 * median(b, (enum step_timing)t), 100 * median(b, (enum step_timing)t) / step,
 		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
 	if (b->profile.n)
 		print_profile(b);
