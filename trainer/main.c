@@ -142,14 +142,14 @@ static int run_placed(struct job *job, const struct rank_env *place, struct err 
 
 static int run_job(struct job *job, const struct rank_env *place, struct node_group *nodes, struct err *err)
 {
-	int least = 1, count;
+	int min = 1, max;
 
 	if (place->found)
 		return run_placed(job, place, err);
-	config_nodes(job->cfg, &least, &count);
+	config_nodes(job->cfg, &min, &max);
 	return launch_run(&(struct launch_opts){ .nproc = job->cfg->local_world,
 						 .nodes = nodes,
-						 .nodes_least = least,
+						 .nodes_least = min,
 						 .heartbeat_s = job->cfg->heartbeat_timeout,
 						 .max_restarts = (int)job->cfg->max_restarts,
 						 .threads = (int)job->cfg->threads,
@@ -332,8 +332,7 @@ static int resolve(struct job *job, struct rank_env *place, struct node_group **
 	if (rc)
 		return rc;
 	if (!config_nodes(cfg, &least, &count))
-		return err_set(err, ERR_USAGE, "--nnodes %.60s: a number of machines is needed, 2, or 1:2 where one is "
-			       "enough to go on with", cfg->nnodes);
+		return err_set(err, ERR_USAGE, "--nnodes '%.60s': expected N machines or MIN:MAX, as in 2 or 1:2", cfg->nnodes);
 	if (place->found && config_given(cfg, FLAG_nnodes) && count != place->nodes)
 		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d; leave the flag away",
 			       count, place->source, place->nodes);
@@ -381,7 +380,7 @@ static int run_sweep(struct job *job, struct err *err)
 	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
 }
 
-/* `dptrain bench` that starts itself anew, for every side of --against or link of a list: ranks of another launcher
+/* `dptrain bench` that starts itself anew, for every side of --compare-with or link of a list: ranks of another launcher
  * cannot be. */
 static int run_anew(struct job *job, struct err *err)
 {
@@ -392,10 +391,10 @@ static int run_anew(struct job *job, struct err *err)
 
 	if (!rc && place.found)
 		rc = err_set(err, ERR_USAGE, "%s starts its ranks itself: leave %s away",
-			     links ? "--link with a list" : "--against", place.source);
+			     links ? "--link with a list" : "--compare-with", place.source);
 	else if (!rc && links && (against || cfg->bandwidth || cfg->calibrate || cfg->loader || cfg->profile))
 		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: leave %s away",
-			     against		? "--against" :
+			     against		? "--compare-with" :
 			     cfg->bandwidth	? "--bandwidth" :
 			     cfg->calibrate	? "--calibrate" :
 			     cfg->loader	? "--loader" :

@@ -83,6 +83,6 @@ void change_text_change(struct buf *out, const struct change *c, const char *a, 
 		add_where(out, c);
 		buf_adds(out,
 			 "; nothing here tells how much equal runs differ, so this may be chance: repeat both with "
-			      "another --seed, or use dptrain bench --against");
+			      "another --seed, or use dptrain bench --compare-with");
 	}
 }

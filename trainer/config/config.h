@@ -130,8 +130,8 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 /* Ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 
-/* The machines of --nnodes, and how many of them are enough to go on; false: it is no such number. */
-bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all);
+/* Reads --nnodes: N or MIN:MAX machines (N is N:N). Returns false if the text is neither. */
+bool config_nodes(const struct run_config *cfg, int *ret_min, int *ret_max);
 
 /* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);

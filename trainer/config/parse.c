@@ -159,7 +159,7 @@ static int parse_long(struct parse *p, const char *arg, struct err *err)
 	if (alias && alias->value)
 		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
 				set_typed(p, id, alias, typed, alias->value, err);
-	if (id == FLAG_against && !equals && p->at < p->argc) { /* its value is flags */
+	if (id == FLAG_compare_with && !equals && p->at < p->argc) { /* its value is flags */
 		value = p->argv[p->at++];
 		rc = 0;
 	} else {

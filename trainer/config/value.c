@@ -59,14 +59,14 @@ bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_
 	return read_range(cfg->trace_steps ? cfg->trace_steps : "", ret_first, ret_last);
 }
 
-bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all)
+bool config_nodes(const struct run_config *cfg, int *ret_min, int *ret_max)
 {
-	int64_t least, all;
+	int64_t min, max;
 
-	if (!read_range(cfg->nnodes ? cfg->nnodes : "1", &least, &all) || all > NODES_MOST)
+	if (!read_range(cfg->nnodes ? cfg->nnodes : "1", &min, &max) || max > NODES_MOST)
 		return false;
-	*ret_least = (int)least;
-	*ret_all = (int)all;
+	*ret_min = (int)min;
+	*ret_max = (int)max;
 	return true;
 }
 

@@ -51,7 +51,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .ends_user = (void *)(uintptr_t)o->rank,
 				     .worked = o->worked,
 				     .worked_user = o->worked_user,
-				     .undecoded = o->undecoded,
+				     .raw_bytes = o->raw_bytes,
 				     .memory = o->memory };
 }
 

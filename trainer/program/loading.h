@@ -21,7 +21,7 @@ struct loading_opts {
 	double slow_s;	  /* a batch takes at least so long */
 	void (*worked)(void *user, int thread, double from_s, double to_s); /* as loader_opts has it */
 	void *worked_user;
-	_Atomic uint64_t *undecoded; /* as loader_opts has it */
+	_Atomic uint64_t *raw_bytes; /* as loader_opts has it */
 };
 
 /* Of all batches that are in flight at once: what is planned for them. */

@@ -80,10 +80,10 @@ static int ranks_of(const struct run_config *cfg, const struct hardware *h)
 
 static int machines_of(const struct run_config *cfg)
 {
-	int least = 1, all = 1;
+	int min = 1, max = 1;
 
-	(void)config_nodes(cfg, &least, &all); /* refused before, where it is no number */
-	return all;
+	(void)config_nodes(cfg, &min, &max); /* main.c checked the text */
+	return max;
 }
 
 static int64_t batch_of(const struct run_config *cfg, const struct hardware *h)

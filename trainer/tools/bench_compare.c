@@ -1,4 +1,4 @@
-/* bench_compare.c: `dptrain bench --against FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
+/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
  * processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows no model and no
  * engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/bench_compare.h"
@@ -41,7 +41,7 @@ static int split_words(struct against *a, struct err *err)
 	a->text = strdup(flags);
 	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
 	if (!a->text || !a->words)
-		return err_set(err, ERR_NOMEM, "out of memory: --against");
+		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
 	to = a->text;
 	for (const char *at = flags; *at;) {
 		at += strspn(at, " \t");
@@ -58,8 +58,8 @@ static int split_words(struct against *a, struct err *err)
 		*to++ = '\0';
 	}
 	if (quote)
-		return err_set(err, ERR_USAGE, "--against: a quotation mark has no partner in %.200s", flags);
-	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--against: name the flags that the second side has");
+		return err_set(err, ERR_USAGE, "--compare-with: a quotation mark has no partner in %.200s", flags);
+	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--compare-with: name the flags that the second side has");
 }
 
 /* The command line of one side. *ret is freed by the caller. */
@@ -73,7 +73,7 @@ static int side_line(const struct against *a, int side, char ***ret, struct err 
 	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: --against");
+		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
 	for (int i = 0; i < a->job->argc; i++)
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
@@ -95,7 +95,7 @@ static int check_line(const struct against *a, struct err *err)
 	if (rc > 0)
 		rc = config_parse(&cfg, rc, argv, err);
 	if (rc)
-		err_prefix(err, "--against");
+		err_prefix(err, "--compare-with");
 	config_free(cfg);
 	free(argv);
 	return rc;
@@ -201,7 +201,7 @@ static void print_json(const struct against *a, const struct change *c, const ch
 	}
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
 		json_object_set_new(phases, step_time_phase_name((enum step_time_phase)k), json_part(&c->phase[k]));
-	json_object_set_new(o, "against", json_string(a->flags));
+	json_object_set_new(o, "compare_with", json_string(a->flags));
 	json_object_set_new(o, "rounds", json_integer(a->rounds));
 	json_object_set_new(o, "factor", real_or_null(c->factor));
 	json_object_set_new(o, "low", real_or_null(c->low));
@@ -230,7 +230,7 @@ static void report(const struct against *a, const struct change *c)
 
 bool bench_compare_wanted(const struct run_config *cfg)
 {
-	return cfg->command == COMMAND_BENCH && cfg->against && cfg->against[strspn(cfg->against, " ")];
+	return cfg->command == COMMAND_BENCH && cfg->compare_with && cfg->compare_with[strspn(cfg->compare_with, " ")];
 }
 
 static void compare(const struct against *a, struct change *ret)
@@ -263,8 +263,8 @@ static void against_done(struct against *a)
 
 int bench_compare_main(const struct job *job, struct err *err)
 {
-	static const char *const none[] = { "--against= ", NULL }; /* the last one wins: a blank one is none */
-	struct against a = { .job = job, .flags = job->cfg->against, .both = none, .rounds = job->cfg->rounds };
+	static const char *const none[] = { "--compare-with= ", NULL }; /* the last one wins: a blank one is none */
+	struct against a = { .job = job, .flags = job->cfg->compare_with, .both = none, .rounds = job->cfg->rounds };
 	struct change c;
 	int code = measure(&a, err);
 

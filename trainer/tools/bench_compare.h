@@ -1,4 +1,4 @@
-/* bench_compare.h: the same measurement with and without further flags, in turn: `dptrain bench --against FLAGS`, and what an
+/* bench_compare.h: the same measurement with and without further flags, in turn: `dptrain bench --compare-with FLAGS`, and what an
  * action of `dptrain doctor --try` brings. */
 #ifndef DPT_TOOLS_BENCH_COMPARE_H
 #define DPT_TOOLS_BENCH_COMPARE_H
@@ -6,10 +6,10 @@
 #include "tracker/insight/run_change.h"
 #include "trainer/run/engine.h"
 
-/* Whether --against asks for it; a blank one does not. */
+/* Whether --compare-with asks for it; a blank one does not. */
 bool bench_compare_wanted(const struct run_config *cfg);
 
-/* Starts `dptrain bench` anew for every round and side, and prints what the flags of --against change. The exit code;
+/* Starts `dptrain bench` anew for every round and side, and prints what the flags of --compare-with change. The exit code;
  * negative with err. */
 int bench_compare_main(const struct job *job, struct err *err);
 

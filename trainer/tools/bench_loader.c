@@ -1,5 +1,5 @@
 /* bench_loader.c: passes over a set through the loader that training has, its consumer taking batches as fast as they
- * come or, with --take, at a rate. */
+ * come or, with --consume-rate, at a rate. */
 #include "trainer/tools/bench_loader.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@ struct bench {
 	struct train_schedule course;
 	struct loader *loader;
 	struct workers workers; /* of --workers auto */
-	_Atomic uint64_t undecoded; /* bytes */
+	_Atomic uint64_t raw_bytes; /* read with --no-decode */
 	struct pass *pass;
 	int n;
 	int64_t passes, steps; /* wanted; of each, 0: the set's epoch */
@@ -49,10 +49,10 @@ static int open_loader(struct bench *b, struct err *err)
 				  .subject = &b->subject,
 				  .course = &b->course,
 				  .split = SPLIT_TRAIN,
-				  .undecoded = cfg->undecoded ? &b->undecoded : NULL };
+				  .raw_bytes = cfg->no_decode ? &b->raw_bytes : NULL };
 
-	if (cfg->undecoded && !b->subject.data->ops->file)
-		return err_set(err, ERR_USAGE, "--undecoded: %.200s holds no files of samples", b->subject.data->path);
+	if (cfg->no_decode && !b->subject.data->ops->file)
+		return err_set(err, ERR_USAGE, "--no-decode: %.200s holds no files of samples", b->subject.data->path);
 	b->course.steps_end = b->passes * (b->steps ? b->steps : b->course.steps_per_epoch);
 	workers_init(&b->workers, cfg->workers < 0 ? loading_workers(cfg) : 1);
 	return loading_open(&b->loader, &o, err);
@@ -78,7 +78,7 @@ static int open_bench(struct bench *b, const struct job *job, struct err *err)
 /* The consumer is busy with what it has taken. */
 static void take_time(const struct run_config *cfg, double from_s, double samples)
 {
-	double left = cfg->take > 0 ? from_s + samples / cfg->take - clock_mono_s() : 0;
+	double left = cfg->consume_rate > 0 ? from_s + samples / cfg->consume_rate - clock_mono_s() : 0;
 	struct timespec t = { .tv_sec = (time_t)left };
 
 	if (left <= 0)
@@ -109,8 +109,8 @@ static double stored_bytes(const struct bench *b, const struct pass *p)
 	const struct dataset *d = b->subject.data;
 	struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
-	if (b->rank.cfg->undecoded)
-		return (double)b->undecoded;
+	if (b->rank.cfg->no_decode)
+		return (double)b->raw_bytes;
 	return (double)f.bytes / (double)d->n_samples[SPLIT_TRAIN] * p->samples;
 }
 
@@ -123,7 +123,7 @@ static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *
 
 	*p = (struct pass){ .cpu_s = -cpu_s() };
 	add_traffic(p, b->subject.data, -1);
-	b->undecoded = 0;
+	b->raw_bytes = 0;
 	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
 		return err->code;
 	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
@@ -243,7 +243,7 @@ static void print_table(const struct bench *b)
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
 	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
-	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->undecoded ? ", undecoded" : "");
+	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->no_decode ? ", not decoded" : "");
 	printf("  %4s %12s %10s %10s %8s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
 	       "remote bytes", "from cache", "requests", "workers");
 	for (int i = 0; i < b->n; i++) {
