@@ -308,7 +308,7 @@ static void record_item(const struct watch *w, struct dptrack_run *run, const st
 	else if (item->kind == WATCHING_UPDATE)
 		record_ratio(w, run, s->step, item, values);
 	else if (item->kind == WATCHING_OUTPUT && n > 0)
-		log_of(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
+		log_of(run, s->step, "dead_units", item, values[WATCH_ZEROS] / n);
 	if (!groups[item->kind] || !(n > 0))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", groups[item->kind], item->of);
