@@ -129,6 +129,6 @@ static int backup_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_backup = {
-	.name = "backup", .group = "Keep", .words = "DIR|FILE.db",
+	.name = "backup", .group = "Maintain", .words = "DIR|FILE.db",
 	.summary = "copy store and artifacts, also while they are served; or put a copy back", .run = backup_run
 };

@@ -305,6 +305,6 @@ static int compare_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_compare = {
-	.name = "compare", .group = "Look", .words = "[RUN...]",
+	.name = "compare", .group = "Inspect", .words = "[RUN...]",
 	.summary = "runs side by side: what differs, and how they did", .run = compare_run
 };

@@ -85,6 +85,6 @@ static int db_command(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_db = {
-	.name = "db", .group = "Keep", .words = "init|status|upgrade",
+	.name = "db", .group = "Maintain", .words = "init|status|upgrade",
 	.summary = "make or look at a store's tables in PostgreSQL", .run = db_command
 };

@@ -110,7 +110,7 @@ static int doctor_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_doctor = { .name = "doctor",
-					.group = "Keep",
+					.group = "Maintain",
 					.words = "",
 					.summary = "check the store and say what to do",
 					.run = doctor_run };

@@ -148,6 +148,6 @@ static int export_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_export = {
-	.name = "export", .group = "Take out", .words = "[RUN...]",
+	.name = "export", .group = "Export", .words = "[RUN...]",
 	.summary = "the table of runs, or their series, as CSV, JSON or JSON lines", .run = export_run
 };

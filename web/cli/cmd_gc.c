@@ -113,7 +113,7 @@ static int gc_run(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_gc = {
 	.name = "gc",
-	.group = "Keep",
+	.group = "Maintain",
 	.words = "",
 	.summary = "remove deleted runs, models and experiments for good and give their bytes back",
 	.run = gc_run

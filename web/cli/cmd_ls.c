@@ -184,5 +184,5 @@ static int ls_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_ls = {
-	.name = "ls", .group = "Look", .words = "[EXPERIMENT]", .summary = "list runs, or experiments", .run = ls_run
+	.name = "ls", .group = "Inspect", .words = "[EXPERIMENT]", .summary = "list runs, or experiments", .run = ls_run
 };

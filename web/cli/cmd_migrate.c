@@ -89,6 +89,6 @@ static int migrate_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_migrate = {
-	.name = "migrate", .group = "Keep", .words = "FROM TO",
+	.name = "migrate", .group = "Maintain", .words = "FROM TO",
 	.summary = "move a store, rows and files, into PostgreSQL or back, or another folder", .run = migrate_run
 };

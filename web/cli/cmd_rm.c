@@ -175,13 +175,13 @@ static int restore_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_rm = { .name = "rm",
-				    .group = "Change",
+				    .group = "Edit",
 				    .words = "[RUN...]",
 				    .summary = "delete runs; they can be restored",
 				    .run = rm_run };
 
 const struct cli_command cli_restore = { .name = "restore",
-					 .group = "Change",
+					 .group = "Edit",
 					 .words = "[RUN...]",
 					 .summary = "bring deleted runs back",
 					 .run = restore_run };

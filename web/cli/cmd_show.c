@@ -171,7 +171,7 @@ static int show_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_show = { .name = "show",
-				      .group = "Look",
+				      .group = "Inspect",
 				      .words = "RUN",
 				      .summary = "one run: params, environment, metrics",
 				      .run = show_run };

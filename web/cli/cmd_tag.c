@@ -180,7 +180,7 @@ static int tag_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_tag = { .name = "tag",
-				     .group = "Change",
+				     .group = "Edit",
 				     .words = "[RUN...] [KEY=VALUE...]",
 				     .summary = "set, remove or list tags of runs",
 				     .run = tag_run };

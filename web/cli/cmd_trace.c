@@ -58,7 +58,7 @@ static int trace_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_trace = { .name = "trace",
-				       .group = "Look",
+				       .group = "Inspect",
 				       .words = "RUN",
 				       .summary = "what ranks did when (dptrain --trace-steps), for Perfetto",
 				       .run = trace_run };

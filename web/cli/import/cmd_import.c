@@ -103,7 +103,7 @@ static int import_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_import = {
-	.name = "import", .group = "Bring in", .words = "PATH",
+	.name = "import", .group = "Import", .words = "PATH",
 	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept, or of lines (-)",
 	.run = import_run
 };

@@ -131,6 +131,6 @@ static int sync_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_sync = {
-	.name = "sync", .group = "Bring in", .words = "[RUN]",
+	.name = "sync", .group = "Import", .words = "[RUN]",
 	.summary = "send what a server lacks of the runs below a folder", .run = sync_run
 };
