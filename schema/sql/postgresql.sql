@@ -1,7 +1,7 @@
 -- Every table as 0001 to 0017 leave it, in PostgreSQL: same names, same meaning. What a team's processes need beyond it comes
 -- at the end. Texts compare byte by byte, as in SQLite; blobs are packed already, so they lie uncompressed and can be cut.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '17');
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '18');
 
 CREATE SEQUENCE experiment_id;
 CREATE TABLE experiment (
