@@ -32,8 +32,8 @@ static double offload_activations(struct advise_cost *c, const struct advise_mod
 /* What lies in the machine's memory comes and goes once a step; activations and parameters with each pass. Moments and
  * activations travel beside computation; parameters are waited for, in front of their gathers, and a block's stay where
  * they are read. */
-static void offload(struct advise_cost *c, const struct advise_model *m, const struct advise_layout *l,
-		    const struct hardware *h)
+static void add_offload_cost(struct advise_cost *c, const struct advise_model *m, const struct advise_layout *l,
+			     const struct hardware *h)
 {
 	const struct {
 		bool on, waited;
@@ -88,5 +88,5 @@ void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise
 	}
 	if (h)
 		a->time(ret, m, l, h);
-	offload(ret, m, l, h);
+	add_offload_cost(ret, m, l, h);
 }

@@ -28,7 +28,7 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 }
 
 /* Buckets as they fill along a backward pass (strategies/buckets.h). */
-struct filling {
+struct bucket_fill {
 	const struct advise_layout *l;
 	const struct hardware *h;
 	double bytes, cap; /* of the bucket that fills */
@@ -37,7 +37,7 @@ struct filling {
 	double comm_s;	   /* that they take */
 };
 
-static void send_bucket(struct filling *f)
+static void send_bucket(struct bucket_fill *f)
 {
 	const double s = hardware_collective_s(f->h, "allreduce", f->bytes, f->l->ranks, f->l->nodes);
 
@@ -48,7 +48,7 @@ static void send_bucket(struct filling *f)
 }
 
 /* Gradients of a part, all as large as its largest one, nearly. */
-static void fill(struct filling *f, const struct advise_model *m, const struct advise_part *part)
+static void fill_ddp_buckets(struct bucket_fill *f, const struct advise_model *m, const struct advise_part *part)
 {
 	const int n = part->largest > 0 ? (int)fmax(1, round(part->params / part->largest)) : 1;
 	const double each = m->master_bytes * part->params / n;
@@ -64,13 +64,13 @@ static void fill(struct filling *f, const struct advise_model *m, const struct a
 static void ddp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		     const struct hardware *h)
 {
-	struct filling f = { .l = l, .h = h, .cap = fmin(FIRST_BUCKET_BYTES, l->bucket_bytes) };
+	struct bucket_fill f = { .l = l, .h = h, .cap = fmin(FIRST_BUCKET_BYTES, l->bucket_bytes) };
 
 	advise_compute(ret, m, l);
-	fill(&f, m, &m->back);
+	fill_ddp_buckets(&f, m, &m->back);
 	for (int i = 0; i < m->blocks; i++)
-		fill(&f, m, &m->block);
-	fill(&f, m, &m->front);
+		fill_ddp_buckets(&f, m, &m->block);
+	fill_ddp_buckets(&f, m, &m->front);
 	send_bucket(&f);
 	ret->comm_s = f.comm_s;
 	ret->comm_exposed_s = f.comm_s - h->overlap * (f.comm_s - fmax(0, f.sent_s - f.now_s));

@@ -38,18 +38,18 @@ int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage)
 	return stage == n ? last_blocks : rest / n + (stage >= n - rest % n);
 }
 
-static int blocks_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+static int stage_block_count(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
 	return advise_stage_blocks(m->blocks, last_blocks(m, l), l->stages, stage);
 }
 
-static double params_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+static double stage_params(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	return blocks_of(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
+	return stage_block_count(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
 	       (stage == l->stages - 1 ? m->back.params + m->tied_params : 0);
 }
 
-static int in_flight(const struct advise_layout *l, int stage)
+static int micros_in_flight(const struct advise_layout *l, int stage)
 {
 	const int waits = l->stages - stage;
 
@@ -58,10 +58,10 @@ static int in_flight(const struct advise_layout *l, int stage)
 
 static void pdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * params_of(m, l, stage), slots = in_flight(l, stage);
+	const double params = m->master_bytes * stage_params(m, l, stage), slots = micros_in_flight(l, stage);
 	const bool last = stage == l->stages - 1;
 	/* Each micro-batch that waits has its own copies of what its nodes read in another type. */
-	const double kept = blocks_of(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
+	const double kept = stage_block_count(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
 		(stage == 0 ? m->front.kept_bytes : 0) + (last ? m->back.kept_bytes + m->back.cast_bytes : 0);
 	const double ends = m->master_bytes * m->tied_params;
 
@@ -82,9 +82,9 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 	ret->sent[ADVISE_PEER] = l->micros * (m->cross_back_bytes * (stage > 0) + m->cross_bytes * !last);
 }
 
-static double stage_s(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)
+static double stage_seconds(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)
 {
-	const int n = blocks_of(m, l, stage);
+	const int n = stage_block_count(m, l, stage);
 	double s = n * (forward ? m->block.forward_s : m->block.backward_s);
 
 	if (stage == 0)
@@ -95,10 +95,11 @@ static double stage_s(const struct advise_model *m, const struct advise_layout *
 }
 
 /* Rings of several stages travel at once over what machines share. */
-static double sum_s(const struct advise_model *m, const struct advise_layout *l, const struct hardware *h, int stage)
+static double gradient_sum_seconds(const struct advise_model *m, const struct advise_layout *l,
+				   const struct hardware *h, int stage)
 {
 	const int replicas = l->ranks / l->stages;
-	const double bytes = m->master_bytes * params_of(m, l, stage);
+	const double bytes = m->master_bytes * stage_params(m, l, stage);
 
 	if (replicas == 1)
 		return 0;
@@ -112,10 +113,10 @@ static void pdp_time(struct advise_cost *ret, const struct advise_model *m, cons
 	double forward_s = 0, backward_s = 0, comm_s = 0, update_s = 0, peer_s;
 
 	for (int s = 0; s < l->stages; s++) {
-		forward_s = fmax(forward_s, stage_s(m, l, s, true));
-		backward_s = fmax(backward_s, stage_s(m, l, s, false));
-		comm_s = fmax(comm_s, sum_s(m, l, h, s));
-		update_s = fmax(update_s, advise_update_s(m) * params_of(m, l, s) / advise_params(m));
+		forward_s = fmax(forward_s, stage_seconds(m, l, s, true));
+		backward_s = fmax(backward_s, stage_seconds(m, l, s, false));
+		comm_s = fmax(comm_s, gradient_sum_seconds(m, l, h, s));
+		update_s = fmax(update_s, advise_update_s(m) * stage_params(m, l, s) / advise_params(m));
 	}
 	/* A pipeline that is longer than a machine has ranks crosses to the next one. */
 	peer_s = hardware_collective_s(h, "send", m->cross_bytes, 2, l->stages > l->ranks / l->nodes ? 2 : 1);

@@ -49,21 +49,21 @@ struct search_opts {
 	void *user;
 };
 
-struct search {
+struct plan_search {
 	struct search_plan *plans; /* the best first: those that fit and are built, then the others */
 	int n;
 };
 
-int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err);
-void search_done(struct search *s);
+int search_all(struct plan_search *ret, const struct search_opts *o, enum search_goal goal, struct err *err);
+void search_done(struct plan_search *s);
 
 /* The bytes of plan i are known now, as the passes plan them: they stand for what the formulas say, and it finds its
  * place anew. planned NULL: it cannot be had, and is dropped. */
-void search_correct(struct search *s, int i, const struct search_opts *o, enum search_goal goal,
+void search_correct(struct plan_search *s, int i, const struct search_opts *o, enum search_goal goal,
 		    const struct advise_cost *planned);
 
 /* The first of its strategy (with its stage or stages), ranks and recomputation, of those as they stand. */
-bool search_is_best_of_kind(const struct search *s, int i);
+bool search_is_best_of_kind(const struct plan_search *s, int i);
 
 /* The number of things in which two plans differ: strategy (with its stage or stages), ranks, micro-batch,
  * recomputation, offload, precision. */

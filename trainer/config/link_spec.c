@@ -8,13 +8,13 @@
 #define LATENCY_MOST_S 60
 #define RATE_MOST 1e15 /* bytes a second */
 
-struct unit {
+struct link_unit {
 	const char *word;
 	double factor;
 };
 
 /* The number at text (n bytes) in the unit that stands behind it; -1: there is none. */
-static double read_quantity(const char *text, size_t n, const struct unit *units)
+static double read_quantity(const char *text, size_t n, const struct link_unit *units)
 {
 	char *at;
 	double v = strtod(text, &at);
@@ -28,8 +28,8 @@ static double read_quantity(const char *text, size_t n, const struct unit *units
 
 int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret_bytes_per_s, struct err *err)
 {
-	static const struct unit times[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { NULL, 0 } };
-	static const struct unit rates[] = { { "kB/s", 1e3 },	{ "MB/s", 1e6 },       { "GB/s", 1e9 },
+	static const struct link_unit times[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { NULL, 0 } };
+	static const struct link_unit rates[] = { { "kB/s", 1e3 },	{ "MB/s", 1e6 },       { "GB/s", 1e9 },
 					     { "Mbit/s", 125e3 }, { "Gbit/s", 125e6 }, { NULL, 0 } };
 	const char *text = cfg->link ? cfg->link : "0us,0GB/s", *comma = strchr(text, ',');
 	double latency = comma ? read_quantity(text, (size_t)(comma - text), times) : -1;

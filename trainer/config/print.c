@@ -83,7 +83,7 @@ static void add_spaces(struct buf *out, int n)
 		buf_addc(out, ' ');
 }
 
-static void add_dashed(struct buf *out, const char *name)
+static void add_dashed_flag(struct buf *out, const char *name)
 {
 	for (; *name; name++)
 		buf_addc(out, *name == '_' ? '-' : *name);
@@ -100,7 +100,7 @@ static void add_spelling(struct buf *out, enum flag_id id)
 		if (a[i].id == id && !a[i].name[1])
 			buf_addf(out, "-%s, ", a[i].name);
 	buf_adds(out, f->kind == KIND_BOOL ? "--[no-]" : "--");
-	add_dashed(out, f->name);
+	add_dashed_flag(out, f->name);
 	if (f->kind == KIND_SET)
 		buf_adds(out, " LIST");
 	else if (f->kind == KIND_CHOICE)
@@ -124,7 +124,7 @@ static void add_notes(struct buf *out, enum flag_id id)
 		if (a[i].id == id && a[i].name[1]) {
 			buf_addf(out, a[i].value ? "; --%s means %s" : "; also --", a[i].name, a[i].value);
 			if (!a[i].value)
-				add_dashed(out, a[i].name);
+				add_dashed_flag(out, a[i].name);
 		}
 }
 
@@ -193,7 +193,7 @@ static void add_system_series(struct buf *out)
 	}
 }
 
-static void add_series(struct buf *out)
+static void add_series_help(struct buf *out)
 {
 	static const char *const notes[][2] = {
 		[SERIES_OF_RUN] = { [SERIES_AT_STEP] = "", [SERIES_AT_EPOCH] = "" },
@@ -228,7 +228,7 @@ void config_help(enum config_command c, struct buf *out)
 		add_flag_help(out, (enum flag_id)i);
 	}
 	if (c == COMMAND_TRAIN) {
-		add_series(out);
+		add_series_help(out);
 		buf_adds(out,
 			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) "
 			 "end a run\n"
@@ -242,7 +242,7 @@ void config_help(enum config_command c, struct buf *out)
 		      "130 interrupted.\n");
 }
 
-static bool is_number(const struct flag *f, const char *value)
+static bool is_numeric_value(const struct flag *f, const char *value)
 {
 	const char *word = flag_word(f);
 
@@ -271,7 +271,7 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],
-						.is_number = is_number(f, value.data),
+						.is_number = is_numeric_value(f, value.data),
 						.segment = f->segment,
 						.id = (enum flag_id)i });
 	}
@@ -279,15 +279,15 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 	return rc;
 }
 
-struct table {
+struct config_table {
 	const struct run_config *cfg;
 	struct buf *out;
 	const char *group;
 };
 
-static void add_row(void *user, const struct config_item *item)
+static void add_config_row(void *user, const struct config_item *item)
 {
-	struct table *t = user;
+	struct config_table *t = user;
 	const struct flag *f = flag_get(item->id);
 	char label[300];
 
@@ -303,14 +303,14 @@ static void add_row(void *user, const struct config_item *item)
 	buf_addc(t->out, '\n');
 }
 
-struct object {
+struct config_object {
 	json_t *values, *origins;
 	bool failed;
 };
 
 static void add_member(void *user, const struct config_item *item)
 {
-	struct object *o = user;
+	struct config_object *o = user;
 	json_t *v;
 
 	if (!*item->value)
@@ -326,15 +326,15 @@ static void add_member(void *user, const struct config_item *item)
 		o->failed = true;
 }
 
-static int append(const char *bytes, size_t n, void *user)
+static int append_config_json(const char *bytes, size_t n, void *user)
 {
 	buf_add(user, bytes, n);
 	return 0;
 }
 
-static void print_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
+static void print_config_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
 {
-	struct object o = { json_object(), json_object(), false };
+	struct config_object o = { json_object(), json_object(), false };
 	json_t *root;
 
 	if (config_each(cfg, add_member, &o))
@@ -343,7 +343,7 @@ static void print_json(const struct run_config *cfg, int64_t parameters, struct 
 			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
 		o.failed = true;
-	if (!root || o.failed || json_dump_callback(root, append, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+	if (!root || o.failed || json_dump_callback(root, append_config_json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		out->failed = true;
 	buf_addc(out, '\n');
 	json_decref(root);
@@ -352,11 +352,11 @@ static void print_json(const struct run_config *cfg, int64_t parameters, struct 
 void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out)
 {
 	if (o->json) {
-		print_json(cfg, o->parameters, out);
+		print_config_json(cfg, o->parameters, out);
 		return;
 	}
 	if (o->parameters)
 		buf_addf(out, "%s: %lld parameters\n\n", cfg->model, (long long)o->parameters);
-	if (config_each(cfg, add_row, &(struct table){ cfg, out, "" }))
+	if (config_each(cfg, add_config_row, &(struct config_table){ cfg, out, "" }))
 		out->failed = true;
 }

@@ -10,25 +10,25 @@ struct label {
 };
 
 /* Where the value was given, for messages. */
-static inline const char *say(const struct run_config *cfg, enum flag_id id, struct label *l)
+static inline const char *label_flag(const struct run_config *cfg, enum flag_id id, struct label *l)
 {
 	return flag_label(cfg, id, l->text, sizeof(l->text));
 }
 
-static inline void derive(struct run_config *cfg, enum flag_id id)
+static inline void mark_derived(struct run_config *cfg, enum flag_id id)
 {
 	cfg->origin[id] = ORIGIN_DERIVED;
 }
 
 /* Whether the command has it. */
-static inline bool has(const struct run_config *cfg, enum flag_id id)
+static inline bool command_has(const struct run_config *cfg, enum flag_id id)
 {
 	return flag_known_to(id, cfg->command);
 }
 
-static inline bool given(const struct run_config *cfg, enum flag_id id)
+static inline bool is_given(const struct run_config *cfg, enum flag_id id)
 {
-	return has(cfg, id) && config_given(cfg, id);
+	return command_has(cfg, id) && config_given(cfg, id);
 }
 
 /* resolve_ranks.c: how the model and its batch are shared out. The batch follows from the strategy; what comes behind

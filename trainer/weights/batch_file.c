@@ -9,8 +9,9 @@
 
 #define SIDE_MAX 65535
 
-static int check(const struct safetensors *s, const struct st_tensor *images, const struct st_tensor *labels,
-		 struct err *err)
+static int check_image_tensors(const struct safetensors *s, const struct st_tensor *images,
+			       const struct st_tensor *labels,
+			       struct err *err)
 {
 	const char *path = safetensors_path(s);
 
@@ -28,7 +29,7 @@ static int check(const struct safetensors *s, const struct st_tensor *images, co
 	return 0;
 }
 
-static void turn(struct batch_file *b, const struct st_tensor *images)
+static void copy_nchw_to_nhwc(struct batch_file *b, const struct st_tensor *images)
 {
 	size_t each = dtype_bytes(b->dtype), area = (size_t)b->height * (size_t)b->width, c = (size_t)b->channels;
 	const char *from = images->data;
@@ -40,7 +41,7 @@ static void turn(struct batch_file *b, const struct st_tensor *images)
 				memcpy(to + (p * c + i) * each, from + (i * area + p) * each, each);
 }
 
-static int take_labels(struct batch_file *b, const char *path, const struct st_tensor *labels, struct err *err)
+static int copy_labels(struct batch_file *b, const char *path, const struct st_tensor *labels, struct err *err)
 {
 	for (int64_t i = 0; i < b->n; i++) {
 		int64_t v;
@@ -56,7 +57,7 @@ static int take_labels(struct batch_file *b, const char *path, const struct st_t
 	return 0;
 }
 
-static int take_tokens(struct batch_file *b, const char *path, const struct st_tensor *t, struct err *err)
+static int copy_tokens(struct batch_file *b, const char *path, const struct st_tensor *t, struct err *err)
 {
 	if (t->ndim != 2 || t->dtype != ST_I64 || t->dim[0] < 1 || t->dim[1] < 2)
 		return err_set(err, ERR_USAGE, "%.300s: a tensor 'tokens' of I64 [N,T+1] is needed", path);
@@ -77,7 +78,7 @@ static int take_tokens(struct batch_file *b, const char *path, const struct st_t
 	return 0;
 }
 
-static int check_finite(const struct batch_file *b, const char *path, struct err *err)
+static int check_images_finite(const struct batch_file *b, const char *path, struct err *err)
 {
 	int64_t each = (int64_t)b->height * b->width * b->channels;
 
@@ -91,11 +92,11 @@ static int check_finite(const struct batch_file *b, const char *path, struct err
 	return 0;
 }
 
-static int take_images(struct batch_file *b, const struct safetensors *s, struct err *err)
+static int read_image_batch(struct batch_file *b, const struct safetensors *s, struct err *err)
 {
 	const struct st_tensor *images = safetensors_find(s, "images"), *labels = safetensors_find(s, "labels");
 	const char *path = safetensors_path(s);
-	int rc = check(s, images, labels, err);
+	int rc = check_image_tensors(s, images, labels, err);
 
 	if (rc)
 		return rc;
@@ -106,10 +107,10 @@ static int take_images(struct batch_file *b, const struct safetensors *s, struct
 	b->height = (int)images->dim[2];
 	b->width = (int)images->dim[3];
 	b->dtype = images->dtype == ST_F64 ? DTYPE_F64 : DTYPE_F32;
-	turn(b, images);
-	if (check_finite(b, path, err))
+	copy_nchw_to_nhwc(b, images);
+	if (check_images_finite(b, path, err))
 		return err->code;
-	return take_labels(b, path, labels, err);
+	return copy_labels(b, path, labels, err);
 }
 
 int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
@@ -126,7 +127,7 @@ int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
 	if (!b)
 		rc = err_set(err, ERR_NOMEM, "%.300s: out of memory", path);
 	else
-		rc = tokens ? take_tokens(b, path, tokens, err) : take_images(b, s, err);
+		rc = tokens ? copy_tokens(b, path, tokens, err) : read_image_batch(b, s, err);
 	if (!rc) {
 		*ret = b;
 		b = NULL;

@@ -40,12 +40,12 @@ size_t st_dtype_bytes(enum st_dtype t)
 	return types[t].bytes;
 }
 
-struct shown {
+struct printable_text {
 	char text[100];
 };
 
 /* A name from the file as it may stand in a line for people. */
-static const char *show(const char *name, struct shown *s)
+static const char *printable_name(const char *name, struct printable_text *s)
 {
 	size_t i;
 
@@ -95,15 +95,15 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 	const json_t *offsets = json_object_get(v, "data_offsets");
 	const json_t *b = json_array_get(offsets, 0), *e = json_array_get(offsets, 1);
 	json_int_t begin = json_integer_value(b), end = json_integer_value(e);
-	struct shown name;
+	struct printable_text name;
 
-	show(t->name, &name);
+	printable_name(t->name, &name);
 	if (!json_is_object(v) || parse_dtype(json_object_get(v, "dtype"), &t->dtype)) {
 		const char *type = json_string_value(json_object_get(v, "dtype"));
-		struct shown type_shown;
+		struct printable_text type_shown;
 
 		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path,
-			       name.text, show(type ? type : "(none)", &type_shown));
+			       name.text, printable_name(type ? type : "(none)", &type_shown));
 	}
 	if (parse_shape(json_object_get(v, "shape"), t))
 		return err_set(err, ERR_USAGE,
@@ -145,7 +145,7 @@ static int by_position(const void *a, const void *b)
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_tensor_names(const void *a, const void *b)
 {
 	const struct st_tensor *const *x = a, *const *y = b;
 
@@ -156,11 +156,11 @@ static int check_overlaps(const struct safetensors *s, struct err *err)
 {
 	for (size_t i = 1; i < s->n_tensors; i++) {
 		const struct st_tensor *a = &s->tensors[i - 1], *b = &s->tensors[i];
-		struct shown x, y;
+		struct printable_text x, y;
 
 		if ((const char *)a->data + a->bytes > (const char *)b->data)
 			return err_set(err, ERR_USAGE, "%.200s: the tensors '%s' and '%s' overlap", s->path,
-				       show(a->name, &x), show(b->name, &y));
+				       printable_name(a->name, &x), printable_name(b->name, &y));
 	}
 	return 0;
 }
@@ -192,11 +192,11 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 	qsort(s->tensors, s->n_tensors, sizeof(*s->tensors), by_position);
 	for (size_t i = 0; i < s->n_tensors; i++)
 		s->by_name[i] = &s->tensors[i];
-	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
 	return check_overlaps(s, err);
 }
 
-static int foreign(const struct safetensors *s, struct err *err)
+static int refuse_pytorch_file(const struct safetensors *s, struct err *err)
 {
 	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header may be 0x0280 bytes long, as a pickle begins */
 
@@ -209,12 +209,12 @@ static int foreign(const struct safetensors *s, struct err *err)
 	return 0;
 }
 
-static int parse(struct safetensors *s, struct err *err)
+static int parse_safetensors(struct safetensors *s, struct err *err)
 {
 	uint64_t header = 0;
 	json_error_t je;
-	struct shown text;
-	int rc = foreign(s, err);
+	struct printable_text text;
+	int rc = refuse_pytorch_file(s, err);
 
 	if (rc)
 		return rc;
@@ -230,7 +230,7 @@ static int parse(struct safetensors *s, struct err *err)
 			       (unsigned long long)header, s->n_bytes - 8);
 	s->root = json_loadb((const char *)s->bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &je);
 	if (!s->root)
-		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, show(je.text, &text));
+		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, printable_name(je.text, &text));
 	return parse_entries(s, 8 + (size_t)header, err);
 }
 
@@ -245,7 +245,7 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 	}
 	s->bytes = bytes;
 	s->n_bytes = n;
-	rc = parse(s, err);
+	rc = parse_safetensors(s, err);
 	if (rc) {
 		safetensors_close(s);
 		return rc;
@@ -301,7 +301,7 @@ const struct st_tensor *safetensors_find(const struct safetensors *s, const char
 {
 	struct st_tensor key = { .name = name }, *k = &key, **hit;
 
-	hit = bsearch(&k, s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	hit = bsearch(&k, s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
 	return hit ? *hit : NULL;
 }
 
