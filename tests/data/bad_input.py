@@ -76,8 +76,8 @@ def flags(cwd):
     run([*base, "--in-channels", "3"], "--in-channels 3", cwd)
     run([*base, "--precision", "bf16"], "--precision", cwd)
     run(["trian"], "did you mean train?", cwd)
-    run([], "--data-path DIR is needed", cwd)
-    run(["bench", "--data-path", "set"], "goes with --loader", cwd)
+    run([], "--data-path DIR is required", cwd)
+    run(["bench", "--data-path", "set"], "needs --loader", cwd)
     run(["bench", "--loader", "--data-path", "set", "--cache-decoded"], "--cache-decoded goes with --cache DIR or --cache ram", cwd)
     run(["bench", "--loader", "--data-path", "set", "--cache-decoded", "--cache", "kept"], "--cache-decoded is for pictures", cwd)
     with open(os.path.join(cwd, "bad.json"), "w", encoding="utf-8") as f:

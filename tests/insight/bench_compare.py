@@ -56,7 +56,7 @@ def links():
     check(all(abs(row["samples_per_s"] * row["step_seconds"] / (rows[0]["samples_per_s"] * rows[0]["step_seconds"]) - 1) < 1e-9 for row in rows), rows)
     table = bench("--nproc-per-node", "2", "--link", "0us,0GB/s;1ms,0GB/s").stdout.splitlines()
     check(table[1].startswith("0us,0GB/s ") and table[1].endswith(" 1.00x") and table[2].startswith("1ms,0GB/s "), table)
-    for flags, word in ((("--link", "0us,0GB/s;3us"), "--link 3us: must be a latency"), (("--link", ";"), "name links"),
+    for flags, word in ((("--link", "0us,0GB/s;3us"), "--link '3us': expected a latency"), (("--link", ";"), "name links"),
                         (("--link", "0us,0GB/s;0us,1GB/s", "--bandwidth"), "leave --bandwidth away"),
                         (("--link", "0us,0GB/s;0us,1GB/s", "--compare-with", "--bf16"), "leave --compare-with away")):
         r = bench(*flags)

@@ -1,5 +1,5 @@
-/* file.c: the JSON file of --config: an object of flag names and values, or what `dptrain config --json` prints (of
- * which only the values that somebody gave are taken, so that what was derived is derived anew). */
+/* file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config --json`. Of the
+ * latter only values that the user set are used, so that derived values are derived again. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const char *json_type_phrase(const json_t *v)
 	return names[json_typeof(v)];
 }
 
-/* The value as it would be typed; NULL when its type does not fit the flag. */
+/* Returns the value as it would be typed; NULL if its type does not fit the flag. */
 static const char *value_as_typed(const struct flag *f, const json_t *v, char *scratch, size_t n)
 {
 	bool number = f->kind == KIND_INT || f->kind == KIND_REAL;
@@ -71,6 +71,7 @@ static int report_unknown_key(const char *path, const char *key, struct err *err
 		       near ? near : "", near ? "'?" : "");
 }
 
+/* Sets one flag from a member of the file, unless the command line or the environment has set it. */
 static int apply_config_key(struct run_config *cfg, const char *path, const char *key, const json_t *v, struct err *err)
 {
 	const struct flag_alias *alias;
@@ -82,18 +83,18 @@ static int apply_config_key(struct run_config *cfg, const char *path, const char
 	if (!flag_find(key, &id, &alias) || (alias && (alias->value || !alias->name[1])))
 		return report_unknown_key(path, key, err);
 	if (id == FLAG_config || id == FLAG_json)
-		return err_set(err, ERR_USAGE, "%.200s: '%s' cannot stand in a configuration file", path, key);
+		return err_set(err, ERR_USAGE, "%.200s: '%s' is not allowed in a configuration file", path, key);
 	if (json_is_null(v))
 		return 0;
 	snprintf(label, sizeof(label), "%.200s: %.80s", path, key);
 	text = value_as_typed(flag_get(id), v, scratch, sizeof(scratch));
 	if (!text)
-		return err_set(err, ERR_USAGE, "%s is %s: must be %s", label, json_type_phrase(v),
+		return err_set(err, ERR_USAGE, "%s is %s: expected %s", label, json_type_phrase(v),
 			       flag_get(id)->kind == KIND_BOOL
 				       ? "true or false" :
 			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
 												       "a text");
-	/* One file may serve training and bench: what this command does not know is checked and left. */
+	/* One file may serve training and bench: check flags that this command does not have, and ignore them. */
 	if (cfg->origin[id] != ORIGIN_DEFAULT || !flag_known_to(id, cfg->command)) {
 		struct run_config scrap = { .arena = cfg->arena };
 
@@ -105,7 +106,7 @@ static int apply_config_key(struct run_config *cfg, const char *path, const char
 	return rc;
 }
 
-/* Whether a printed configuration says that nobody gave this value. */
+/* Returns true if a printed configuration says that the user did not set this value. */
 static bool is_default_or_derived(const json_t *origins, const char *key)
 {
 	const char *o = json_string_value(json_object_get(origins, key));

@@ -1,4 +1,4 @@
-/* flags.c: the table of flags.def, values from text and back. */
+/* flags.c: the table of flags.def; converts values from text and back. */
 #include "trainer/config/flags.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define BACKENDS BIT(COMMAND_BACKENDS)
 #define OPEN (-1)
 
-/* Words that a registry owns, as the form of a choice: the first bar is left out. */
+/* Names from a registry as the form of a choice, with a bar in front that the macro skips. */
 static const char strategies[] =
 #define STRATEGY(name, ...) "|" #name
 #include "trainer/strategies/strategies.def"
@@ -65,8 +65,7 @@ static const struct flag_alias aliases[] = {
 	{ "max_grad_norm", FLAG_clip_grad_norm, NULL },
 };
 
-/* What other programs call it (torchvision, timm, Hugging Face, Lightning, llm.c), where that is no spelling of
- * ours. */
+/* Names of other programs for our flags (torchvision, timm, Hugging Face, Lightning, llm.c), for messages. */
 static const struct {
 	const char *name;
 	enum flag_id id;
@@ -221,7 +220,7 @@ static int report_bad_number(const struct flag *f, const char *label, const char
 {
 	const char *word = flag_word(f);
 
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be %s%sa %snumber %s %.16g%s%.16g", label, text,
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected %s%sa %snumber %s %.16g%s%.16g", label, text,
 		       word ? word : "", word ? " or " : "", f->kind == KIND_INT ? "whole " : "",
 		       f->above ? "above" : "from", f->least, f->above ? " and at most " : " to ", f->greatest);
 }
@@ -238,7 +237,7 @@ static int parse_bool(const char *text, bool *ret)
 	return -1;
 }
 
-/* Position of text[0..n) among the choices of form, -1 when it is none of them. */
+/* Returns the index of text[0..n) among the choices of form, or -1. */
 static int find_choice(const char *form, const char *text, size_t n)
 {
 	for (int i = 0; *form; i++) {
@@ -278,13 +277,13 @@ static int report_bad_choice(const struct flag *f, const char *label, const char
 	size_t n = strlen(f->form);
 
 	if (f->kind == KIND_SET)
-		return err_set(err, ERR_USAGE, "%s '%.60s': must be none or a comma list of %s, each once", label, text,
+		return err_set(err, ERR_USAGE, "%s '%.60s': expected none or a comma list of %s, each once", label, text,
 			       f->form);
 	if (n >= sizeof(list))
 		n = sizeof(list) - 1;
 	for (size_t i = 0; i <= n; i++)
 		list[i] = i == n ? 0 : f->form[i] == '|' ? ' ' : f->form[i];
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be one of: %s", label, text, list);
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected one of: %s", label, text, list);
 }
 
 static int store_text(struct run_config *cfg, const struct flag *f, const char *label, const char *text,
@@ -315,7 +314,7 @@ int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const
 	case KIND_REAL:
 		return parse_real(f, text, at) ? report_bad_number(f, label, text, err) : 0;
 	case KIND_BOOL:
-		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': must be yes or no", label, text) : 0;
+		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': expected yes or no", label, text) : 0;
 	case KIND_TEXT:
 		return store_text(cfg, f, label, text, err);
 	case KIND_CHOICE:
@@ -349,7 +348,7 @@ static void add_set(struct buf *out, const char *form, unsigned bits)
 		}
 }
 
-/* The shortest decimal text that reads back as the same double. */
+/* Adds the shortest decimal text that reads back as the same double. */
 static void add_real(struct buf *out, double v)
 {
 	char text[40];
@@ -370,7 +369,7 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
 		return;
 	switch (f->kind) {
-	case KIND_INT: /* below its range: its word, or "no limit" */
+	case KIND_INT: /* -1 may be a word; other values below the range mean "no limit" and print nothing */
 		if (*(const int64_t *)at == -1 && flag_word(f))
 			buf_adds(out, flag_word(f));
 		else if ((double)*(const int64_t *)at >= f->least)

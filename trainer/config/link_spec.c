@@ -1,4 +1,4 @@
-/* link_spec.c: what --link says: "200us,1.25GB/s". */
+/* link_spec.c: parses --link: "200us,1.25GB/s". */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,7 +13,7 @@ struct link_unit {
 	double factor;
 };
 
-/* The number at text (n bytes) in the unit that stands behind it; -1: there is none. */
+/* Parses a number with a unit, n bytes at text; returns -1 if it is malformed. */
 static double read_quantity(const char *text, size_t n, const struct link_unit *units)
 {
 	char *at;
@@ -38,8 +38,8 @@ int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret
 
 	if (!(latency >= 0 && latency <= LATENCY_MOST_S) || !(rate >= 0 && rate <= RATE_MOST))
 		return err_set(err, ERR_USAGE,
-			       "%s %.60s: must be a latency (us, ms, s) and a rate (MB/s, GB/s, Mbit/s, Gbit/s), such "
-			       "as 200us,1.25GB/s; 0us and 0GB/s: as it is",
+			       "%s '%.60s': expected a latency (us, ms, s) and a rate (MB/s, GB/s, Mbit/s, Gbit/s), as "
+			       "in 200us,1.25GB/s; 0us and 0GB/s mean no limit",
 			       flag_label(cfg, FLAG_link, label, sizeof(label)), text);
 	*ret_latency_s = latency;
 	*ret_bytes_per_s = rate;

@@ -1,4 +1,4 @@
-/* nearest.c: the name that somebody probably meant. */
+/* nearest.c: suggests a name for a misspelt one, by edit distance (Damerau-Levenshtein). */
 #include <string.h>
 
 #include "trainer/config/config.h"
@@ -15,7 +15,8 @@ static int min_edits(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Edits (insert, delete, change, swap of neighbours) from a to b; '-' and '_', upper and lower case are alike. */
+/* Returns the number of edits (insert, delete, change, swap of neighbours) from a to b. '-' and '_' are equal, and so
+ * are upper and lower case. */
 static int edit_distance(const char *a, const char *b)
 {
 	int rows[3][NAME_MAX_CHARS + 1];

@@ -1,4 +1,4 @@
-/* parse.c: command line and environment to a configuration whose values are each in range. */
+/* parse.c: reads command line and environment into a configuration; each value is checked alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct flag_parser {
 	char *const *argv;
 	int argc, at;
 	const char *spelled[FLAG_COUNT]; /* how it was last typed */
-	bool fixed[FLAG_COUNT];          /* … by an alias that brings its own value */
+	bool fixed[FLAG_COUNT];          /* … by an alias that has a value */
 };
 
 const char *config_command_name(enum config_command c)
@@ -31,7 +31,7 @@ const char *config_command_name(enum config_command c)
 	return commands[c];
 }
 
-/* As it is typed: "--batch-size". */
+/* Writes the name as typed: "--batch-size". */
 static const char *spell_flag(const char *name, char *text, size_t n)
 {
 	snprintf(text, n, "--%s", name);
@@ -41,6 +41,7 @@ static const char *spell_flag(const char *name, char *text, size_t n)
 	return text;
 }
 
+/* Suggests our name for a flag of another program, or the nearest flag of this command. */
 static int report_unknown_flag(const struct flag_parser *p, const char *typed, struct err *err)
 {
 	const char *names[FLAG_COUNT + 16], *near;
@@ -50,7 +51,7 @@ static int report_unknown_flag(const struct flag_parser *p, const char *typed, s
 	char text[80];
 
 	if (flag_foreign(typed + strspn(typed, "-"), &id) && flag_known_to(id, p->cfg->command))
-		return err_set(err, ERR_USAGE, "unknown flag %.80s; here it is %s", typed,
+		return err_set(err, ERR_USAGE, "unknown flag %.80s; dptrain calls it %s", typed,
 			       spell_flag(flag_get(id)->name, text, sizeof(text)));
 	for (int i = 0; i < FLAG_COUNT; i++)
 		if (flag_known_to((enum flag_id)i, p->cfg->command))
@@ -92,7 +93,7 @@ static bool flag_value_equals(struct run_config *cfg, enum flag_id id, const cha
 	return same;
 }
 
-/* Stores one flag as typed. A repeated flag's last value wins, but "--bf16 --precision fp32" is refused. */
+/* Stores one flag as typed. The last value of a repeated flag wins, but "--bf16 --precision fp32" is refused. */
 static int set_typed_flag(struct flag_parser *p, enum flag_id id, const struct flag_alias *alias, const char *typed,
 			  const char *value, struct err *err)
 {
@@ -111,7 +112,7 @@ static int set_typed_flag(struct flag_parser *p, enum flag_id id, const struct f
 	return p->spelled[id] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* The value of a flag: behind '=', or the next argument. */
+/* Finds the value of a flag: the text after '=', or the next argument. */
 static int take_flag_value(struct flag_parser *p, const char *typed, const char *equals, const char **ret,
 			   struct err *err)
 {
@@ -136,6 +137,7 @@ static int parse_bool_flag(struct flag_parser *p, enum flag_id id, const char *t
 	return set_typed_flag(p, id, NULL, typed, no ? "no" : equals ? equals + 1 : "yes", err);
 }
 
+/* Parses "--name", "--name=value", "--name value" and "--no-name". */
 static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 {
 	const char *equals = strchr(arg, '='), *value;
@@ -170,7 +172,7 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
 }
 
-/* -b 128, -b128 */
+/* Parses "-b 128" and "-b128". */
 static int parse_short(struct flag_parser *p, const char *arg, struct err *err)
 {
 	const char letter[2] = { arg[1], 0 }, *value = arg + 2;
@@ -187,6 +189,7 @@ static int parse_short(struct flag_parser *p, const char *arg, struct err *err)
 	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
 }
 
+/* Reads the subcommand; without one it is train. */
 static int parse_command(struct flag_parser *p, struct err *err)
 {
 	const char *word = p->argc > 1 ? p->argv[1] : NULL, *near;
@@ -209,8 +212,9 @@ static int parse_command(struct flag_parser *p, struct err *err)
 	near = config_nearest(word, commands, COMMAND_COUNT);
 	for (int c = 0; c < COMMAND_COUNT && n < sizeof(all); c++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", c ? ", " : "", commands[c]);
-	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word, near ? "did you mean " : "there are: ",
-		       near ? near : all, near ? "?" : " (a network is given by --model NAME)");
+	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word,
+		       near ? "did you mean " : "expected one of: ", near ? near : all,
+		       near ? "?" : " (--model NAME selects a network)");
 }
 
 static bool command_takes_word(const struct run_config *cfg)
@@ -241,6 +245,7 @@ static int parse_arguments(struct flag_parser *p, struct err *err)
 	return rc;
 }
 
+/* Sets flags from environment variables, unless the command line has set them. */
 static int read_environment(struct run_config *cfg, struct err *err)
 {
 	size_t n;
@@ -254,7 +259,7 @@ static int read_environment(struct run_config *cfg, struct err *err)
 		if (!value || !*value || cfg->origin[e[i].id] != ORIGIN_DEFAULT ||
 		    !flag_known_to(e[i].id, cfg->command))
 			continue;
-		/* OMP_NUM_THREADS may be a list by nesting level: the first counts. */
+		/* OMP_NUM_THREADS may be a list by nesting level: use the first. */
 		snprintf(text, sizeof(text), "%.*s",
 			 e[i].id == FLAG_threads ? (int)strcspn(value, ",") : (int)strlen(value), value);
 		rc = flag_store(cfg, e[i].id, e[i].variable, text, err);

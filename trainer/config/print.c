@@ -25,43 +25,40 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain config     print every value that a run would use, and where it came from\n"
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
-			    "  dptrain doctor     say what is slow, why, and what to do next\n"
-			    "  dptrain find       a learning rate (lr), a batch size (batch), from short runs\n"
-			    "  dptrain tokenize   turn texts into token files, once\n"
+			    "  dptrain doctor     find what is slow, why, and what to do next\n"
+			    "  dptrain find       find a learning rate (lr) or a batch size (batch) with short runs\n"
+			    "  dptrain tokenize   convert texts to token files\n"
 			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sweep      train many settings, the promising ones longer\n"
-			    "  dptrain sample     text from a trained language model\n"
-			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
+			    "  dptrain sample     generate text with a trained language model\n"
+			    "  dptrain backends   list compute backends, and why some cannot run\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
-			     "Prints every value that `dptrain train` would use with these flags, and where it came "
-			     "from:\n"
-			     "default, config file, environment, flag or derived. --config reads the JSON output "
-			     "back.\n" },
+			     "Prints every value that `dptrain train` would use with these flags, and its origin:\n"
+			     "default, config file, environment, flag or derived. --config accepts the JSON output.\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends [--describe]",
 			       "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
-			   "Prepares the program of a run and prints the memory that it will use; --auto ranks the "
-			   "ways to make\nits global batch, on this machine or on one that --hardware describes.\n" },
+			   "Prepares the program of a run and prints its memory plan; --auto ranks the plans for its "
+			   "global\nbatch, on this machine or on one that --hardware describes.\n" },
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
-			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
-			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },
+			     "Trains for a while, or reads a recorded run, and reports what makes it slow: the share of "
+			     "the\ntime, the evidence, what to do next and the expected gain.\n" },
 	[COMMAND_FIND] = { "dptrain find lr|batch [flags of dptrain train]",
 			   "lr: trains for --max-steps steps (100) while the learning rate rises over seven decades "
-			   "up to --lr (10),\nuntil the loss explodes, and says which rate to train with. batch: says "
-			   "which batch sizes fit (by the\nplan), which is fastest (a short run of each) and how many "
-			   "samples a step pay (by the gradient's\nnoise). Recorded in experiment find; --json has the "
-			   "figures.\n" },
+			   "up to --lr (10),\nuntil the loss explodes, and suggests a learning rate. batch: reports "
+			   "which batch sizes fit (by the\nplan), which is fastest (a short run of each) and up to "
+			   "which size a larger batch pays off (by the\ngradient noise scale). Recorded in experiment "
+			   "find; --json prints the numbers.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path TEXTS --out DIR [--tokenizer bytes|DIR]",
-			       "Turns texts (*.txt, *.jsonl, as they are or packed by gzip or zstd, and *.parquet; a "
-			       "folder, files, or\naddresses in a store) into train.tokens and val.tokens, which "
-			       "--data-path takes. On all cores.\n" },
+			       "Converts texts (*.txt, *.jsonl, plain or compressed by gzip or zstd, and *.parquet; a "
+			       "folder, files, or\naddresses in a store) to train.tokens and val.tokens for "
+			       "--data-path. Uses all cores.\n" },
 	[COMMAND_SHARD] = { "dptrain shard --data-path SET --out DIR [--shard-size BYTES] [--order shuffled|kept]",
-			    "Packs pictures (their files as they are) or images into tar shards, which --data-path "
-			    "takes, and\nso do other readers of WebDataset's format. The same set gives the same "
-			    "bytes.\n" },
+			    "Packs pictures (unchanged files) or images into tar shards for --data-path and for other "
+			    "readers of\nthe WebDataset format. The same set gives the same bytes.\n" },
 	[COMMAND_SWEEP] = { "dptrain sweep FILE [--max-parallel N] [--runs-dir DIR] [--experiment NAME]",
-			    "Trains the settings that a JSON file describes, each as a run of its own; called again it "
-			    "goes on.\n\n"
+			    "Trains the settings that a JSON file describes, each as a separate run. Called again, it "
+			    "continues.\n\n"
 			    "  {\"name\": \"lr\", \"method\": \"grid\" | \"random\" | \"asha\",\n"
 			    "   \"metric\": {\"name\": \"epoch/top1\", \"goal\": \"maximize\"}, \"seed\": 0,\n"
 			    "   \"trials\": 27,\n"
@@ -71,10 +68,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "   \"flags\": {\"model\": \"resnet20\", \"data-path\": \"data\", \"epochs\": 27},\n"
 			    "   \"asha\": {\"min_epochs\": 3, \"eta\": 3}}\n" },
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
-			     "Goes on with a text, as a language model that was trained would.\n" },
+			     "Continues a text with a trained language model.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs; with "
-			    "--loader how\nfast samples come out of --data-path.\n" },
+			    "--loader the\nloader of --data-path.\n" },
 };
 
 static void add_spaces(struct buf *out, int n)
@@ -109,7 +106,7 @@ static void add_spelling(struct buf *out, enum flag_id id)
 		buf_addf(out, " %s", f->form);
 }
 
-/* What stands behind the help line: choices, default, aliases with a fixed value. */
+/* Adds the end of the help line: choices, default, aliases. */
 static void add_notes(struct buf *out, enum flag_id id)
 {
 	const struct flag *f = flag_get(id);
@@ -128,7 +125,7 @@ static void add_notes(struct buf *out, enum flag_id id)
 		}
 }
 
-/* Text broken between words, later lines indented. */
+/* Adds text, broken between words; later lines are indented. */
 static void add_wrapped(struct buf *out, const char *text)
 {
 	int column = HELP_COLUMN;
@@ -176,7 +173,7 @@ static void add_flag_help(struct buf *out, enum flag_id id)
 	buf_done(&text);
 }
 
-/* Those that libdptrack writes: sums say so by what they are. */
+/* Adds the series that libdptrack writes. */
 static void add_system_series(struct buf *out)
 {
 	static const struct {
@@ -230,13 +227,11 @@ void config_help(enum config_command c, struct buf *out)
 	if (c == COMMAND_TRAIN) {
 		add_series_help(out);
 		buf_adds(out,
-			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) "
-			 "end a run\n"
-			      "after its step and a checkpoint, with exit code 75, to go on with --resume; ctrl-C does "
-			      "the same\n"
-			      "with 130. A second one, but for SIGHUP, ends it at once.\n");
+			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop a run\n"
+			 "after its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the same\n"
+			 "with 130. A second signal, except SIGHUP, stops it at once.\n");
 	}
-	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
+	buf_adds(out, "\n'-' and '_' are equal in names, as are --flag=value and --flag value. [x] is the default.\n"
 		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a "
 		      "checkpoint,\n"
 		      "130 interrupted.\n");

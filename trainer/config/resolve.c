@@ -1,4 +1,4 @@
-/* resolve.c: values that follow from others, and combinations that cannot be meant: in which order. */
+/* resolve.c: the order in which open values are derived and contradictions are refused. */
 #include "trainer/config/resolve_inside.h"
 
 static void resolve_threads(struct run_config *cfg)

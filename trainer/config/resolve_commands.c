@@ -1,4 +1,4 @@
-/* resolve_commands.c: bench, find, doctor; reports, traces, held links. */
+/* resolve_commands.c: bench, find, doctor; reports, traces, emulated links. */
 #include <string.h>
 
 #include "trainer/config/resolve_inside.h"
@@ -7,7 +7,7 @@
 #define FIND_STEPS_LEAST 20
 #define FIND_STEPS_MOST 1000
 
-/* What says something to a loader alone would be silently without meaning where steps are timed on random inputs. */
+/* Refuses flags of the loader where steps are timed on random inputs: they would be ignored silently. */
 int resolve_bench(const struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id of_loader[] = {
@@ -22,7 +22,7 @@ int resolve_bench(const struct run_config *cfg, struct err *err)
 	for (size_t i = 0; !cfg->loader && i < sizeof(of_loader) / sizeof(*of_loader); i++)
 		if (cfg->origin[of_loader[i]] == ORIGIN_FLAG)
 			return err_set(err, ERR_USAGE,
-				       "%s: goes with --loader; without it steps are timed on random inputs",
+				       "%s: needs --loader: without it steps are timed on random inputs",
 				       label_flag(cfg, of_loader[i], &l));
 	return 0;
 }
@@ -36,7 +36,7 @@ int resolve_report(struct run_config *cfg, struct err *err)
 	if (!strcmp(cfg->report_to, "none"))
 		return 0;
 	if (strncmp(cfg->report_to, "http://", 7) && strncmp(cfg->report_to, "https://", 8))
-		return err_set(err, ERR_USAGE, "%s '%.100s': must be an http:// or https:// address, or none",
+		return err_set(err, ERR_USAGE, "%s '%.100s': expected an http:// or https:// address, or none",
 			       label_flag(cfg, FLAG_report_to, &l), cfg->report_to);
 	return 0;
 }
@@ -50,10 +50,10 @@ int resolve_trace(struct run_config *cfg, struct err *err)
 		return 0;
 	if (config_trace_steps(cfg, &first, &last))
 		return !cfg->max_steps || first <= cfg->max_steps ? 0 :
-		       err_set(err, ERR_USAGE, "%s %.60s: the run ends behind step %lld (--max-steps), before any of "
-			       "them", label_flag(cfg, FLAG_trace_steps, &l), cfg->trace_steps,
+		       err_set(err, ERR_USAGE, "%s %.60s: the run ends after step %lld (--max-steps), before these "
+			       "steps", label_flag(cfg, FLAG_trace_steps, &l), cfg->trace_steps,
 			       (long long)cfg->max_steps);
-	return err_set(err, ERR_USAGE, "%s %.60s: steps are needed, as in 10:13 (both are traced)",
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected steps, as in 10:13 (inclusive)",
 		       label_flag(cfg, FLAG_trace_steps, &l), cfg->trace_steps);
 }
 
@@ -62,8 +62,8 @@ int resolve_link(const struct run_config *cfg, struct err *err)
 	double latency_s, bytes_per_s;
 
 	if (is_given(cfg, FLAG_link) && cfg->backend == CONFIG_BACKEND_CUDA)
-		return err_set(err, ERR_USAGE, "--link holds back collectives between hosts' memories, not a GPU's: "
-			       "use --backend cpu");
+		return err_set(err, ERR_USAGE, "--link: emulates links of collectives in host memory, not of GPUs: use "
+			       "--backend cpu");
 	return config_link(cfg, &latency_s, &bytes_per_s, err);
 }
 
@@ -87,7 +87,7 @@ static int refuse_find_flags(const struct run_config *cfg, const enum flag_id *f
 	return 0;
 }
 
-/* What such a run cannot have. */
+/* Refuses a missing or unknown operand, and flags that `dptrain find` sets itself. */
 static int check_find_flags(const struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id any[] = { FLAG_resume, FLAG_test_only, FLAG_eval_steps, FLAG_epochs };
@@ -96,16 +96,16 @@ static int check_find_flags(const struct run_config *cfg, struct err *err)
 	int rc;
 
 	if (!config_finds(cfg, "lr") && !config_finds(cfg, "batch"))
-		return err_set(err, ERR_USAGE, "dptrain find %.60s%slr and batch are what can be found: dptrain find "
-			       "lr --data-path DIR", cfg->word ? cfg->word : "", cfg->word ? ": " : "");
-	rc = refuse_find_flags(cfg, any, sizeof(any) / sizeof(*any), "makes runs from step 1, without evaluation", err);
+		return err_set(err, ERR_USAGE, "dptrain find %.60s%sexpected lr or batch: dptrain find lr --data-path DIR",
+			       cfg->word ? cfg->word : "", cfg->word ? ": " : "");
+	rc = refuse_find_flags(cfg, any, sizeof(any) / sizeof(*any), "starts runs at step 1, without evaluation", err);
 	if (!rc && config_finds(cfg, "lr"))
 		return refuse_find_flags(cfg, lr, sizeof(lr) / sizeof(*lr), "lr sets the rate itself", err);
 	return rc ? rc : refuse_find_flags(cfg, batch, sizeof(batch) / sizeof(*batch), "batch sets the batch itself",
 					   err);
 }
 
-/* Two batch sizes tell the noise: those of several ranks, else of two micro-batches. */
+/* The noise scale follows from gradients of two batch sizes: of several ranks, else of two micro-batches. */
 static int resolve_find_noise(struct run_config *cfg, struct err *err)
 {
 	int rc = is_given(cfg, FLAG_watch_steps) ? 0 : config_put(cfg, FLAG_watch_steps, "find", "2", err);
@@ -130,7 +130,7 @@ int resolve_find(struct run_config *cfg, struct err *err)
 		return err_set(err, ERR_USAGE, "%s 0: the highest rate to try must be above 0",
 			       label_flag(cfg, FLAG_lr, &l));
 	if (cfg->max_steps < FIND_STEPS_LEAST || cfg->max_steps > FIND_STEPS_MOST)
-		return err_set(err, ERR_USAGE, "%s %lld: dptrain find takes %d to %d steps",
+		return err_set(err, ERR_USAGE, "%s %lld: dptrain find needs %d to %d steps",
 			       label_flag(cfg, FLAG_max_steps, &l), (long long)cfg->max_steps, FIND_STEPS_LEAST,
 			       FIND_STEPS_MOST);
 	return 0;

@@ -1,4 +1,4 @@
-/* resolve_ranks.c: strategies, what they share out and to how many, and the batch. */
+/* resolve_ranks.c: strategies, what they shard and over how many ranks, and the batch. */
 #include "trainer/config/resolve_inside.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -21,7 +21,7 @@ static const struct {
 #undef STRATEGY
 };
 
-/* The strategy of a run that names none. */
+/* Returns the strategy of a run without --strategy. */
 static int default_strategy(int world)
 {
 	int best = 0;
@@ -48,7 +48,7 @@ int resolve_strategy(struct run_config *cfg, struct err *err)
 			       label_flag(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, cfg->world,
 			       strategies[usual].name);
 	if (most && cfg->world > most)
-		return err_set(err, ERR_USAGE, "%s %s: takes %d ranks at most, but there are %d; use %s",
+		return err_set(err, ERR_USAGE, "%s %s: supports at most %d ranks, but there are %d; use %s",
 			       label_flag(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, most, cfg->world,
 			       strategies[usual].name);
 	return 0;
@@ -63,13 +63,13 @@ static int check_zero_stage(const struct run_config *cfg, enum flag_id id, int l
 	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage && cfg->zero_stage == 1)
 		return 0;
 	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage)
-		return err_set(err, ERR_USAGE, "%s %lld: pipelines share out moments alone; --zero-stage 1",
+		return err_set(err, ERR_USAGE, "%s %lld: pipelines shard only moments: use --zero-stage 1",
 			       label_flag(cfg, id, &l), (long long)cfg->zero_stage);
 	if (cfg->strategy != STRATEGY_fsdp)
-		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shares parameters out",
+		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shards parameters",
 			       label_flag(cfg, id, &l));
 	if (cfg->zero_stage < least)
-		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO has no use for it; --zero-stage %d%s has",
+		return err_set(err, ERR_USAGE, "%s: has no effect in stage %lld of ZeRO: use --zero-stage %d%s",
 			       label_flag(cfg, id, &l), (long long)cfg->zero_stage, least, least < 3 ? " or 3" : "");
 	return 0;
 }
@@ -102,7 +102,7 @@ int resolve_sharing(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
-/* What is offloaded, and where to. */
+/* Checks what is offloaded, and where to. */
 int resolve_offload(const struct run_config *cfg, struct err *err)
 {
 	const bool shares = cfg->strategy == STRATEGY_fsdp ||
@@ -110,11 +110,11 @@ int resolve_offload(const struct run_config *cfg, struct err *err)
 	struct label l;
 
 	if (cfg->offload_dir && !cfg->activation_offload && !cfg->param_offload && !cfg->optim_offload)
-		return err_set(err, ERR_USAGE, "%s: nothing is offloaded; --activation-offload, --param-offload or "
-			       "--optim-offload says what", label_flag(cfg, FLAG_offload_dir, &l));
+		return err_set(err, ERR_USAGE, "%s: nothing is offloaded: add --activation-offload, --param-offload or "
+			       "--optim-offload", label_flag(cfg, FLAG_offload_dir, &l));
 	if (cfg->param_offload && cfg->world > 1 && shares && cfg->zero_stage < 3)
-		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step; "
-			       "--strategy fsdp --zero-stage 3 does not", label_flag(cfg, FLAG_param_offload, &l),
+		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step: use "
+			       "--strategy fsdp --zero-stage 3", label_flag(cfg, FLAG_param_offload, &l),
 			       (long long)cfg->zero_stage);
 	return 0;
 }
@@ -124,7 +124,7 @@ int64_t config_stages(const struct run_config *cfg)
 	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
 }
 
-/* The batch is known too. */
+/* Needs the batch. */
 int resolve_devices(const struct run_config *cfg, struct err *err)
 {
 	struct label l;
@@ -138,10 +138,10 @@ int resolve_devices(const struct run_config *cfg, struct err *err)
 			       label_flag(cfg, FLAG_dp_devices, &l),
 			       (long long)cfg->dp_devices, (long long)cfg->batch_size);
 	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE, "%s %lld: --strategy dp makes one pass a step, cut up for its devices",
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy dp makes one pass per step, split over its devices",
 			       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
 	if (cfg->sync_bn)
-		return err_set(err, ERR_USAGE, "%s: devices of dp have no batch norm in common; leave it away",
+		return err_set(err, ERR_USAGE, "%s: devices of dp cannot share batch norm: omit it",
 			       label_flag(cfg, FLAG_sync_bn, &l));
 	return 0;
 }
@@ -158,7 +158,7 @@ static int refuse_pipeline_flags(const struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-/* The batch is known too. */
+/* Needs the batch. */
 int resolve_pipeline(struct run_config *cfg, struct err *err)
 {
 	int64_t samples;
@@ -184,15 +184,15 @@ int resolve_pipeline(struct run_config *cfg, struct err *err)
 			       label_flag(cfg, FLAG_microbatches, &l), (long long)cfg->microbatches, (long long)samples,
 			       (long long)cfg->pp_stages);
 	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE, "%s %lld: --strategy pdp makes its passes by --microbatches",
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy pdp splits its batch with --microbatches instead",
 			       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
 	if (cfg->sync_bn)
-		return err_set(err, ERR_USAGE, "%s: stages have no batch norm in common; leave it away with pdp",
+		return err_set(err, ERR_USAGE, "%s: stages of pdp cannot share batch norm: omit it",
 			       label_flag(cfg, FLAG_sync_bn, &l));
 	return 0;
 }
 
-/* The global batch is known: what a rank does of it, in how many passes. */
+/* Derives the micro-batch of a rank and its passes from the global batch. */
 static int split_global_batch(struct run_config *cfg, struct err *err)
 {
 	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* of the rank that gets most */
@@ -203,8 +203,7 @@ static int split_global_batch(struct run_config *cfg, struct err *err)
 		mark_derived(cfg, FLAG_batch_size);
 		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
-				       "%s %lld: the %lld samples of a rank cannot be split so; %lld passes of %lld "
-				       "would do", label_flag(cfg, FLAG_grad_accum_steps, &l),
+				       "%s %lld: cannot split the %lld samples of a rank evenly: use %lld passes of %lld", label_flag(cfg, FLAG_grad_accum_steps, &l),
 					       (long long)cfg->grad_accum_steps,
 				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
 				       (long long)cfg->batch_size);
@@ -217,13 +216,12 @@ static int split_global_batch(struct run_config *cfg, struct err *err)
 	}
 	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 		return err_set(err, ERR_USAGE,
-			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks; leave one of the three "
-			       "away", label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks: omit one of the three", label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
 			       (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, cfg->world);
 	return 0;
 }
 
-/* Fewer ranks than before make the same global batch in more passes. */
+/* Keeps the global batch: fewer ranks make it in more passes. */
 static void keep_global_batch(struct run_config *cfg, const struct run_config *before)
 {
 	cfg->global_batch_size = before->global_batch_size;
@@ -263,8 +261,8 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 	return 0;
 }
 
-/* Leaves of several passes are added along a tree, in which those of one pass of all ranks are no neighbours: gradients
- * stay whole until all are there. */
+/* Partial sums of several passes are added along a tree. In it, those of one pass of all ranks are not neighbours:
+ * gradients stay whole until all passes are done. */
 int resolve_leaves(struct run_config *cfg, struct err *err)
 {
 	struct label l;
@@ -273,7 +271,7 @@ int resolve_leaves(struct run_config *cfg, struct err *err)
 		return 0;
 	if (is_given(cfg, FLAG_sync_each_batch))
 		return err_set(err, ERR_USAGE, "%s: with --deterministic the gradients of %lld passes stay whole until "
-			       "the last; leave one of the two away", label_flag(cfg, FLAG_sync_each_batch, &l),
+			       "the last one: omit one of the two", label_flag(cfg, FLAG_sync_each_batch, &l),
 			       (long long)cfg->grad_accum_steps);
 	cfg->sync_each_batch = false;
 	mark_derived(cfg, FLAG_sync_each_batch);

@@ -13,7 +13,7 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 	bool f64;
 
 	if (is_given(cfg, FLAG_opt_level) && is_given(cfg, FLAG_precision))
-		return err_set(err, ERR_USAGE, "%s and %s contradict: one says it all",
+		return err_set(err, ERR_USAGE, "%s and %s contradict: give one of them",
 			       label_flag(cfg, FLAG_opt_level, &o),
 			       label_flag(cfg, FLAG_precision, &l));
 	if (is_given(cfg, FLAG_opt_level)) {
@@ -49,13 +49,13 @@ int resolve_data(struct run_config *cfg, struct err *err)
 		if (!used[i])
 			continue;
 		if (first >= 0)
-			return err_set(err, ERR_USAGE, "%s and %s contradict: one source of data",
+			return err_set(err, ERR_USAGE, "%s and %s contradict: give one source of data",
 				       label_flag(cfg, sources[first], &a), label_flag(cfg, sources[i], &b));
 		first = i;
 	}
 	if (first < 0 && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_DOCTOR ||
 			  cfg->command == COMMAND_FIND) && cfg->dump == CONFIG_DUMP_NONE)
-		return err_set(err, ERR_USAGE, "--data-path DIR is needed (or --synthetic, or --batch-from FILE)");
+		return err_set(err, ERR_USAGE, "--data-path DIR is required (or --synthetic, or --batch-from FILE)");
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
 			       label_flag(cfg, FLAG_test_only, &a), label_flag(cfg, FLAG_synthetic, &b));
@@ -79,7 +79,7 @@ int resolve_length(struct run_config *cfg, struct err *err)
 			       label_flag(cfg, FLAG_epochs, &l));
 	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN &&
 	    cfg->dump == CONFIG_DUMP_NONE)
-		return err_set(err, ERR_USAGE, "%s is endless: --max-steps N is needed",
+		return err_set(err, ERR_USAGE, "%s is endless: add --max-steps N",
 			       label_flag(cfg, cfg->synthetic ? FLAG_synthetic : FLAG_batch_from, &l));
 	if (endless || (cfg->max_steps && !is_given(cfg, FLAG_epochs))) {
 		cfg->epochs = 0;
@@ -88,7 +88,7 @@ int resolve_length(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
-enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* what an optimiser takes */
+enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* parameters of an optimiser */
 
 static const struct optimizer_defaults {
 	const char *name;
@@ -121,7 +121,7 @@ static int report_other_optimizers(const struct run_config *cfg, enum flag_id id
 		       what == NESTEROV ? "it" : "one");
 }
 
-/* A flag that the optimiser does not have. */
+/* Refuses flags that the optimiser does not have. */
 static int check_opt_flags(const struct run_config *cfg, const struct optimizer_defaults *o, struct err *err)
 {
 	static const struct {
@@ -164,7 +164,7 @@ int resolve_optimiser(struct run_config *cfg, struct err *err)
 		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", label_flag(cfg, FLAG_nesterov, &l));
 	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)
 		return err_set(err, ERR_USAGE,
-			       "%s: the warm-up is already --lr-warmup-epochs %g long; give one of them",
+			       "%s: contradicts --lr-warmup-epochs %g: give one of them",
 			       label_flag(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
 	if (command_has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
 		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", label_flag(cfg, FLAG_min_lr, &l), cfg->min_lr,
@@ -177,7 +177,7 @@ int resolve_weights(struct run_config *cfg, struct err *err)
 	struct label l;
 
 	if (cfg->reset_head && !cfg->init_from)
-		return err_set(err, ERR_USAGE, "%s: there are no weights to take the rest from; add --init-from FILE",
+		return err_set(err, ERR_USAGE, "%s: needs weights for the other layers: add --init-from FILE",
 			       label_flag(cfg, FLAG_reset_head, &l));
 	return 0;
 }
@@ -192,8 +192,8 @@ static int report_unknown_series(struct run_config *cfg, struct err *err)
 		if (series_get((enum series_id)i)->best != SERIES_BEST_NONE)
 			keys[n++] = series_get((enum series_id)i)->key;
 	near = config_nearest(cfg->save_best, keys, n);
-	return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", label_flag(cfg, FLAG_save_best, &l),
-		       cfg->save_best, near ? "did you mean " : "epoch/val_loss is one", near ? near : "",
+	return err_set(err, ERR_USAGE, "%s '%.60s': cannot select checkpoints by this series; %s%s%s", label_flag(cfg, FLAG_save_best, &l),
+		       cfg->save_best, near ? "did you mean " : "use epoch/val_loss", near ? near : "",
 		       near ? "?" : "");
 }
 
@@ -204,7 +204,7 @@ int resolve_checkpoints(struct run_config *cfg, struct err *err)
 	if (cfg->save_best && !series_best(cfg->save_best))
 		return report_unknown_series(cfg, err);
 	if (cfg->resume && !strcmp(cfg->resume, "auto") && !cfg->run_name)
-		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME",
+		return err_set(err, ERR_USAGE, "%s: needs the name of the run: add --run-name NAME",
 			       label_flag(cfg, FLAG_resume, &l));
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* value.c: single values: their names for messages, bytes and ranges as text, and what is put later than flags. */
+/* value.c: single values: labels for messages, parsing of bytes and ranges, and values set after the flags. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -30,11 +30,11 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 			*ret = (uint64_t)(v * units[i].factor);
 			return 0;
 		}
-	return err_set(err, ERR_USAGE, "%s %.60s: must be a number of bytes, such as 256MiB or 1G",
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected a number of bytes, such as 256MiB or 1G",
 		       config_label(cfg, id, label, sizeof(label)), text);
 }
 
-/* "3:7", or "7" alone: from 1 on, the second not below the first. */
+/* Parses "3:7", or "7" for "7:7": at least 1, the second not below the first. */
 static bool parse_colon_range(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
 	char *end;
