@@ -186,7 +186,7 @@ static void what_is_refused(void **state)
 		{ "--data-path d --strategy single", "needs one rank, but there are 3", 3 },
 		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13",
 		  "contradicts batch size 3 x 2 passes", 2 },
-		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "2 passes of 2 would do", 3 },
+		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "use 2 passes of 2", 3 },
 		{ "--data-path d -b 1048576 --grad-accum-steps 65536", "a global batch of more than", 1 },
 		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
 		{ "--data-path d --min-lr 0.2", "above --lr 0.1", 1 },

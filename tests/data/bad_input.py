@@ -67,7 +67,7 @@ def flags(cwd):
     run([*base, "-b", "0"], "from 1 to", cwd)
     run([*base, "--epochs"], "--epochs needs a value", cwd)
     run([*base, "--resume", "auto"], "add --run-name", cwd)
-    run([*base, "--strategy", "zero"], "must be one of: single dp ddp fsdp pdp", cwd)
+    run([*base, "--strategy", "zero"], "expected one of: single dp ddp fsdp pdp", cwd)
     run([*base, "--nproc-per-node", "2", "--strategy", "single"], "needs one rank", cwd)
     run([*base, "--global-batch-size", "9", "-b", "2", "--grad-accum-steps", "2"], "contradicts", cwd)
     run([*base, "--synthetic"], "contradict", cwd)

@@ -1,5 +1,5 @@
-/* ddp_cost.c: everything on every rank; gradients lie in buckets that are summed beside the backward pass, one after the
- * other, each once its last gradient is there: what comes in the end has nothing left to hide it. */
+/* ddp_cost.c: every rank holds everything. Gradients are in buckets that are summed one after the other during the
+ * backward pass, each after its last gradient. Only the end of the sums is exposed. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -20,21 +20,21 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 	advise_activations(ret, m, true);
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_GRADIENTS] = params;
-	if (l->micros > 1) /* the first one lies beside the sum that it is added to; a tied table's does to the end */
+	if (l->micros > 1) /* a new gradient in addition to its sum; that of a tied embedding until the end */
 		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
 	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, l->ranks, true);
 }
 
-/* Buckets as they fill along a backward pass (strategies/buckets.h). */
+/* Simulates how buckets fill during a backward pass (strategies/buckets.h). */
 struct bucket_fill {
 	const struct advise_layout *l;
 	const struct hardware *h;
-	double bytes, cap; /* of the bucket that fills */
-	double now_s;	   /* when the gradient before was there */
-	double sent_s;	   /* when all buckets before are summed */
-	double comm_s;	   /* that they take */
+	double bytes, cap; /* of the current bucket */
+	double now_s;	   /* time of the last gradient */
+	double sent_s;	   /* when all earlier buckets are summed */
+	double comm_s;	   /* total time of the sums */
 };
 
 static void send_bucket(struct bucket_fill *f)
@@ -47,7 +47,7 @@ static void send_bucket(struct bucket_fill *f)
 	f->cap = f->l->bucket_bytes;
 }
 
-/* Gradients of a part, all as large as its largest one, nearly. */
+/* Adds the gradients of a part, assumed to have nearly the size of the largest one. */
 static void fill_ddp_buckets(struct bucket_fill *f, const struct advise_model *m, const struct advise_part *part)
 {
 	const int n = part->largest > 0 ? (int)fmax(1, round(part->params / part->largest)) : 1;

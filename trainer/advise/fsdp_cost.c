@@ -1,6 +1,6 @@
-/* fsdp_cost.c: ranks hold ranges of moments (stage 1), of gradients too (2), of parameters too (3). Units are the parts of
- * the model; at stage 3 those of the part that is computed and of the next ones lie gathered, and of gradients two
- * parts' are there at most. */
+/* fsdp_cost.c: ranks hold shards of moments (stage 1), also of gradients (2), also of parameters (3). Units are the parts
+ * of the model. At stage 3 the parameters of the current part and of the next ones are gathered, and whole gradients of
+ * at most two parts exist. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@ static bool fsdp_takes(const struct advise_model *m, const struct advise_layout 
 	return l->ranks > 1 && l->ranks % l->shard_degree == 0;
 }
 
-/* Parts in the order in which a step visits them: forward 0 … blocks + 1, then back to block 1. What stands behind the
- * blocks is visited once for both; tables in front of them are not read in the backward pass. */
+/* A step visits the parts in this order: forward 0 … blocks + 1, then back to block 1. The back is visited once for both
+ * passes; the embeddings in front are not read in the backward pass. */
 static int count_visits(const struct advise_model *m)
 {
 	return 2 * m->blocks + 2;
@@ -36,7 +36,7 @@ static double visit_read_bytes(const struct advise_model *m, int visit)
 	return m->back.read_bytes; /* a tied table's too */
 }
 
-/* Of the gradients that are made at a visit of the backward pass. */
+/* Returns the bytes of the gradients made at a visit of the backward pass. */
 static double visit_gradient_bytes(const struct advise_model *m, int visit)
 {
 	if (visit < m->blocks + 1)
@@ -46,13 +46,13 @@ static double visit_gradient_bytes(const struct advise_model *m, int visit)
 	return m->master_bytes * (visit < count_visits(m) ? m->block.params : m->front.params);
 }
 
-/* What the back adds to a tied table lies in the table's place in its bucket; at stage 3 in memory of its own. */
+/* The back's gradient of a tied embedding is in the bucket of the embedding; at stage 3 in separate memory. */
 static double tied_bucket_bytes(const struct advise_model *m, const struct advise_layout *l)
 {
 	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
 }
 
-/* A visit's buckets, those of the one before, which travel, and from its first use on a tied table's. */
+/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied embedding. */
 static double visit_bucket_bytes(const struct advise_model *m, const struct advise_layout *l, int visit)
 {
 	const bool waits = visit > m->blocks && visit < count_visits(m);
@@ -61,7 +61,7 @@ static double visit_bucket_bytes(const struct advise_model *m, const struct advi
 										      0);
 }
 
-/* Gathered parts and buckets when most of both is there. */
+/* Finds the peak of gathered parameters and buckets together. */
 static void find_gather_peak(const struct advise_model *m, const struct advise_layout *l, double *ret_gathered,
 			     double *ret_buckets)
 {
@@ -87,7 +87,7 @@ static double model_read_bytes(const struct advise_model *m)
 	return m->front.read_bytes + m->blocks * m->block.read_bytes + m->back.read_bytes;
 }
 
-/* At stages 1 and 2 a tied table is read in one type and gathered once. */
+/* At stages 1 and 2 a tied embedding is read in one type and gathered once. */
 static double whole_gathered_bytes(const struct advise_model *m)
 {
 	return m->tied_params > 0 ? model_read_bytes(m) - m->back.read_bytes + m->master_bytes * m->back.params : model_read_bytes(m);
@@ -108,13 +108,13 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 	if (l->zero_stage < 3)
 		ret->bytes[PLAN_GATHERED] = whole_gathered_bytes(m);
 	ret->bytes[PLAN_GRADIENTS] = (whole ? params : 0) + m->master_bytes * m->tied_params;
-	if (!whole || l->micros == 1) /* where it is added to a sum, it lies beside that to the end */
+	if (!whole || l->micros == 1) /* with a sum, it exists in addition to the sum until the end */
 		ret->bytes[PLAN_GRADIENTS] -= tied_bucket_bytes(m, l);
-	if (!whole && l->micros > 1) /* sums of the own ranges */
+	if (!whole && l->micros > 1) /* sums of the rank's own shard */
 		ret->bytes[PLAN_GRADIENTS] += params / s;
 	if (whole)
 		ret->bytes[PLAN_BUCKETS] = 0;
-	else if (l->micros == 1) /* of all blocks but the two whose activations are there and the one that travels */
+	else if (l->micros == 1) /* all blocks but the two with activations and the one that is being reduced */
 		ret->late_bytes = m->master_bytes * (m->back.params + fmax(0, m->blocks - 3) * m->block.params) / s;
 	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(params, s, false);
 	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(whole_gathered_bytes(m), s, false)
@@ -122,7 +122,7 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 	ret->sent[ADVISE_ALLREDUCE] = times * advise_ring(params / s, copies, true);
 }
 
-/* Of the parts one by one, as they travel. */
+/* Parts are gathered one by one. */
 static double gather_seconds(const struct hardware *h, const struct advise_layout *l, double bytes)
 {
 	return bytes > 0 ? hardware_collective_s(h, "all_gather", bytes, l->shard_degree, l->nodes) : 0;
@@ -133,7 +133,7 @@ static double scatter_seconds(const struct hardware *h, const struct advise_layo
 	return bytes > 0 ? hardware_collective_s(h, "reduce_scatter", bytes, l->shard_degree, l->nodes) : 0;
 }
 
-/* Gathers and scatters have a ring each. */
+/* Gathers and scatters use one ring each, at the same time. */
 static double parallel_ring_seconds(const struct hardware *h, const struct advise_layout *l, double gathers_s,
 				    double scatters_s)
 {
@@ -152,7 +152,7 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 		scatter_seconds(h, l, m->master_bytes * m->back.params);
 	const double tail_s = scatter_seconds(h, l, m->master_bytes * m->front.params);
 	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
-	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers once more */
+	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers again */
 	double forward_s = gathers * (first_s + blocks_s + last_s);
 	double backward_s = parallel_ring_seconds(h, l, again_s, scatters * (sums_s + tail_s));
 

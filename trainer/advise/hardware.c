@@ -1,4 +1,4 @@
-/* hardware.c: seconds from what was measured, between the measured sizes. */
+/* hardware.c: interpolates seconds between the measured sizes. */
 #include "trainer/advise/hardware.h"
 
 #include <math.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 
 #define PRODUCT "product" /* op of a square product in the table of nodes */
-#define NEAREST 4	  /* timed nodes that a node's seconds follow */
-#define EXACT 1e-6	  /* distance at which it is the same node */
+#define NEAREST 4	  /* timed nodes that are averaged */
+#define EXACT 1e-6	  /* distance below which it is the same node */
 
-/* Between the points around x, in logs of both; flat beyond the ends. */
+/* Interpolates between two points in logs of both axes; constant beyond the ends. */
 static double interpolate_log_log(double x, double x0, double y0, double x1, double y1)
 {
 	const double share = x1 > x0 ? fmin(1, fmax(0, log(x / x0) / log(x1 / x0))) : 0;
@@ -27,7 +27,8 @@ static double bandwidth_at(const struct hardware *h, double bytes)
 	return b[0].rate;
 }
 
-/* Operations a second of a product of so many: the tables are by size, rising. 0: no product of that type was timed. */
+/* Returns the FLOP/s of a product with that many operations. The table is sorted by size. 0: no product of that type
+ * was timed. */
 static double product_rate(const struct hardware *h, const char *dtype, double flops)
 {
 	const struct hardware_node *before = NULL;
@@ -47,7 +48,7 @@ static double product_rate(const struct hardware *h, const char *dtype, double f
 	return before ? before->flops / before->seconds : 0;
 }
 
-/* What bounds the node, whatever it is. */
+/* Returns the lower bound of a node's seconds by the roofline model: the slower of its operations and its bytes. */
 static double roofline_seconds(const struct hardware *h, const char *dtype, double flops, double bytes)
 {
 	const double rate = flops > 0 ? product_rate(h, dtype, flops) : 0;
@@ -64,10 +65,10 @@ static double node_distance(const struct hardware_node *n, double flops, double 
 }
 
 struct near_node {
-	double distance, ratio; /* ratio: log of its seconds by its roof's */
+	double distance, ratio; /* ratio: log of its seconds divided by those of the roofline */
 };
 
-/* Keeps the nearest ones, in order. */
+/* Inserts one into the list of the NEAREST nearest nodes, sorted by distance. */
 static void keep_nearest_nodes(struct near_node *near, int *n, struct near_node one)
 {
 	int at = *n;
@@ -109,7 +110,7 @@ double hardware_node_s(const struct hardware *h, const char *op, const char *dty
 	return own_s * exp(sum / weights);
 }
 
-/* By the curve that was measured for exactly these; negative: there is none. */
+/* Returns the seconds by the curve that was measured for this op and number of ranks; negative: there is none. */
 static double measured_collective_seconds(const struct hardware *h, const char *op, double bytes, int ranks,
 					  bool between)
 {

@@ -25,7 +25,7 @@ struct hardware_reader {
 	int rc;
 };
 
-/* A number above or equal to least; `otherwise` where it is absent (NaN: it is needed). */
+/* Reads a number of at least `least`; `otherwise` if it is absent (NaN: it is required). */
 static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *where, const char *name,
 				   double least, double otherwise)
 {
@@ -34,7 +34,7 @@ static double read_hardware_number(struct hardware_reader *r, json_t *o, const c
 	if (r->rc || (!v && !isnan(otherwise)))
 		return otherwise;
 	if (!json_is_number(v) || json_number_value(v) < least) {
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a number from %g on is needed", r->path, where,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a number of at least %g", r->path, where,
 				*where ? "." : "", name, least);
 		return otherwise;
 	}
@@ -49,7 +49,7 @@ static void read_hardware_text(struct hardware_reader *r, json_t *o, const char 
 	if (r->rc)
 		return;
 	if (!v || strlen(v) >= n)
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a text of less than %zu bytes is needed", r->path,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a text of less than %zu bytes", r->path,
 				where, *where ? "." : "", name, n);
 	else
 		snprintf(ret, n, "%s", v);
@@ -66,7 +66,7 @@ static void read_link(struct hardware_reader *r, json_t *root, const char *name,
 	ret->rings = read_hardware_number(r, o, name, "rings", 1, 1);
 }
 
-/* Nodes are made room for by whoever reads their lists. */
+/* read_hardware_root has allocated the nodes. */
 static void read_nodes(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
@@ -111,7 +111,7 @@ static void read_bandwidth(struct hardware_reader *r, json_t *root)
 	size_t i;
 
 	if (!r->rc && list && (!json_array_size(list) || json_array_size(list) > HARDWARE_POINTS))
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", r->path,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: expected a list of 1 to %d points", r->path,
 				HARDWARE_POINTS);
 	if (r->rc)
 		return;
@@ -144,7 +144,7 @@ static void read_collectives(struct hardware_reader *r, json_t *root)
 	}
 }
 
-/* A misspelt member would be read as absent. */
+/* Refuses unknown members: a misspelt one would be read as absent. */
 static void check_hardware_members(struct hardware_reader *r, json_t *root)
 {
 	static const char *const known[] = { "name",	"source",	"memory_bytes", "shared_memory",
@@ -191,7 +191,7 @@ static void read_device(struct hardware_reader *r, json_t *root)
 	if (r->rc || !o)
 		return;
 	if (!json_is_object(o))
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: device: an object is needed", r->path);
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: device: expected an object", r->path);
 	else
 		r->h->device = json_dumps(o, JSON_COMPACT);
 	if (!r->rc && !r->h->device)
@@ -228,7 +228,7 @@ static json_t *load_hardware_json(const char *name, json_error_t *e)
 	return json_load_file(name, 0, e);
 }
 
-/* What may be meant by a name that is no file. */
+/* Reports an unknown file and lists the shipped names. */
 static int hardware_not_found(const char *name, struct err *err)
 {
 	char names[400] = "";
@@ -236,7 +236,7 @@ static int hardware_not_found(const char *name, struct err *err)
 
 	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", shipped[i].name);
-	return err_set(err, ERR_USAGE, "--hardware %.200s: no such file, and no name of one that is shipped (%s)", name,
+	return err_set(err, ERR_USAGE, "--hardware '%.200s': no such file; shipped files are: %s", name,
 		       names);
 }
 
@@ -252,7 +252,7 @@ int hardware_open(struct hardware *ret, const char *name, struct err *err)
 	if (!root && e.line < 0 && stat(name, &st))
 		return hardware_not_found(name, err);
 	if (!json_is_object(root))
-		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", name, e.line, root ? "an object is needed" : e.text);
+		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", name, e.line, root ? "expected an object" : e.text);
 	else
 		rc = read_hardware_root(&r, root);
 	json_decref(root);
@@ -270,7 +270,7 @@ int hardware_open_rated(struct hardware *ret, const char *name, struct err *err)
 	if (rc || ret->n_bandwidth)
 		return rc;
 	hardware_done(ret);
-	return err_set(err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", name, HARDWARE_POINTS);
+	return err_set(err, ERR_USAGE, "%.200s: bandwidth: expected a list of 1 to %d points", name, HARDWARE_POINTS);
 }
 
 int hardware_place(char *ret, size_t n, struct err *err)
@@ -283,7 +283,7 @@ int hardware_place(char *ret, size_t n, struct err *err)
 	else if (home && *home)
 		used = snprintf(ret, n, "%s/.config/dptrain/hardware.json", home);
 	if (used < 0 || (size_t)used >= n)
-		return err_set(err, ERR_USAGE, "neither XDG_CONFIG_HOME nor HOME says where to keep what this machine "
-			       "can do; give --hardware FILE (--calibrate: --out FILE)");
+		return err_set(err, ERR_USAGE, "hardware file: neither XDG_CONFIG_HOME nor HOME is set: use --hardware "
+			       "FILE (--calibrate: --out FILE)");
 	return 0;
 }

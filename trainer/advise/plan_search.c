@@ -1,18 +1,18 @@
-/* plan_search.c: the candidates, one list for each question, and their order. */
+/* plan_search.c: enumerates candidate plans, one loop per setting, and sorts them. */
 #include "trainer/advise/plan_search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MICROS_TRIED 8 /* halvings of a rank's part of the batch */
+#define MICROS_TRIED 8 /* micro-batch sizes: a rank's part of the batch, halved each time */
 #define RECOMPUTES 3
 
 struct plan_enumeration {
 	const struct search_opts *o;
 	struct plan_search *s;
 	int room;
-	struct search_plan at; /* what is settled so far */
+	struct search_plan at; /* settings fixed so far */
 	struct advise_model model;
 	struct err *err;
 };
@@ -31,7 +31,7 @@ static bool plan_fits_memory(const struct search_opts *o, const struct search_pl
 	return own <= search_memory_bytes(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
 }
 
-/* Least seconds of a step that its loaders need. */
+/* Returns the seconds that the loaders need for a step. */
 static double loader_seconds(const struct search_opts *o, const struct search_plan *p)
 {
 	const double rate = o->hardware->samples_per_s * p->layout.nodes;
@@ -66,19 +66,19 @@ static void scale_part(struct advise_part *p, double by)
 	p->update_s *= by;
 }
 
-/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts, fewer of
- * them more; unless it is said how many threads each has: then cores, and their part of the machine, rest. */
+/* Returns the seconds of a plan's node divided by the timed ones. Ranks on a machine share its cores equally, so fewer
+ * ranks have more cores each. With a fixed number of threads, the remaining cores are idle, which speeds up the others. */
 static double compute_slowdown(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const double local = (double)p->layout.ranks / p->layout.nodes;
-	const double rest = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
+	const double idle = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
 
 	if (!h->shared)
 		return 1;
 	if (!o->threads)
 		return local / h->ranks_per_node;
-	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - rest * (1 - h->alone));
+	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - idle * (1 - h->alone));
 }
 
 static struct advise_model scale_model_seconds(const struct plan_enumeration *g, const struct search_plan *p)
@@ -145,16 +145,16 @@ static int add_offloads(struct plan_enumeration *g)
 		g->at.layout.offload_optimizer = i >= OFFLOAD_OPTIMIZER;
 		g->at.layout.offload_params = i >= OFFLOAD_STATE;
 		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_fsdp && g->at.layout.zero_stage < 3)
-			continue; /* the parameters are gathered as long as the run lives */
+			continue; /* the parameters stay gathered during the run */
 		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_pdp)
-			continue; /* stays of two turns are there at once: mostly more than a stage has */
+			continue; /* two turns overlap: mostly more parameters than a stage has */
 		if (i == OFFLOAD_NONE || (g->o->hardware->host_bytes > 0 && g->o->hardware->host_rate > 0))
 			rc = add_candidate_plan(g);
 	}
 	return rc;
 }
 
-/* Stages of ZeRO where there are several ranks; everything else has one way. */
+/* Tries the stages of ZeRO with fsdp; other strategies have one variant. */
 static int add_zero_stages(struct plan_enumeration *g)
 {
 	const bool fsdp = g->at.strategy == ADVISE_fsdp;
@@ -173,7 +173,7 @@ static int load_advise_model(struct plan_enumeration *g, int64_t micro)
 	return g->o->model(g->o->user, micro, g->at.recompute, g->at.precision, &g->model, g->err);
 }
 
-/* A model that cannot be had so is none; other failures end the search. */
+/* Skips a configuration that the model does not support; other failures end the search. */
 static int skip_unsupported(int rc)
 {
 	return rc == ERR_USAGE || rc == ERR_UNSUPPORTED ? 0 : rc;
@@ -202,7 +202,7 @@ static int add_batches(struct plan_enumeration *g)
 	return rc;
 }
 
-/* Pipelines cut what all of their ranks would have; micro-batches are equal. */
+/* A pipeline splits the samples of all its ranks into micro-batches of equal size. */
 static int add_pipelines(struct plan_enumeration *g)
 {
 	const int ranks = g->at.layout.ranks;
@@ -249,7 +249,7 @@ static int add_rank_count(struct plan_enumeration *g, int ranks, int nodes)
 
 /* ---- order ---- */
 
-/* Plans that can be started come before those that cannot, and both before those that do not fit. */
+/* Sorts plans that can be started before those that cannot, and both before those that do not fit. */
 static int plan_class(const struct search_plan *p)
 {
 	return p->fits ? (p->built ? 0 : 1) : 2;
@@ -260,7 +260,7 @@ static int compare_values(double x, double y)
 	return (x > y) - (x < y);
 }
 
-/* Of equally fast ones, what leaves things where they are. */
+/* Prefers the plan with less offloading if both are equally fast. */
 static int compare_plan_speed(const struct search_plan *a, const struct search_plan *b)
 {
 	const int c = compare_values(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
