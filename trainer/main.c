@@ -381,8 +381,8 @@ static int run_sweep(struct job *job, struct err *err)
 	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
 }
 
-/* `dptrain bench` that starts itself anew, for every side of --compare-with or link of a list: ranks of another launcher
- * cannot be. */
+/* `dptrain bench` that starts itself anew, for every side of --compare-with or link of a list: ranks of another
+ * launcher cannot be. */
 static int run_in_children(struct job *job, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;

@@ -167,7 +167,7 @@ def weights(cwd):
     tensors(path, b"{", b"")
     run(base, "is not a safetensors file", cwd)
     tensors(path, {"fc.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}, bytes(23))
-    run(base, "data_offsets lie outside", cwd)
+    run(base, "data_offsets are outside", cwd)
     tensors(path, {"fc.weight": {"dtype": "F32", "shape": [3, 64], "data_offsets": [0, 768]}}, bytes(768))
     run(base, "missing", cwd)
     run([*base, "--nproc-per-node", "2"], "missing", cwd)

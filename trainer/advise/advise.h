@@ -1,9 +1,10 @@
 /* advise.h: estimates the cost of a configuration by formula: bytes by category, bytes sent, seconds by phase. Each
- * strategy has a file; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no configuration and
- * no passes of a graph: a model is the cost of its blocks, a machine is its hardware file (hardware.h).
+ * strategy has a file; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no configuration
+ * and no passes of a graph: a model is the cost of its blocks, a machine is its hardware file (hardware.h).
  *
- * Bytes and seconds are those of the rank that needs most, in one optimiser step. Memory may peak at two moments: at the
- * turn, when all activations wait for the backward pass and few gradients exist, and at the end of the backward pass. */
+ * Bytes and seconds are those of the rank that needs most, in one optimiser step. Memory may peak at two moments: at
+ * the turn, when all activations wait for the backward pass and few gradients exist, and at the end of the backward
+ * pass. */
 #ifndef DPT_ADVISE_ADVISE_H
 #define DPT_ADVISE_ADVISE_H
 

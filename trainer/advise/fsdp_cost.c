@@ -1,6 +1,6 @@
-/* fsdp_cost.c: ranks hold shards of moments (stage 1), also of gradients (2), also of parameters (3). Units are the parts
- * of the model. At stage 3 the parameters of the current part and of the next ones are gathered, and whole gradients of
- * at most two parts exist. */
+/* fsdp_cost.c: ranks hold shards of moments (stage 1), also of gradients (2), also of parameters (3). Units are the
+ * parts of the model. At stage 3 the parameters of the current part and of the next ones are gathered, and whole
+ * gradients of at most two parts exist. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@ static bool fsdp_takes(const struct advise_model *m, const struct advise_layout 
 	return l->ranks > 1 && l->ranks % l->shard_degree == 0;
 }
 
-/* A step visits the parts in this order: forward 0 … blocks + 1, then back to block 1. The back is visited once for both
- * passes; the embeddings in front are not read in the backward pass. */
+/* A step visits the parts in this order: forward 0 … blocks + 1, then back to block 1. The back is visited once for
+ * both passes; the embeddings in front are not read in the backward pass. */
 static int count_visits(const struct advise_model *m)
 {
 	return 2 * m->blocks + 2;
@@ -52,7 +52,8 @@ static double tied_bucket_bytes(const struct advise_model *m, const struct advis
 	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
 }
 
-/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied embedding. */
+/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied embedding.
+ * */
 static double visit_bucket_bytes(const struct advise_model *m, const struct advise_layout *l, int visit)
 {
 	const bool waits = visit > m->blocks && visit < count_visits(m);
@@ -90,7 +91,9 @@ static double model_read_bytes(const struct advise_model *m)
 /* At stages 1 and 2 a tied embedding is read in one type and gathered once. */
 static double whole_gathered_bytes(const struct advise_model *m)
 {
-	return m->tied_params > 0 ? model_read_bytes(m) - m->back.read_bytes + m->master_bytes * m->back.params : model_read_bytes(m);
+	const double bytes = model_read_bytes(m);
+
+	return m->tied_params > 0 ? bytes - m->back.read_bytes + m->master_bytes * m->back.params : bytes;
 }
 
 static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)

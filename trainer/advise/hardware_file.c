@@ -117,8 +117,8 @@ static void read_bandwidth(struct hardware_reader *r, json_t *root)
 		return;
 	json_array_foreach(list, i, o)
 		h->bandwidth[h->n_bandwidth++] = (struct hardware_bandwidth){
-			read_hardware_number(r, o, "bandwidth", "bytes", 1, NAN), 1e9 * read_hardware_number(r, o,
-													     "bandwidth", "gbs", 1e-9, NAN)
+			.bytes = read_hardware_number(r, o, "bandwidth", "bytes", 1, NAN),
+			.rate = 1e9 * read_hardware_number(r, o, "bandwidth", "gbs", 1e-9, NAN),
 		};
 }
 

@@ -19,7 +19,8 @@ double advise_ring(double bytes, double ranks, bool sum);
 /* Fills the seconds of forward, backward and optimiser of a rank that computes the whole model, micros times. */
 void advise_compute(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l);
 
-/* Returns the exposed part of comm_s seconds if they overlap hidden_s of other work, and tail_s of them come after it. */
+/* Returns the exposed part of comm_s seconds if they overlap hidden_s of other work, and tail_s of them come after
+ * it. */
 double advise_exposed(const struct hardware *h, double comm_s, double hidden_s, double tail_s);
 
 #endif

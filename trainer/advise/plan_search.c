@@ -67,7 +67,8 @@ static void scale_part(struct advise_part *p, double by)
 }
 
 /* Returns the seconds of a plan's node divided by the timed ones. Ranks on a machine share its cores equally, so fewer
- * ranks have more cores each. With a fixed number of threads, the remaining cores are idle, which speeds up the others. */
+ * ranks have more cores each. With a fixed number of threads, the remaining cores are idle, which speeds up the
+ * others. */
 static double compute_slowdown(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
@@ -287,7 +288,7 @@ static int plans_by_memory(const void *x, const void *y)
 static int plans_by_ranks(const void *x, const void *y)
 {
 	const struct search_plan *a = x, *b = y;
-	const int c = plan_class(a) != plan_class(b) ? plan_class(a) - plan_class(b) : a->layout.ranks - b->layout.ranks;
+	const int classes = plan_class(a) - plan_class(b), c = classes ? classes : a->layout.ranks - b->layout.ranks;
 
 	return c ? c : compare_plan_speed(a, b);
 }

@@ -121,7 +121,8 @@ int config_put(struct run_config *cfg, enum flag_id id, const char *label, const
 /* Resets the flag to its default, as if it had not been given. Call it before config_resolve. */
 int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err);
 
-/* Writes where the value was set, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret; returns ret. */
+/* Writes where the value was set, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret; returns
+ * ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
 /* Parses a number of bytes for this flag: "256MiB", "1.5G", "3e9". ERR_USAGE. */

@@ -1,5 +1,5 @@
-/* cores.c: the cores that this process may use: the scheduler's mask, limited by the quotas of its control group and its
- * parents (of a container or a batch system). */
+/* cores.c: the cores that this process may use: the scheduler's mask, limited by the quotas of its control group and
+ * its parents (of a container or a batch system). */
 #include <sched.h>
 
 #include "tracker/system/cgroup.h"

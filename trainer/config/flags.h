@@ -54,7 +54,8 @@ int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const
 /* Adds the value as flag_store reads it; "" if it was neither given nor derived. */
 void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out);
 
-/* Writes where the value was set, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret; returns ret. */
+/* Writes where the value was set, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret; returns
+ * ret. */
 const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
 /* Reads a JSON configuration file; values from the command line or the environment stay. In file.c. */

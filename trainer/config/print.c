@@ -34,15 +34,16 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain backends   list compute backends, and why some cannot run\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
 			     "Prints every value that `dptrain train` would use with these flags, and its origin:\n"
-			     "default, config file, environment, flag or derived. --config accepts the JSON output.\n" },
+			     "default, config file, environment, flag or derived. --config accepts the JSON output."
+			     "\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends [--describe]",
 			       "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
 			   "Prepares the program of a run and prints its memory plan; --auto ranks the plans for its "
 			   "global\nbatch, on this machine or on one that --hardware describes.\n" },
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
-			     "Trains for a while, or reads a recorded run, and reports what makes it slow: the share of "
-			     "the\ntime, the evidence, what to do next and the expected gain.\n" },
+			     "Trains for a while, or reads a recorded run, and reports what makes it slow: the share "
+			     "of the\ntime, the evidence, what to do next and the expected gain.\n" },
 	[COMMAND_FIND] = { "dptrain find lr|batch [flags of dptrain train]",
 			   "lr: trains for --max-steps steps (100) while the learning rate rises over seven decades "
 			   "up to --lr (10),\nuntil the loss explodes, and suggests a learning rate. batch: reports "
@@ -227,7 +228,8 @@ void config_help(enum config_command c, struct buf *out)
 	if (c == COMMAND_TRAIN) {
 		add_series_help(out);
 		buf_adds(out,
-			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop a run\n"
+			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop "
+			 "a run\n"
 			 "after its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the same\n"
 			 "with 130. A second signal, except SIGHUP, stops it at once.\n");
 	}
@@ -338,7 +340,8 @@ static void print_config_json(const struct run_config *cfg, int64_t parameters, 
 			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
 		o.failed = true;
-	if (!root || o.failed || json_dump_callback(root, append_config_json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+	if (!root || o.failed ||
+	    json_dump_callback(root, append_config_json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		out->failed = true;
 	buf_addc(out, '\n');
 	json_decref(root);

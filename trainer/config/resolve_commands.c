@@ -96,7 +96,8 @@ static int check_find_flags(const struct run_config *cfg, struct err *err)
 	int rc;
 
 	if (!config_finds(cfg, "lr") && !config_finds(cfg, "batch"))
-		return err_set(err, ERR_USAGE, "dptrain find %.60s%sexpected lr or batch: dptrain find lr --data-path DIR",
+		return err_set(err, ERR_USAGE, "dptrain find %.60s%sexpected lr or batch, as in dptrain find "
+			       "lr --data-path DIR",
 			       cfg->word ? cfg->word : "", cfg->word ? ": " : "");
 	rc = refuse_find_flags(cfg, any, sizeof(any) / sizeof(*any), "starts runs at step 1, without evaluation", err);
 	if (!rc && config_finds(cfg, "lr"))

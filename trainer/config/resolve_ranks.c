@@ -203,8 +203,8 @@ static int split_global_batch(struct run_config *cfg, struct err *err)
 		mark_derived(cfg, FLAG_batch_size);
 		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
-				       "%s %lld: cannot split the %lld samples of a rank evenly: use %lld passes of %lld", label_flag(cfg, FLAG_grad_accum_steps, &l),
-					       (long long)cfg->grad_accum_steps,
+				       "%s %lld: cannot split the %lld samples of a rank evenly: use %lld passes of %lld",
+				       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
 				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
 				       (long long)cfg->batch_size);
 		return 0;
@@ -216,7 +216,8 @@ static int split_global_batch(struct run_config *cfg, struct err *err)
 	}
 	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 		return err_set(err, ERR_USAGE,
-			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks: omit one of the three", label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks: omit one of the three",
+			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
 			       (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, cfg->world);
 	return 0;
 }

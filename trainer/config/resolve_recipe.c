@@ -192,7 +192,8 @@ static int report_unknown_series(struct run_config *cfg, struct err *err)
 		if (series_get((enum series_id)i)->best != SERIES_BEST_NONE)
 			keys[n++] = series_get((enum series_id)i)->key;
 	near = config_nearest(cfg->save_best, keys, n);
-	return err_set(err, ERR_USAGE, "%s '%.60s': cannot select checkpoints by this series; %s%s%s", label_flag(cfg, FLAG_save_best, &l),
+	return err_set(err, ERR_USAGE, "%s '%.60s': cannot select checkpoints by this series; %s%s%s",
+		       label_flag(cfg, FLAG_save_best, &l),
 		       cfg->save_best, near ? "did you mean " : "use epoch/val_loss", near ? near : "",
 		       near ? "?" : "");
 }

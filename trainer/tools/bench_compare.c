@@ -1,6 +1,6 @@
-/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
- * processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows no model and no
- * engine: it reads the steps that these commands print with --json. */
+/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and what `dptrain doctor --try` measures: both
+ * sides in fresh processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows
+ * no model and no engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/bench_compare.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* batch_file.c: one global batch from a file, images turned from NCHW to NHWC. */
+/* batch_file.c: reads one global batch from a file; images are converted from NCHW to NHWC. */
 #include "trainer/weights/batch_file.h"
 
 #include <math.h>
@@ -16,14 +16,14 @@ static int check_image_tensors(const struct safetensors *s, const struct st_tens
 	const char *path = safetensors_path(s);
 
 	if (!images || images->ndim != 4 || (images->dtype != ST_F32 && images->dtype != ST_F64))
-		return err_set(err, ERR_USAGE, "%.300s: a tensor 'images' of F32 or F64 [N,C,H,W] is needed", path);
+		return err_set(err, ERR_USAGE, "%.300s: expected a tensor 'images' of F32 or F64 [N,C,H,W]", path);
 	if (!labels || labels->ndim != 1 || labels->dtype != ST_I64)
-		return err_set(err, ERR_USAGE, "%.300s: a tensor 'labels' of I64 [N] is needed", path);
+		return err_set(err, ERR_USAGE, "%.300s: expected a tensor 'labels' of I64 [N]", path);
 	if (images->dim[0] != labels->dim[0])
 		return err_set(err, ERR_USAGE, "%.300s: %lld images, but %lld labels", path, (long long)images->dim[0],
 			       (long long)labels->dim[0]);
 	if (!images->count || images->dim[1] > SIDE_MAX || images->dim[2] > SIDE_MAX || images->dim[3] > SIDE_MAX)
-		return err_set(err, ERR_USAGE, "%.300s: images of [%lld,%lld,%lld,%lld] are no batch", path,
+		return err_set(err, ERR_USAGE, "%.300s: images of [%lld,%lld,%lld,%lld] are not a batch", path,
 			       (long long)images->dim[0], (long long)images->dim[1], (long long)images->dim[2],
 			       (long long)images->dim[3]);
 	return 0;
@@ -48,7 +48,7 @@ static int copy_labels(struct batch_file *b, const char *path, const struct st_t
 
 		memcpy(&v, (const char *)labels->data + (size_t)i * sizeof(v), sizeof(v));
 		if (v < 0 || v >= INT32_MAX)
-			return err_set(err, ERR_USAGE, "%.300s: label %lld of sample %lld is no class", path,
+			return err_set(err, ERR_USAGE, "%.300s: label %lld of sample %lld is not a class", path,
 				       (long long)v, (long long)i);
 		b->labels[i] = (int32_t)v;
 		if (v >= b->classes)
@@ -60,7 +60,7 @@ static int copy_labels(struct batch_file *b, const char *path, const struct st_t
 static int copy_tokens(struct batch_file *b, const char *path, const struct st_tensor *t, struct err *err)
 {
 	if (t->ndim != 2 || t->dtype != ST_I64 || t->dim[0] < 1 || t->dim[1] < 2)
-		return err_set(err, ERR_USAGE, "%.300s: a tensor 'tokens' of I64 [N,T+1] is needed", path);
+		return err_set(err, ERR_USAGE, "%.300s: expected a tensor 'tokens' of I64 [N,T+1]", path);
 	b->n = t->dim[0];
 	b->seq_len = t->dim[1] - 1;
 	b->tokens = malloc((size_t)t->count * sizeof(*b->tokens));
@@ -71,7 +71,7 @@ static int copy_tokens(struct batch_file *b, const char *path, const struct st_t
 
 		memcpy(&v, (const char *)t->data + (size_t)i * sizeof(v), sizeof(v));
 		if (v < -1 || v >= INT32_MAX)
-			return err_set(err, ERR_USAGE, "%.300s: %lld of sample %lld is no token", path, (long long)v,
+			return err_set(err, ERR_USAGE, "%.300s: %lld of sample %lld is not a token", path, (long long)v,
 				       (long long)(i / t->dim[1]));
 		b->tokens[i] = (int32_t)v;
 	}

@@ -1,4 +1,4 @@
-/* checkpoint.c: folders of checkpoints: written whole, listed, read, removed. */
+/* checkpoint.c: folders of checkpoints: writes them atomically, lists, reads and removes them. */
 #include "trainer/weights/checkpoint.h"
 
 #include <dirent.h>
@@ -54,7 +54,7 @@ int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struc
 
 /* ---- removing ---- */
 
-/* A folder of plain files; what is in it that cannot be removed stays. */
+/* Removes a folder of plain files. */
 static int remove_checkpoint_folder(const char *path, struct err *err)
 {
 	char file[4200];
@@ -77,7 +77,7 @@ int checkpoint_remove(const char *folder, int64_t step, struct err *err)
 
 	if (!rc)
 		rc = hidden_path(hidden, sizeof(hidden), folder, REMOVING, step, err);
-	if (!rc && rename(path, hidden)) /* never half there under its name */
+	if (!rc && rename(path, hidden)) /* a partly removed folder never has the name of a checkpoint */
 		rc = err_set_errno(err, errno, "cannot remove %.300s", path);
 	return rc ? rc : remove_checkpoint_folder(hidden, err);
 }
@@ -105,7 +105,7 @@ static int sync_checkpoint_folder(const char *path, struct err *err)
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "open %.300s", path);
-	if (fsync(fd) && errno != EINVAL) /* a filesystem that cannot */
+	if (fsync(fd) && errno != EINVAL) /* EINVAL: the file system does not support it */
 		rc = err_set_errno(err, errno, "fsync %.300s", path);
 	close(fd);
 	return rc;
@@ -156,14 +156,14 @@ static int write_checkpoint_files(const struct checkpoint_write_opts *o, const c
 		return rc;
 	text = state_text(o, sum);
 	if (!text)
-		return err_set(err, ERR_NOMEM, "%.300s: cannot be made (no memory, or a value that is not UTF-8)",
+		return err_set(err, ERR_NOMEM, "%.300s: cannot create it (out of memory, or a value is not UTF-8)",
 			       file);
 	rc = write_state_text(file, text, err);
 	free(text);
 	return rc ? rc : sync_checkpoint_folder(path, err);
 }
 
-/* Gives the finished folder its name; one that has it already goes away behind it. */
+/* Renames the finished folder, and removes an existing one of that name afterwards. */
 static int rename_into_place(const char *hidden, const char *path, const char *folder, struct err *err)
 {
 	if (!rename(hidden, path))
@@ -206,7 +206,7 @@ int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
 
 /* ---- reading ---- */
 
-/* The file's whole text, malloc'd. */
+/* Reads the whole file; the caller frees *ret. */
 static int read_state_file(char **ret, size_t *ret_n, const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
@@ -221,7 +221,7 @@ static int read_state_file(char **ret, size_t *ret_n, const char *path, struct e
 	else if (!(text = malloc((size_t)st.st_size + 1)))
 		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	else if ((n = read(fd, text, (size_t)st.st_size)) != st.st_size)
-		rc = err_set(err, ERR_USAGE, "%.300s: cannot be read whole", path);
+		rc = err_set(err, ERR_USAGE, "%.300s: cannot read all of it", path);
 	close(fd);
 	if (rc) {
 		free(text);
@@ -297,7 +297,7 @@ static int verify_file_sum(const char *path, const struct st_sum *want, struct e
 	return rc;
 }
 
-/* The path of one of the two files, and what to do with it. */
+/* Fills the path of one of the two files and the options to load it. */
 static int part_opts(struct weights_load_opts *ret, char *file, size_t n, const struct checkpoint *c, int which,
 		     struct err *err)
 {
@@ -308,7 +308,7 @@ static int part_opts(struct weights_load_opts *ret, char *file, size_t n, const 
 	return rc;
 }
 
-/* An evaluation has no use for what belongs to the optimiser. */
+/* An evaluation does not need the optimiser's file. */
 static int count_needed_files(const struct graph *g)
 {
 	return g->training ? STATE_FILES : STATE_MODEL + 1;

@@ -1,4 +1,5 @@
-/* hf_config.c: config.json of a GPT-2: https://huggingface.co/docs/transformers/model_doc/gpt2, GPT2Config. */
+/* hf_config.c: reads and writes config.json of a GPT-2. Format: GPT2Config in
+ * https://huggingface.co/docs/transformers/model_doc/gpt2 */
 #include "trainer/weights/hf_config.h"
 
 #include <errno.h>

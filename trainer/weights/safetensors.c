@@ -1,4 +1,4 @@
-/* safetensors.c: reading: the header is data from anywhere, so each claim is checked against the file. */
+/* safetensors.c: reads safetensors files. The header is untrusted: each value is checked against the file. */
 #include "trainer/weights/safetensors.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct safetensors {
 	char *path;
 	const uint8_t *bytes;
 	size_t n_bytes;
-	struct file_map file; /* what bytes lie in when they were mapped here */
+	struct file_map file; /* the mapping that holds bytes, if this file opened it */
 	json_t *root;               /* owns names and metadata */
 	struct st_tensor *tensors;  /* by position in the file */
 	struct st_tensor **by_name;
@@ -44,7 +44,7 @@ struct printable_text {
 	char text[100];
 };
 
-/* A name from the file as it may stand in a line for people. */
+/* Copies a name from the file for a message, without control characters. */
 static const char *printable_name(const char *name, struct printable_text *s)
 {
 	size_t i;
@@ -67,7 +67,7 @@ static int parse_dtype(const json_t *v, enum st_dtype *ret)
 	return -1;
 }
 
-/* Shape, and the bytes that it means with the type. */
+/* Parses the shape, and computes the bytes from shape and type. */
 static int parse_shape(const json_t *v, struct st_tensor *t)
 {
 	size_t count = 1;
@@ -90,6 +90,7 @@ static int parse_shape(const json_t *v, struct st_tensor *t)
 	return 0;
 }
 
+/* Parses one entry of the header and checks its range of bytes against the file. */
 static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor *t, const json_t *v, struct err *err)
 {
 	const json_t *offsets = json_object_get(v, "data_offsets");
@@ -102,7 +103,7 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 		const char *type = json_string_value(json_object_get(v, "dtype"));
 		struct printable_text type_shown;
 
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path,
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': unknown type '%s'", s->path,
 			       name.text, printable_name(type ? type : "(none)", &type_shown));
 	}
 	if (parse_shape(json_object_get(v, "shape"), t))
@@ -112,11 +113,11 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
 	    begin < 0 || begin > end || (uint64_t)end > s->n_bytes - data_at)
 		return err_set(err, ERR_USAGE,
-			       "%.200s: tensor '%s': its data_offsets lie outside of the file's %zu bytes of data",
+			       "%.200s: tensor '%s': data_offsets are outside of the %zu bytes of data",
 			       s->path, name.text, s->n_bytes - data_at);
 	if ((uint64_t)(end - begin) != t->bytes)
 		return err_set(err, ERR_USAGE,
-			       "%.200s: tensor '%s': its data_offsets hold %lld bytes, shape and type need %zu",
+			       "%.200s: tensor '%s': data_offsets span %lld bytes, but shape and type need %zu",
 			       s->path, name.text, (long long)(end - begin), t->bytes);
 	t->data = s->bytes + data_at + begin;
 	return 0;
@@ -131,7 +132,7 @@ static int check_meta(const struct safetensors *s, json_t *meta, struct err *err
 		return err_set(err, ERR_USAGE, "%.200s: __metadata__ is not an object", s->path);
 	json_object_foreach(meta, key, v)
 		if (!json_is_string(v))
-			return err_set(err, ERR_USAGE, "%.200s: __metadata__ holds something that is not a text",
+			return err_set(err, ERR_USAGE, "%.200s: __metadata__ contains a value that is not a text",
 				       s->path);
 	return 0;
 }
@@ -165,6 +166,7 @@ static int check_overlaps(const struct safetensors *s, struct err *err)
 	return 0;
 }
 
+/* Parses all entries, sorts them by position and by name, and refuses overlaps. */
 static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 {
 	size_t n = json_object_size(s->root);
@@ -198,17 +200,18 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 
 static int refuse_pytorch_file(const struct safetensors *s, struct err *err)
 {
-	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header may be 0x0280 bytes long, as a pickle begins */
+	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header of 0x0280 bytes begins like a pickle */
 
 	if (!ours && s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
 		return err_set(err, ERR_USAGE,
-			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as "
+			       "%.120s: is a PyTorch file: convert it: python3 -c \"import torch, safetensors.torch as "
 			       "s; "
 			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
 			       s->path, s->path);
 	return 0;
 }
 
+/* Checks the header's length and parses it. */
 static int parse_safetensors(struct safetensors *s, struct err *err)
 {
 	uint64_t header = 0;
@@ -226,7 +229,8 @@ static int parse_safetensors(struct safetensors *s, struct err *err)
 		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (a header of %llu bytes; at most %u)",
 			       s->path, (unsigned long long)header, SAFETENSORS_HEADER_MAX);
 	if (header > s->n_bytes - 8)
-		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, found are %zu", s->path,
+		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, but only %zu bytes follow",
+			       s->path,
 			       (unsigned long long)header, s->n_bytes - 8);
 	s->root = json_loadb((const char *)s->bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &je);
 	if (!s->root)

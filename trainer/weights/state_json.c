@@ -1,5 +1,5 @@
-/* state_json.c: state.json. Doubles are written so that they read back bit for bit. Its last line is the checksum of all
- * that stands before that line. */
+/* state_json.c: state.json. Doubles read back bit for bit. The last line is the checksum of everything before that
+ * line. */
 #include "trainer/weights/state_json.h"
 
 #include <inttypes.h>
@@ -77,7 +77,7 @@ static json_t *best_json(const struct checkpoint_state *s)
 			     json_null();
 }
 
-/* Takes text over. */
+/* Takes ownership of text; NULL: out of memory. */
 static char *append_checksum(char *text)
 {
 	size_t n = text ? strlen(text) : 0, room = n + sizeof(SEAL) + 10;
@@ -92,7 +92,7 @@ static char *append_checksum(char *text)
 	return sealed;
 }
 
-/* A checkpoint of a time when states had no checksum is believed. */
+/* The first format had no checksum: accept it. */
 static bool checksum_matches(const json_t *root, const char *text, size_t n)
 {
 	const json_t *v = json_object_get(root, "crc32c");
@@ -189,6 +189,7 @@ static bool read_file_entry(const json_t *v, const char *name, struct st_sum *su
 	return true;
 }
 
+/* Returns what is wrong, or NULL. */
 static const char *read_state_members(const json_t *root, struct state_file *f)
 {
 	struct checkpoint_state *s = &f->state;
@@ -210,15 +211,15 @@ static const char *read_state_members(const json_t *root, struct state_file *f)
 	    s->epoch == INT64_MAX)
 		return "step, epoch or batches_of_epoch is missing or out of range";
 	if (!read_epoch(json_object_get(root, "open_epoch"), s))
-		return "open_epoch is not as it should be";
+		return "open_epoch is malformed";
 	s->evaluation_is_open = json_is_true(json_object_get(root, "evaluation_is_open"));
 	if (!read_best(json_object_get(root, "best"), s))
-		return "best is not as it should be";
+		return "best is malformed";
 	if (!read_value_list(json_object_get(root, "values"), s))
-		return "values is not as it should be";
+		return "values is malformed";
 	if (!read_file_entry(json_array_get(files, 0), CHECKPOINT_MODEL, &f->sum[STATE_MODEL]) ||
 	    !read_file_entry(json_array_get(files, 1), CHECKPOINT_OPTIMIZER, &f->sum[STATE_OPTIMIZER]))
-		return "files is not as it should be";
+		return "files is malformed";
 	s->segment = (int)segment;
 	s->world = (int)world;
 	s->seed = (uint64_t)seed;
@@ -235,7 +236,7 @@ int state_parse(struct state_file *ret, const char *path, const char *text, size
 	int rc = 0;
 
 	if (!root)
-		rc = report_damage(path, "it is no JSON", err);
+		rc = report_damage(path, "it is not JSON", err);
 	else if (!format || strcmp(format, FORMAT))
 		rc = err_set(err, ERR_USAGE, "%.300s: is not a checkpoint of dptrain", path);
 	else if (version != VERSION)

@@ -1,4 +1,4 @@
-/* weight_layout.c: names and orders of elements of other programs' files. */
+/* weight_layout.c: converts names and element orders of other programs' files. */
 #include "trainer/weights/weight_layout.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool is_conv(const struct tensor *t)
 	return t->shape.ndim == 4;
 }
 
-/* GPT-2's Conv1D: stored by input. */
+/* Weights of GPT-2's Conv1D, which files store as [in, out]. */
 static bool is_gpt2_conv1d(const struct tensor *t)
 {
 	return t->shape.ndim == 2 && !strncmp(t->name, PREFIX "h.", strlen(PREFIX "h.")) &&
@@ -101,13 +101,13 @@ struct layout_rows layout_rows(const struct tensor *t)
 	return (struct layout_rows){ n, n ? shape_count(&t->shape) / n : 0 };
 }
 
-/* What is not turned is taken from the file a row at a time. */
+/* Other tensors are read from the file row by row. */
 size_t layout_scratch(const struct tensor *t, int64_t rows)
 {
 	return (size_t)(is_gpt2_conv1d(t) ? rows * TILE : layout_rows(t).each);
 }
 
-/* TILE rows of the file become TILE columns of ours, so that each line of memory is written once. */
+/* Transposes TILE rows of the file at a time, so that each cache line is written once. */
 static void transpose_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p)
 {
 	const int64_t out = t->shape.dim[0], in = t->shape.dim[1], rows = p->end - p->begin;

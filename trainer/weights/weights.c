@@ -1,4 +1,4 @@
-/* weights.c: parameters and statistics of a graph from and to a file, in the order of other programs' files. */
+/* weights.c: loads and saves parameters and statistics of a graph, in the layout of other programs' files. */
 #include "trainer/weights/weights.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "trainer/weights/weight_layout.h"
 
 #define NAMES_SHOWN_BYTES 300
-#define PART_BYTES ((size_t)8 << 20) /* of a tensor, that is read or written at once */
+#define PART_BYTES ((size_t)8 << 20) /* part of a tensor that is read or written at once */
 
 static bool name_begins_with(const char *name, const char *prefix)
 {
@@ -27,7 +27,7 @@ static bool is_float(const struct st_tensor *f)
 	return f->dtype == ST_F64 || f->dtype == ST_F32 || f->dtype == ST_F16 || f->dtype == ST_BF16;
 }
 
-struct name_findings { /* first name and number of each kind of disagreement */
+struct name_findings { /* first name and number of each kind of mismatch */
 	const char *missing, *extra, *shape, *type;
 	int n_missing, n_extra, n_shape, n_type;
 };
@@ -38,12 +38,13 @@ static void count_finding(const char **first, int *n, const char *name)
 		*first = name;
 }
 
-/* What is to be loaded. */
+/* Returns true for tensors that the options load. */
 static bool should_load(const struct tensor *t, const struct weights_load_opts *o)
 {
 	return is_tensor_of_part(t, o->part) && !name_begins_with(t->name, o->skip);
 }
 
+/* Compares names, shapes and types of the graph and the file. */
 static struct name_findings compare_names(const struct graph *g, const struct safetensors *s,
 					  const struct weights_load_opts *o)
 {
@@ -90,6 +91,7 @@ static void add_shapes(struct buf *b, const struct tensor *t, const struct st_te
 	buf_adds(b, "]");
 }
 
+/* Reports all mismatches in one line. */
 static int check_names(const struct graph *g, const struct safetensors *s, const struct weights_load_opts *o,
 		       struct err *err)
 {
@@ -101,7 +103,7 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 		return 0;
 	buf_init(&b, 2 * NAMES_SHOWN_BYTES);
 	add_finding(&b, "missing", f.missing, f.n_missing);
-	add_finding(&b, "not expected", f.extra, f.n_extra);
+	add_finding(&b, "unexpected", f.extra, f.n_extra);
 	add_finding(&b, "of another shape", f.shape, f.n_shape);
 	if (f.n_shape)
 		add_shapes(&b, graph_find(g, f.shape), layout_find(s, f.shape));
@@ -111,13 +113,14 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 			b.data[i] = '?';
 	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
 		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "",
-		     f.n_shape && name_begins_with(f.shape, o->head) ? "; --reset-head begins the classifier anew" :
+		     f.n_shape && name_begins_with(f.shape, o->head) ?
+		     ": use --reset-head to initialise the classifier again" :
 		     "");
 	buf_done(&b);
 	return rc;
 }
 
-/* Rows of t that are loaded at once. */
+/* Returns the rows of t that are loaded at once. */
 static int64_t rows_at_once(const struct tensor *t)
 {
 	const struct layout_rows rows = layout_rows(t);
@@ -126,7 +129,7 @@ static int64_t rows_at_once(const struct tensor *t)
 	return (size_t)rows.n <= most ? rows.n : most ? (int64_t)most : 1;
 }
 
-/* What loading the largest piece takes: bytes of it, and doubles for its conversion. */
+/* Returns the size of the largest piece to load: bytes, and doubles for its conversion. */
 static void find_load_sizes(const struct graph *g, enum weights_part part, size_t *ret_scratch, size_t *ret_bytes)
 {
 	*ret_scratch = *ret_bytes = 1;
@@ -154,7 +157,7 @@ int weights_check(const struct graph *g, const struct weights_load_opts *o, stru
 	return rc;
 }
 
-/* scratch and data: as largest() says. */
+/* room: buffers of the sizes from find_load_sizes. */
 static int load_tensor(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *room,
 		       const struct weights_access *a, struct err *err)
 {
@@ -228,7 +231,7 @@ static int fetch_tensor(void *user, size_t i, const void **ret, struct err *err)
 	return rc;
 }
 
-/* In pieces where the file has them in our order. */
+/* Tensors with our layout in the file are fetched in parts. */
 static int fetch_tensor_part(void *user, struct st_part *part, struct err *err)
 {
 	struct weights_saving *s = user;
@@ -245,7 +248,7 @@ static int fetch_tensor_part(void *user, struct st_part *part, struct err *err)
 	return s->access->get_part(s->access->user, t, &range, err);
 }
 
-/* Descriptions of what is stored; returns how many. */
+/* Describes the tensors to store; returns their number. */
 static size_t describe_saved_tensors(const struct graph *g, enum weights_part part, const struct tensor **tensors,
 				     struct st_tensor *described)
 {
@@ -267,7 +270,7 @@ static size_t describe_saved_tensors(const struct graph *g, enum weights_part pa
 	return n;
 }
 
-/* Bytes that are asked for at once, at most. */
+/* Returns the largest number of bytes fetched at once. */
 static size_t largest_piece(const struct graph *g, enum weights_part part, const struct weights_access *a)
 {
 	size_t most = 1;

@@ -1,4 +1,4 @@
-/* write.c: writing a safetensors file: whole under its name, or not there. */
+/* write.c: writes a safetensors file: complete under its name, or absent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "tracker/base/file_write.h"
 #include "trainer/weights/safetensors.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* still in the cache when its checksum is made */
+#define CHUNK_BYTES ((size_t)1 << 20) /* stays in the cache until its checksum is computed */
 
 static size_t described_bytes(const struct st_tensor *t)
 {
@@ -24,7 +24,7 @@ static size_t described_bytes(const struct st_tensor *t)
 	return n;
 }
 
-/* NULL when out of memory. */
+/* Returns NULL if out of memory. */
 static json_t *header_entry(const struct st_tensor *t, size_t begin)
 {
 	json_t *shape = json_array();
@@ -58,7 +58,7 @@ static int fill_header(json_t *root, const struct st_write_opts *o)
 	return bad || json_object_size(root) != o->n_tensors + (o->n_meta > 0);
 }
 
-/* The header's JSON, padded with spaces so that the data begins at a multiple of 8; NULL when it cannot be made. */
+/* Returns the JSON header, padded with spaces so that the data begins at a multiple of 8; NULL on failure. */
 static char *make_header_text(const struct st_write_opts *o, size_t *ret_n)
 {
 	json_t *root = json_object();
@@ -118,6 +118,7 @@ static int write_tensor_data(struct file_output *out, const struct st_write_opts
 	return rc;
 }
 
+/* Writes length, header and tensors, then fsync. */
 static int write_contents(struct file_output *out, const struct st_write_opts *o, struct err *err)
 {
 	unsigned char length[8];
@@ -128,7 +129,7 @@ static int write_contents(struct file_output *out, const struct st_write_opts *o
 	if (!header || n > SAFETENSORS_HEADER_MAX) {
 		free(header);
 		return err_set(err, ERR_LIMIT,
-			       "%.300s: the header cannot be made (names twice, not UTF-8, too many, or no memory)",
+			       "%.300s: cannot create the header (duplicate, non-UTF-8 or too many names, or no memory)",
 			       o->path);
 	}
 	for (int i = 0; i < 8; i++)
@@ -144,7 +145,7 @@ static int write_contents(struct file_output *out, const struct st_write_opts *o
 	return rc;
 }
 
-/* Caller frees; NULL without memory. */
+/* The caller frees the result; NULL: out of memory. */
 static char *parent_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -163,12 +164,12 @@ int safetensors_check_target(const char *path, struct err *err)
 	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		rc = err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
 	else if (access(folder, W_OK | X_OK))
-		rc = err_set(err, ERR_USAGE, "%.300s: no file can be made there: %s", path, strerror(errno));
+		rc = err_set(err, ERR_USAGE, "%.300s: cannot create a file there: %s", path, strerror(errno));
 	free(folder);
 	return rc;
 }
 
-/* Makes the new name durable; a filesystem that cannot is no failure. */
+/* Makes the new name durable; failure is ignored, as some file systems do not support it. */
 static void sync_parent_folder(const char *path)
 {
 	char *folder = parent_folder(path);
