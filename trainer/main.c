@@ -31,13 +31,13 @@
 
 #define TEXT_MAX ((size_t)1 << 30)
 
-static int say(const struct err *e)
+static int report_error(const struct err *e)
 {
 	log_error("%s", e->text);
 	return rank_context_exit_code(e);
 }
 
-static int print_text(struct buf *b)
+static int print_and_free(struct buf *b)
 {
 	int rc = 0;
 
@@ -63,7 +63,7 @@ static int rank_main(void *user, struct rank_context *seat)
 	return job->cfg->bandwidth ? bandwidth_main(job, seat) : bench_main(job, seat);
 }
 
-static enum dptrack_status status_of(const struct board *board, int code)
+static enum dptrack_status tracked_status(const struct board *board, int code)
 {
 	if (code == 0)
 		return DPTRACK_FINISHED;
@@ -79,7 +79,7 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 	if (!atomic_load(&board->run_open))
 		return;
 	memcpy(job->run_id, board->run_id, sizeof(job->run_id));
-	report_final(job->cfg, board, status_of(board, code), reason);
+	report_final(job->cfg, board, tracked_status(board, code), reason);
 }
 
 /* Machines were lost: the configuration of a job of so many ranks, with the global batch that it had. */
@@ -117,7 +117,7 @@ static const char *job_key(const struct run_config *cfg, const char *other)
 }
 
 /* One of the ranks that torchrun, mpirun or srun started. */
-static int run_placed(struct job *job, const struct rank_env *place, struct err *err)
+static int run_placed_rank(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	struct rank_context seat;
@@ -142,14 +142,14 @@ static int run_placed(struct job *job, const struct rank_env *place, struct err 
 
 static int run_job(struct job *job, const struct rank_env *place, struct node_group *nodes, struct err *err)
 {
-	int least = 1, count;
+	int min = 1, max;
 
 	if (place->found)
-		return run_placed(job, place, err);
-	config_nodes(job->cfg, &least, &count);
+		return run_placed_rank(job, place, err);
+	config_nodes(job->cfg, &min, &max);
 	return launch_run(&(struct launch_opts){ .nproc = job->cfg->local_world,
 						 .nodes = nodes,
-						 .nodes_least = least,
+						 .nodes_least = min,
 						 .heartbeat_s = job->cfg->heartbeat_timeout,
 						 .max_restarts = (int)job->cfg->max_restarts,
 						 .threads = (int)job->cfg->threads,
@@ -160,7 +160,7 @@ static int run_job(struct job *job, const struct rank_env *place, struct node_gr
 			  err);
 }
 
-static int run_plan(struct job *job, struct err *err)
+static int print_run_plan(struct job *job, struct err *err)
 {
 	struct buf text;
 	int rc;
@@ -171,7 +171,7 @@ static int run_plan(struct job *job, struct err *err)
 		buf_done(&text);
 		return rc;
 	}
-	return print_text(&text);
+	return print_and_free(&text);
 }
 
 /* The model is counted where data and flags describe one; what they lack is said when a run begins. */
@@ -185,10 +185,10 @@ static int print_config(const struct job *job)
 		o.parameters = 0;
 	buf_init(&text, TEXT_MAX);
 	config_print(job->cfg, &o, &text);
-	return print_text(&text);
+	return print_and_free(&text);
 }
 
-static int print_help(const struct run_config *cfg)
+static int print_help_or_version(const struct run_config *cfg)
 {
 	struct buf text;
 
@@ -197,11 +197,11 @@ static int print_help(const struct run_config *cfg)
 		buf_addf(&text, "dptrain %s\n", PACKAGE_VERSION);
 	else
 		config_help(cfg->command, &text);
-	return print_text(&text);
+	return print_and_free(&text);
 }
 
 /* Commands that make files and say what they hold. */
-static int run_maker(const struct run_config *cfg, struct err *err)
+static int make_data_files(const struct run_config *cfg, struct err *err)
 {
 	struct buf text;
 	int rc;
@@ -212,7 +212,7 @@ static int run_maker(const struct run_config *cfg, struct err *err)
 		buf_done(&text);
 		return rc;
 	}
-	return print_text(&text);
+	return print_and_free(&text);
 }
 
 static int print_backends(const struct run_config *cfg, struct err *err)
@@ -226,13 +226,13 @@ static int print_backends(const struct run_config *cfg, struct err *err)
 	else
 		describe_backends(&text);
 	if (!rc)
-		return print_text(&text);
+		return print_and_free(&text);
 	buf_done(&text);
 	return rc;
 }
 
 /* Ranks of another launcher wait for this one, which will not come. */
-static void tell_ranks(const struct err *why)
+static void refuse_waiting_ranks(const struct err *why)
 {
 	struct err ignored = ERR_INIT;
 	struct rank_env place;
@@ -321,7 +321,7 @@ static int count_ranks(struct run_config *cfg, const struct rank_env *place, str
 }
 
 /* How many ranks there are, and all that follows from it. */
-static int resolve(struct job *job, struct rank_env *place, struct node_group **nodes, struct err *err)
+static int resolve_job(struct job *job, struct rank_env *place, struct node_group **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
 	struct config_world w = { .world = 0 };
@@ -332,8 +332,8 @@ static int resolve(struct job *job, struct rank_env *place, struct node_group **
 	if (rc)
 		return rc;
 	if (!config_nodes(cfg, &least, &count))
-		return err_set(err, ERR_USAGE, "--nnodes %.60s: a number of machines is needed, 2, or 1:2 where one is "
-			       "enough to go on with", cfg->nnodes);
+		return err_set(err, ERR_USAGE, "--nnodes '%.60s': expected N machines or MIN:MAX, as in 2 or 1:2",
+			       cfg->nnodes);
 	if (place->found && config_given(cfg, FLAG_nnodes) && count != place->nodes)
 		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d; leave the flag away",
 			       count, place->source, place->nodes);
@@ -381,9 +381,9 @@ static int run_sweep(struct job *job, struct err *err)
 	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
 }
 
-/* `dptrain bench` that starts itself anew, for every side of --against or link of a list: ranks of another launcher
- * cannot be. */
-static int run_anew(struct job *job, struct err *err)
+/* `dptrain bench` that starts itself anew, for every side of --compare-with or link of a list: ranks of another
+ * launcher cannot be. */
+static int run_in_children(struct job *job, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	const bool links = bench_links_wanted(cfg), against = bench_compare_wanted(cfg);
@@ -392,10 +392,10 @@ static int run_anew(struct job *job, struct err *err)
 
 	if (!rc && place.found)
 		rc = err_set(err, ERR_USAGE, "%s starts its ranks itself: leave %s away",
-			     links ? "--link with a list" : "--against", place.source);
+			     links ? "--link with a list" : "--compare-with", place.source);
 	else if (!rc && links && (against || cfg->bandwidth || cfg->calibrate || cfg->loader || cfg->profile))
 		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: leave %s away",
-			     against		? "--against" :
+			     against		? "--compare-with" :
 			     cfg->bandwidth	? "--bandwidth" :
 			     cfg->calibrate	? "--calibrate" :
 			     cfg->loader	? "--loader" :
@@ -416,7 +416,7 @@ static int run_calibrate(struct job *job, struct err *err)
 }
 
 /* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
-static int run_judged(struct job *job, const struct rank_env *place, struct err *err)
+static int run_and_judge(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const bool finds = job->cfg->command == COMMAND_FIND;
 	int code;
@@ -431,7 +431,7 @@ static int run_judged(struct job *job, const struct rank_env *place, struct err 
 	return finds ? find_main(job, job->run_id, err) : doctor_main(job, job->run_id, err);
 }
 
-static int run(struct job *job, struct err *err)
+static int run_command(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
 	struct node_group *nodes = NULL;
@@ -439,33 +439,33 @@ static int run(struct job *job, struct err *err)
 	int rc;
 
 	if (cfg->help || cfg->version)
-		return print_help(cfg);
+		return print_help_or_version(cfg);
 	if (cfg->command == COMMAND_BACKENDS)
 		return print_backends(cfg, err);
 	if (cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD)
-		return run_maker(cfg, err);
+		return make_data_files(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)
 		return run_sample(job, err);
 	if (cfg->command == COMMAND_SWEEP)
 		return run_sweep(job, err);
 	if (bench_compare_wanted(cfg) || bench_links_wanted(cfg))
-		return run_anew(job, err);
+		return run_in_children(job, err);
 	if (cfg->command == COMMAND_BENCH && cfg->calibrate)
 		return run_calibrate(job, err);
 	if (cfg->command == COMMAND_DOCTOR && cfg->run)
 		return doctor_main(job, "", err);
 	rc = cfg->command == COMMAND_TRAIN && cfg->auto_plan ? auto_choose(job, err) : 0;
 	if (!rc)
-		rc = resolve(job, &place, &nodes, err);
+		rc = resolve_job(job, &place, &nodes, err);
 	cfg = job->cfg;
 	if (rc && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH))
-		tell_ranks(err);
+		refuse_waiting_ranks(err);
 	if (!rc && cfg->command == COMMAND_CONFIG)
 		return print_config(job);
 	if (!rc && (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE))
-		return run_plan(job, err);
+		return print_run_plan(job, err);
 	if (!rc && (cfg->command == COMMAND_DOCTOR || cfg->command == COMMAND_FIND))
-		rc = run_judged(job, &place, err);
+		rc = run_and_judge(job, &place, err);
 	else if (!rc)
 		rc = run_job(job, &place, nodes, err);
 	node_group_close(nodes);
@@ -482,11 +482,11 @@ int main(int argc, char *argv[])
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)
-		rc = run(&job, &err);
+		rc = run_command(&job, &err);
 	else
-		tell_ranks(&err);
+		refuse_waiting_ranks(&err);
 	if (rc < 0)
-		rc = say(&err);
+		rc = report_error(&err);
 	batch_file_close(job.batch);
 	config_free(job.cfg);
 	return rc;

@@ -74,8 +74,8 @@ def words():
 
 def refusals(folder):
     bad = os.path.join(folder, "bad.json")
-    for text, want in (("{", "bad.json:1: "), ('{"name": "x"}', "memory_bytes: a number"), ('{"nmae": "x"}', "unknown member 'nmae'"),
-                       ('{"name": "x", "memory_bytes": 1e9}', "bandwidth: a list"), ("[]", "an object is needed")):
+    for text, want in (("{", "bad.json:1: "), ('{"name": "x"}', "memory_bytes: expected a number"), ('{"nmae": "x"}', "unknown member 'nmae'"),
+                       ('{"name": "x", "memory_bytes": 1e9}', "bandwidth: expected a list"), ("[]", "expected an object")):
         with open(bad, "w") as f:
             f.write(text)
         p = dptrain("plan", "--auto", *SMALL, "--hardware", bad)

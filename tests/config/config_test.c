@@ -155,29 +155,29 @@ static void what_is_refused(void **state)
 		{ "--model=", "--model: the value is empty", 1 },
 		{ "--bf16=yes", "--bf16 takes no value", 1 },
 		{ "--no-sync-bn=yes", "takes no value", 1 },
-		{ "--sync-bn=maybe", "must be yes or no", 1 },
-		{ "-b 0", "must be a whole number from 1 to 1048576", 1 },
-		{ "-b 1.5", "must be a whole number", 1 },
-		{ "-b 99999999999999999999", "must be a whole number", 1 },
-		{ "--lr nan", "must be a number from 0", 1 },
-		{ "--lr inf", "must be a number from 0", 1 },
-		{ "--lr 0x10", "must be a number from 0", 1 },
-		{ "--lr 1e", "must be a number from 0", 1 },
-		{ "--lr -1", "must be a number from 0", 1 },
-		{ "--bucket-cap-mb 0", "must be a number above 0", 1 },
-		{ "--precision fp8", "must be one of: fp32 bf16 fp16 fp64", 1 },
+		{ "--sync-bn=maybe", "expected yes or no", 1 },
+		{ "-b 0", "expected a whole number from 1 to 1048576", 1 },
+		{ "-b 1.5", "expected a whole number", 1 },
+		{ "-b 99999999999999999999", "expected a whole number", 1 },
+		{ "--lr nan", "expected a number from 0", 1 },
+		{ "--lr inf", "expected a number from 0", 1 },
+		{ "--lr 0x10", "expected a number from 0", 1 },
+		{ "--lr 1e", "expected a number from 0", 1 },
+		{ "--lr -1", "expected a number from 0", 1 },
+		{ "--bucket-cap-mb 0", "expected a number above 0", 1 },
+		{ "--precision fp8", "expected one of: fp32 bf16 fp16 fp64", 1 },
 		{ "--augment crop,crop", "each once", 1 },
 		{ "--augment turn", "comma list of crop|flip|rrc", 1 },
 		{ "--steps 3", "--steps belongs to `dptrain bench`", 1 },
 		{ "bench --save-steps 3", "not to `dptrain bench`", 1 },
-		{ "bench --epochs 3", "--epochs: goes with --loader", 1 },
-		{ "bench --data-path d", "--data-path: goes with --loader", 1 },
+		{ "bench --epochs 3", "--epochs: needs --loader", 1 },
+		{ "bench --data-path d", "--data-path: needs --loader", 1 },
 		{ "--bf16 --precision fp32", "--precision contradicts --bf16", 1 },
 		{ "--precision fp32 --amp", "--amp contradicts --precision fp32", 1 },
 		{ "--data-path d --synthetic", "--data-path and --synthetic contradict", 1 },
 		{ "--synthetic --batch-from f --max-steps 1", "--synthetic and --batch-from contradict", 1 },
-		{ "", "--data-path DIR is needed", 1 },
-		{ "--synthetic", "--max-steps N is needed", 1 },
+		{ "", "--data-path DIR is required", 1 },
+		{ "--synthetic", "is endless: add --max-steps N", 1 },
 		{ "--synthetic --max-steps 3 --epochs 1", "the data has no epochs", 1 },
 		{ "--synthetic --test-only", "random inputs have no evaluation", 1 },
 		{ "--batch-from f --max-steps 3 --augment flip", "used as it is", 1 },
@@ -186,11 +186,11 @@ static void what_is_refused(void **state)
 		{ "--data-path d --strategy single", "needs one rank, but there are 3", 3 },
 		{ "--data-path d -b 3 --grad-accum-steps 2 --global-batch-size 13",
 		  "contradicts batch size 3 x 2 passes", 2 },
-		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "2 passes of 2 would do", 3 },
+		{ "--data-path d --grad-accum-steps 3 --global-batch-size 10", "use 2 passes of 2", 3 },
 		{ "--data-path d -b 1048576 --grad-accum-steps 65536", "a global batch of more than", 1 },
 		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
 		{ "--data-path d --min-lr 0.2", "above --lr 0.1", 1 },
-		{ "--data-path d --report-to ftp://x", "must be an http:// or https:// address", 1 },
+		{ "--data-path d --report-to ftp://x", "expected an http:// or https:// address", 1 },
 		{ "--data-path d --config /dev/zero", "/dev/zero: larger than 1048576 bytes", 1 },
 		{ "--data-path d --config /nowhere/x.json", "/nowhere/x.json: No such file", 1 },
 	};
@@ -300,13 +300,13 @@ static void bad_files(void **state)
 		{ "[1]", "must be one JSON object" },
 		{ "{\"lrr\": 1}", "unknown key 'lrr'; did you mean 'lr'?" },
 		{ "{\"lr\": 1, \"lr\": 2}", "duplicate object key" },
-		{ "{\"lr\": \"1\"}", "lr is a text: must be a number" },
-		{ "{\"sync_bn\": 1}", "sync_bn is a number: must be true or false" },
-		{ "{\"model\": true}", "model is true: must be a text" },
-		{ "{\"epochs\": 2.5}", "epochs '2.5': must be a whole number" },
+		{ "{\"lr\": \"1\"}", "lr is a text: expected a number" },
+		{ "{\"sync_bn\": 1}", "sync_bn is a number: expected true or false" },
+		{ "{\"model\": true}", "model is true: expected a text" },
+		{ "{\"epochs\": 2.5}", "epochs '2.5': expected a whole number" },
 		{ "{\"bf16\": true}", "unknown key 'bf16'" },
-		{ "{\"config\": \"x\"}", "cannot stand in a configuration file" },
-		{ "{\"steps\": -1}", "steps '-1': must be a whole number" },
+		{ "{\"config\": \"x\"}", "is not allowed in a configuration file" },
+		{ "{\"steps\": -1}", "steps '-1': expected a whole number" },
 	};
 
 	(void)state;
@@ -323,7 +323,7 @@ static void environment_is_checked(void **state)
 {
 	(void)state;
 	setenv("OMP_NUM_THREADS", "many", 1);
-	refused("--data-path d", 1, "OMP_NUM_THREADS 'many': must be a whole number");
+	refused("--data-path d", 1, "OMP_NUM_THREADS 'many': expected a whole number");
 	unsetenv("OMP_NUM_THREADS");
 }
 
@@ -474,11 +474,11 @@ static void links(void **state)
 		assert_true(fabs(bytes_per_s - cases[i].bytes_per_s) <= 1);
 		config_free(c);
 	}
-	refused("bench --link 3", 2, "such as 200us,1.25GB/s");
-	refused("bench --link 3us,1", 2, "--link 3us,1: must be a latency");
-	refused("bench --link 3us,-1GB/s", 2, "must be a latency");
-	refused("bench --link ,1GB/s", 2, "must be a latency");
-	refused("bench --link 3us,1GB/s --backend cuda", 2, "not a GPU's");
+	refused("bench --link 3", 2, "as in 200us,1.25GB/s");
+	refused("bench --link 3us,1", 2, "--link '3us,1': expected a latency");
+	refused("bench --link 3us,-1GB/s", 2, "expected a latency");
+	refused("bench --link ,1GB/s", 2, "expected a latency");
+	refused("bench --link 3us,1GB/s --backend cuda", 2, "not of GPUs");
 }
 
 int main(void)

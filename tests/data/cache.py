@@ -84,7 +84,7 @@ def timed(shards, size):
     assert said["ranks"] == 2 and first["samples"] == second["samples"] == 66, said
     assert server.fetched() == size and second["remote_bytes"] == second["requests"] == 0, said
     assert first["cache_bytes"] + second["cache_bytes"] > 0 and second["bytes"] > 0, said
-    done = subprocess.run([DPTRAIN, "bench", "--loader", "--data-path", shards, "-b", "8", "--json", "--undecoded", "--take", "200", "-j", "1"],
+    done = subprocess.run([DPTRAIN, "bench", "--loader", "--data-path", shards, "-b", "8", "--json", "--no-decode", "--consume-rate", "200", "-j", "1"],
                           capture_output=True, text=True, timeout=100, check=True)
     only = json.loads(done.stdout)["passes"][0]
     assert only["seconds"] >= 66 / 200 and only["local_bytes"] >= only["bytes"] > 0 and only["samples_per_s"] <= 200, only
@@ -234,7 +234,7 @@ def decoded(folder, shards):
         assert len(blocks(cache)) == 9 and plain[0] == "samples 18", (name, plain)
         mend = [ruin(f) for f in files]
         assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain, name
-        assert deliver(spec, "val=1", f"cache={cache}", "max_broken=1") != plain, "without the flag files are read"
+        assert deliver(spec, "val=1", f"cache={cache}", "max_unreadable=1") != plain, "without the flag files are read"
         for again in mend:
             again()
         with open(blocks(cache)[0], "r+b") as f:

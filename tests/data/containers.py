@@ -107,7 +107,7 @@ def unpacks(*kinds):
 
 def read_once(name):
     """A page is read and unpacked once, however many workers want its samples at the same time."""
-    flags = ["--undecoded", "--data-path", os.path.join(FORMATS, name), "-b", "4", "--epochs", "3", "--val-split", "0", "--json"]
+    flags = ["--no-decode", "--data-path", os.path.join(FORMATS, name), "-b", "4", "--epochs", "3", "--val-split", "0", "--json"]
     read = [sum(p["local_bytes"] for p in json.loads(run("dptrain", "bench", "--loader", *flags, "-j", str(w)))["passes"]) for w in (0, 1, 4)]
     assert read[0] == read[1] == read[2] > 0, (name, read)
 
@@ -128,7 +128,7 @@ def parquet():
     sums = {run("tests/data/deliver", os.path.join(FORMATS, "snappy.parquet"), "shuffle=2", "window=10", f"workers={w}", f"ranks={r}", "batch=8", "epochs=2")
             for w, r in ((0, 1), (3, 2), (1, 4))}
     assert len(sums) == 1, sums
-    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.parquet"), "list=1", "plain=1", "shuffle=0", "max_broken=1")
+    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.parquet"), "list=1", "plain=1", "shuffle=0", "max_unreadable=1")
     lost = [i for i in range(make_formats.N) if i % 7 == 3 or i % 5 == 2]
     assert f"samples {make_formats.N - len(lost)}" in said and "row 2: has no picture" in said and "row 3: has no label" in said, said
     refused(os.path.join(FORMATS, "brotli.parquet"), "column label is compressed with brotli")
@@ -160,7 +160,7 @@ def packed_arrow(nulls):
     server = objectserver.Server(FORMATS)
     assert files(f"{server.url}/zstd.arrow") == want, "over http"
     server.stop()
-    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls_lz4.arrow"), "plain=1", "max_broken=1")
+    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls_lz4.arrow"), "plain=1", "max_unreadable=1")
     assert said.replace("nulls_lz4", "nulls") == nulls, said
     for name in ("lz4.arrow", "zstd.arrow"):  # a buffer of pictures that says less or more than it holds, or is damaged
         with open(os.path.join(FORMATS, name), "rb") as f:
@@ -170,7 +170,7 @@ def packed_arrow(nulls):
         for at in range(200, len(whole) - 8, len(whole) // 60):
             with open(path, "wb") as f:
                 f.write(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
-            done = subprocess.run([f"{BUILD}/tests/data/deliver", path, "plain=1", "max_broken=1"], capture_output=True, text=True, timeout=60, check=False,
+            done = subprocess.run([f"{BUILD}/tests/data/deliver", path, "plain=1", "max_unreadable=1"], capture_output=True, text=True, timeout=60, check=False,
                                   env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
             assert done.returncode in (0, 1) and len(done.stderr.splitlines()) == done.returncode, done
             lost += done.returncode or "are skipped" in done.stdout or "broken 0" not in done.stdout
@@ -179,12 +179,12 @@ def packed_arrow(nulls):
 
 def arrow():
     same(["stream.arrow", "file.arrow"])
-    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.arrow"), "plain=1", "max_broken=1")
+    said = run("tests/data/deliver", os.path.join(FORMATS, "nulls.arrow"), "plain=1", "max_unreadable=1")
     assert f"samples {make_formats.N - 2}" in said and "row 5: has no picture" in said and "row 9: has no label" in said, said
     packed_arrow(said)
     path = place("stream.arrow", "cut/x.arrow")
     os.truncate(path, os.path.getsize(path) * 3 // 4)
-    said = run("tests/data/deliver", path, "plain=1", "max_broken=1")
+    said = run("tests/data/deliver", path, "plain=1", "max_unreadable=1")
     assert "damaged or truncated at byte" in said and 0 < int(said.split()[1]) < make_formats.N, said
 
 

@@ -1,7 +1,7 @@
 /* deliver.c: what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
- * window, val_path, image_field, label_field, val_share, max_broken, timeout, read_ahead, cache, cache_bytes,
+ * window, val_path, image_field, label_field, val_share, max_unreadable, timeout, read_ahead, cache, cache_bytes,
  * cache_decoded (1: evaluation pictures too), memory_bytes, plain (1: no augmentation), list (1: a line for each sample
  * with its label and the SHA-256 of its input); of tokens: seq_len, pack (1: whole documents), mix (weights),
  * epoch_samples, text (1: a line for each sample with tokens and targets). Prints "samples N" and the SHA-256 over
@@ -160,7 +160,7 @@ int main(int argc, char *argv[])
 						  .n_mix = n_mix,
 						  .epoch_samples = (int64_t)number("epoch_samples", 0),
 						  .val_share = number("val_share", 0),
-						  .max_broken = number("max_broken", 0.01),
+						  .max_unreadable = number("max_unreadable", 0.01),
 						  .val_path = text("val_path"),
 						  .data_timeout_s = number("timeout", 0),
 						  .read_ahead = (int)number("read_ahead", 0),

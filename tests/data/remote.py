@@ -194,7 +194,7 @@ def indexed(*folders):
             for d, _, files in os.walk(folder):
                 f.writelines(f"{os.path.getsize(os.path.join(d, n))} {os.path.relpath(os.path.join(d, n), folder)}\n" for n in files)
         for options in ({"shuffle": 2, "batch": 2, "workers": 3}, {"val": 1, "val_share": 0.3}):
-            options["max_broken"] = 1
+            options["max_unreadable"] = 1
             assert deliver(f"{server.url}/{name}/files.txt", **options) == deliver(folder, **options), (folder, options)
     asked = [line for line in server.log if ".png" in str(line)]
     assert any("y%20z%2B.png" in str(line) for line in asked), asked[:3]
@@ -225,7 +225,7 @@ def pictures(folder):
         for i, name in enumerate(names):
             source = sorted(os.path.join(d, f) for d, _, files in os.walk(folder) for f in files)[len(where) * 3 + i]
             shutil.copy(source, f"{tmp}/{where}/{name}")
-    assert both("odd", shuffle=2, batch=2, max_broken=1)[0] == "samples 5"
+    assert both("odd", shuffle=2, batch=2, max_unreadable=1)[0] == "samples 5"
     assert both("folder/train", shuffle=2, batch=8, val_share=0.4)[0] != both("folder/train", val=1, val_share=0.4)[0]
     server.log.clear()
     spec, kept = f"s3://{bucket}/folder", f"{tmp}/kept-pictures"

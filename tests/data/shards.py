@@ -355,8 +355,8 @@ def damage():
     got = listed(changed("hole", (at["09.png"][0], bytes(at["10.png"][0] - at["09.png"][0]))))
     assert got["n"] == 19 and "damaged" in got["said"][0], got
     broken = changed("many", *[(at[f"{i:02d}.png"][1] + 20, b"\xff" * 60) for i in range(11)])
-    assert "more than 10" in deliver(broken, code=1) and deliver(broken, max_broken=0.9)["broken"] == 11
-    assert deliver(broken, max_broken=0)["n"] == 20, "broken ones leave their places to others"
+    assert "more than 10" in deliver(broken, code=1) and deliver(broken, max_unreadable=0.9)["broken"] == 11
+    assert deliver(broken, max_unreadable=0)["n"] == 20, "broken ones leave their places to others"
     write(f"{tmp}/d/empty.tar", b"")
     write(f"{tmp}/d/noise.tar", os.urandom(100000))
     for name in ("empty", "noise"):

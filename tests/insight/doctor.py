@@ -122,7 +122,7 @@ def overfits(folder):
 def refused(folder):
     os.mkdir(os.path.join(folder, "nothing"))
     lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "no run's folder")
-    lib.check("such as 200us,1.25GB/s" in doctor(folder, "--synthetic", "--link", "3", code=2).stderr, "--link")
+    lib.check("as in 200us,1.25GB/s" in doctor(folder, "--synthetic", "--link", "3", code=2).stderr, "--link")
     lib.check("--data-path" in doctor(folder, "--model", "resnet20", code=2).stderr, "without data")
     lib.check("--run" in doctor(folder, "--synthetic", "--nnodes", "2", code=2).stderr, "several machines")
     lib.check("belongs to" in subprocess.run([helper.DPTRAIN, "--try"], capture_output=True, text=True, timeout=60).stderr, "--try")

@@ -71,7 +71,7 @@ def better(tmp, text, got):
 
 def refused(text):
     data = ["--data-path", text]
-    for flags, words in ([], "lr and batch are what can be found"), (["size", *data], "size"), (["lr"], "--data-path"), \
+    for flags, words in ([], "expected lr or batch"), (["size", *data], "size"), (["lr"], "--data-path"), \
             (["lr", *data, "--max-steps", 5], "20 to 1000 steps"), (["lr", *data, "--lr", 0], "above 0"), \
             (["lr", *data, "--lr-scheduler", "step"], "--lr-scheduler"), (["lr", *data, "--resume", "auto"], "--resume"), \
             (["batch", *data, "--grad-accum-steps", 4], "batch sets the batch itself"), \

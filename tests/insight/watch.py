@@ -67,9 +67,9 @@ def bits():
             with Folder() as tmp:
                 series = (train(tmp, *flags, *layout, "--watch-steps", every) or {"series": {}})["series"]
                 losses.append([series.get((k, -1)) for k in ("train/loss", "train/grad_norm")])
-                keys = {k[0] for k in series if k[0].split("/")[0] in ("grad_norm", "update_ratio", "dead")}
+                keys = {k[0] for k in series if k[0].split("/")[0] in ("grad_norm", "update_ratio", "dead_units")}
                 check(bool(keys) == bool(every), "%s, every %d: %d watched series" % (layout, every, len(keys)))
-                dead = [v for k, at in series.items() if k[0].startswith("dead/") for v in at.items()]
+                dead = [v for k, at in series.items() if k[0].startswith("dead_units/") for v in at.items()]
                 check(not every or (len(dead) == 3 * 19 and all(s % 2 == 0 and 0 < v < 1 for s, v in dead)),
                       "%s: 19 rectifiers in steps 2, 4 and 6: %d points" % (layout, len(dead)))
         check(losses[0] == losses[1] and losses[0][0], "%s: losses and norms have the same bits" % layout)

@@ -305,7 +305,7 @@ def bad_input():
         refused("unknown flag", [*on_set, "--modle", "x"], ["--modle", "--model"])
         refused("unknown model", ["--data-path", good, "--model", "resnet21"], ["resnet21", "resnet20"])
         for foreign, ours in (("--optimizer", "--opt"), ("--num-epochs", "--epochs"), ("--batch", "--batch-size"), ("--learning_rate", "--lr")):
-            refused(foreign, [*on_set, foreign, "1"], [foreign + "; here it is " + ours + "\n"])
+            refused(foreign, [*on_set, foreign, "1"], [foreign + "; dptrain calls it " + ours + "\n"])
         refused("no run to go on with", [*on_set, "--resume", tmp + "/none"], ["--resume " + tmp + "/none", "auto"])
         refused("no run to test", [*on_set, "--test-only", "--resume", "auto", "--run-name", "none"], ["no run none"])
         refused("no weights", [*on_set, "--init-from", tmp + "/none"], ["--init-from " + tmp + "/none"])

@@ -166,10 +166,10 @@ def counted():
                  "--nproc-per-node", 2, "--save-steps", save, "--shuffle", "window", "--shuffle-window", window, "--runs-dir", os.path.join(tmp, "runs"),
                  "--resume", "auto", "--augment", "none", *fast()]
         env = {**{k: v for k, v in server.environment().items() if k.startswith(("AWS_", "no_proxy"))}, "XDG_CACHE_HOME": os.path.join(tmp, "cache")}
-        p = dptrain("bench", "--loader", *flags[:2], "--undecoded", env=env)  # finds the samples, which reads everything once
+        p = dptrain("bench", "--loader", *flags[:2], "--no-decode", env=env)  # finds the samples, which reads everything once
         check(p.returncode == 0, "bench: exit %d: %s" % (p.returncode, p.stderr))
         shards_asked(server)
-        p = dptrain("bench", "--loader", *flags[:2], "--undecoded", "--nproc-per-node", 4, "-b", batch // 4, "--epochs", 1, "--shuffle", "window", env=env)
+        p = dptrain("bench", "--loader", *flags[:2], "--no-decode", "--nproc-per-node", 4, "-b", batch // 4, "--epochs", 1, "--shuffle", "window", env=env)
         check(p.returncode == 0, "bench on 4 ranks: exit %d: %s" % (p.returncode, p.stderr))
         fetched = sum(shards_asked(server).values()) / (size * samples // shard)
         check(1 <= fetched <= 1.1, "four ranks fetch %.3f times the set in an epoch" % fetched)

@@ -94,7 +94,7 @@ def unfit(tmp, weights):
     check(said == sample(weights, "--prompt", "a", "--temperature", 0, "--max-tokens", 9), "names without their prefix are the same model")
     sample(foreign, "--prompt", "a", "--n-head", 5, "--tokenizer", "bytes", code=2, words="5 heads")
     sample(weights, "--tokenizer", os.path.join(tmp, "none"), code=2, words="vocab.json")
-    sample(os.path.join(tmp, "b.safetensors"), code=2, words="holds no GPT-2")
+    sample(os.path.join(tmp, "b.safetensors"), code=2, words="is not a GPT-2")
     sample(os.path.join(tmp, "missing"), code=2, words="missing")
     p = dptrain("sample", "--prompt", "a")
     check(p.returncode == 2 and "--init-from" in p.stderr, "no weights: %s" % p.stderr)

@@ -491,7 +491,7 @@ test('side by side: which names differ; packages and diffs taken apart', () => {
 });
 
 test('what parts of a net say of themselves is no goal, and no curve in front', () => {
-	const inner = ['dead/bn1.relu', 'grad_norm/fc.bias', 'phase/step', 'update_ratio/fc.bias'];
+	const inner = ['dead_units/bn1.relu', 'grad_norm/fc.bias', 'phase/step', 'update_ratio/fc.bias'];
 	assert.equal(p.defaultCurve([...inner, 'train/grad_norm', 'train/loss', 'train/lr'], 'train/loss'),
 		'train/grad_norm');
 	assert.equal(p.defaultCurve([...inner, 'train/loss'], 'train/loss'), null);

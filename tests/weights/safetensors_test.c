@@ -116,9 +116,9 @@ static void what_is_refused(void **state)
 	} cases[] = {
 		{ "{ ", "damaged header" },
 		{ "[1]", "is not a safetensors file" },
-		{ "{\"a\":1}", "has the type (none)" },
+		{ "{\"a\":1}", "unknown type '(none)'" },
 		{ "{\"a\":{\"dtype\":\"F8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
-		  "has the type F8, which is not known" },
+		  "unknown type 'F8'" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[-1],\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1.5],\"data_offsets\":[0,1]}}", "its shape" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":1,\"data_offsets\":[0,1]}}", "its shape" },
@@ -134,7 +134,7 @@ static void what_is_refused(void **state)
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,7]}}",
-		  "hold 7 bytes, shape and type need 8" },
+		  "span 7 bytes, but shape and type need 8" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"b\\n\":{\"dtype\":\"U8\","
 		  "\"shape\":[4],\"data_offsets\":[3,7]}}", "'a' and 'b?' overlap" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\","
@@ -154,7 +154,7 @@ static void what_is_refused(void **state)
 		refused(b, n, cases[i].words);
 		free(b);
 	}
-	refused(zip, sizeof(zip), "is a PyTorch file; convert it: python3");
+	refused(zip, sizeof(zip), "is a PyTorch file: convert it: python3");
 	refused(pickle, sizeof(pickle), "is a PyTorch file");
 	refused(huge, sizeof(huge), "is not a safetensors file");
 	refused(sixteen, sizeof(sixteen), "truncated: a header of 16777216 bytes");

@@ -284,9 +284,9 @@ static void what_does_not_fit_is_named(void **state)
 
 	(void)state;
 	f.tensor[0].t.name = "conv2.weight";
-	refused(&f, "1 missing ('conv1.weight'), 1 not expected ('conv2.weight')");
+	refused(&f, "1 missing ('conv1.weight'), 1 unexpected ('conv2.weight')");
 	f.tensor[3].t.name = "classifier\nweight";
-	refused(&f, "2 missing (first 'conv1.weight'), 2 not expected (first 'conv2.weight')");
+	refused(&f, "2 missing (first 'conv1.weight'), 2 unexpected (first 'conv2.weight')");
 	f = good_file(ST_F32);
 	f.tensor[0].t.dim[1] = R; /* our own order of dimensions */
 	f.tensor[0].t.dim[2] = S;
@@ -297,7 +297,7 @@ static void what_does_not_fit_is_named(void **state)
 	refused(&f, "1 not of a float type ('fc.weight')");
 	f = good_file(ST_F32);
 	add(&f, "fc.weight.momentum", ST_F32, 2, (int64_t[]){ 2, 3 });
-	refused(&f, "1 not expected ('fc.weight.momentum')");
+	refused(&f, "1 unexpected ('fc.weight.momentum')");
 }
 
 static void batch_is_turned(void **state)
@@ -339,13 +339,13 @@ static void bad_batches(void **state)
 		double label;
 		const char *words;
 	} cases[] = {
-		{ "pictures", ST_F32, ST_I64, 2, 2, 0, "a tensor 'images' of F32 or F64 [N,C,H,W] is needed" },
+		{ "pictures", ST_F32, ST_I64, 2, 2, 0, "expected a tensor 'images' of F32 or F64 [N,C,H,W]" },
 		{ "images", ST_BF16, ST_I64, 2, 2, 0, "a tensor 'images' of F32 or F64" },
-		{ "images", ST_F32, ST_F32, 2, 2, 0, "a tensor 'labels' of I64 [N] is needed" },
+		{ "images", ST_F32, ST_F32, 2, 2, 0, "expected a tensor 'labels' of I64 [N]" },
 		{ "images", ST_F32, ST_I64, 2, 1, 0, "2 images, but 1 labels" },
-		{ "images", ST_F32, ST_I64, 0, 0, 0, "are no batch" },
-		{ "images", ST_F32, ST_I64, 2, 2, -1, "label -1 of sample 1 is no class" },
-		{ "images", ST_F32, ST_I64, 2, 2, 3e9, "label 3000000000 of sample 1 is no class" },
+		{ "images", ST_F32, ST_I64, 0, 0, 0, "are not a batch" },
+		{ "images", ST_F32, ST_I64, 2, 2, -1, "label -1 of sample 1 is not a class" },
+		{ "images", ST_F32, ST_I64, 2, 2, 3e9, "label 3000000000 of sample 1 is not a class" },
 	};
 
 	(void)state;

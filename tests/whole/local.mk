@@ -1,12 +1,12 @@
 # The whole path: train, record, serve, ask.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
-whole_tests += tests/whole/tour.py tests/whole/quickstart.py
+whole_tests += tests/whole/tour.py tests/whole/quickstart.py tests/whole/old_names.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py
 EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py tests/whole/image.sh \
 	tests/whole/serve.py tests/whole/readme.py web/deploy/dptrack@.service web/deploy/haproxy.cfg web/deploy/Containerfile \
 	web/deploy/compose.yaml web/deploy/kubernetes.yaml .dockerignore \
-	tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
+	tests/whole/old/make_old.py tests/whole/old/old.tar.xz tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
 
 # Both install TensorBoard into one environment: one after the other.
 tests/whole/tensorboard.log: tests/tracker/tensorboard_reader.log

@@ -83,6 +83,6 @@ void change_text_change(struct buf *out, const struct change *c, const char *a, 
 		describe_phases(out, c);
 		buf_adds(out,
 			 "; the spread of equal runs is unknown, so this may be chance: repeat both with "
-			      "another --seed, or use dptrain bench --against");
+			      "another --seed, or use dptrain bench --compare-with");
 	}
 }

@@ -1,4 +1,4 @@
-/* advise.c: the table of strategies; offload, which goes with each; the rank that needs most. */
+/* advise.c: the table of strategies; the cost of offloading, which each may use; the rank that needs most memory. */
 #include "trainer/advise/advise.h"
 
 #include <math.h>
@@ -14,26 +14,26 @@ const struct advise *const advise_table[ADVISE_COUNT] = {
 #undef ADVISE
 };
 
-/* Those of all blocks but the last, which the backward pass begins with. Most is there inside that pass, with those of
- * two blocks (less what crosses into them and out, which lies with the others) and with the gradients that it has made
- * by then, where they are not all there from the start. Returns what comes and goes. */
+/* Offloads the activations of all blocks but the last, with which the backward pass begins. The memory peak is then in
+ * the backward pass: activations of two blocks (without the tensors that cross their borders, which are offloaded) and
+ * the gradients made so far, unless all gradients exist from the start. Returns the bytes that are copied each way. */
 static double offload_activations(struct advise_cost *c, const struct advise_model *m)
 {
-	const double away = fmax(0, m->blocks - 1) * m->block.kept_bytes;
+	const double offloaded = fmax(0, m->blocks - 1) * m->block.kept_bytes;
 
-	c->host_bytes += away;
+	c->host_bytes += offloaded;
 	c->bytes[PLAN_ACTIVATIONS] += m->stage_bytes - m->work_bytes - 2 * m->cross_back_bytes -
 				      fmax(0, m->blocks - 2) * m->block.kept_bytes;
 	c->bytes[PLAN_WORKSPACE] = m->stage_workspace_bytes;
 	c->bytes[PLAN_GRADIENTS] += c->late_bytes;
-	return away;
+	return offloaded;
 }
 
-/* What lies in the machine's memory comes and goes once a step; activations and parameters with each pass. Moments and
- * activations travel beside computation; parameters are waited for, in front of their gathers, and a block's stay where
- * they are read. */
-static void offload(struct advise_cost *c, const struct advise_model *m, const struct advise_layout *l,
-		    const struct hardware *h)
+/* Adds the cost of offloading. Moments are copied once a step, activations and parameters with each pass. Copies of
+ * moments and activations overlap computation. Parameters are waited for, before their gathers; those of a block stay
+ * on the device while they are read. */
+static void add_offload_cost(struct advise_cost *c, const struct advise_model *m, const struct advise_layout *l,
+			     const struct hardware *h)
 {
 	const struct {
 		bool on, waited;
@@ -42,12 +42,12 @@ static void offload(struct advise_cost *c, const struct advise_model *m, const s
 	} rules[] = { { l->offload_optimizer, false, PLAN_OPTIMIZER, 2 },
 		      { l->offload_params, true, PLAN_SHARDS, 3 },
 		      { l->offload_params, true, PLAN_PARAMETERS, 3 } };
-	double beside = 0, waited = 0;
+	double overlapped = 0, waited = 0; /* bytes copied */
 
-	if (l->offload_params) /* copies in another type are made anew in each stay */
+	if (l->offload_params) /* casts are repeated whenever a block is copied in */
 		c->bytes[PLAN_ACTIVATIONS] -= c->casts_bytes;
 	if (l->offload_activations)
-		beside = 2 * l->micros * offload_activations(c, m);
+		overlapped = 2 * l->micros * offload_activations(c, m);
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		const double bytes = rules[i].on ? c->bytes[rules[i].category] : 0;
@@ -56,11 +56,11 @@ static void offload(struct advise_cost *c, const struct advise_model *m, const s
 			continue;
 		c->host_bytes += bytes;
 		c->bytes[rules[i].category] = rules[i].waited ? fmin(bytes, c->stays_bytes) : 0;
-		*(rules[i].waited ? &waited : &beside) += rules[i].times * bytes;
+		*(rules[i].waited ? &waited : &overlapped) += rules[i].times * bytes;
 	}
 	if (h && h->host_rate > 0)
 		c->copy_exposed_s = waited / h->host_rate +
-			fmax(0, beside / h->host_rate - h->overlap * (c->forward_s + c->backward_s));
+			fmax(0, overlapped / h->host_rate - h->overlap * (c->forward_s + c->backward_s));
 }
 
 void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise_model *m,
@@ -88,5 +88,5 @@ void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise
 	}
 	if (h)
 		a->time(ret, m, l, h);
-	offload(ret, m, l, h);
+	add_offload_cost(ret, m, l, h);
 }

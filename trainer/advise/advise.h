@@ -1,9 +1,9 @@
-/* advise.h: what a configuration will cost, by formula: bytes by category, bytes sent, seconds by part. A file a
- * strategy; each is held to the strategy's pass by tests/advise/formula_test.c. Knows no configuration and no graph's
- * passes: a model is what its blocks cost, a machine is what its file says (hardware.h).
+/* advise.h: estimates the cost of a configuration by formula: bytes by category, bytes sent, seconds by phase. Each
+ * strategy has a file; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no configuration
+ * and no passes of a graph: a model is the cost of its blocks, a machine is its hardware file (hardware.h).
  *
- * Bytes and seconds are of the rank that needs most, of one optimiser step. Memory has two moments that count: the
- * turn, when all activations wait for the backward pass and few gradients are there, and the end of the backward
+ * Bytes and seconds are those of the rank that needs most, in one optimiser step. Memory may peak at two moments: at
+ * the turn, when all activations wait for the backward pass and few gradients exist, and at the end of the backward
  * pass. */
 #ifndef DPT_ADVISE_ADVISE_H
 #define DPT_ADVISE_ADVISE_H
@@ -13,39 +13,40 @@
 #include "trainer/advise/hardware.h"
 #include "trainer/graph/plan.h"
 
-/* A part of a model: one of its blocks, or what stands before them or behind them. Seconds are of one micro-batch. */
+/* A part of a model: one of its blocks, or the layers before them (front) or after them (back). Seconds are for one
+ * micro-batch. */
 struct advise_part {
-	double params;	   /* elements; statistics count among them */
-	double largest;	   /* elements of the largest of them */
-	double read_bytes; /* of its parameters in the types in which nodes read them */
-	double cast_bytes; /* of these, what are copies in another type */
-	double kept_bytes; /* of activations that wait for the backward pass, of one micro-batch */
-	double forward_s, backward_s; /* what recomputation adds counts to the backward pass */
-	double update_s;   /* of all its parameters, by the optimiser */
+	double params;	   /* elements, including statistics */
+	double largest;	   /* elements of the largest parameter */
+	double read_bytes; /* parameters in the types in which nodes read them */
+	double cast_bytes; /* the part of read_bytes that are copies in another type */
+	double kept_bytes; /* activations of one micro-batch that wait for the backward pass */
+	double forward_s, backward_s; /* recomputation counts to the backward pass */
+	double update_s;   /* optimiser, all its parameters */
 };
 
-/* At one size of micro-batch, in one precision, with one way of recomputation. */
+/* A model at one micro-batch size, precision and kind of recomputation. */
 struct advise_model {
 	int blocks;
 	struct advise_part front, block, back;
-	double tied_params;	/* elements of a table that front and back share; counted in front */
-	double master_bytes;	/* of a parameter, of its gradient and of each of its moments */
-	double moments;		/* that the optimiser keeps of a parameter */
-	bool low;		/* nodes read parameters in a type of their own */
-	double work_bytes;	/* activations beside the kept ones at the turn */
+	double tied_params;	/* elements of an embedding that front and back share; counted in front */
+	double master_bytes;	/* of an element of a parameter, its gradient and each of its moments */
+	double moments;		/* of the optimiser per parameter */
+	bool low;		/* nodes read parameters in a lower precision than the masters */
+	double work_bytes;	/* activations at the turn in addition to the kept ones */
 	double workspace_bytes;
-	double stage_bytes, stage_workspace_bytes; /* the same of a stage of a pipeline that has not the loss */
+	double stage_bytes, stage_workspace_bytes; /* the same for a stage of a pipeline without the loss */
 	double input_bytes; /* of one micro-batch */
-	double cross_bytes;	/* what one block hands to the next, of one micro-batch */
-	double cross_back_bytes; /* and gets back for it in the backward pass */
+	double cross_bytes;	/* activations that a block passes to the next, of one micro-batch */
+	double cross_back_bytes; /* gradients that it receives for them */
 };
 
 struct advise_layout {
 	int ranks, nodes;	/* nodes: machines */
 	int micros;		/* micro-batches of a step: a rank's, or a pipeline's */
 	int zero_stage, shard_degree, prefetch;
-	bool sync_each_batch;	/* of several micro-batches each sends its gradients */
-	int devices;		/* of the one process (dp); 0: it is not asked for */
+	bool sync_each_batch;	/* each micro-batch reduces its gradients */
+	int devices;		/* of the one process (dp); 0: not wanted */
 	int stages;
 	bool gpipe;
 	double bucket_bytes;
@@ -56,24 +57,24 @@ enum advise_collective { ADVISE_ALLREDUCE, ADVISE_ALL_GATHER, ADVISE_REDUCE_SCAT
 
 struct advise_cost {
 	double bytes[PLAN_CATEGORY_COUNT]; /* of the rank's device */
-	double host_bytes;		   /* of the machine's memory, where something is offloaded */
-	/* For what is offloaded: of parameters what is there at once, and their blocks' copies in another type among
-	 * the activations; gradients that are made while activations go. */
+	double host_bytes;		   /* host memory for offloaded tensors */
+	/* For offloading: parameters that are on the device at once; casts of blocks among the activations; gradients
+	 * that are made while activations are freed. */
 	double stays_bytes, casts_bytes, late_bytes;
 	double sent[ADVISE_COLLECTIVES];   /* bytes that leave a rank in a step */
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
 	double comm_s; /* of all collectives, hidden or not */
-	int stage;     /* of a pipeline, the one that needs most memory */
-	int blocks, last_blocks; /* of a pipeline: of the model, and of its last stage (advise_stage_blocks) */
+	int stage;     /* stage of a pipeline that needs most memory */
+	int blocks, last_blocks; /* pipeline: blocks of the model and of its last stage (advise_stage_blocks) */
 };
 
 struct advise {
 	const char *name;
-	/* Whether it can be had so: number of ranks, of stages. */
+	/* Returns true if the strategy supports the layout: numbers of ranks and stages. */
 	bool (*takes)(const struct advise_model *m, const struct advise_layout *l);
-	/* Fills bytes and sent of stage `stage` of a pipeline (0 elsewhere). */
+	/* Fills bytes and sent for a stage of a pipeline (0 for other strategies). */
 	void (*state)(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage);
-	/* Fills the seconds; sent is known. */
+	/* Fills the seconds; called after state. */
 	void (*time)(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		     const struct hardware *h);
 };
@@ -87,14 +88,14 @@ enum advise_id {
 
 extern const struct advise *const advise_table[ADVISE_COUNT];
 
-/* All of it; of a pipeline, bytes of the stage that needs most. h NULL: no seconds. */
+/* Fills *ret; for a pipeline, with the bytes of the stage that needs most. h NULL: no seconds. */
 void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise_model *m,
 		 const struct advise_layout *l, const struct hardware *h);
 
-/* Blocks of a stage of a pipeline, where the last one has that many of them. */
+/* Returns the blocks of a stage of a pipeline whose last stage has last_blocks. */
 int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage);
 
-double advise_bytes(const struct advise_cost *c);   /* of the device, in all */
-double advise_seconds(const struct advise_cost *c); /* of the step */
+double advise_bytes(const struct advise_cost *c);   /* total of the device */
+double advise_seconds(const struct advise_cost *c); /* total of the step */
 
 #endif

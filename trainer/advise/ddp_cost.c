@@ -1,5 +1,5 @@
-/* ddp_cost.c: everything on every rank; gradients lie in buckets that are summed beside the backward pass, one after the
- * other, each once its last gradient is there: what comes in the end has nothing left to hide it. */
+/* ddp_cost.c: every rank holds everything. Gradients are in buckets that are summed one after the other during the
+ * backward pass, each after its last gradient. Only the end of the sums is exposed. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -20,24 +20,24 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 	advise_activations(ret, m, true);
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_GRADIENTS] = params;
-	if (l->micros > 1) /* the first one lies beside the sum that it is added to; a tied table's does to the end */
+	if (l->micros > 1) /* a new gradient in addition to its sum; that of a tied embedding until the end */
 		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
 	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, l->ranks, true);
 }
 
-/* Buckets as they fill along a backward pass (strategies/buckets.h). */
-struct filling {
+/* Simulates how buckets fill during a backward pass (strategies/buckets.h). */
+struct bucket_fill {
 	const struct advise_layout *l;
 	const struct hardware *h;
-	double bytes, cap; /* of the bucket that fills */
-	double now_s;	   /* when the gradient before was there */
-	double sent_s;	   /* when all buckets before are summed */
-	double comm_s;	   /* that they take */
+	double bytes, cap; /* of the current bucket */
+	double now_s;	   /* time of the last gradient */
+	double sent_s;	   /* when all earlier buckets are summed */
+	double comm_s;	   /* total time of the sums */
 };
 
-static void send_bucket(struct filling *f)
+static void send_bucket(struct bucket_fill *f)
 {
 	const double s = hardware_collective_s(f->h, "allreduce", f->bytes, f->l->ranks, f->l->nodes);
 
@@ -47,8 +47,8 @@ static void send_bucket(struct filling *f)
 	f->cap = f->l->bucket_bytes;
 }
 
-/* Gradients of a part, all as large as its largest one, nearly. */
-static void fill(struct filling *f, const struct advise_model *m, const struct advise_part *part)
+/* Adds the gradients of a part, assumed to have nearly the size of the largest one. */
+static void fill_ddp_buckets(struct bucket_fill *f, const struct advise_model *m, const struct advise_part *part)
 {
 	const int n = part->largest > 0 ? (int)fmax(1, round(part->params / part->largest)) : 1;
 	const double each = m->master_bytes * part->params / n;
@@ -64,13 +64,13 @@ static void fill(struct filling *f, const struct advise_model *m, const struct a
 static void ddp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		     const struct hardware *h)
 {
-	struct filling f = { .l = l, .h = h, .cap = fmin(FIRST_BUCKET_BYTES, l->bucket_bytes) };
+	struct bucket_fill f = { .l = l, .h = h, .cap = fmin(FIRST_BUCKET_BYTES, l->bucket_bytes) };
 
 	advise_compute(ret, m, l);
-	fill(&f, m, &m->back);
+	fill_ddp_buckets(&f, m, &m->back);
 	for (int i = 0; i < m->blocks; i++)
-		fill(&f, m, &m->block);
-	fill(&f, m, &m->front);
+		fill_ddp_buckets(&f, m, &m->block);
+	fill_ddp_buckets(&f, m, &m->front);
 	send_bucket(&f);
 	ret->comm_s = f.comm_s;
 	ret->comm_exposed_s = f.comm_s - h->overlap * (f.comm_s - fmax(0, f.sent_s - f.now_s));

@@ -1,7 +1,7 @@
-/* dp_cost.c: one process whose devices have a part of its batch each. Device 0 has the masters, the sums of gradients and
- * the moments; a device has a copy of the parameters while it computes (of what it casts, while it does), and the next
- * one's come meanwhile. Nothing leaves the process. The devices of a host are its cores, which each one's kernels use
- * in turn. */
+/* dp_cost.c: one process with several devices, each with a part of the batch. Device 0 has the masters, the sums of
+ * gradients and the moments. A device has a copy of the parameters while it computes (or of those that it casts, while
+ * it casts them), and the copy for the next device is made meanwhile. Nothing leaves the process. On a host the devices
+ * share its cores, which their kernels use in turn. */
 #include "trainer/advise/parts.h"
 
 static bool dp_takes(const struct advise_model *m, const struct advise_layout *l)

@@ -1,6 +1,6 @@
-/* fsdp_cost.c: ranks hold ranges of moments (stage 1), of gradients too (2), of parameters too (3). Units are the parts of
- * the model; at stage 3 those of the part that is computed and of the next ones lie gathered, and of gradients two
- * parts' are there at most. */
+/* fsdp_cost.c: ranks hold shards of moments (stage 1), also of gradients (2), also of parameters (3). Units are the
+ * parts of the model. At stage 3 the parameters of the current part and of the next ones are gathered, and whole
+ * gradients of at most two parts exist. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -11,21 +11,21 @@ static bool fsdp_takes(const struct advise_model *m, const struct advise_layout 
 	return l->ranks > 1 && l->ranks % l->shard_degree == 0;
 }
 
-/* Parts in the order in which a step visits them: forward 0 … blocks + 1, then back to block 1. What stands behind the
- * blocks is visited once for both; tables in front of them are not read in the backward pass. */
-static int visits_of(const struct advise_model *m)
+/* A step visits the parts in this order: forward 0 … blocks + 1, then back to block 1. The back is visited once for
+ * both passes; the embeddings in front are not read in the backward pass. */
+static int count_visits(const struct advise_model *m)
 {
 	return 2 * m->blocks + 2;
 }
 
-static int part_at(const struct advise_model *m, int visit)
+static int visited_part(const struct advise_model *m, int visit)
 {
 	return visit <= m->blocks + 1 ? visit : 2 * m->blocks + 2 - visit;
 }
 
-static double read_at(const struct advise_model *m, int visit)
+static double visit_read_bytes(const struct advise_model *m, int visit)
 {
-	const int part = visit < visits_of(m) ? part_at(m, visit) : -1;
+	const int part = visit < count_visits(m) ? visited_part(m, visit) : -1;
 
 	if (part < 0)
 		return 0;
@@ -36,43 +36,45 @@ static double read_at(const struct advise_model *m, int visit)
 	return m->back.read_bytes; /* a tied table's too */
 }
 
-/* Of the gradients that are made at a visit of the backward pass. */
-static double made_at(const struct advise_model *m, int visit)
+/* Returns the bytes of the gradients made at a visit of the backward pass. */
+static double visit_gradient_bytes(const struct advise_model *m, int visit)
 {
 	if (visit < m->blocks + 1)
 		return 0;
 	if (visit == m->blocks + 1)
 		return m->master_bytes * m->back.params;
-	return m->master_bytes * (visit < visits_of(m) ? m->block.params : m->front.params);
+	return m->master_bytes * (visit < count_visits(m) ? m->block.params : m->front.params);
 }
 
-/* What the back adds to a tied table lies in the table's place in its bucket; at stage 3 in memory of its own. */
-static double tied_in_bucket(const struct advise_model *m, const struct advise_layout *l)
+/* The back's gradient of a tied embedding is in the bucket of the embedding; at stage 3 in separate memory. */
+static double tied_bucket_bytes(const struct advise_model *m, const struct advise_layout *l)
 {
 	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
 }
 
-/* A visit's buckets, those of the one before, which travel, and from its first use on a tied table's. */
-static double buckets_at(const struct advise_model *m, const struct advise_layout *l, int visit)
+/* Buckets of a visit and of the one before, which are being reduced, and from its first use that of a tied embedding.
+ * */
+static double visit_bucket_bytes(const struct advise_model *m, const struct advise_layout *l, int visit)
 {
-	const bool waits = visit > m->blocks && visit < visits_of(m);
+	const bool waits = visit > m->blocks && visit < count_visits(m);
 
-	return made_at(m, visit) + made_at(m, visit - 1) + (waits ? tied_in_bucket(m, l) : 0);
+	return visit_gradient_bytes(m, visit) + visit_gradient_bytes(m, visit - 1) + (waits ? tied_bucket_bytes(m, l) :
+										      0);
 }
 
-/* Gathered parts and buckets when most of both is there. */
-static void find_peak(const struct advise_model *m, const struct advise_layout *l, double *ret_gathered,
-		      double *ret_buckets)
+/* Finds the peak of gathered parameters and buckets together. */
+static void find_gather_peak(const struct advise_model *m, const struct advise_layout *l, double *ret_gathered,
+			     double *ret_buckets)
 {
 	double most = -1;
 
-	for (int v = 0; v <= visits_of(m); v++) {
+	for (int v = 0; v <= count_visits(m); v++) {
 		double gathered = 0, buckets = 0;
 
 		for (int k = v; k <= v + l->prefetch; k++)
-			gathered += l->zero_stage == 3 ? read_at(m, k) : 0;
+			gathered += l->zero_stage == 3 ? visit_read_bytes(m, k) : 0;
 		if (l->zero_stage >= 2)
-			buckets = buckets_at(m, l, v);
+			buckets = visit_bucket_bytes(m, l, v);
 		if (gathered + buckets <= most)
 			continue;
 		most = gathered + buckets;
@@ -81,15 +83,17 @@ static void find_peak(const struct advise_model *m, const struct advise_layout *
 	}
 }
 
-static double read_all(const struct advise_model *m)
+static double model_read_bytes(const struct advise_model *m)
 {
 	return m->front.read_bytes + m->blocks * m->block.read_bytes + m->back.read_bytes;
 }
 
-/* At stages 1 and 2 a tied table is read in one type and gathered once. */
-static double kept_all(const struct advise_model *m)
+/* At stages 1 and 2 a tied embedding is read in one type and gathered once. */
+static double whole_gathered_bytes(const struct advise_model *m)
 {
-	return m->tied_params > 0 ? read_all(m) - m->back.read_bytes + m->master_bytes * m->back.params : read_all(m);
+	const double bytes = model_read_bytes(m);
+
+	return m->tied_params > 0 ? bytes - m->back.read_bytes + m->master_bytes * m->back.params : bytes;
 }
 
 static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
@@ -100,40 +104,41 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 
 	(void)stage;
 	advise_activations(ret, m, false);
-	find_peak(m, l, &ret->bytes[PLAN_GATHERED], &ret->bytes[PLAN_BUCKETS]);
+	find_gather_peak(m, l, &ret->bytes[PLAN_GATHERED], &ret->bytes[PLAN_BUCKETS]);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params / s;
 	ret->stays_bytes = 2 * m->master_bytes * m->block.params / s;
 	ret->bytes[PLAN_SHARDS] = l->zero_stage == 3 || m->low ? params / s : 0;
 	if (l->zero_stage < 3)
-		ret->bytes[PLAN_GATHERED] = kept_all(m);
+		ret->bytes[PLAN_GATHERED] = whole_gathered_bytes(m);
 	ret->bytes[PLAN_GRADIENTS] = (whole ? params : 0) + m->master_bytes * m->tied_params;
-	if (!whole || l->micros == 1) /* where it is added to a sum, it lies beside that to the end */
-		ret->bytes[PLAN_GRADIENTS] -= tied_in_bucket(m, l);
-	if (!whole && l->micros > 1) /* sums of the own ranges */
+	if (!whole || l->micros == 1) /* with a sum, it exists in addition to the sum until the end */
+		ret->bytes[PLAN_GRADIENTS] -= tied_bucket_bytes(m, l);
+	if (!whole && l->micros > 1) /* sums of the rank's own shard */
 		ret->bytes[PLAN_GRADIENTS] += params / s;
 	if (whole)
 		ret->bytes[PLAN_BUCKETS] = 0;
-	else if (l->micros == 1) /* of all blocks but the two whose activations are there and the one that travels */
+	else if (l->micros == 1) /* all blocks but the two with activations and the one that is being reduced */
 		ret->late_bytes = m->master_bytes * (m->back.params + fmax(0, m->blocks - 3) * m->block.params) / s;
 	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(params, s, false);
-	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(kept_all(m), s, false)
-		: l->micros * advise_ring(read_all(m) + m->blocks * m->block.read_bytes, s, false);
+	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(whole_gathered_bytes(m), s, false)
+		: l->micros * advise_ring(model_read_bytes(m) + m->blocks * m->block.read_bytes, s, false);
 	ret->sent[ADVISE_ALLREDUCE] = times * advise_ring(params / s, copies, true);
 }
 
-/* Of the parts one by one, as they travel. */
-static double gather_s(const struct hardware *h, const struct advise_layout *l, double bytes)
+/* Parts are gathered one by one. */
+static double gather_seconds(const struct hardware *h, const struct advise_layout *l, double bytes)
 {
 	return bytes > 0 ? hardware_collective_s(h, "all_gather", bytes, l->shard_degree, l->nodes) : 0;
 }
 
-static double scatter_s(const struct hardware *h, const struct advise_layout *l, double bytes)
+static double scatter_seconds(const struct hardware *h, const struct advise_layout *l, double bytes)
 {
 	return bytes > 0 ? hardware_collective_s(h, "reduce_scatter", bytes, l->shard_degree, l->nodes) : 0;
 }
 
-/* Gathers and scatters have a ring each. */
-static double at_once_s(const struct hardware *h, const struct advise_layout *l, double gathers_s, double scatters_s)
+/* Gathers and scatters use one ring each, at the same time. */
+static double parallel_ring_seconds(const struct hardware *h, const struct advise_layout *l, double gathers_s,
+				    double scatters_s)
 {
 	const double rings = fmax(1, l->nodes > 1 ? h->between.rings : h->within.rings);
 
@@ -143,15 +148,16 @@ static double at_once_s(const struct hardware *h, const struct advise_layout *l,
 static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		      const struct hardware *h)
 {
-	const double blocks_s = m->blocks * gather_s(h, l, m->block.read_bytes);
-	const double first_s = gather_s(h, l, m->front.read_bytes), last_s = gather_s(h, l, m->back.read_bytes);
-	const double sums_s = m->blocks * scatter_s(h, l, m->master_bytes * m->block.params) +
-		scatter_s(h, l, m->master_bytes * m->back.params);
-	const double tail_s = scatter_s(h, l, m->master_bytes * m->front.params);
+	const double blocks_s = m->blocks * gather_seconds(h, l, m->block.read_bytes);
+	const double first_s = gather_seconds(h, l, m->front.read_bytes), last_s = gather_seconds(h, l,
+												  m->back.read_bytes);
+	const double sums_s = m->blocks * scatter_seconds(h, l, m->master_bytes * m->block.params) +
+		scatter_seconds(h, l, m->master_bytes * m->back.params);
+	const double tail_s = scatter_seconds(h, l, m->master_bytes * m->front.params);
 	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
-	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers once more */
+	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers again */
 	double forward_s = gathers * (first_s + blocks_s + last_s);
-	double backward_s = at_once_s(h, l, again_s, scatters * (sums_s + tail_s));
+	double backward_s = parallel_ring_seconds(h, l, again_s, scatters * (sums_s + tail_s));
 
 	advise_compute(ret, m, l);
 	if (l->ranks > l->shard_degree)

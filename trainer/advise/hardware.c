@@ -1,4 +1,4 @@
-/* hardware.c: seconds from what was measured, between the measured sizes. */
+/* hardware.c: interpolates seconds between the measured sizes. */
 #include "trainer/advise/hardware.h"
 
 #include <math.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 
 #define PRODUCT "product" /* op of a square product in the table of nodes */
-#define NEAREST 4	  /* timed nodes that a node's seconds follow */
-#define EXACT 1e-6	  /* distance at which it is the same node */
+#define NEAREST 4	  /* timed nodes that are averaged */
+#define EXACT 1e-6	  /* distance below which it is the same node */
 
-/* Between the points around x, in logs of both; flat beyond the ends. */
-static double along(double x, double x0, double y0, double x1, double y1)
+/* Interpolates between two points in logs of both axes; constant beyond the ends. */
+static double interpolate_log_log(double x, double x0, double y0, double x1, double y1)
 {
 	const double share = x1 > x0 ? fmin(1, fmax(0, log(x / x0) / log(x1 / x0))) : 0;
 
@@ -23,11 +23,12 @@ static double bandwidth_at(const struct hardware *h, double bytes)
 
 	for (int i = 1; i < h->n_bandwidth; i++)
 		if (bytes < b[i].bytes || i == h->n_bandwidth - 1)
-			return along(bytes, b[i - 1].bytes, b[i - 1].rate, b[i].bytes, b[i].rate);
+			return interpolate_log_log(bytes, b[i - 1].bytes, b[i - 1].rate, b[i].bytes, b[i].rate);
 	return b[0].rate;
 }
 
-/* Operations a second of a product of so many: the tables are by size, rising. 0: no product of that type was timed. */
+/* Returns the FLOP/s of a product with that many operations. The table is sorted by size. 0: no product of that type
+ * was timed. */
 static double product_rate(const struct hardware *h, const char *dtype, double flops)
 {
 	const struct hardware_node *before = NULL;
@@ -38,23 +39,24 @@ static double product_rate(const struct hardware *h, const char *dtype, double f
 		if (strcmp(n->op, PRODUCT) || strcmp(n->dtype, dtype))
 			continue;
 		if (flops <= n->flops)
-			return before ? along(flops, before->flops, before->flops / before->seconds, n->flops,
-					      n->flops / n->seconds)
+			return before ? interpolate_log_log(flops, before->flops, before->flops / before->seconds,
+							    n->flops,
+							    n->flops / n->seconds)
 				      : n->flops / n->seconds;
 		before = n;
 	}
 	return before ? before->flops / before->seconds : 0;
 }
 
-/* What bounds the node, whatever it is. */
-static double roof_s(const struct hardware *h, const char *dtype, double flops, double bytes)
+/* Returns the lower bound of a node's seconds by the roofline model: the slower of its operations and its bytes. */
+static double roofline_seconds(const struct hardware *h, const char *dtype, double flops, double bytes)
 {
 	const double rate = flops > 0 ? product_rate(h, dtype, flops) : 0;
 
 	return fmax(bytes / bandwidth_at(h, fmax(bytes, 1)), rate > 0 ? flops / rate : 0);
 }
 
-static double distance(const struct hardware_node *n, double flops, double bytes)
+static double node_distance(const struct hardware_node *n, double flops, double bytes)
 {
 	const double by_flops = n->flops > 0 && flops > 0 ? log(flops / n->flops) : 0;
 	const double by_bytes = log(fmax(bytes, 1) / fmax(n->bytes, 1));
@@ -62,12 +64,12 @@ static double distance(const struct hardware_node *n, double flops, double bytes
 	return hypot(by_flops, by_bytes);
 }
 
-struct near {
-	double distance, ratio; /* ratio: log of its seconds by its roof's */
+struct near_node {
+	double distance, ratio; /* ratio: log of its seconds divided by those of the roofline */
 };
 
-/* Keeps the nearest ones, in order. */
-static void keep_near(struct near *near, int *n, struct near one)
+/* Inserts one into the list of the NEAREST nearest nodes, sorted by distance. */
+static void keep_nearest_nodes(struct near_node *near, int *n, struct near_node one)
 {
 	int at = *n;
 
@@ -82,8 +84,8 @@ static void keep_near(struct near *near, int *n, struct near one)
 
 double hardware_node_s(const struct hardware *h, const char *op, const char *dtype, double flops, double bytes)
 {
-	const double own_s = roof_s(h, dtype, flops, bytes);
-	struct near near[NEAREST + 1];
+	const double own_s = roofline_seconds(h, dtype, flops, bytes);
+	struct near_node near[NEAREST + 1];
 	double sum = 0, weights = 0;
 	int n = 0;
 
@@ -92,8 +94,8 @@ double hardware_node_s(const struct hardware *h, const char *op, const char *dty
 
 		if (strcmp(t->op, op) || strcmp(t->dtype, dtype))
 			continue;
-		keep_near(near, &n, (struct near){ distance(t, flops, bytes),
-						   log(t->seconds / roof_s(h, dtype, t->flops, t->bytes)) });
+		keep_nearest_nodes(near, &n, (struct near_node){ node_distance(t, flops, bytes),
+						   log(t->seconds / roofline_seconds(h, dtype, t->flops, t->bytes)) });
 	}
 	if (!n || own_s <= 0)
 		return own_s;
@@ -108,8 +110,9 @@ double hardware_node_s(const struct hardware *h, const char *op, const char *dty
 	return own_s * exp(sum / weights);
 }
 
-/* By the curve that was measured for exactly these; negative: there is none. */
-static double measured_s(const struct hardware *h, const char *op, double bytes, int ranks, bool between)
+/* Returns the seconds by the curve that was measured for this op and number of ranks; negative: there is none. */
+static double measured_collective_seconds(const struct hardware *h, const char *op, double bytes, int ranks,
+					  bool between)
 {
 	const struct hardware_collective *before = NULL, *last = NULL;
 
@@ -119,7 +122,7 @@ static double measured_s(const struct hardware *h, const char *op, double bytes,
 		if (strcmp(c->op, op) || c->ranks != ranks || c->between != between)
 			continue;
 		if (last && bytes <= c->bytes)
-			return along(bytes, last->bytes, last->seconds, c->bytes, c->seconds);
+			return interpolate_log_log(bytes, last->bytes, last->seconds, c->bytes, c->seconds);
 		before = last;
 		last = c;
 	}
@@ -140,7 +143,7 @@ double hardware_collective_s(const struct hardware *h, const char *op, double by
 
 	if (ranks < 2 || bytes <= 0)
 		return 0;
-	s = measured_s(h, op, bytes, ranks, nodes > 1);
+	s = measured_collective_seconds(h, op, bytes, ranks, nodes > 1);
 	if (s >= 0)
 		return s;
 	return hops * link->latency_s + (peer ? bytes : (sum ? 2 : 1) * bytes * (ranks - 1) / ranks) / link->rate;

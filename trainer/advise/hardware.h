@@ -1,6 +1,5 @@
-/* hardware.h: a machine as a plan sees it: how fast nodes run, how fast ranks tell each other things, how much memory
- * there is. Read from a file of schema/hardware/hardware.schema.json, which `dptrain bench --calibrate` writes, or by
- * the name of one that is shipped. */
+/* hardware.h: the machine model of a plan: speed of nodes, speed of communication, size of memory. Read from a file
+ * (schema/hardware/hardware.schema.json) that `dptrain bench --calibrate` writes, or by the name of a shipped one. */
 #ifndef DPT_ADVISE_HARDWARE_H
 #define DPT_ADVISE_HARDWARE_H
 
@@ -11,14 +10,14 @@
 
 enum { HARDWARE_NODES = 4096, HARDWARE_POINTS = 64, HARDWARE_TEXT = 64 };
 
-/* A node that was timed, or a square product of a table. */
+/* A timed node, or a square product. */
 struct hardware_node {
 	char op[HARDWARE_TEXT];
 	char dtype[8];
 	double flops, bytes, seconds;
 };
 
-struct hardware_bandwidth { /* of an operation element by element */
+struct hardware_bandwidth { /* of an elementwise operation */
 	double bytes; /* working set */
 	double rate;  /* bytes a second */
 };
@@ -27,53 +26,54 @@ struct hardware_collective {
 	char op[16]; /* allreduce, all_gather, reduce_scatter, send */
 	double bytes, seconds;
 	int ranks;
-	bool between; /* machines */
+	bool between; /* between machines */
 };
 
 struct hardware_link {
 	double latency_s; /* of one message */
-	double rate;	  /* bytes a second that one ring gets; 0: there is no such link */
-	double rings;	  /* rate of gathers and scatters at once, by that of one of them; 1 and up, 0 as 1 */
+	double rate;	  /* bytes per second of one ring; 0: no such link */
+	double rings;	  /* rate of gathers and scatters at once divided by that of one; at least 1, 0 means 1 */
 };
 
 struct hardware {
 	char name[HARDWARE_TEXT];
-	double memory_bytes;  /* of a device, or of the machine where ranks share it */
+	double memory_bytes;  /* of a device, or of the machine if ranks share it */
 	bool shared;	      /* ranks of a machine share memory_bytes */
 	int ranks_per_node;
-	int threads_per_rank; /* when nodes were timed; 0: not known */
-	double alone;	      /* seconds of a node beside which no other rank computes, by those that were timed */
-	double process_bytes; /* that a rank's process takes beside what is planned: code, libraries, what they keep */
-	double host_bytes;    /* memory of the machine behind its devices; 0: none to offload to */
-	double host_rate;     /* bytes a second between a device and that memory */
-	double overlap;	      /* share of communication that can lie beside computation: 1 where it takes no core */
-	double rings;	      /* rate of several rings at once, by that of one */
-	double spread;	      /* of the seconds of equal runs, relative */
-	double samples_per_s; /* that the loader delivers to a machine; 0: not known */
+	int threads_per_rank; /* when nodes were timed; 0: unknown */
+	double alone;	      /* seconds of a node without other ranks at work, divided by the timed ones */
+	double process_bytes; /* of a rank's process in addition to the plan: code, libraries and their buffers */
+	double host_bytes;    /* host memory for offloading; 0: none */
+	double host_rate;     /* bytes per second between a device and that memory */
+	double overlap;	      /* share of communication that can overlap computation: 1 if it uses no core */
+	double rings;	      /* rate of several rings at once divided by that of one */
+	double spread;	      /* relative standard deviation of the seconds of equal runs */
+	double samples_per_s; /* of the loader on a machine; 0: unknown */
 	struct hardware_link within, between; /* ranks of one machine, machines */
 	struct hardware_node *nodes;
 	int n_nodes;
-	char *device; /* a GPU in the words of cuDNN's device properties (JSON); NULL: not described */
+	char *device; /* a GPU as cuDNN's device properties (JSON); NULL: not described */
 	struct hardware_bandwidth bandwidth[HARDWARE_POINTS];
-	int n_bandwidth; /* 0: a description, without rates; there are no seconds of it */
+	int n_bandwidth; /* 0: a description without rates, which gives no seconds */
 	struct hardware_collective collectives[HARDWARE_POINTS];
 	int n_collectives;
 };
 
-/* text: a path, or the name of a shipped file ("a100-40gb-x8"). ERR_USAGE, naming file and member. */
+/* Reads a hardware file. text: a path, or the name of a shipped file ("a100-40gb-x8"). ERR_USAGE names file and member.
+ * The caller calls hardware_done. */
 int hardware_open(struct hardware *ret, const char *text, struct err *err);
-/* The same, with the rates that seconds follow from. */
+/* The same, but requires the rates from which seconds are estimated. */
 int hardware_open_rated(struct hardware *ret, const char *text, struct err *err);
 void hardware_done(struct hardware *h); /* a zeroed struct is fine */
 
-/* Seconds of a node of that op, in that type, with so many operations and bytes of operands: from the timed nodes of
- * that op nearest in both, else from products and bandwidth, whichever bounds it. */
+/* Returns the seconds of a node with that op, type, number of operations and bytes of operands: from the nearest timed
+ * nodes of the op, else by the roofline of products and bandwidth. */
 double hardware_node_s(const struct hardware *h, const char *op, const char *dtype, double flops, double bytes);
 
-/* Seconds of a collective of so many bytes (a gather's or a scatter's whole), over ranks on so many machines. */
+/* Returns the seconds of a collective of `bytes` (the whole of a gather or scatter), over ranks on `nodes` machines. */
 double hardware_collective_s(const struct hardware *h, const char *op, double bytes, int ranks, int nodes);
 
-/* Where calibration writes, and a plan of this machine looks: $XDG_CONFIG_HOME/dptrain/hardware.json. */
+/* Writes the path of this machine's hardware file: $XDG_CONFIG_HOME/dptrain/hardware.json. ERR_USAGE. */
 int hardware_place(char *ret, size_t n, struct err *err);
 
 #endif

@@ -18,54 +18,56 @@ static const struct {
 #undef SHIPPED
 };
 
-struct reader {
+struct hardware_reader {
 	struct hardware *h;
 	const char *path; /* for messages */
 	struct err *err;
 	int rc;
 };
 
-/* A number above or equal to least; `otherwise` where it is absent (NaN: it is needed). */
-static double number(struct reader *r, json_t *o, const char *where, const char *name, double least, double otherwise)
+/* Reads a number of at least `least`; `otherwise` if it is absent (NaN: it is required). */
+static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *where, const char *name,
+				   double least, double otherwise)
 {
 	json_t *v = json_object_get(o, name);
 
 	if (r->rc || (!v && !isnan(otherwise)))
 		return otherwise;
 	if (!json_is_number(v) || json_number_value(v) < least) {
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a number from %g on is needed", r->path, where,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a number of at least %g", r->path, where,
 				*where ? "." : "", name, least);
 		return otherwise;
 	}
 	return json_number_value(v);
 }
 
-static void text(struct reader *r, json_t *o, const char *where, const char *name, char *ret, size_t n)
+static void read_hardware_text(struct hardware_reader *r, json_t *o, const char *where, const char *name, char *ret,
+			       size_t n)
 {
 	const char *v = json_string_value(json_object_get(o, name));
 
 	if (r->rc)
 		return;
 	if (!v || strlen(v) >= n)
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: a text of less than %zu bytes is needed", r->path,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a text of less than %zu bytes", r->path,
 				where, *where ? "." : "", name, n);
 	else
 		snprintf(ret, n, "%s", v);
 }
 
-static void read_link(struct reader *r, json_t *root, const char *name, struct hardware_link *ret)
+static void read_link(struct hardware_reader *r, json_t *root, const char *name, struct hardware_link *ret)
 {
 	json_t *o = json_object_get(root, name);
 
 	if (!o)
 		return;
-	ret->latency_s = number(r, o, name, "latency_s", 0, NAN);
-	ret->rate = 1e9 * number(r, o, name, "gbs", 1e-9, NAN);
-	ret->rings = number(r, o, name, "rings", 1, 1);
+	ret->latency_s = read_hardware_number(r, o, name, "latency_s", 0, NAN);
+	ret->rate = 1e9 * read_hardware_number(r, o, name, "gbs", 1e-9, NAN);
+	ret->rings = read_hardware_number(r, o, name, "rings", 1, 1);
 }
 
-/* Nodes are made room for by whoever reads their lists. */
-static void read_nodes(struct reader *r, json_t *root)
+/* read_hardware_root has allocated the nodes. */
+static void read_nodes(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 	json_t *o;
@@ -74,16 +76,16 @@ static void read_nodes(struct reader *r, json_t *root)
 	json_array_foreach(json_object_get(root, "nodes"), i, o) {
 		struct hardware_node *n = &h->nodes[h->n_nodes];
 
-		text(r, o, "nodes", "op", n->op, sizeof(n->op));
-		text(r, o, "nodes", "dtype", n->dtype, sizeof(n->dtype));
-		n->flops = number(r, o, "nodes", "flops", 0, 0);
-		n->bytes = number(r, o, "nodes", "bytes", 1, NAN);
-		n->seconds = number(r, o, "nodes", "seconds", 1e-12, NAN);
+		read_hardware_text(r, o, "nodes", "op", n->op, sizeof(n->op));
+		read_hardware_text(r, o, "nodes", "dtype", n->dtype, sizeof(n->dtype));
+		n->flops = read_hardware_number(r, o, "nodes", "flops", 0, 0);
+		n->bytes = read_hardware_number(r, o, "nodes", "bytes", 1, NAN);
+		n->seconds = read_hardware_number(r, o, "nodes", "seconds", 1e-12, NAN);
 		h->n_nodes++;
 	}
 }
 
-static void read_products(struct reader *r, json_t *root)
+static void read_products(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 	json_t *o;
@@ -91,35 +93,36 @@ static void read_products(struct reader *r, json_t *root)
 
 	json_array_foreach(json_object_get(root, "products"), i, o) {
 		struct hardware_node *n = &h->nodes[h->n_nodes];
-		const double size = number(r, o, "products", "size", 1, NAN);
+		const double size = read_hardware_number(r, o, "products", "size", 1, NAN);
 
-		text(r, o, "products", "dtype", n->dtype, sizeof(n->dtype));
+		read_hardware_text(r, o, "products", "dtype", n->dtype, sizeof(n->dtype));
 		snprintf(n->op, sizeof(n->op), "product");
 		n->flops = 2 * size * size * size;
 		n->bytes = 12 * size * size;
-		n->seconds = 1e-9 * n->flops / number(r, o, "products", "gflops", 1e-9, NAN);
+		n->seconds = 1e-9 * n->flops / read_hardware_number(r, o, "products", "gflops", 1e-9, NAN);
 		h->n_nodes++;
 	}
 }
 
-static void read_bandwidth(struct reader *r, json_t *root)
+static void read_bandwidth(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 	json_t *o, *list = json_object_get(root, "bandwidth");
 	size_t i;
 
 	if (!r->rc && list && (!json_array_size(list) || json_array_size(list) > HARDWARE_POINTS))
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", r->path,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: expected a list of 1 to %d points", r->path,
 				HARDWARE_POINTS);
 	if (r->rc)
 		return;
 	json_array_foreach(list, i, o)
 		h->bandwidth[h->n_bandwidth++] = (struct hardware_bandwidth){
-			number(r, o, "bandwidth", "bytes", 1, NAN), 1e9 * number(r, o, "bandwidth", "gbs", 1e-9, NAN)
+			.bytes = read_hardware_number(r, o, "bandwidth", "bytes", 1, NAN),
+			.rate = 1e9 * read_hardware_number(r, o, "bandwidth", "gbs", 1e-9, NAN),
 		};
 }
 
-static void read_collectives(struct reader *r, json_t *root)
+static void read_collectives(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 	json_t *o, *list = json_object_get(root, "collectives");
@@ -132,17 +135,17 @@ static void read_collectives(struct reader *r, json_t *root)
 		struct hardware_collective *c = &h->collectives[h->n_collectives++];
 		char transport[HARDWARE_TEXT] = "";
 
-		text(r, o, "collectives", "op", c->op, sizeof(c->op));
-		text(r, o, "collectives", "transport", transport, sizeof(transport));
-		c->bytes = number(r, o, "collectives", "bytes", 1, NAN);
-		c->seconds = number(r, o, "collectives", "seconds", 1e-12, NAN);
-		c->ranks = (int)number(r, o, "collectives", "ranks", 2, NAN);
+		read_hardware_text(r, o, "collectives", "op", c->op, sizeof(c->op));
+		read_hardware_text(r, o, "collectives", "transport", transport, sizeof(transport));
+		c->bytes = read_hardware_number(r, o, "collectives", "bytes", 1, NAN);
+		c->seconds = read_hardware_number(r, o, "collectives", "seconds", 1e-12, NAN);
+		c->ranks = (int)read_hardware_number(r, o, "collectives", "ranks", 2, NAN);
 		c->between = strcmp(transport, "shm") != 0 && strcmp(transport, "nccl") != 0;
 	}
 }
 
-/* A misspelt member would be read as absent. */
-static void check_members(struct reader *r, json_t *root)
+/* Refuses unknown members: a misspelt one would be read as absent. */
+static void check_hardware_members(struct hardware_reader *r, json_t *root)
 {
 	static const char *const known[] = { "name",	"source",	"memory_bytes", "shared_memory",
 					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
@@ -162,40 +165,40 @@ static void check_members(struct reader *r, json_t *root)
 	}
 }
 
-static void read_scalars(struct reader *r, json_t *root)
+static void read_scalars(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 
-	text(r, root, "", "name", h->name, sizeof(h->name));
-	h->memory_bytes = number(r, root, "", "memory_bytes", 1, NAN);
+	read_hardware_text(r, root, "", "name", h->name, sizeof(h->name));
+	h->memory_bytes = read_hardware_number(r, root, "", "memory_bytes", 1, NAN);
 	h->shared = json_is_true(json_object_get(root, "shared_memory"));
-	h->ranks_per_node = (int)number(r, root, "", "ranks_per_node", 1, 1);
-	h->alone = fmin(1, number(r, root, "", "alone", 1e-3, 1));
-	h->threads_per_rank = (int)number(r, root, "", "threads_per_rank", 1, 0);
-	h->process_bytes = number(r, root, "", "process_bytes", 0, 0);
-	h->host_bytes = number(r, root, "", "host_memory_bytes", 0, 0);
-	h->host_rate = 1e9 * number(r, root, "", "host_gbs", 0, 0);
-	h->overlap = fmin(1, number(r, root, "", "overlap", 0, 1));
-	h->rings = number(r, root, "", "rings", 1, 1);
-	h->spread = number(r, root, "", "spread", 0, 0);
-	h->samples_per_s = number(r, root, "", "samples_per_s", 0, 0);
+	h->ranks_per_node = (int)read_hardware_number(r, root, "", "ranks_per_node", 1, 1);
+	h->alone = fmin(1, read_hardware_number(r, root, "", "alone", 1e-3, 1));
+	h->threads_per_rank = (int)read_hardware_number(r, root, "", "threads_per_rank", 1, 0);
+	h->process_bytes = read_hardware_number(r, root, "", "process_bytes", 0, 0);
+	h->host_bytes = read_hardware_number(r, root, "", "host_memory_bytes", 0, 0);
+	h->host_rate = 1e9 * read_hardware_number(r, root, "", "host_gbs", 0, 0);
+	h->overlap = fmin(1, read_hardware_number(r, root, "", "overlap", 0, 1));
+	h->rings = read_hardware_number(r, root, "", "rings", 1, 1);
+	h->spread = read_hardware_number(r, root, "", "spread", 0, 0);
+	h->samples_per_s = read_hardware_number(r, root, "", "samples_per_s", 0, 0);
 }
 
-static void read_device(struct reader *r, json_t *root)
+static void read_device(struct hardware_reader *r, json_t *root)
 {
 	json_t *o = json_object_get(root, "device");
 
 	if (r->rc || !o)
 		return;
 	if (!json_is_object(o))
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: device: an object is needed", r->path);
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: device: expected an object", r->path);
 	else
 		r->h->device = json_dumps(o, JSON_COMPACT);
 	if (!r->rc && !r->h->device)
 		r->rc = err_set(r->err, ERR_NOMEM, "out of memory: %.200s", r->path);
 }
 
-static int read_root(struct reader *r, json_t *root)
+static int read_hardware_root(struct hardware_reader *r, json_t *root)
 {
 	const size_t n = json_array_size(json_object_get(root, "nodes")) +
 			 json_array_size(json_object_get(root, "products"));
@@ -205,7 +208,7 @@ static int read_root(struct reader *r, json_t *root)
 	r->h->nodes = calloc(n + 1, sizeof(*r->h->nodes));
 	if (!r->h->nodes)
 		return err_set(r->err, ERR_NOMEM, "out of memory: %.200s", r->path);
-	check_members(r, root);
+	check_hardware_members(r, root);
 	read_scalars(r, root);
 	read_link(r, root, "within", &r->h->within);
 	read_link(r, root, "between", &r->h->between);
@@ -217,7 +220,7 @@ static int read_root(struct reader *r, json_t *root)
 	return r->rc;
 }
 
-static json_t *load(const char *name, json_error_t *e)
+static json_t *load_hardware_json(const char *name, json_error_t *e)
 {
 	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
 		if (!strcmp(shipped[i].name, name))
@@ -225,33 +228,33 @@ static json_t *load(const char *name, json_error_t *e)
 	return json_load_file(name, 0, e);
 }
 
-/* What may be meant by a name that is no file. */
-static int not_found(const char *name, struct err *err)
+/* Reports an unknown file and lists the shipped names. */
+static int hardware_not_found(const char *name, struct err *err)
 {
 	char names[400] = "";
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", shipped[i].name);
-	return err_set(err, ERR_USAGE, "--hardware %.200s: no such file, and no name of one that is shipped (%s)", name,
+	return err_set(err, ERR_USAGE, "--hardware '%.200s': no such file; shipped files are: %s", name,
 		       names);
 }
 
 int hardware_open(struct hardware *ret, const char *name, struct err *err)
 {
 	struct hardware h = { .n_nodes = 0 };
-	struct reader r = { .h = &h, .path = name, .err = err };
+	struct hardware_reader r = { .h = &h, .path = name, .err = err };
 	json_error_t e = { .line = 0 };
-	json_t *root = load(name, &e);
+	json_t *root = load_hardware_json(name, &e);
 	struct stat st;
 	int rc;
 
 	if (!root && e.line < 0 && stat(name, &st))
-		return not_found(name, err);
+		return hardware_not_found(name, err);
 	if (!json_is_object(root))
-		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", name, e.line, root ? "an object is needed" : e.text);
+		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", name, e.line, root ? "expected an object" : e.text);
 	else
-		rc = read_root(&r, root);
+		rc = read_hardware_root(&r, root);
 	json_decref(root);
 	if (rc)
 		hardware_done(&h);
@@ -267,7 +270,7 @@ int hardware_open_rated(struct hardware *ret, const char *name, struct err *err)
 	if (rc || ret->n_bandwidth)
 		return rc;
 	hardware_done(ret);
-	return err_set(err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", name, HARDWARE_POINTS);
+	return err_set(err, ERR_USAGE, "%.200s: bandwidth: expected a list of 1 to %d points", name, HARDWARE_POINTS);
 }
 
 int hardware_place(char *ret, size_t n, struct err *err)
@@ -280,7 +283,7 @@ int hardware_place(char *ret, size_t n, struct err *err)
 	else if (home && *home)
 		used = snprintf(ret, n, "%s/.config/dptrain/hardware.json", home);
 	if (used < 0 || (size_t)used >= n)
-		return err_set(err, ERR_USAGE, "neither XDG_CONFIG_HOME nor HOME says where to keep what this machine "
-			       "can do; give --hardware FILE (--calibrate: --out FILE)");
+		return err_set(err, ERR_USAGE, "hardware file: neither XDG_CONFIG_HOME nor HOME is set: use --hardware "
+			       "FILE (--calibrate: --out FILE)");
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* parts.c: sums over a model's parts. */
+/* parts.c: sums over the parts of a model. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>

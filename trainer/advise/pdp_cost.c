@@ -1,6 +1,6 @@
-/* pdp_cost.c: pipelines of stages beside each other. A stage has a part of the blocks; 1F1B keeps as many micro-batches as
- * there are stages from it to the last, GPipe all of them. Before the first and behind the last micro-batch stages wait
- * for each other: the bubble. Every stage sums its own gradients, over a ring of its own. */
+/* pdp_cost.c: parallel pipelines of stages. A stage has a part of the blocks. 1F1B keeps as many micro-batches as
+ * there are stages from it to the last, GPipe all of them. Stages wait for each other before the first and after the
+ * last micro-batch: the bubble. Every stage sums its gradients over a separate ring. */
 #include "trainer/advise/parts.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static bool pdp_takes(const struct advise_model *m, const struct advise_layout *
 	return l->stages > 1 && l->ranks % l->stages == 0 && l->stages <= m->blocks && l->micros > 0;
 }
 
-/* Blocks of the last stage: it has the loss too, so that the slowest stage is fastest with as many as this. */
+/* Returns the number of blocks of the last stage, which also has the loss, that makes the slowest stage fastest. */
 static int last_blocks(const struct advise_model *m, const struct advise_layout *l)
 {
 	const double front = m->front.forward_s + m->front.backward_s, back = m->back.forward_s + m->back.backward_s;
@@ -30,7 +30,7 @@ static int last_blocks(const struct advise_model *m, const struct advise_layout 
 	return found;
 }
 
-/* What the last one leaves is dealt evenly, the later ones get more. */
+/* The other blocks are distributed evenly, with the remainder on the later stages. */
 int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage)
 {
 	const int rest = blocks - last_blocks, n = stages - 1;
@@ -38,18 +38,18 @@ int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage)
 	return stage == n ? last_blocks : rest / n + (stage >= n - rest % n);
 }
 
-static int blocks_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+static int stage_block_count(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
 	return advise_stage_blocks(m->blocks, last_blocks(m, l), l->stages, stage);
 }
 
-static double params_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+static double stage_params(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	return blocks_of(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
+	return stage_block_count(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
 	       (stage == l->stages - 1 ? m->back.params + m->tied_params : 0);
 }
 
-static int in_flight(const struct advise_layout *l, int stage)
+static int micros_in_flight(const struct advise_layout *l, int stage)
 {
 	const int waits = l->stages - stage;
 
@@ -58,10 +58,10 @@ static int in_flight(const struct advise_layout *l, int stage)
 
 static void pdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const double params = m->master_bytes * params_of(m, l, stage), slots = in_flight(l, stage);
+	const double params = m->master_bytes * stage_params(m, l, stage), slots = micros_in_flight(l, stage);
 	const bool last = stage == l->stages - 1;
-	/* Each micro-batch that waits has its own copies of what its nodes read in another type. */
-	const double kept = blocks_of(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
+	/* Each waiting micro-batch has its own casts of parameters. */
+	const double kept = stage_block_count(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
 		(stage == 0 ? m->front.kept_bytes : 0) + (last ? m->back.kept_bytes + m->back.cast_bytes : 0);
 	const double ends = m->master_bytes * m->tied_params;
 
@@ -70,7 +70,7 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = 3 * m->master_bytes * m->block.params;
-	/* Beside the sums: the first gradient of a micro-batch, until it is added to its sum. */
+	/* In addition to the sums: a new gradient, until it is added to its sum. */
 	ret->bytes[PLAN_GRADIENTS] =
 		params + m->master_bytes * (last ? fmax(m->back.largest, m->tied_params) : m->block.largest);
 	ret->bytes[PLAN_ACTIVATIONS] = slots * kept + (last ? m->work_bytes : m->stage_bytes);
@@ -82,9 +82,9 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 	ret->sent[ADVISE_PEER] = l->micros * (m->cross_back_bytes * (stage > 0) + m->cross_bytes * !last);
 }
 
-static double stage_s(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)
+static double stage_seconds(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)
 {
-	const int n = blocks_of(m, l, stage);
+	const int n = stage_block_count(m, l, stage);
 	double s = n * (forward ? m->block.forward_s : m->block.backward_s);
 
 	if (stage == 0)
@@ -94,11 +94,12 @@ static double stage_s(const struct advise_model *m, const struct advise_layout *
 	return s;
 }
 
-/* Rings of several stages travel at once over what machines share. */
-static double sum_s(const struct advise_model *m, const struct advise_layout *l, const struct hardware *h, int stage)
+/* The rings of the stages share the links between machines. */
+static double gradient_sum_seconds(const struct advise_model *m, const struct advise_layout *l,
+				   const struct hardware *h, int stage)
 {
 	const int replicas = l->ranks / l->stages;
-	const double bytes = m->master_bytes * params_of(m, l, stage);
+	const double bytes = m->master_bytes * stage_params(m, l, stage);
 
 	if (replicas == 1)
 		return 0;
@@ -112,12 +113,12 @@ static void pdp_time(struct advise_cost *ret, const struct advise_model *m, cons
 	double forward_s = 0, backward_s = 0, comm_s = 0, update_s = 0, peer_s;
 
 	for (int s = 0; s < l->stages; s++) {
-		forward_s = fmax(forward_s, stage_s(m, l, s, true));
-		backward_s = fmax(backward_s, stage_s(m, l, s, false));
-		comm_s = fmax(comm_s, sum_s(m, l, h, s));
-		update_s = fmax(update_s, advise_update_s(m) * params_of(m, l, s) / advise_params(m));
+		forward_s = fmax(forward_s, stage_seconds(m, l, s, true));
+		backward_s = fmax(backward_s, stage_seconds(m, l, s, false));
+		comm_s = fmax(comm_s, gradient_sum_seconds(m, l, h, s));
+		update_s = fmax(update_s, advise_update_s(m) * stage_params(m, l, s) / advise_params(m));
 	}
-	/* A pipeline that is longer than a machine has ranks crosses to the next one. */
+	/* A pipeline with more stages than a machine has ranks crosses machines. */
 	peer_s = hardware_collective_s(h, "send", m->cross_bytes, 2, l->stages > l->ranks / l->nodes ? 2 : 1);
 	ret->forward_s = l->micros * forward_s;
 	ret->backward_s = l->micros * backward_s;

@@ -1,37 +1,37 @@
-/* plan_search.c: the candidates, one list for each question, and their order. */
+/* plan_search.c: enumerates candidate plans, one loop per setting, and sorts them. */
 #include "trainer/advise/plan_search.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MICROS_TRIED 8 /* halvings of a rank's part of the batch */
+#define MICROS_TRIED 8 /* micro-batch sizes: a rank's part of the batch, halved each time */
 #define RECOMPUTES 3
 
-struct searching {
+struct plan_enumeration {
 	const struct search_opts *o;
-	struct search *s;
+	struct plan_search *s;
 	int room;
-	struct search_plan at; /* what is settled so far */
+	struct search_plan at; /* settings fixed so far */
 	struct advise_model model;
 	struct err *err;
 };
 
-static double memory_of(const struct search_opts *o)
+static double search_memory_bytes(const struct search_opts *o)
 {
 	return o->memory_bytes > 0 ? o->memory_bytes : o->hardware->memory_bytes;
 }
 
-static bool fits(const struct search_opts *o, const struct search_plan *p)
+static bool plan_fits_memory(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const int local = p->layout.ranks / p->layout.nodes;
 	const double own = p->peak_bytes * (h->shared ? local : 1);
 
-	return own <= memory_of(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
+	return own <= search_memory_bytes(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
 }
 
-/* Least seconds of a step that its loaders need. */
+/* Returns the seconds that the loaders need for a step. */
 static double loader_seconds(const struct search_opts *o, const struct search_plan *p)
 {
 	const double rate = o->hardware->samples_per_s * p->layout.nodes;
@@ -39,7 +39,7 @@ static double loader_seconds(const struct search_opts *o, const struct search_pl
 	return rate > 0 ? (double)o->global_batch / rate : 0;
 }
 
-static const char *limit_of(const struct search_plan *p, double loader_s)
+static const char *plan_limit(const struct search_plan *p, double loader_s)
 {
 	const struct advise_cost *c = &p->cost;
 	const struct {
@@ -66,24 +66,25 @@ static void scale_part(struct advise_part *p, double by)
 	p->update_s *= by;
 }
 
-/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts, fewer of
- * them more; unless it is said how many threads each has: then cores, and their part of the machine, rest. */
-static double slowness(const struct search_opts *o, const struct search_plan *p)
+/* Returns the seconds of a plan's node divided by the timed ones. Ranks on a machine share its cores equally, so fewer
+ * ranks have more cores each. With a fixed number of threads, the remaining cores are idle, which speeds up the
+ * others. */
+static double compute_slowdown(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const double local = (double)p->layout.ranks / p->layout.nodes;
-	const double rest = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
+	const double idle = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
 
 	if (!h->shared)
 		return 1;
 	if (!o->threads)
 		return local / h->ranks_per_node;
-	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - rest * (1 - h->alone));
+	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - idle * (1 - h->alone));
 }
 
-static struct advise_model scaled(const struct searching *g, const struct search_plan *p)
+static struct advise_model scale_model_seconds(const struct plan_enumeration *g, const struct search_plan *p)
 {
-	const double by = slowness(g->o, p);
+	const double by = compute_slowdown(g->o, p);
 	struct advise_model m = g->model;
 
 	scale_part(&m.front, by);
@@ -92,32 +93,32 @@ static struct advise_model scaled(const struct searching *g, const struct search
 	return m;
 }
 
-static void take_bytes(struct search_plan *p, const struct search_opts *o)
+static void update_plan_bytes(struct search_plan *p, const struct search_opts *o)
 {
 	p->bytes = advise_bytes(&p->cost);
 	p->peak_bytes = p->bytes + o->hardware->process_bytes;
-	p->fits = fits(o, p);
-	p->limit = limit_of(p, loader_seconds(o, p));
+	p->fits = plan_fits_memory(o, p);
+	p->limit = plan_limit(p, loader_seconds(o, p));
 }
 
-static void judge(struct searching *g, struct search_plan *p)
+static void evaluate_plan(struct plan_enumeration *g, struct search_plan *p)
 {
 	const struct hardware *h = g->o->hardware;
-	const struct advise_model m = scaled(g, p);
+	const struct advise_model m = scale_model_seconds(g, p);
 	const double device_batch = (double)g->o->global_batch / p->layout.ranks;
 
 	advise_cost(&p->cost, p->strategy, &m, &p->layout, h);
 	p->cost.bytes[PLAN_DATA] = g->o->data_bytes;
-	take_bytes(p, g->o);
+	update_plan_bytes(p, g->o);
 	p->seconds = fmax(advise_seconds(&p->cost), loader_seconds(g->o, p));
 	p->samples_per_s = (double)g->o->global_batch / p->seconds;
 	p->aco = p->cost.comm_exposed_s / device_batch;
 	p->built = g->o->built >> p->strategy & 1;
 }
 
-static int add(struct searching *g)
+static int add_candidate_plan(struct plan_enumeration *g)
 {
-	struct search *s = g->s;
+	struct plan_search *s = g->s;
 
 	if (!(g->o->wanted >> g->at.strategy & 1) ||
 	    !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
@@ -132,11 +133,11 @@ static int add(struct searching *g)
 		g->room = room;
 	}
 	s->plans[s->n] = g->at;
-	judge(g, &s->plans[s->n++]);
+	evaluate_plan(g, &s->plans[s->n++]);
 	return 0;
 }
 
-static int add_offloads(struct searching *g)
+static int add_offloads(struct plan_enumeration *g)
 {
 	int rc = 0;
 
@@ -145,17 +146,17 @@ static int add_offloads(struct searching *g)
 		g->at.layout.offload_optimizer = i >= OFFLOAD_OPTIMIZER;
 		g->at.layout.offload_params = i >= OFFLOAD_STATE;
 		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_fsdp && g->at.layout.zero_stage < 3)
-			continue; /* the parameters are gathered as long as the run lives */
+			continue; /* the parameters stay gathered during the run */
 		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_pdp)
-			continue; /* stays of two turns are there at once: mostly more than a stage has */
+			continue; /* two turns overlap: mostly more parameters than a stage has */
 		if (i == OFFLOAD_NONE || (g->o->hardware->host_bytes > 0 && g->o->hardware->host_rate > 0))
-			rc = add(g);
+			rc = add_candidate_plan(g);
 	}
 	return rc;
 }
 
-/* Stages of ZeRO where there are several ranks; everything else has one way. */
-static int add_stages(struct searching *g)
+/* Tries the stages of ZeRO with fsdp; other strategies have one variant. */
+static int add_zero_stages(struct plan_enumeration *g)
 {
 	const bool fsdp = g->at.strategy == ADVISE_fsdp;
 	int rc = 0;
@@ -168,18 +169,18 @@ static int add_stages(struct searching *g)
 	return rc;
 }
 
-static int load_model(struct searching *g, int64_t micro)
+static int load_advise_model(struct plan_enumeration *g, int64_t micro)
 {
 	return g->o->model(g->o->user, micro, g->at.recompute, g->at.precision, &g->model, g->err);
 }
 
-/* A model that cannot be had so is none; other failures end the search. */
-static int left_out(int rc)
+/* Skips a configuration that the model does not support; other failures end the search. */
+static int skip_unsupported(int rc)
 {
 	return rc == ERR_USAGE || rc == ERR_UNSUPPORTED ? 0 : rc;
 }
 
-static int add_batches(struct searching *g)
+static int add_batches(struct plan_enumeration *g)
 {
 	const int64_t part = (g->o->global_batch + g->at.layout.ranks - 1) / g->at.layout.ranks;
 	int rc = 0, tried = 0;
@@ -188,22 +189,22 @@ static int add_batches(struct searching *g)
 		g->at.batch_size = b;
 		g->at.accum = (part + b - 1) / b;
 		g->at.layout.micros = (int)g->at.accum;
-		rc = load_model(g, b);
+		rc = load_advise_model(g, b);
 		if (rc) {
-			rc = left_out(rc);
+			rc = skip_unsupported(rc);
 			continue;
 		}
 		for (int i = 0; !rc && i < ADVISE_COUNT; i++) {
 			g->at.strategy = (enum advise_id)i;
 			if (i != ADVISE_pdp)
-				rc = add_stages(g);
+				rc = add_zero_stages(g);
 		}
 	}
 	return rc;
 }
 
-/* Pipelines cut what all of their ranks would have; micro-batches are equal. */
-static int add_pipelines(struct searching *g)
+/* A pipeline splits the samples of all its ranks into micro-batches of equal size. */
+static int add_pipelines(struct plan_enumeration *g)
 {
 	const int ranks = g->at.layout.ranks;
 	const int64_t part = (g->o->global_batch + ranks - 1) / ranks;
@@ -220,15 +221,15 @@ static int add_pipelines(struct searching *g)
 				continue;
 			g->at.layout.stages = stages;
 			g->at.layout.micros = (int)micros;
-			rc = load_model(g, samples / micros);
-			rc = rc ? left_out(rc) : add_stages(g);
+			rc = load_advise_model(g, samples / micros);
+			rc = rc ? skip_unsupported(rc) : add_zero_stages(g);
 		}
 	}
 	g->at.layout.stages = 0;
 	return rc;
 }
 
-static int add_ranks(struct searching *g, int ranks, int nodes)
+static int add_rank_count(struct plan_enumeration *g, int ranks, int nodes)
 {
 	int rc = 0;
 
@@ -249,78 +250,79 @@ static int add_ranks(struct searching *g, int ranks, int nodes)
 
 /* ---- order ---- */
 
-/* Plans that can be started come before those that cannot, and both before those that do not fit. */
-static int standing(const struct search_plan *p)
+/* Sorts plans that can be started before those that cannot, and both before those that do not fit. */
+static int plan_class(const struct search_plan *p)
 {
 	return p->fits ? (p->built ? 0 : 1) : 2;
 }
 
-static int by(double x, double y)
+static int compare_values(double x, double y)
 {
 	return (x > y) - (x < y);
 }
 
-/* Of equally fast ones, what leaves things where they are. */
-static int faster(const struct search_plan *a, const struct search_plan *b)
+/* Prefers the plan with less offloading if both are equally fast. */
+static int compare_plan_speed(const struct search_plan *a, const struct search_plan *b)
 {
-	const int c = by(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
+	const int c = compare_values(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
 
-	return c ? c : moved ? moved : by(a->bytes, b->bytes);
+	return c ? c : moved ? moved : compare_values(a->bytes, b->bytes);
 }
 
-static int by_speed(const void *x, const void *y)
+static int plans_by_speed(const void *x, const void *y)
 {
 	const struct search_plan *a = x, *b = y;
 
-	return standing(a) != standing(b) ? standing(a) - standing(b) : faster(a, b);
+	return plan_class(a) != plan_class(b) ? plan_class(a) - plan_class(b) : compare_plan_speed(a, b);
 }
 
-static int by_memory(const void *x, const void *y)
+static int plans_by_memory(const void *x, const void *y)
 {
 	const struct search_plan *a = x, *b = y;
-	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : by(a->bytes, b->bytes);
+	const int c = plan_class(a) != plan_class(b) ? plan_class(a) - plan_class(b) : compare_values(a->bytes,
+												      b->bytes);
 
-	return c ? c : faster(a, b);
+	return c ? c : compare_plan_speed(a, b);
 }
 
-static int by_ranks(const void *x, const void *y)
+static int plans_by_ranks(const void *x, const void *y)
 {
 	const struct search_plan *a = x, *b = y;
-	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : a->layout.ranks - b->layout.ranks;
+	const int classes = plan_class(a) - plan_class(b), c = classes ? classes : a->layout.ranks - b->layout.ranks;
 
-	return c ? c : faster(a, b);
+	return c ? c : compare_plan_speed(a, b);
 }
 
-static void order(struct search *s, enum search_goal goal)
+static void sort_plans(struct plan_search *s, enum search_goal goal)
 {
-	static int (*const orders[])(const void *, const void *) = { [SEARCH_SPEED] = by_speed,
-								     [SEARCH_MEMORY] = by_memory,
-								     [SEARCH_RANKS] = by_ranks };
+	static int (*const orders[])(const void *, const void *) = { [SEARCH_SPEED] = plans_by_speed,
+								     [SEARCH_MEMORY] = plans_by_memory,
+								     [SEARCH_RANKS] = plans_by_ranks };
 
 	if (s->n)
 		qsort(s->plans, (size_t)s->n, sizeof(*s->plans), orders[goal]);
 }
 
-int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
+int search_all(struct plan_search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
 {
-	struct searching g = { .o = o, .s = ret, .err = err };
+	struct plan_enumeration g = { .o = o, .s = ret, .err = err };
 	const int most = o->nodes * o->ranks_per_node;
 	int rc = 0;
 
-	*ret = (struct search){ .n = 0 };
+	*ret = (struct plan_search){ .n = 0 };
 	for (int ranks = 1; !rc && ranks < o->ranks_per_node && ranks < most; ranks *= 2)
-		rc = add_ranks(&g, ranks, 1);
+		rc = add_rank_count(&g, ranks, 1);
 	for (int nodes = 1; !rc && nodes < o->nodes; nodes *= 2)
-		rc = add_ranks(&g, nodes * o->ranks_per_node, nodes);
+		rc = add_rank_count(&g, nodes * o->ranks_per_node, nodes);
 	if (!rc)
-		rc = add_ranks(&g, most, o->nodes);
-	order(ret, goal);
+		rc = add_rank_count(&g, most, o->nodes);
+	sort_plans(ret, goal);
 	if (rc)
 		search_done(ret);
 	return rc;
 }
 
-void search_correct(struct search *s, int i, const struct search_opts *o, enum search_goal goal,
+void search_correct(struct plan_search *s, int i, const struct search_opts *o, enum search_goal goal,
 		    const struct advise_cost *planned)
 {
 	struct search_plan *p = &s->plans[i];
@@ -328,18 +330,18 @@ void search_correct(struct search *s, int i, const struct search_opts *o, enum s
 	if (planned) {
 		memcpy(p->cost.bytes, planned->bytes, sizeof(p->cost.bytes));
 		p->cost.host_bytes = planned->host_bytes;
-		take_bytes(p, o);
+		update_plan_bytes(p, o);
 		p->whole = true;
 	} else {
 		*p = s->plans[--s->n];
 	}
-	order(s, goal);
+	sort_plans(s, goal);
 }
 
-void search_done(struct search *s)
+void search_done(struct plan_search *s)
 {
 	free(s->plans);
-	*s = (struct search){ .n = 0 };
+	*s = (struct plan_search){ .n = 0 };
 }
 
 static bool same_strategy(const struct search_plan *a, const struct search_plan *b)
@@ -348,7 +350,7 @@ static bool same_strategy(const struct search_plan *a, const struct search_plan 
 	       a->layout.stages == b->layout.stages;
 }
 
-bool search_is_best_of_kind(const struct search *s, int i)
+bool search_is_best_of_kind(const struct plan_search *s, int i)
 {
 	const struct search_plan *p = &s->plans[i];
 

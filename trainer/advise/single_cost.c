@@ -1,5 +1,5 @@
-/* single_cost.c: one rank holds everything and meets nobody. Gradients fill while activations empty, so that the larger of
- * the two moments counts. */
+/* single_cost.c: one rank holds everything and does not communicate. Gradients grow while activations shrink, so the
+ * larger of the two moments is the peak. */
 #include "trainer/advise/parts.h"
 
 static bool single_takes(const struct advise_model *m, const struct advise_layout *l)
@@ -20,7 +20,7 @@ static void single_state(struct advise_cost *ret, const struct advise_model *m, 
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
-	if (l->micros > 1) { /* sums stay beside what is added to them */
+	if (l->micros > 1) { /* sums exist in addition to new gradients */
 		ret->bytes[PLAN_GRADIENTS] = params + turn;
 	} else if (kept + turn >= params + m->stage_bytes) {
 		ret->bytes[PLAN_GRADIENTS] = turn;

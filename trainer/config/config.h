@@ -1,8 +1,8 @@
-/* config.h: what a run shall do: every value of flags.def, resolved, and where each came from.
+/* config.h: the configuration of a run: every value of flags.def, resolved, and its origin.
  *
- * Order of rank, highest first: command line, environment, --config file, default. config_parse reads them and checks
- * each value alone; config_resolve, once the number of ranks is known, derives what was left open and refuses what
- * contradicts itself. Both fail with ERR_USAGE and one line. Nothing here prints, opens data or knows models.
+ * Precedence, highest first: command line, environment, --config file, default. config_parse reads them and checks each
+ * value alone. config_resolve, once the number of ranks is known, derives open values and refuses contradictions. Both
+ * fail with ERR_USAGE and one line. Nothing here prints, opens data or knows models.
  *
  *	struct run_config *cfg;
  *	rc = config_parse(&cfg, argc, argv, &err);
@@ -72,20 +72,20 @@ enum flag_id {
 struct run_config {
 	struct arena *arena;
 	enum config_command command;
-	bool help, version; /* asked for: print config_help or the version and exit 0; nothing else was checked */
+	bool help, version; /* print config_help or the version and exit 0; nothing else was checked */
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
-	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. What files say is put between config_resolve and
-	 * the start of the ranks (runs_dir, init_from, the model and its sizes: config_put). What data and model say is
-	 * settled in each rank while these are opened (classes, in_channels, image_size, seq_len, the sizes of a
-	 * language model, augment: config_settle, by trainer/program/workload.h); from then on the configuration is
-	 * final. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
+	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. Values from files are set between config_resolve
+	 * and the start of the ranks (runs_dir, init_from, the model and its sizes: config_put). Values from data and
+	 * model are set in each rank while these are opened (classes, in_channels, image_size, seq_len, the sizes of a
+	 * language model, augment: config_settle, by trainer/program/workload.h); after that the configuration is
+	 * final. report_to: a URL (also from DPTRACK_URL), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"
 #undef FLAG
 
-	const char *word;       /* what follows the command and is no flag (of those that take one); NULL: nothing */
+	const char *word;       /* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
 	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
 };
@@ -98,48 +98,50 @@ struct config_world {
 	int world;       /* ranks of the whole run */
 	int local_world; /* ranks on this machine; 0: world */
 	int64_t batch_from_samples; /* images in the file of --batch-from; 0 when not used (or not opened) */
-	const struct run_config *before; /* of the job before it lost machines: its global batch stays, and what a rank
-					  * holds at once; NULL */
+	const struct run_config *before; /* of the job before it lost machines: keep its global batch and micro-batch;
+					  * NULL: a new job */
 };
 
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err);
 
-/* What --link says; without it 0 s and 0 bytes a second, which is no limit. ERR_USAGE. */
+/* Reads --link; without it 0 s and 0 bytes per second, which means no limit. ERR_USAGE. */
 int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret_bytes_per_s, struct err *err);
 
-/* Whether somebody gave the value (on the command line, in the environment or in the file). */
+/* Returns true if the user set the value (on the command line, in the environment or in the file). */
 bool config_given(const struct run_config *cfg, enum flag_id id);
 
-/* Sets an INT flag that was left open to what data or model say, with origin "derived". ERR_USAGE when somebody gave
- * another value; source names who says so ("the images of DIR"). */
+/* Sets an open INT flag to the value of data or model, with origin "derived". ERR_USAGE if the user set another value;
+ * source names the origin of the value in the message ("the images of DIR"). */
 int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const char *source, struct err *err);
 
-/* Sets a flag that nobody gave, with origin "derived", from text as it would be typed; label names its source in
- * messages ("weights.safetensors: n_head"). */
+/* Sets a flag from text as typed, with origin "derived"; label names its source in messages
+ * ("weights.safetensors: n_head"). */
 int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);
 
-/* As if nobody had given the flag: its default again. Before config_resolve. */
+/* Resets the flag to its default, as if it had not been given. Call it before config_resolve. */
 int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err);
 
-/* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
+/* Writes where the value was set, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret; returns
+ * ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
-/* "256MiB", "1.5G", "3e9": bytes that the flag was given as. */
+/* Parses a number of bytes for this flag: "256MiB", "1.5G", "3e9". ERR_USAGE. */
 int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text, uint64_t *ret, struct err *err);
 
-/* Ranks that work on the same samples: the stages of a pipeline, else 1. */
+/* Returns the number of ranks that work on the same samples: the stages of a pipeline, else 1. */
 int64_t config_stages(const struct run_config *cfg);
 
-/* The machines of --nnodes, and how many of them are enough to go on; false: it is no such number. */
-bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all);
+/* Reads --nnodes: N or MIN:MAX machines (N is N:N). Returns false if the text is neither. */
+bool config_nodes(const struct run_config *cfg, int *ret_min, int *ret_max);
 
-/* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
+/* Reads --trace-steps ("10:13", inclusive; "10": one step). Returns false if there are none; config_resolve reports bad
+ * text. */
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);
 
-/* Whether the command is `dptrain find WHAT`. */
+/* Returns true if the command is `dptrain find WHAT`. */
 bool config_finds(const struct run_config *cfg, const char *what);
 
-/* Cores of this machine (of the container, where it has a limit) for each of the ranks on it; at least 1. */
+/* Returns the cores of this machine (or the CPU limit of its container) per local rank; at least 1. */
 int config_cores(const struct run_config *cfg);
 
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
@@ -148,12 +150,12 @@ struct config_item {
 	const char *value;  /* valid during the callback */
 	enum config_origin origin;
 	bool is_number;     /* value reads as a number (INT, REAL) */
-	bool segment;       /* may differ when the run is continued */
+	bool segment;       /* may differ when the run is resumed */
 	enum flag_id id;
 };
 
-/* Calls fn for each flag of the command in the order of flags.def; values that were never given nor derived have the
- * value "", addresses neither user nor password. ERR_NOMEM when it had to end early. */
+/* Calls fn for each flag of the command in the order of flags.def. Values that were neither given nor derived are "";
+ * addresses lack user and password. ERR_NOMEM if it stopped early. */
 int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
 
 /* Text for stdout. config_print writes a table (or, with json set, an object that --config reads back). */
@@ -165,7 +167,7 @@ struct config_print_opts {
 void config_help(enum config_command c, struct buf *out);
 void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out);
 
-/* The name of the list that is nearest to what somebody typed, or NULL when none is near. */
+/* Returns the name in the list that is nearest to the typed one, or NULL if none is near. */
 const char *config_nearest(const char *typed, const char *const *names, size_t n_names);
 
 #endif

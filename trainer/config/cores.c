@@ -1,5 +1,5 @@
-/* cores.c: how many cores this process may use: the scheduler's mask, and the quotas of its control group and of those
- * above it (a container's, a batch system's). */
+/* cores.c: the cores that this process may use: the scheduler's mask, limited by the quotas of its control group and
+ * its parents (of a container or a batch system). */
 #include <sched.h>
 
 #include "tracker/system/cgroup.h"

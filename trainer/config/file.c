@@ -1,5 +1,5 @@
-/* file.c: the JSON file of --config: an object of flag names and values, or what `dptrain config --json` prints (of
- * which only the values that somebody gave are taken, so that what was derived is derived anew). */
+/* file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config --json`. Of
+ * the latter only values that the user set are used, so that derived values are derived again. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define FILE_BYTES_MAX (1u << 20)
 
-static int read_text(const char *path, struct buf *out, struct err *err)
+static int read_config_text(const char *path, struct buf *out, struct err *err)
 {
 	FILE *f = fopen(path, "rbe");
 	char block[8192];
@@ -30,7 +30,7 @@ static int read_text(const char *path, struct buf *out, struct err *err)
 	return rc;
 }
 
-static const char *type_name(const json_t *v)
+static const char *json_type_phrase(const json_t *v)
 {
 	static const char *const names[] = { [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",
 					     [JSON_STRING] = "a text", [JSON_INTEGER] = "a number",
@@ -40,8 +40,8 @@ static const char *type_name(const json_t *v)
 	return names[json_typeof(v)];
 }
 
-/* The value as it would be typed; NULL when its type does not fit the flag. */
-static const char *typed_value(const struct flag *f, const json_t *v, char *scratch, size_t n)
+/* Returns the value as it would be typed; NULL if its type does not fit the flag. */
+static const char *value_as_typed(const struct flag *f, const json_t *v, char *scratch, size_t n)
 {
 	bool number = f->kind == KIND_INT || f->kind == KIND_REAL;
 
@@ -60,7 +60,7 @@ static const char *typed_value(const struct flag *f, const json_t *v, char *scra
 	return NULL;
 }
 
-static int unknown_key(const char *path, const char *key, struct err *err)
+static int report_unknown_key(const char *path, const char *key, struct err *err)
 {
 	const char *names[FLAG_COUNT], *near;
 
@@ -71,7 +71,8 @@ static int unknown_key(const char *path, const char *key, struct err *err)
 		       near ? near : "", near ? "'?" : "");
 }
 
-static int apply(struct run_config *cfg, const char *path, const char *key, const json_t *v, struct err *err)
+/* Sets one flag from a member of the file, unless the command line or the environment has set it. */
+static int apply_config_key(struct run_config *cfg, const char *path, const char *key, const json_t *v, struct err *err)
 {
 	const struct flag_alias *alias;
 	const char *text;
@@ -80,20 +81,20 @@ static int apply(struct run_config *cfg, const char *path, const char *key, cons
 	int rc;
 
 	if (!flag_find(key, &id, &alias) || (alias && (alias->value || !alias->name[1])))
-		return unknown_key(path, key, err);
+		return report_unknown_key(path, key, err);
 	if (id == FLAG_config || id == FLAG_json)
-		return err_set(err, ERR_USAGE, "%.200s: '%s' cannot stand in a configuration file", path, key);
+		return err_set(err, ERR_USAGE, "%.200s: '%s' is not allowed in a configuration file", path, key);
 	if (json_is_null(v))
 		return 0;
 	snprintf(label, sizeof(label), "%.200s: %.80s", path, key);
-	text = typed_value(flag_get(id), v, scratch, sizeof(scratch));
+	text = value_as_typed(flag_get(id), v, scratch, sizeof(scratch));
 	if (!text)
-		return err_set(err, ERR_USAGE, "%s is %s: must be %s", label, type_name(v),
+		return err_set(err, ERR_USAGE, "%s is %s: expected %s", label, json_type_phrase(v),
 			       flag_get(id)->kind == KIND_BOOL
 				       ? "true or false" :
 			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
 												       "a text");
-	/* One file may serve training and bench: what this command does not know is checked and left. */
+	/* One file may serve training and bench: check flags that this command does not have, and ignore them. */
 	if (cfg->origin[id] != ORIGIN_DEFAULT || !flag_known_to(id, cfg->command)) {
 		struct run_config scrap = { .arena = cfg->arena };
 
@@ -105,15 +106,15 @@ static int apply(struct run_config *cfg, const char *path, const char *key, cons
 	return rc;
 }
 
-/* Whether a printed configuration says that nobody gave this value. */
-static bool not_given(const json_t *origins, const char *key)
+/* Returns true if a printed configuration says that the user did not set this value. */
+static bool is_default_or_derived(const json_t *origins, const char *key)
 {
 	const char *o = json_string_value(json_object_get(origins, key));
 
 	return o && (!strcmp(o, config_origin_name(ORIGIN_DEFAULT)) || !strcmp(o, config_origin_name(ORIGIN_DERIVED)));
 }
 
-static int apply_all(struct run_config *cfg, const char *path, json_t *root, struct err *err)
+static int apply_config_keys(struct run_config *cfg, const char *path, json_t *root, struct err *err)
 {
 	json_t *values = json_object_get(root, "values"), *origins = json_object_get(root, "origins"), *v;
 	bool printed = json_is_object(values) && json_is_object(origins);
@@ -121,9 +122,9 @@ static int apply_all(struct run_config *cfg, const char *path, json_t *root, str
 	int rc;
 
 	json_object_foreach(printed ? values : root, key, v) {
-		if (printed && (not_given(origins, key) || !strcmp(key, "config") || !strcmp(key, "json")))
+		if (printed && (is_default_or_derived(origins, key) || !strcmp(key, "config") || !strcmp(key, "json")))
 			continue;
-		rc = apply(cfg, path, key, v, err);
+		rc = apply_config_key(cfg, path, key, v, err);
 		if (rc)
 			return rc;
 	}
@@ -138,7 +139,7 @@ int config_file_read(struct run_config *cfg, const char *path, struct err *err)
 	int rc;
 
 	buf_init(&text, FILE_BYTES_MAX);
-	rc = read_text(path, &text, err);
+	rc = read_config_text(path, &text, err);
 	if (rc)
 		goto out;
 	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &je);
@@ -147,7 +148,7 @@ int config_file_read(struct run_config *cfg, const char *path, struct err *err)
 	else if (!json_is_object(root))
 		rc = err_set(err, ERR_USAGE, "%.200s: must be one JSON object of flag names and values", path);
 	else
-		rc = apply_all(cfg, path, root, err);
+		rc = apply_config_keys(cfg, path, root, err);
 out:
 	json_decref(root);
 	buf_done(&text);

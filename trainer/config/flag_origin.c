@@ -1,4 +1,4 @@
-/* flag_origin.c: where values came from. */
+/* flag_origin.c: origins of values. */
 #include "trainer/config/config.h"
 
 const char *config_origin_name(enum config_origin o)

@@ -1,4 +1,4 @@
-/* flags.c: the table of flags.def, values from text and back. */
+/* flags.c: the table of flags.def; converts values from text and back. */
 #include "trainer/config/flags.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #define BACKENDS BIT(COMMAND_BACKENDS)
 #define OPEN (-1)
 
-/* Words that a registry owns, as the form of a choice: the first bar is left out. */
+/* Names from a registry as the form of a choice, with a bar in front that the macro skips. */
 static const char strategies[] =
 #define STRATEGY(name, ...) "|" #name
 #include "trainer/strategies/strategies.def"
@@ -65,8 +65,7 @@ static const struct flag_alias aliases[] = {
 	{ "max_grad_norm", FLAG_clip_grad_norm, NULL },
 };
 
-/* What other programs call it (torchvision, timm, Hugging Face, Lightning, llm.c), where that is no spelling of
- * ours. */
+/* Names of other programs for our flags (torchvision, timm, Hugging Face, Lightning, llm.c), for messages. */
 static const struct {
 	const char *name;
 	enum flag_id id;
@@ -145,7 +144,7 @@ const struct flag_env *flag_envs(size_t *ret_n)
 	return envs;
 }
 
-static bool same_name(const char *typed, const char *name)
+static bool match_flag_name(const char *typed, const char *name)
 {
 	for (; *typed && *name; typed++, name++)
 		if (*typed != *name && !(*typed == '-' && *name == '_'))
@@ -156,13 +155,13 @@ static bool same_name(const char *typed, const char *name)
 bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias **ret_alias)
 {
 	for (int i = 0; i < FLAG_COUNT; i++)
-		if (same_name(name, table[i].name)) {
+		if (match_flag_name(name, table[i].name)) {
 			*ret_id = (enum flag_id)i;
 			*ret_alias = NULL;
 			return true;
 		}
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
-		if (same_name(name, aliases[i].name)) {
+		if (match_flag_name(name, aliases[i].name)) {
 			*ret_id = aliases[i].id;
 			*ret_alias = &aliases[i];
 			return true;
@@ -173,14 +172,14 @@ bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias *
 bool flag_foreign(const char *name, enum flag_id *ret)
 {
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-		if (same_name(name, foreign[i].name)) {
+		if (match_flag_name(name, foreign[i].name)) {
 			*ret = foreign[i].id;
 			return true;
 		}
 	return false;
 }
 
-static void *field(const struct run_config *cfg, const struct flag *f)
+static void *flag_storage(const struct run_config *cfg, const struct flag *f)
 {
 	return (char *)cfg + f->offset;
 }
@@ -217,11 +216,11 @@ static int parse_real(const struct flag *f, const char *text, double *ret)
 	return 0;
 }
 
-static int bad_number(const struct flag *f, const char *label, const char *text, struct err *err)
+static int report_bad_number(const struct flag *f, const char *label, const char *text, struct err *err)
 {
 	const char *word = flag_word(f);
 
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be %s%sa %snumber %s %.16g%s%.16g", label, text,
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected %s%sa %snumber %s %.16g%s%.16g", label, text,
 		       word ? word : "", word ? " or " : "", f->kind == KIND_INT ? "whole " : "",
 		       f->above ? "above" : "from", f->least, f->above ? " and at most " : " to ", f->greatest);
 }
@@ -238,8 +237,8 @@ static int parse_bool(const char *text, bool *ret)
 	return -1;
 }
 
-/* Position of text[0..n) among the choices of form, -1 when it is none of them. */
-static int choice_find(const char *form, const char *text, size_t n)
+/* Returns the index of text[0..n) among the choices of form, or -1. */
+static int find_choice(const char *form, const char *text, size_t n)
 {
 	for (int i = 0; *form; i++) {
 		size_t len = strcspn(form, "|");
@@ -259,7 +258,7 @@ static int parse_set(const char *form, const char *text, unsigned *ret)
 		return *ret = 0, 0;
 	for (;;) {
 		size_t len = strcspn(text, ",");
-		int i = choice_find(form, text, len);
+		int i = find_choice(form, text, len);
 
 		if (i < 0 || bits & BIT(i))
 			return -1;
@@ -272,19 +271,20 @@ static int parse_set(const char *form, const char *text, unsigned *ret)
 	return 0;
 }
 
-static int bad_choice(const struct flag *f, const char *label, const char *text, struct err *err)
+static int report_bad_choice(const struct flag *f, const char *label, const char *text, struct err *err)
 {
 	char list[160];
 	size_t n = strlen(f->form);
 
 	if (f->kind == KIND_SET)
-		return err_set(err, ERR_USAGE, "%s '%.60s': must be none or a comma list of %s, each once", label, text,
+		return err_set(err, ERR_USAGE, "%s '%.60s': expected none or a comma list of %s, each once", label,
+			       text,
 			       f->form);
 	if (n >= sizeof(list))
 		n = sizeof(list) - 1;
 	for (size_t i = 0; i <= n; i++)
 		list[i] = i == n ? 0 : f->form[i] == '|' ? ' ' : f->form[i];
-	return err_set(err, ERR_USAGE, "%s '%.60s': must be one of: %s", label, text, list);
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected one of: %s", label, text, list);
 }
 
 static int store_text(struct run_config *cfg, const struct flag *f, const char *label, const char *text,
@@ -299,33 +299,34 @@ static int store_text(struct run_config *cfg, const struct flag *f, const char *
 	copy = arena_strdup(cfg->arena, text);
 	if (!copy)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	*(const char **)field(cfg, f) = copy;
+	*(const char **)flag_storage(cfg, f) = copy;
 	return 0;
 }
 
 int flag_store(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err)
 {
 	const struct flag *f = &table[id];
-	void *at = field(cfg, f);
+	void *at = flag_storage(cfg, f);
 	int i;
 
 	switch (f->kind) {
 	case KIND_INT:
-		return parse_int(f, text, at) ? bad_number(f, label, text, err) : 0;
+		return parse_int(f, text, at) ? report_bad_number(f, label, text, err) : 0;
 	case KIND_REAL:
-		return parse_real(f, text, at) ? bad_number(f, label, text, err) : 0;
+		return parse_real(f, text, at) ? report_bad_number(f, label, text, err) : 0;
 	case KIND_BOOL:
-		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': must be yes or no", label, text) : 0;
+		return parse_bool(text, at) ? err_set(err, ERR_USAGE, "%s '%.60s': expected yes or no", label,
+						      text) : 0;
 	case KIND_TEXT:
 		return store_text(cfg, f, label, text, err);
 	case KIND_CHOICE:
-		i = choice_find(f->form, text, strlen(text));
+		i = find_choice(f->form, text, strlen(text));
 		if (i < 0)
-			return bad_choice(f, label, text, err);
+			return report_bad_choice(f, label, text, err);
 		*(int *)at = i;
 		return 0;
 	case KIND_SET:
-		return parse_set(f->form, text, at) ? bad_choice(f, label, text, err) : 0;
+		return parse_set(f->form, text, at) ? report_bad_choice(f, label, text, err) : 0;
 	}
 	return err_set(err, ERR_UNSUPPORTED, "%s: unknown kind of flag", label);
 }
@@ -349,7 +350,7 @@ static void add_set(struct buf *out, const char *form, unsigned bits)
 		}
 }
 
-/* The shortest decimal text that reads back as the same double. */
+/* Adds the shortest decimal text that reads back as the same double. */
 static void add_real(struct buf *out, double v)
 {
 	char text[40];
@@ -365,12 +366,12 @@ static void add_real(struct buf *out, double v)
 void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 {
 	const struct flag *f = &table[id];
-	const void *at = field(cfg, f);
+	const void *at = flag_storage(cfg, f);
 
 	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
 		return;
 	switch (f->kind) {
-	case KIND_INT: /* below its range: its word, or "no limit" */
+	case KIND_INT: /* -1 may be a word; other values below the range mean "no limit" and print nothing */
 		if (*(const int64_t *)at == -1 && flag_word(f))
 			buf_adds(out, flag_word(f));
 		else if ((double)*(const int64_t *)at >= f->least)

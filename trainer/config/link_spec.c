@@ -1,4 +1,4 @@
-/* link_spec.c: what --link says: "200us,1.25GB/s". */
+/* link_spec.c: parses --link: "200us,1.25GB/s". */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,13 +8,13 @@
 #define LATENCY_MOST_S 60
 #define RATE_MOST 1e15 /* bytes a second */
 
-struct unit {
+struct link_unit {
 	const char *word;
 	double factor;
 };
 
-/* The number at text (n bytes) in the unit that stands behind it; -1: there is none. */
-static double read_quantity(const char *text, size_t n, const struct unit *units)
+/* Parses a number with a unit, n bytes at text; returns -1 if it is malformed. */
+static double read_quantity(const char *text, size_t n, const struct link_unit *units)
 {
 	char *at;
 	double v = strtod(text, &at);
@@ -28,8 +28,8 @@ static double read_quantity(const char *text, size_t n, const struct unit *units
 
 int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret_bytes_per_s, struct err *err)
 {
-	static const struct unit times[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { NULL, 0 } };
-	static const struct unit rates[] = { { "kB/s", 1e3 },	{ "MB/s", 1e6 },       { "GB/s", 1e9 },
+	static const struct link_unit times[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { NULL, 0 } };
+	static const struct link_unit rates[] = { { "kB/s", 1e3 },	{ "MB/s", 1e6 },       { "GB/s", 1e9 },
 					     { "Mbit/s", 125e3 }, { "Gbit/s", 125e6 }, { NULL, 0 } };
 	const char *text = cfg->link ? cfg->link : "0us,0GB/s", *comma = strchr(text, ',');
 	double latency = comma ? read_quantity(text, (size_t)(comma - text), times) : -1;
@@ -38,8 +38,8 @@ int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret
 
 	if (!(latency >= 0 && latency <= LATENCY_MOST_S) || !(rate >= 0 && rate <= RATE_MOST))
 		return err_set(err, ERR_USAGE,
-			       "%s %.60s: must be a latency (us, ms, s) and a rate (MB/s, GB/s, Mbit/s, Gbit/s), such "
-			       "as 200us,1.25GB/s; 0us and 0GB/s: as it is",
+			       "%s '%.60s': expected a latency (us, ms, s) and a rate (MB/s, GB/s, Mbit/s, Gbit/s), as "
+			       "in 200us,1.25GB/s; 0us and 0GB/s mean no limit",
 			       flag_label(cfg, FLAG_link, label, sizeof(label)), text);
 	*ret_latency_s = latency;
 	*ret_bytes_per_s = rate;

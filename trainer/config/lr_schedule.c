@@ -22,11 +22,11 @@ int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, str
 		return 0;
 	if (cfg->lr_warmup_epochs > 0)
 		return err_set(err, ERR_USAGE,
-			       "--lr-warmup-epochs %g: these inputs have no epochs; --warmup-steps N counts steps",
+			       "--lr-warmup-epochs %g: these inputs have no epochs: use --warmup-steps N",
 			       cfg->lr_warmup_epochs);
 	if (cfg->lr_scheduler == CONFIG_LR_STEP)
 		return err_set(err, ERR_USAGE,
-			       "--lr-scheduler step: it falls every %g epochs, and these inputs have none",
+			       "--lr-scheduler step: decays every %g epochs, but these inputs have none: use another one",
 			       cfg->lr_step_size);
 	return 0;
 }

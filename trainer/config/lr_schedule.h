@@ -21,23 +21,23 @@ struct lr_schedule {
 	double lr, min_lr, gamma, power;
 	int64_t steps_total;  /* T */
 	int64_t steps_warmup; /* W */
-	double step_every;    /* optimiser steps between two falls of `step` */
-	double range;	      /* of `dptrain find lr`; 0: others */
+	double step_every;    /* optimiser steps between two decays of `step` */
+	double range;	      /* of `dptrain find lr`; 0: other commands */
 };
 
-#define LR_SCHEDULE_RANGE 1e7 /* between the lowest and the highest rate of `dptrain find lr` */
+#define LR_SCHEDULE_RANGE 1e7 /* highest by lowest rate of `dptrain find lr` */
 
-/* A warm-up or a fall that is counted in epochs of a set without an end would never come: ERR_USAGE. */
+/* ERR_USAGE if warm-up or decay is counted in epochs, but the set is endless (steps_per_epoch is INT64_MAX). */
 int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, struct err *err);
 
-/* From the flags; steps_per_epoch > 0, INT64_MAX for a set without an end. T is the nearer of --max-steps and epochs *
- * steps_per_epoch. */
+/* Makes the schedule from the flags; steps_per_epoch > 0, INT64_MAX for an endless set. T is the smaller of --max-steps
+ * and epochs * steps_per_epoch. */
 struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_per_epoch);
 
-/* step counts from 1; beyond the total the last value stays. */
+/* Returns the learning rate of a step, counted from 1; after the last step it stays constant. */
 double lr_schedule_at(const struct lr_schedule *s, int64_t step);
 
-/* Optimiser steps of the whole run: INT64_MAX when nothing ends it. */
+/* Returns the optimiser steps of the whole run; INT64_MAX if it is endless. */
 int64_t lr_schedule_steps_total(const struct run_config *cfg, int64_t steps_per_epoch);
 
 #endif

@@ -1,22 +1,23 @@
-/* nearest.c: the name that somebody probably meant. */
+/* nearest.c: suggests a name for a misspelt one, by edit distance (Damerau-Levenshtein). */
 #include <string.h>
 
 #include "trainer/config/config.h"
 
 #define NAME_MAX_CHARS 63
 
-static char folded(char c)
+static char fold_char(char c)
 {
 	return c == '_' ? '-' : c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
 
-static int least(int a, int b)
+static int min_edits(int a, int b)
 {
 	return a < b ? a : b;
 }
 
-/* Edits (insert, delete, change, swap of neighbours) from a to b; '-' and '_', upper and lower case are alike. */
-static int distance(const char *a, const char *b)
+/* Returns the number of edits (insert, delete, change, swap of neighbours) from a to b. '-' and '_' are equal, and so
+ * are upper and lower case. */
+static int edit_distance(const char *a, const char *b)
 {
 	int rows[3][NAME_MAX_CHARS + 1];
 	int *before = rows[0], *last = rows[1], *now = rows[2];
@@ -29,12 +30,12 @@ static int distance(const char *a, const char *b)
 
 		now[0] = i;
 		for (int j = 1; j <= n; j++) {
-			int change = folded(a[i - 1]) != folded(b[j - 1]);
+			int change = fold_char(a[i - 1]) != fold_char(b[j - 1]);
 
-			now[j] = least(least(last[j], now[j - 1]) + 1, last[j - 1] + change);
-			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) &&
-			    folded(a[i - 2]) == folded(b[j - 1]))
-				now[j] = least(now[j], before[j - 2] + 1);
+			now[j] = min_edits(min_edits(last[j], now[j - 1]) + 1, last[j - 1] + change);
+			if (i > 1 && j > 1 && fold_char(a[i - 1]) == fold_char(b[j - 2]) &&
+			    fold_char(a[i - 2]) == fold_char(b[j - 1]))
+				now[j] = min_edits(now[j], before[j - 2] + 1);
 		}
 		before = last;
 		last = now;
@@ -43,9 +44,9 @@ static int distance(const char *a, const char *b)
 	return last[n];
 }
 
-static bool is_prefix(const char *typed, const char *name)
+static bool is_name_prefix(const char *typed, const char *name)
 {
-	while (*typed && folded(*typed) == folded(*name))
+	while (*typed && fold_char(*typed) == fold_char(*name))
 		typed++, name++;
 	return !*typed;
 }
@@ -63,9 +64,9 @@ const char *config_nearest(const char *typed, const char *const *names, size_t n
 
 		if (strlen(names[i]) > NAME_MAX_CHARS)
 			continue;
-		cost = 2 * distance(typed, names[i]);
-		if (len >= 3 && is_prefix(typed, names[i]))
-			cost = least(cost, 3);
+		cost = 2 * edit_distance(typed, names[i]);
+		if (len >= 3 && is_name_prefix(typed, names[i]))
+			cost = min_edits(cost, 3);
 		if (cost <= 2 * (1 + (int)len / 4) && (!best || cost < best_cost)) {
 			best = names[i];
 			best_cost = cost;

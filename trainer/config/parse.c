@@ -1,4 +1,4 @@
-/* parse.c: command line and environment to a configuration whose values are each in range. */
+/* parse.c: reads command line and environment into a configuration; each value is checked alone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@ bool config_finds(const struct run_config *cfg, const char *what)
 	return cfg->command == COMMAND_FIND && cfg->word && !strcmp(cfg->word, what);
 }
 
-struct parse {
+struct flag_parser {
 	struct run_config *cfg;
 	char *const *argv;
 	int argc, at;
 	const char *spelled[FLAG_COUNT]; /* how it was last typed */
-	bool fixed[FLAG_COUNT];          /* … by an alias that brings its own value */
+	bool fixed[FLAG_COUNT];          /* … by an alias that has a value */
 };
 
 const char *config_command_name(enum config_command c)
@@ -31,8 +31,8 @@ const char *config_command_name(enum config_command c)
 	return commands[c];
 }
 
-/* As it is typed: "--batch-size". */
-static const char *spell(const char *name, char *text, size_t n)
+/* Writes the name as typed: "--batch-size". */
+static const char *spell_flag(const char *name, char *text, size_t n)
 {
 	snprintf(text, n, "--%s", name);
 	for (char *at = text; *at; at++)
@@ -41,7 +41,8 @@ static const char *spell(const char *name, char *text, size_t n)
 	return text;
 }
 
-static int unknown_flag(const struct parse *p, const char *typed, struct err *err)
+/* Suggests our name for a flag of another program, or the nearest flag of this command. */
+static int report_unknown_flag(const struct flag_parser *p, const char *typed, struct err *err)
 {
 	const char *names[FLAG_COUNT + 16], *near;
 	size_t n = 0, n_aliases;
@@ -50,8 +51,8 @@ static int unknown_flag(const struct parse *p, const char *typed, struct err *er
 	char text[80];
 
 	if (flag_foreign(typed + strspn(typed, "-"), &id) && flag_known_to(id, p->cfg->command))
-		return err_set(err, ERR_USAGE, "unknown flag %.80s; here it is %s", typed,
-			       spell(flag_get(id)->name, text, sizeof(text)));
+		return err_set(err, ERR_USAGE, "unknown flag %.80s; dptrain calls it %s", typed,
+			       spell_flag(flag_get(id)->name, text, sizeof(text)));
 	for (int i = 0; i < FLAG_COUNT; i++)
 		if (flag_known_to((enum flag_id)i, p->cfg->command))
 			names[n++] = flag_get((enum flag_id)i)->name;
@@ -64,10 +65,11 @@ static int unknown_flag(const struct parse *p, const char *typed, struct err *er
 	if (!near)
 		return err_set(err, ERR_USAGE, "unknown flag %.80s; see `dptrain %s --help`", typed,
 			       commands[p->cfg->command]);
-	return err_set(err, ERR_USAGE, "unknown flag %.80s; did you mean %s?", typed, spell(near, text, sizeof(text)));
+	return err_set(err, ERR_USAGE, "unknown flag %.80s; did you mean %s?", typed,
+		       spell_flag(near, text, sizeof(text)));
 }
 
-static int other_command(const struct parse *p, enum flag_id id, const char *typed, struct err *err)
+static int report_other_command(const struct flag_parser *p, enum flag_id id, const char *typed, struct err *err)
 {
 	char list[80] = "";
 	size_t n = 0;
@@ -79,7 +81,7 @@ static int other_command(const struct parse *p, enum flag_id id, const char *typ
 		       commands[p->cfg->command]);
 }
 
-static bool same_value(struct run_config *cfg, enum flag_id id, const char *text)
+static bool flag_value_equals(struct run_config *cfg, enum flag_id id, const char *text)
 {
 	struct buf b;
 	bool same;
@@ -91,14 +93,14 @@ static bool same_value(struct run_config *cfg, enum flag_id id, const char *text
 	return same;
 }
 
-/* Stores one flag as typed. A repeated flag's last value wins, but "--bf16 --precision fp32" is refused. */
-static int set_typed(struct parse *p, enum flag_id id, const struct flag_alias *alias, const char *typed,
-		     const char *value, struct err *err)
+/* Stores one flag as typed. The last value of a repeated flag wins, but "--bf16 --precision fp32" is refused. */
+static int set_typed_flag(struct flag_parser *p, enum flag_id id, const struct flag_alias *alias, const char *typed,
+			  const char *value, struct err *err)
 {
 	bool fixed = alias && alias->value;
 	int rc;
 
-	if (p->spelled[id] && (fixed || p->fixed[id]) && !same_value(p->cfg, id, value))
+	if (p->spelled[id] && (fixed || p->fixed[id]) && !flag_value_equals(p->cfg, id, value))
 		return err_set(err, ERR_USAGE, "%.60s contradicts %.60s", typed, p->spelled[id]);
 	rc = flag_store(p->cfg, id, typed, value, err);
 	if (rc)
@@ -110,8 +112,9 @@ static int set_typed(struct parse *p, enum flag_id id, const struct flag_alias *
 	return p->spelled[id] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* The value of a flag: behind '=', or the next argument. */
-static int take_value(struct parse *p, const char *typed, const char *equals, const char **ret, struct err *err)
+/* Finds the value of a flag: the text after '=', or the next argument. */
+static int take_flag_value(struct flag_parser *p, const char *typed, const char *equals, const char **ret,
+			   struct err *err)
 {
 	const char *next = p->at < p->argc ? p->argv[p->at] : NULL;
 
@@ -126,15 +129,16 @@ static int take_value(struct parse *p, const char *typed, const char *equals, co
 	return 0;
 }
 
-static int parse_bool_flag(struct parse *p, enum flag_id id, const char *typed, const char *equals, bool no,
+static int parse_bool_flag(struct flag_parser *p, enum flag_id id, const char *typed, const char *equals, bool no,
 			   struct err *err)
 {
 	if (no && equals)
 		return err_set(err, ERR_USAGE, "%.80s takes no value", typed);
-	return set_typed(p, id, NULL, typed, no ? "no" : equals ? equals + 1 : "yes", err);
+	return set_typed_flag(p, id, NULL, typed, no ? "no" : equals ? equals + 1 : "yes", err);
 }
 
-static int parse_long(struct parse *p, const char *arg, struct err *err)
+/* Parses "--name", "--name=value", "--name value" and "--no-name". */
+static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 {
 	const char *equals = strchr(arg, '='), *value = NULL;
 	const struct flag_alias *alias;
@@ -150,26 +154,26 @@ static int parse_long(struct parse *p, const char *arg, struct err *err)
 			flag_find(typed + 5, &id, &alias) &&
 		     !alias && flag_get(id)->kind == KIND_BOOL;
 		if (!no)
-			return unknown_flag(p, typed, err);
+			return report_unknown_flag(p, typed, err);
 	}
 	if (!flag_known_to(id, p->cfg->command))
-		return other_command(p, id, typed, err);
+		return report_other_command(p, id, typed, err);
 	if (!alias && flag_get(id)->kind == KIND_BOOL)
 		return parse_bool_flag(p, id, typed, equals, no, err);
 	if (alias && alias->value)
 		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
-				set_typed(p, id, alias, typed, alias->value, err);
-	if (id == FLAG_against && !equals && p->at < p->argc) { /* its value is flags */
+				set_typed_flag(p, id, alias, typed, alias->value, err);
+	if (id == FLAG_compare_with && !equals && p->at < p->argc) { /* its value is flags */
 		value = p->argv[p->at++];
 		rc = 0;
 	} else {
-		rc = take_value(p, typed, equals, &value, err);
+		rc = take_flag_value(p, typed, equals, &value, err);
 	}
-	return rc ? rc : set_typed(p, id, alias, typed, value, err);
+	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
 }
 
-/* -b 128, -b128 */
-static int parse_short(struct parse *p, const char *arg, struct err *err)
+/* Parses "-b 128" and "-b128". */
+static int parse_short(struct flag_parser *p, const char *arg, struct err *err)
 {
 	const char letter[2] = { arg[1], 0 }, *value = arg + 2;
 	const struct flag_alias *alias;
@@ -178,14 +182,15 @@ static int parse_short(struct parse *p, const char *arg, struct err *err)
 	int rc;
 
 	if (!flag_find(letter, &id, &alias) || !alias)
-		return unknown_flag(p, arg, err);
+		return report_unknown_flag(p, arg, err);
 	if (!flag_known_to(id, p->cfg->command))
-		return other_command(p, id, typed, err);
-	rc = *value ? 0 : take_value(p, typed, NULL, &value, err);
-	return rc ? rc : set_typed(p, id, alias, typed, value, err);
+		return report_other_command(p, id, typed, err);
+	rc = *value ? 0 : take_flag_value(p, typed, NULL, &value, err);
+	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
 }
 
-static int parse_command(struct parse *p, struct err *err)
+/* Reads the subcommand; without one it is train. */
+static int parse_command(struct flag_parser *p, struct err *err)
 {
 	const char *word = p->argc > 1 ? p->argv[1] : NULL, *near;
 	char all[200] = "";
@@ -207,16 +212,17 @@ static int parse_command(struct parse *p, struct err *err)
 	near = config_nearest(word, commands, COMMAND_COUNT);
 	for (int c = 0; c < COMMAND_COUNT && n < sizeof(all); c++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", c ? ", " : "", commands[c]);
-	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word, near ? "did you mean " : "there are: ",
-		       near ? near : all, near ? "?" : " (a network is given by --model NAME)");
+	return err_set(err, ERR_USAGE, "unknown command '%.60s'; %s%s%s", word,
+		       near ? "did you mean " : "expected one of: ", near ? near : all,
+		       near ? "?" : " (--model NAME selects a network)");
 }
 
-static bool takes_word(const struct run_config *cfg)
+static bool command_takes_word(const struct run_config *cfg)
 {
 	return (cfg->command == COMMAND_SWEEP || cfg->command == COMMAND_FIND) && !cfg->word;
 }
 
-static int parse_arguments(struct parse *p, struct err *err)
+static int parse_arguments(struct flag_parser *p, struct err *err)
 {
 	int rc = 0;
 
@@ -231,7 +237,7 @@ static int parse_arguments(struct parse *p, struct err *err)
 			rc = parse_long(p, arg, err);
 		else if (arg[0] == '-' && arg[1] && arg[1] != '-')
 			rc = parse_short(p, arg, err);
-		else if (takes_word(p->cfg))
+		else if (command_takes_word(p->cfg))
 			p->cfg->word = arg;
 		else
 			rc = err_set(err, ERR_USAGE, "unexpected argument '%.80s'; flags begin with --", arg);
@@ -239,6 +245,7 @@ static int parse_arguments(struct parse *p, struct err *err)
 	return rc;
 }
 
+/* Sets flags from environment variables, unless the command line has set them. */
 static int read_environment(struct run_config *cfg, struct err *err)
 {
 	size_t n;
@@ -252,7 +259,7 @@ static int read_environment(struct run_config *cfg, struct err *err)
 		if (!value || !*value || cfg->origin[e[i].id] != ORIGIN_DEFAULT ||
 		    !flag_known_to(e[i].id, cfg->command))
 			continue;
-		/* OMP_NUM_THREADS may be a list by nesting level: the first counts. */
+		/* OMP_NUM_THREADS may be a list by nesting level: use the first. */
 		snprintf(text, sizeof(text), "%.*s",
 			 e[i].id == FLAG_threads ? (int)strcspn(value, ",") : (int)strlen(value), value);
 		rc = flag_store(cfg, e[i].id, e[i].variable, text, err);
@@ -315,7 +322,7 @@ void config_free(struct run_config *cfg)
 int config_parse(struct run_config **ret, int argc, char *const argv[], struct err *err)
 {
 	struct run_config *cfg = config_new();
-	struct parse p = { .cfg = cfg, .argc = argc, .argv = argv };
+	struct flag_parser p = { .cfg = cfg, .argc = argc, .argv = argv };
 	int rc;
 
 	if (!cfg)

@@ -25,43 +25,41 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain config     print every value that a run would use, and where it came from\n"
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
-			    "  dptrain doctor     say what is slow, why, and what to do next\n"
-			    "  dptrain find       a learning rate (lr), a batch size (batch), from short runs\n"
-			    "  dptrain tokenize   turn texts into token files, once\n"
+			    "  dptrain doctor     find what is slow, why, and what to do next\n"
+			    "  dptrain find       find a learning rate (lr) or a batch size (batch) with short runs\n"
+			    "  dptrain tokenize   convert texts to token files\n"
 			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sweep      train many settings, the promising ones longer\n"
-			    "  dptrain sample     text from a trained language model\n"
-			    "  dptrain backends   what can compute on this machine, and why the others cannot\n" },
+			    "  dptrain sample     generate text with a trained language model\n"
+			    "  dptrain backends   list compute backends, and why some cannot run\n" },
 	[COMMAND_CONFIG] = { "dptrain config [flags of dptrain train] [--json]",
-			     "Prints every value that `dptrain train` would use with these flags, and where it came "
-			     "from:\n"
-			     "default, config file, environment, flag or derived. --config reads the JSON output "
-			     "back.\n" },
+			     "Prints every value that `dptrain train` would use with these flags, and its origin:\n"
+			     "default, config file, environment, flag or derived. --config accepts the JSON output."
+			     "\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends [--describe]",
 			       "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
-			   "Prepares the program of a run and prints the memory that it will use; --auto ranks the "
-			   "ways to make\nits global batch, on this machine or on one that --hardware describes.\n" },
+			   "Prepares the program of a run and prints its memory plan; --auto ranks the plans for its "
+			   "global\nbatch, on this machine or on one that --hardware describes.\n" },
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
-			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
-			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },
+			     "Trains for a while, or reads a recorded run, and reports what makes it slow: the share "
+			     "of the\ntime, the evidence, what to do next and the expected gain.\n" },
 	[COMMAND_FIND] = { "dptrain find lr|batch [flags of dptrain train]",
 			   "lr: trains for --max-steps steps (100) while the learning rate rises over seven decades "
-			   "up to --lr (10),\nuntil the loss explodes, and says which rate to train with. batch: says "
-			   "which batch sizes fit (by the\nplan), which is fastest (a short run of each) and how many "
-			   "samples a step pay (by the gradient's\nnoise). Recorded in experiment find; --json has the "
-			   "figures.\n" },
+			   "up to --lr (10),\nuntil the loss explodes, and suggests a learning rate. batch: reports "
+			   "which batch sizes fit (by the\nplan), which is fastest (a short run of each) and up to "
+			   "which size a larger batch pays off (by the\ngradient noise scale). Recorded in experiment "
+			   "find; --json prints the numbers.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path TEXTS --out DIR [--tokenizer bytes|DIR]",
-			       "Turns texts (*.txt, *.jsonl, as they are or packed by gzip or zstd, and *.parquet; a "
-			       "folder, files, or\naddresses in a store) into train.tokens and val.tokens, which "
-			       "--data-path takes. On all cores.\n" },
+			       "Converts texts (*.txt, *.jsonl, plain or compressed by gzip or zstd, and *.parquet; a "
+			       "folder, files, or\naddresses in a store) to train.tokens and val.tokens for "
+			       "--data-path. Uses all cores.\n" },
 	[COMMAND_SHARD] = { "dptrain shard --data-path SET --out DIR [--shard-size BYTES] [--order shuffled|kept]",
-			    "Packs pictures (their files as they are) or images into tar shards, which --data-path "
-			    "takes, and\nso do other readers of WebDataset's format. The same set gives the same "
-			    "bytes.\n" },
+			    "Packs pictures (unchanged files) or images into tar shards for --data-path and for other "
+			    "readers of\nthe WebDataset format. The same set gives the same bytes.\n" },
 	[COMMAND_SWEEP] = { "dptrain sweep FILE [--max-parallel N] [--runs-dir DIR] [--experiment NAME]",
-			    "Trains the settings that a JSON file describes, each as a run of its own; called again it "
-			    "goes on.\n\n"
+			    "Trains the settings that a JSON file describes, each as a separate run. Called again, it "
+			    "continues.\n\n"
 			    "  {\"name\": \"lr\", \"method\": \"grid\" | \"random\" | \"asha\",\n"
 			    "   \"metric\": {\"name\": \"epoch/top1\", \"goal\": \"maximize\"}, \"seed\": 0,\n"
 			    "   \"trials\": 27,\n"
@@ -71,10 +69,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "   \"flags\": {\"model\": \"resnet20\", \"data-path\": \"data\", \"epochs\": 27},\n"
 			    "   \"asha\": {\"min_epochs\": 3, \"eta\": 3}}\n" },
 	[COMMAND_SAMPLE] = { "dptrain sample --init-from FILE [--tokenizer bytes|DIR] --prompt TEXT [flags]",
-			     "Goes on with a text, as a language model that was trained would.\n" },
+			     "Continues a text with a trained language model.\n" },
 	[COMMAND_BENCH] = { "dptrain bench --model NAME -b N [flags]",
 			    "Times whole training steps (forward, loss, backward, optimiser) on random inputs; with "
-			    "--loader how\nfast samples come out of --data-path.\n" },
+			    "--loader the\nloader of --data-path.\n" },
 };
 
 static void add_spaces(struct buf *out, int n)
@@ -83,7 +81,7 @@ static void add_spaces(struct buf *out, int n)
 		buf_addc(out, ' ');
 }
 
-static void add_dashed(struct buf *out, const char *name)
+static void add_dashed_flag(struct buf *out, const char *name)
 {
 	for (; *name; name++)
 		buf_addc(out, *name == '_' ? '-' : *name);
@@ -100,7 +98,7 @@ static void add_spelling(struct buf *out, enum flag_id id)
 		if (a[i].id == id && !a[i].name[1])
 			buf_addf(out, "-%s, ", a[i].name);
 	buf_adds(out, f->kind == KIND_BOOL ? "--[no-]" : "--");
-	add_dashed(out, f->name);
+	add_dashed_flag(out, f->name);
 	if (f->kind == KIND_SET)
 		buf_adds(out, " LIST");
 	else if (f->kind == KIND_CHOICE)
@@ -109,7 +107,7 @@ static void add_spelling(struct buf *out, enum flag_id id)
 		buf_addf(out, " %s", f->form);
 }
 
-/* What stands behind the help line: choices, default, aliases with a fixed value. */
+/* Adds the end of the help line: choices, default, aliases. */
 static void add_notes(struct buf *out, enum flag_id id)
 {
 	const struct flag *f = flag_get(id);
@@ -124,11 +122,11 @@ static void add_notes(struct buf *out, enum flag_id id)
 		if (a[i].id == id && a[i].name[1]) {
 			buf_addf(out, a[i].value ? "; --%s means %s" : "; also --", a[i].name, a[i].value);
 			if (!a[i].value)
-				add_dashed(out, a[i].name);
+				add_dashed_flag(out, a[i].name);
 		}
 }
 
-/* Text broken between words, later lines indented. */
+/* Adds text, broken between words; later lines are indented. */
 static void add_wrapped(struct buf *out, const char *text)
 {
 	int column = HELP_COLUMN;
@@ -176,7 +174,7 @@ static void add_flag_help(struct buf *out, enum flag_id id)
 	buf_done(&text);
 }
 
-/* Those that libdptrack writes: sums say so by what they are. */
+/* Adds the series that libdptrack writes. */
 static void add_system_series(struct buf *out)
 {
 	static const struct {
@@ -193,7 +191,7 @@ static void add_system_series(struct buf *out)
 	}
 }
 
-static void add_series(struct buf *out)
+static void add_series_help(struct buf *out)
 {
 	static const char *const notes[][2] = {
 		[SERIES_OF_RUN] = { [SERIES_AT_STEP] = "", [SERIES_AT_EPOCH] = "" },
@@ -228,21 +226,20 @@ void config_help(enum config_command c, struct buf *out)
 		add_flag_help(out, (enum flag_id)i);
 	}
 	if (c == COMMAND_TRAIN) {
-		add_series(out);
+		add_series_help(out);
 		buf_adds(out,
-			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection gone; nohup keeps the run from it) "
-			 "end a run\n"
-			      "after its step and a checkpoint, with exit code 75, to go on with --resume; ctrl-C does "
-			      "the same\n"
-			      "with 130. A second one, but for SIGHUP, ends it at once.\n");
+			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop "
+			 "a run\n"
+			 "after its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the same\n"
+			 "with 130. A second signal, except SIGHUP, stops it at once.\n");
 	}
-	buf_adds(out, "\n'-' and '_' are alike in names; --flag=value and --flag value too. [x] is the default.\n"
+	buf_adds(out, "\n'-' and '_' are equal in names, as are --flag=value and --flag value. [x] is the default.\n"
 		      "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted after a "
 		      "checkpoint,\n"
 		      "130 interrupted.\n");
 }
 
-static bool is_number(const struct flag *f, const char *value)
+static bool is_numeric_value(const struct flag *f, const char *value)
 {
 	const char *word = flag_word(f);
 
@@ -271,7 +268,7 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],
-						.is_number = is_number(f, value.data),
+						.is_number = is_numeric_value(f, value.data),
 						.segment = f->segment,
 						.id = (enum flag_id)i });
 	}
@@ -279,15 +276,15 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 	return rc;
 }
 
-struct table {
+struct config_table {
 	const struct run_config *cfg;
 	struct buf *out;
 	const char *group;
 };
 
-static void add_row(void *user, const struct config_item *item)
+static void add_config_row(void *user, const struct config_item *item)
 {
-	struct table *t = user;
+	struct config_table *t = user;
 	const struct flag *f = flag_get(item->id);
 	char label[300];
 
@@ -303,14 +300,14 @@ static void add_row(void *user, const struct config_item *item)
 	buf_addc(t->out, '\n');
 }
 
-struct object {
+struct config_object {
 	json_t *values, *origins;
 	bool failed;
 };
 
 static void add_member(void *user, const struct config_item *item)
 {
-	struct object *o = user;
+	struct config_object *o = user;
 	json_t *v;
 
 	if (!*item->value)
@@ -326,15 +323,15 @@ static void add_member(void *user, const struct config_item *item)
 		o->failed = true;
 }
 
-static int append(const char *bytes, size_t n, void *user)
+static int append_config_json(const char *bytes, size_t n, void *user)
 {
 	buf_add(user, bytes, n);
 	return 0;
 }
 
-static void print_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
+static void print_config_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
 {
-	struct object o = { json_object(), json_object(), false };
+	struct config_object o = { json_object(), json_object(), false };
 	json_t *root;
 
 	if (config_each(cfg, add_member, &o))
@@ -343,7 +340,8 @@ static void print_json(const struct run_config *cfg, int64_t parameters, struct 
 			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
 		o.failed = true;
-	if (!root || o.failed || json_dump_callback(root, append, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
+	if (!root || o.failed ||
+	    json_dump_callback(root, append_config_json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
 		out->failed = true;
 	buf_addc(out, '\n');
 	json_decref(root);
@@ -352,11 +350,11 @@ static void print_json(const struct run_config *cfg, int64_t parameters, struct 
 void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out)
 {
 	if (o->json) {
-		print_json(cfg, o->parameters, out);
+		print_config_json(cfg, o->parameters, out);
 		return;
 	}
 	if (o->parameters)
 		buf_addf(out, "%s: %lld parameters\n\n", cfg->model, (long long)o->parameters);
-	if (config_each(cfg, add_row, &(struct table){ cfg, out, "" }))
+	if (config_each(cfg, add_config_row, &(struct config_table){ cfg, out, "" }))
 		out->failed = true;
 }

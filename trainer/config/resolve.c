@@ -1,12 +1,12 @@
-/* resolve.c: values that follow from others, and combinations that cannot be meant: in which order. */
+/* resolve.c: the order in which open values are derived and contradictions are refused. */
 #include "trainer/config/resolve_inside.h"
 
 static void resolve_threads(struct run_config *cfg)
 {
-	if (given(cfg, FLAG_threads))
+	if (is_given(cfg, FLAG_threads))
 		return;
 	cfg->threads = config_cores(cfg);
-	derive(cfg, FLAG_threads);
+	mark_derived(cfg, FLAG_threads);
 }
 
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err)
@@ -40,21 +40,21 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_pipeline(cfg, err);
 	if (!rc)
 		rc = resolve_devices(cfg, err);
-	if (!rc && has(cfg, FLAG_data_path))
+	if (!rc && command_has(cfg, FLAG_data_path))
 		rc = resolve_data(cfg, err);
 	if (!rc && cfg->command == COMMAND_BENCH)
 		rc = resolve_bench(cfg, err);
-	if (!rc && has(cfg, FLAG_max_steps))
+	if (!rc && command_has(cfg, FLAG_max_steps))
 		rc = resolve_length(cfg, err);
 	if (!rc)
 		rc = resolve_optimiser(cfg, err);
-	if (!rc && has(cfg, FLAG_report_to))
+	if (!rc && command_has(cfg, FLAG_report_to))
 		rc = resolve_report(cfg, err);
-	if (!rc && has(cfg, FLAG_resume))
+	if (!rc && command_has(cfg, FLAG_resume))
 		rc = resolve_checkpoints(cfg, err);
-	if (!rc && has(cfg, FLAG_reset_head))
+	if (!rc && command_has(cfg, FLAG_reset_head))
 		rc = resolve_weights(cfg, err);
-	if (!rc && has(cfg, FLAG_trace_steps))
+	if (!rc && command_has(cfg, FLAG_trace_steps))
 		rc = resolve_trace(cfg, err);
 	if (!rc)
 		rc = resolve_link(cfg, err);

@@ -1,4 +1,4 @@
-/* resolve_inside.h: what the parts of resolve.c share. */
+/* resolve_inside.h: helpers and functions of the resolve_*.c files. */
 #ifndef DPT_CONFIG_RESOLVE_INSIDE_H
 #define DPT_CONFIG_RESOLVE_INSIDE_H
 
@@ -9,30 +9,30 @@ struct label {
 	char text[300];
 };
 
-/* Where the value was given, for messages. */
-static inline const char *say(const struct run_config *cfg, enum flag_id id, struct label *l)
+/* Returns where the value was set, for messages. */
+static inline const char *label_flag(const struct run_config *cfg, enum flag_id id, struct label *l)
 {
 	return flag_label(cfg, id, l->text, sizeof(l->text));
 }
 
-static inline void derive(struct run_config *cfg, enum flag_id id)
+static inline void mark_derived(struct run_config *cfg, enum flag_id id)
 {
 	cfg->origin[id] = ORIGIN_DERIVED;
 }
 
-/* Whether the command has it. */
-static inline bool has(const struct run_config *cfg, enum flag_id id)
+/* Returns true if the command has the flag. */
+static inline bool command_has(const struct run_config *cfg, enum flag_id id)
 {
 	return flag_known_to(id, cfg->command);
 }
 
-static inline bool given(const struct run_config *cfg, enum flag_id id)
+static inline bool is_given(const struct run_config *cfg, enum flag_id id)
 {
-	return has(cfg, id) && config_given(cfg, id);
+	return command_has(cfg, id) && config_given(cfg, id);
 }
 
-/* resolve_ranks.c: how the model and its batch are shared out. The batch follows from the strategy; what comes behind
- * it follows from both. */
+/* resolve_ranks.c: how ranks divide the model and its batch, in this order: the batch depends on the strategy, and what
+ * follows it depends on both. */
 int resolve_strategy(struct run_config *cfg, struct err *err);
 int resolve_sharing(struct run_config *cfg, struct err *err);
 int resolve_offload(const struct run_config *cfg, struct err *err);
@@ -41,7 +41,7 @@ int resolve_leaves(struct run_config *cfg, struct err *err);
 int resolve_pipeline(struct run_config *cfg, struct err *err);
 int resolve_devices(const struct run_config *cfg, struct err *err);
 
-/* resolve_recipe.c: what is trained on, how long, by which rule, and what is kept of it. */
+/* resolve_recipe.c: precision, data, length, optimiser, weights and checkpoints. */
 int resolve_precision(struct run_config *cfg, struct err *err);
 int resolve_data(struct run_config *cfg, struct err *err);
 int resolve_length(struct run_config *cfg, struct err *err);
@@ -49,7 +49,7 @@ int resolve_optimiser(struct run_config *cfg, struct err *err);
 int resolve_weights(struct run_config *cfg, struct err *err);
 int resolve_checkpoints(struct run_config *cfg, struct err *err);
 
-/* resolve_commands.c: what single commands, and those who watch, ask for. */
+/* resolve_commands.c: flags of single commands, of reports and of traces. */
 int resolve_bench(const struct run_config *cfg, struct err *err);
 int resolve_find(struct run_config *cfg, struct err *err);
 int resolve_doctor(struct run_config *cfg, struct err *err);

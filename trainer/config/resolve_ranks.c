@@ -1,4 +1,4 @@
-/* resolve_ranks.c: strategies, what they share out and to how many, and the batch. */
+/* resolve_ranks.c: strategies, what they shard and over how many ranks, and the batch. */
 #include "trainer/config/resolve_inside.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
@@ -21,8 +21,8 @@ static const struct {
 #undef STRATEGY
 };
 
-/* The strategy of a run that names none. */
-static int usual_strategy(int world)
+/* Returns the strategy of a run without --strategy. */
+static int default_strategy(int world)
 {
 	int best = 0;
 
@@ -34,42 +34,43 @@ static int usual_strategy(int world)
 
 int resolve_strategy(struct run_config *cfg, struct err *err)
 {
-	const int usual = usual_strategy(cfg->world);
+	const int usual = default_strategy(cfg->world);
 	struct label l;
 	int most;
 
-	if (!given(cfg, FLAG_strategy)) {
+	if (!is_given(cfg, FLAG_strategy)) {
 		cfg->strategy = usual;
-		derive(cfg, FLAG_strategy);
+		mark_derived(cfg, FLAG_strategy);
 	}
 	most = strategies[cfg->strategy].most;
 	if (most == 1 && cfg->world > 1)
 		return err_set(err, ERR_USAGE, "%s %s: needs one rank, but there are %d; use %s",
-			       say(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, cfg->world,
+			       label_flag(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, cfg->world,
 			       strategies[usual].name);
 	if (most && cfg->world > most)
-		return err_set(err, ERR_USAGE, "%s %s: takes %d ranks at most, but there are %d; use %s",
-			       say(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, most, cfg->world,
+		return err_set(err, ERR_USAGE, "%s %s: supports at most %d ranks, but there are %d; use %s",
+			       label_flag(cfg, FLAG_strategy, &l), strategies[cfg->strategy].name, most, cfg->world,
 			       strategies[usual].name);
 	return 0;
 }
 
-static int check_stage(const struct run_config *cfg, enum flag_id id, int least, struct err *err)
+static int check_zero_stage(const struct run_config *cfg, enum flag_id id, int least, struct err *err)
 {
 	struct label l;
 
-	if (!given(cfg, id))
+	if (!is_given(cfg, id))
 		return 0;
 	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage && cfg->zero_stage == 1)
 		return 0;
 	if (cfg->strategy == STRATEGY_pdp && id == FLAG_zero_stage)
-		return err_set(err, ERR_USAGE, "%s %lld: pipelines share out moments alone; --zero-stage 1",
-			       say(cfg, id, &l), (long long)cfg->zero_stage);
+		return err_set(err, ERR_USAGE, "%s %lld: pipelines shard only moments: use --zero-stage 1",
+			       label_flag(cfg, id, &l), (long long)cfg->zero_stage);
 	if (cfg->strategy != STRATEGY_fsdp)
-		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shares parameters out", say(cfg, id, &l));
+		return err_set(err, ERR_USAGE, "%s: only --strategy fsdp shards parameters",
+			       label_flag(cfg, id, &l));
 	if (cfg->zero_stage < least)
-		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO has no use for it; --zero-stage %d%s has",
-			       say(cfg, id, &l), (long long)cfg->zero_stage, least, least < 3 ? " or 3" : "");
+		return err_set(err, ERR_USAGE, "%s: has no effect in stage %lld of ZeRO: use --zero-stage %d%s",
+			       label_flag(cfg, id, &l), (long long)cfg->zero_stage, least, least < 3 ? " or 3" : "");
 	return 0;
 }
 
@@ -86,34 +87,34 @@ int resolve_sharing(struct run_config *cfg, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < sizeof(flags) / sizeof(flags[0]); i++)
-		rc = check_stage(cfg, flags[i].id, flags[i].least, err);
-	if (!rc && !given(cfg, FLAG_shard_degree)) {
+		rc = check_zero_stage(cfg, flags[i].id, flags[i].least, err);
+	if (!rc && !is_given(cfg, FLAG_shard_degree)) {
 		cfg->shard_degree = cfg->world;
-		derive(cfg, FLAG_shard_degree);
+		mark_derived(cfg, FLAG_shard_degree);
 	}
 	if (!rc && cfg->world % cfg->shard_degree)
 		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it",
-			       say(cfg, FLAG_shard_degree, &l), (long long)cfg->shard_degree, cfg->world);
-	if (!rc && !given(cfg, FLAG_sync_each_batch)) {
+			       label_flag(cfg, FLAG_shard_degree, &l), (long long)cfg->shard_degree, cfg->world);
+	if (!rc && !is_given(cfg, FLAG_sync_each_batch)) {
 		cfg->sync_each_batch = cfg->strategy == STRATEGY_fsdp && cfg->zero_stage >= 2;
-		derive(cfg, FLAG_sync_each_batch);
+		mark_derived(cfg, FLAG_sync_each_batch);
 	}
 	return rc;
 }
 
-/* What is offloaded, and where to. */
+/* Checks what is offloaded, and where to. */
 int resolve_offload(const struct run_config *cfg, struct err *err)
 {
 	const bool shares = cfg->strategy == STRATEGY_fsdp ||
-			    (cfg->strategy == STRATEGY_pdp && given(cfg, FLAG_zero_stage));
+			    (cfg->strategy == STRATEGY_pdp && is_given(cfg, FLAG_zero_stage));
 	struct label l;
 
 	if (cfg->offload_dir && !cfg->activation_offload && !cfg->param_offload && !cfg->optim_offload)
-		return err_set(err, ERR_USAGE, "%s: nothing is offloaded; --activation-offload, --param-offload or "
-			       "--optim-offload says what", say(cfg, FLAG_offload_dir, &l));
+		return err_set(err, ERR_USAGE, "%s: nothing is offloaded: add --activation-offload, --param-offload or "
+			       "--optim-offload", label_flag(cfg, FLAG_offload_dir, &l));
 	if (cfg->param_offload && cfg->world > 1 && shares && cfg->zero_stage < 3)
-		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step; "
-			       "--strategy fsdp --zero-stage 3 does not", say(cfg, FLAG_param_offload, &l),
+		return err_set(err, ERR_USAGE, "%s: stage %lld of ZeRO keeps whole parameters for the step: use "
+			       "--strategy fsdp --zero-stage 3", label_flag(cfg, FLAG_param_offload, &l),
 			       (long long)cfg->zero_stage);
 	return 0;
 }
@@ -123,111 +124,113 @@ int64_t config_stages(const struct run_config *cfg)
 	return cfg->strategy == STRATEGY_pdp && cfg->pp_stages > 0 ? cfg->pp_stages : 1;
 }
 
-/* The batch is known too. */
+/* Needs the batch. */
 int resolve_devices(const struct run_config *cfg, struct err *err)
 {
 	struct label l;
 
 	if (cfg->strategy != STRATEGY_dp)
-		return given(cfg, FLAG_dp_devices) ? err_set(err, ERR_USAGE, "%s: only --strategy dp has devices in "
-							     "one process", say(cfg, FLAG_dp_devices, &l)) : 0;
+		return is_given(cfg, FLAG_dp_devices) ? err_set(err, ERR_USAGE, "%s: only --strategy dp has devices in "
+								"one process",
+								label_flag(cfg, FLAG_dp_devices, &l)) : 0;
 	if (cfg->dp_devices > cfg->batch_size)
-		return err_set(err, ERR_USAGE, "%s %lld: the batch has %lld samples", say(cfg, FLAG_dp_devices, &l),
+		return err_set(err, ERR_USAGE, "%s %lld: the batch has %lld samples",
+			       label_flag(cfg, FLAG_dp_devices, &l),
 			       (long long)cfg->dp_devices, (long long)cfg->batch_size);
 	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE, "%s %lld: --strategy dp makes one pass a step, cut up for its devices",
-			       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy dp makes one pass per step, split over its devices",
+			       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
 	if (cfg->sync_bn)
-		return err_set(err, ERR_USAGE, "%s: devices of dp have no batch norm in common; leave it away",
-			       say(cfg, FLAG_sync_bn, &l));
+		return err_set(err, ERR_USAGE, "%s: devices of dp cannot share batch norm: omit it",
+			       label_flag(cfg, FLAG_sync_bn, &l));
 	return 0;
 }
 
-static int check_pipeline(const struct run_config *cfg, struct err *err)
+static int refuse_pipeline_flags(const struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id flags[] = { FLAG_pp_stages, FLAG_pp_schedule, FLAG_pp_partition, FLAG_microbatches };
 	struct label l;
 
 	for (size_t i = 0; cfg->strategy != STRATEGY_pdp && i < sizeof(flags) / sizeof(flags[0]); i++)
-		if (given(cfg, flags[i]))
-			return err_set(err, ERR_USAGE, "%s: only --strategy pdp has pipelines", say(cfg, flags[i], &l));
+		if (is_given(cfg, flags[i]))
+			return err_set(err, ERR_USAGE, "%s: only --strategy pdp has pipelines",
+				       label_flag(cfg, flags[i], &l));
 	return 0;
 }
 
-/* The batch is known too. */
+/* Needs the batch. */
 int resolve_pipeline(struct run_config *cfg, struct err *err)
 {
 	int64_t samples;
 	struct label l;
 
 	if (cfg->strategy != STRATEGY_pdp)
-		return check_pipeline(cfg, err);
-	if (!given(cfg, FLAG_pp_stages)) {
+		return refuse_pipeline_flags(cfg, err);
+	if (!is_given(cfg, FLAG_pp_stages)) {
 		cfg->pp_stages = cfg->world;
-		derive(cfg, FLAG_pp_stages);
+		mark_derived(cfg, FLAG_pp_stages);
 	}
 	if (cfg->pp_stages > 64 || cfg->world % cfg->pp_stages)
 		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it, or it is above 64",
-			       say(cfg, FLAG_pp_stages, &l), (long long)cfg->pp_stages, cfg->world);
+			       label_flag(cfg, FLAG_pp_stages, &l), (long long)cfg->pp_stages, cfg->world);
 	samples = cfg->batch_size * cfg->pp_stages;
-	if (!given(cfg, FLAG_microbatches)) {
+	if (!is_given(cfg, FLAG_microbatches)) {
 		cfg->microbatches = 4 * cfg->pp_stages < samples ? 4 * cfg->pp_stages : samples;
-		derive(cfg, FLAG_microbatches);
+		mark_derived(cfg, FLAG_microbatches);
 	}
 	if (cfg->microbatches > samples)
 		return err_set(err, ERR_USAGE,
 			       "%s %lld: a pipeline has %lld samples a step (%lld stages x --batch-size)",
-			       say(cfg, FLAG_microbatches, &l), (long long)cfg->microbatches, (long long)samples,
+			       label_flag(cfg, FLAG_microbatches, &l), (long long)cfg->microbatches, (long long)samples,
 			       (long long)cfg->pp_stages);
 	if (cfg->grad_accum_steps > 1)
-		return err_set(err, ERR_USAGE, "%s %lld: --strategy pdp makes its passes by --microbatches",
-			       say(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
+		return err_set(err, ERR_USAGE, "%s %lld: --strategy pdp splits its batch with --microbatches instead",
+			       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps);
 	if (cfg->sync_bn)
-		return err_set(err, ERR_USAGE, "%s: stages have no batch norm in common; leave it away with pdp",
-			       say(cfg, FLAG_sync_bn, &l));
+		return err_set(err, ERR_USAGE, "%s: stages of pdp cannot share batch norm: omit it",
+			       label_flag(cfg, FLAG_sync_bn, &l));
 	return 0;
 }
 
-/* The global batch is known: what a rank does of it, in how many passes. */
-static int split_global(struct run_config *cfg, struct err *err)
+/* Derives the micro-batch of a rank and its passes from the global batch. */
+static int split_global_batch(struct run_config *cfg, struct err *err)
 {
 	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* of the rank that gets most */
 	struct label l;
 
-	if (!given(cfg, FLAG_batch_size)) {
+	if (!is_given(cfg, FLAG_batch_size)) {
 		cfg->batch_size = ceil_div(part, cfg->grad_accum_steps);
-		derive(cfg, FLAG_batch_size);
+		mark_derived(cfg, FLAG_batch_size);
 		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
-				       "%s %lld: the %lld samples of a rank cannot be split so; %lld passes of %lld "
-				       "would do", say(cfg, FLAG_grad_accum_steps, &l),
-					       (long long)cfg->grad_accum_steps,
+				       "%s %lld: cannot split the %lld samples of a rank evenly: use %lld passes of %lld",
+				       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
 				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
 				       (long long)cfg->batch_size);
 		return 0;
 	}
-	if (!given(cfg, FLAG_grad_accum_steps)) {
+	if (!is_given(cfg, FLAG_grad_accum_steps)) {
 		cfg->grad_accum_steps = ceil_div(part, cfg->batch_size);
-		derive(cfg, FLAG_grad_accum_steps);
+		mark_derived(cfg, FLAG_grad_accum_steps);
 		return 0;
 	}
 	if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 		return err_set(err, ERR_USAGE,
-			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks; leave one of the three "
-			       "away", say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       "%s %lld contradicts batch size %lld x %lld passes x %d ranks: omit one of the three",
+			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
 			       (long long)cfg->batch_size, (long long)cfg->grad_accum_steps, cfg->world);
 	return 0;
 }
 
-/* Fewer ranks than before make the same global batch in more passes. */
-static void keep_batch(struct run_config *cfg, const struct run_config *before)
+/* Keeps the global batch: fewer ranks make it in more passes. */
+static void keep_global_batch(struct run_config *cfg, const struct run_config *before)
 {
 	cfg->global_batch_size = before->global_batch_size;
 	cfg->batch_size = before->batch_size;
 	cfg->grad_accum_steps = ceil_div(ceil_div(cfg->global_batch_size, cfg->world), cfg->batch_size);
-	derive(cfg, FLAG_global_batch_size);
-	derive(cfg, FLAG_batch_size);
-	derive(cfg, FLAG_grad_accum_steps);
+	mark_derived(cfg, FLAG_global_batch_size);
+	mark_derived(cfg, FLAG_batch_size);
+	mark_derived(cfg, FLAG_grad_accum_steps);
 }
 
 int resolve_batch(struct run_config *cfg, const struct config_world *w, struct err *err)
@@ -237,40 +240,41 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 	struct label l;
 
 	if (w->before) {
-		keep_batch(cfg, w->before);
+		keep_global_batch(cfg, w->before);
 		return 0;
 	}
-	if (from_file && given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
+	if (from_file && is_given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
 		return err_set(err, ERR_USAGE, "%s %lld: the batch of %.200s has %lld samples",
-			       say(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size, cfg->batch_from,
+			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
+			       cfg->batch_from,
 			       (long long)from_file);
-	if (from_file && !given(cfg, FLAG_global_batch_size)) {
+	if (from_file && !is_given(cfg, FLAG_global_batch_size)) {
 		cfg->global_batch_size = from_file;
-		derive(cfg, FLAG_global_batch_size);
+		mark_derived(cfg, FLAG_global_batch_size);
 	}
-	if (given(cfg, FLAG_global_batch_size) || from_file)
-		return split_global(cfg, err);
+	if (is_given(cfg, FLAG_global_batch_size) || from_file)
+		return split_global_batch(cfg, err);
 	if ((double)cfg->batch_size * (double)cfg->grad_accum_steps * cfg->world > most)
 		return err_set(err, ERR_USAGE, "%s %lld: a global batch of more than %.0f samples",
-			       say(cfg, FLAG_batch_size, &l), (long long)cfg->batch_size, most);
+			       label_flag(cfg, FLAG_batch_size, &l), (long long)cfg->batch_size, most);
 	cfg->global_batch_size = cfg->batch_size * cfg->grad_accum_steps * cfg->world;
-	derive(cfg, FLAG_global_batch_size);
+	mark_derived(cfg, FLAG_global_batch_size);
 	return 0;
 }
 
-/* Leaves of several passes are added along a tree, in which those of one pass of all ranks are no neighbours: gradients
- * stay whole until all are there. */
+/* Partial sums of several passes are added along a tree. In it, those of one pass of all ranks are not neighbours:
+ * gradients stay whole until all passes are done. */
 int resolve_leaves(struct run_config *cfg, struct err *err)
 {
 	struct label l;
 
 	if (!cfg->deterministic || cfg->grad_accum_steps == 1 || !cfg->sync_each_batch)
 		return 0;
-	if (given(cfg, FLAG_sync_each_batch))
+	if (is_given(cfg, FLAG_sync_each_batch))
 		return err_set(err, ERR_USAGE, "%s: with --deterministic the gradients of %lld passes stay whole until "
-			       "the last; leave one of the two away", say(cfg, FLAG_sync_each_batch, &l),
+			       "the last one: omit one of the two", label_flag(cfg, FLAG_sync_each_batch, &l),
 			       (long long)cfg->grad_accum_steps);
 	cfg->sync_each_batch = false;
-	derive(cfg, FLAG_sync_each_batch);
+	mark_derived(cfg, FLAG_sync_each_batch);
 	return 0;
 }

@@ -12,28 +12,29 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 	struct label l, o;
 	bool f64;
 
-	if (given(cfg, FLAG_opt_level) && given(cfg, FLAG_precision))
-		return err_set(err, ERR_USAGE, "%s and %s contradict: one says it all", say(cfg, FLAG_opt_level, &o),
-			       say(cfg, FLAG_precision, &l));
-	if (given(cfg, FLAG_opt_level)) {
+	if (is_given(cfg, FLAG_opt_level) && is_given(cfg, FLAG_precision))
+		return err_set(err, ERR_USAGE, "%s and %s contradict: give one of them",
+			       label_flag(cfg, FLAG_opt_level, &o),
+			       label_flag(cfg, FLAG_precision, &l));
+	if (is_given(cfg, FLAG_opt_level)) {
 		cfg->precision = cfg->opt_level == CONFIG_LEVEL_O0 ? CONFIG_PRECISION_FP32 : CONFIG_PRECISION_FP16;
 		cfg->origin[FLAG_precision] = cfg->origin[FLAG_opt_level];
 	}
-	if (!given(cfg, FLAG_precision) && cfg->backend == CONFIG_BACKEND_REF) {
+	if (!is_given(cfg, FLAG_precision) && cfg->backend == CONFIG_BACKEND_REF) {
 		cfg->precision = CONFIG_PRECISION_FP64;
-		derive(cfg, FLAG_precision);
+		mark_derived(cfg, FLAG_precision);
 	}
 	f64 = cfg->precision == CONFIG_PRECISION_FP64;
 	if (f64 && cfg->backend == CONFIG_BACKEND_AUTO) {
 		cfg->backend = CONFIG_BACKEND_REF;
-		derive(cfg, FLAG_backend);
+		mark_derived(cfg, FLAG_backend);
 	}
 	if (f64 && cfg->backend == CONFIG_BACKEND_CPU)
 		return err_set(err, ERR_USAGE, "%s: only the backends ref and cuda compute in fp64",
-			       say(cfg, FLAG_precision, &l));
+			       label_flag(cfg, FLAG_precision, &l));
 	if (!f64 && cfg->backend == CONFIG_BACKEND_REF)
 		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only",
-			       say(cfg, FLAG_precision, &l));
+			       label_flag(cfg, FLAG_precision, &l));
 	return 0;
 }
 
@@ -48,19 +49,19 @@ int resolve_data(struct run_config *cfg, struct err *err)
 		if (!used[i])
 			continue;
 		if (first >= 0)
-			return err_set(err, ERR_USAGE, "%s and %s contradict: one source of data",
-				       say(cfg, sources[first], &a), say(cfg, sources[i], &b));
+			return err_set(err, ERR_USAGE, "%s and %s contradict: give one source of data",
+				       label_flag(cfg, sources[first], &a), label_flag(cfg, sources[i], &b));
 		first = i;
 	}
 	if (first < 0 && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_DOCTOR ||
 			  cfg->command == COMMAND_FIND) && cfg->dump == CONFIG_DUMP_NONE)
-		return err_set(err, ERR_USAGE, "--data-path DIR is needed (or --synthetic, or --batch-from FILE)");
+		return err_set(err, ERR_USAGE, "--data-path DIR is required (or --synthetic, or --batch-from FILE)");
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
-			       say(cfg, FLAG_test_only, &a), say(cfg, FLAG_synthetic, &b));
+			       label_flag(cfg, FLAG_test_only, &a), label_flag(cfg, FLAG_synthetic, &b));
 	if (cfg->augment && cfg->batch_from)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: the batch is used as it is",
-			       say(cfg, FLAG_augment, &a), say(cfg, FLAG_batch_from, &b));
+			       label_flag(cfg, FLAG_augment, &a), label_flag(cfg, FLAG_batch_from, &b));
 	return 0;
 }
 
@@ -70,25 +71,26 @@ int resolve_length(struct run_config *cfg, struct err *err)
 	struct label l;
 
 	if (endless && cfg->eval_steps)
-		return err_set(err, ERR_USAGE, "%s: the data has no evaluation set", say(cfg, FLAG_eval_steps, &l));
+		return err_set(err, ERR_USAGE, "%s: the data has no evaluation set",
+			       label_flag(cfg, FLAG_eval_steps, &l));
 
-	if (endless && given(cfg, FLAG_epochs))
+	if (endless && is_given(cfg, FLAG_epochs))
 		return err_set(err, ERR_USAGE, "%s: the data has no epochs; use --max-steps",
-			       say(cfg, FLAG_epochs, &l));
+			       label_flag(cfg, FLAG_epochs, &l));
 	if (endless && !cfg->max_steps && !cfg->test_only && cfg->command == COMMAND_TRAIN &&
 	    cfg->dump == CONFIG_DUMP_NONE)
-		return err_set(err, ERR_USAGE, "%s is endless: --max-steps N is needed",
-			       say(cfg, cfg->synthetic ? FLAG_synthetic : FLAG_batch_from, &l));
-	if (endless || (cfg->max_steps && !given(cfg, FLAG_epochs))) {
+		return err_set(err, ERR_USAGE, "%s is endless: add --max-steps N",
+			       label_flag(cfg, cfg->synthetic ? FLAG_synthetic : FLAG_batch_from, &l));
+	if (endless || (cfg->max_steps && !is_given(cfg, FLAG_epochs))) {
 		cfg->epochs = 0;
-		derive(cfg, FLAG_epochs);
+		mark_derived(cfg, FLAG_epochs);
 	}
 	return 0;
 }
 
-enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* what an optimiser takes */
+enum { MOMENTUM = 1, NESTEROV = 2, BETAS = 4, TRUST = 8 }; /* parameters of an optimiser */
 
-static const struct optimizer {
+static const struct optimizer_defaults {
 	const char *name;
 	unsigned takes;
 	double lr, wd, beta1, beta2, eps;
@@ -98,15 +100,15 @@ static const struct optimizer {
 #undef OPTIMIZER
 };
 
-static void fill_in(struct run_config *cfg, enum flag_id id, double *value, double fallback)
+static void set_optimizer_default(struct run_config *cfg, enum flag_id id, double *value, double fallback)
 {
 	if (config_given(cfg, id))
 		return;
 	*value = fallback;
-	derive(cfg, id);
+	mark_derived(cfg, id);
 }
 
-static int only_others(const struct run_config *cfg, enum flag_id id, unsigned what, struct err *err)
+static int report_other_optimizers(const struct run_config *cfg, enum flag_id id, unsigned what, struct err *err)
 {
 	char names[160] = "";
 	struct label l;
@@ -115,12 +117,12 @@ static int only_others(const struct run_config *cfg, enum flag_id id, unsigned w
 	for (size_t i = 0; i < sizeof(optimizers) / sizeof(optimizers[0]) && n < sizeof(names); i++)
 		if (optimizers[i].takes & what)
 			n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", optimizers[i].name);
-	return err_set(err, ERR_USAGE, "%s: only --opt %s has %s", say(cfg, id, &l), names,
+	return err_set(err, ERR_USAGE, "%s: only --opt %s has %s", label_flag(cfg, id, &l), names,
 		       what == NESTEROV ? "it" : "one");
 }
 
-/* A flag that the optimiser does not have. */
-static int check_opt_flags(const struct run_config *cfg, const struct optimizer *o, struct err *err)
+/* Refuses flags that the optimiser does not have. */
+static int check_opt_flags(const struct run_config *cfg, const struct optimizer_defaults *o, struct err *err)
 {
 	static const struct {
 		unsigned what;
@@ -132,39 +134,40 @@ static int check_opt_flags(const struct run_config *cfg, const struct optimizer 
 	struct label l;
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		if (!(o->takes & flags[i].what) && given(cfg, flags[i].id))
-			return err_set(err, ERR_USAGE, "%s: --opt %s has none", say(cfg, flags[i].id, &l), o->name);
-	if (given(cfg, FLAG_nesterov) && cfg->nesterov && !(o->takes & NESTEROV))
-		return only_others(cfg, FLAG_nesterov, NESTEROV, err);
-	if (given(cfg, FLAG_trust_coef) && !(o->takes & TRUST))
-		return only_others(cfg, FLAG_trust_coef, TRUST, err);
+		if (!(o->takes & flags[i].what) && is_given(cfg, flags[i].id))
+			return err_set(err, ERR_USAGE, "%s: --opt %s has none", label_flag(cfg, flags[i].id, &l),
+				       o->name);
+	if (is_given(cfg, FLAG_nesterov) && cfg->nesterov && !(o->takes & NESTEROV))
+		return report_other_optimizers(cfg, FLAG_nesterov, NESTEROV, err);
+	if (is_given(cfg, FLAG_trust_coef) && !(o->takes & TRUST))
+		return report_other_optimizers(cfg, FLAG_trust_coef, TRUST, err);
 	return 0;
 }
 
 int resolve_optimiser(struct run_config *cfg, struct err *err)
 {
 	bool falls = cfg->lr_scheduler != CONFIG_LR_CONSTANT && cfg->lr_scheduler != CONFIG_LR_STEP;
-	const struct optimizer *d = &optimizers[cfg->opt];
+	const struct optimizer_defaults *d = &optimizers[cfg->opt];
 	struct label l;
 	int rc = check_opt_flags(cfg, d, err);
 
 	if (rc)
 		return rc;
-	fill_in(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : d->lr);
-	fill_in(cfg, FLAG_wd, &cfg->wd, d->wd);
+	set_optimizer_default(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : d->lr);
+	set_optimizer_default(cfg, FLAG_wd, &cfg->wd, d->wd);
 	if (d->takes & BETAS) {
-		fill_in(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
-		fill_in(cfg, FLAG_beta2, &cfg->beta2, d->beta2);
-		fill_in(cfg, FLAG_eps, &cfg->eps, d->eps);
+		set_optimizer_default(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
+		set_optimizer_default(cfg, FLAG_beta2, &cfg->beta2, d->beta2);
+		set_optimizer_default(cfg, FLAG_eps, &cfg->eps, d->eps);
 	}
 	if (cfg->nesterov && cfg->momentum == 0)
-		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", say(cfg, FLAG_nesterov, &l));
+		return err_set(err, ERR_USAGE, "%s needs a --momentum above 0", label_flag(cfg, FLAG_nesterov, &l));
 	if (cfg->warmup_steps > 0 && cfg->lr_warmup_epochs > 0)
 		return err_set(err, ERR_USAGE,
-			       "%s: the warm-up is already --lr-warmup-epochs %g long; give one of them",
-			       say(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
-	if (has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
-		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", say(cfg, FLAG_min_lr, &l), cfg->min_lr,
+			       "%s: contradicts --lr-warmup-epochs %g: give one of them",
+			       label_flag(cfg, FLAG_warmup_steps, &l), cfg->lr_warmup_epochs);
+	if (command_has(cfg, FLAG_min_lr) && falls && cfg->min_lr > cfg->lr)
+		return err_set(err, ERR_USAGE, "%s %g is above --lr %g", label_flag(cfg, FLAG_min_lr, &l), cfg->min_lr,
 			       cfg->lr);
 	return 0;
 }
@@ -174,12 +177,12 @@ int resolve_weights(struct run_config *cfg, struct err *err)
 	struct label l;
 
 	if (cfg->reset_head && !cfg->init_from)
-		return err_set(err, ERR_USAGE, "%s: there are no weights to take the rest from; add --init-from FILE",
-			       say(cfg, FLAG_reset_head, &l));
+		return err_set(err, ERR_USAGE, "%s: needs weights for the other layers: add --init-from FILE",
+			       label_flag(cfg, FLAG_reset_head, &l));
 	return 0;
 }
 
-static int no_such_series(struct run_config *cfg, struct err *err)
+static int report_unknown_series(struct run_config *cfg, struct err *err)
 {
 	const char *keys[SERIES_COUNT], *near;
 	struct label l;
@@ -189,8 +192,9 @@ static int no_such_series(struct run_config *cfg, struct err *err)
 		if (series_get((enum series_id)i)->best != SERIES_BEST_NONE)
 			keys[n++] = series_get((enum series_id)i)->key;
 	near = config_nearest(cfg->save_best, keys, n);
-	return err_set(err, ERR_USAGE, "%s %.60s: no series to choose by; %s%s%s", say(cfg, FLAG_save_best, &l),
-		       cfg->save_best, near ? "did you mean " : "epoch/val_loss is one", near ? near : "",
+	return err_set(err, ERR_USAGE, "%s '%.60s': cannot select checkpoints by this series; %s%s%s",
+		       label_flag(cfg, FLAG_save_best, &l),
+		       cfg->save_best, near ? "did you mean " : "use epoch/val_loss", near ? near : "",
 		       near ? "?" : "");
 }
 
@@ -199,9 +203,9 @@ int resolve_checkpoints(struct run_config *cfg, struct err *err)
 	struct label l;
 
 	if (cfg->save_best && !series_best(cfg->save_best))
-		return no_such_series(cfg, err);
+		return report_unknown_series(cfg, err);
 	if (cfg->resume && !strcmp(cfg->resume, "auto") && !cfg->run_name)
-		return err_set(err, ERR_USAGE, "%s: needs the run's name; add --run-name NAME",
-			       say(cfg, FLAG_resume, &l));
+		return err_set(err, ERR_USAGE, "%s: needs the name of the run: add --run-name NAME",
+			       label_flag(cfg, FLAG_resume, &l));
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* train_series.h: the series that dptrain writes, as series.def lists them; nothing is recorded under another key. */
+/* train_series.h: the series that dptrain writes, from series.def; nothing is recorded under another key. */
 #ifndef DPT_CONFIG_TRAIN_SERIES_H
 #define DPT_CONFIG_TRAIN_SERIES_H
 
@@ -23,7 +23,7 @@ struct series {
 
 const struct series *series_get(enum series_id id);
 
-/* The series that --save-best chooses by; NULL: none has that key, or it is none to choose by. */
+/* Returns the series with that key if --save-best can select by it; else NULL. */
 const struct series *series_best(const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* value.c: single values: their names for messages, bytes and ranges as text, and what is put later than flags. */
+/* value.c: single values: labels for messages, parsing of bytes and ranges, and values set after the flags. */
 #include <stdlib.h>
 #include <strings.h>
 
@@ -30,12 +30,12 @@ int config_bytes(const struct run_config *cfg, enum flag_id id, const char *text
 			*ret = (uint64_t)(v * units[i].factor);
 			return 0;
 		}
-	return err_set(err, ERR_USAGE, "%s %.60s: must be a number of bytes, such as 256MiB or 1G",
+	return err_set(err, ERR_USAGE, "%s '%.60s': expected a number of bytes, such as 256MiB or 1G",
 		       config_label(cfg, id, label, sizeof(label)), text);
 }
 
-/* "3:7", or "7" alone: from 1 on, the second not below the first. */
-static bool read_range(const char *text, int64_t *ret_first, int64_t *ret_last)
+/* Parses "3:7", or "7" for "7:7": at least 1, the second not below the first. */
+static bool parse_colon_range(const char *text, int64_t *ret_first, int64_t *ret_last)
 {
 	char *end;
 	long long first = strtoll(text, &end, 10), last = first;
@@ -56,17 +56,17 @@ static bool read_range(const char *text, int64_t *ret_first, int64_t *ret_last)
 
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last)
 {
-	return read_range(cfg->trace_steps ? cfg->trace_steps : "", ret_first, ret_last);
+	return parse_colon_range(cfg->trace_steps ? cfg->trace_steps : "", ret_first, ret_last);
 }
 
-bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all)
+bool config_nodes(const struct run_config *cfg, int *ret_min, int *ret_max)
 {
-	int64_t least, all;
+	int64_t min, max;
 
-	if (!read_range(cfg->nnodes ? cfg->nnodes : "1", &least, &all) || all > NODES_MOST)
+	if (!parse_colon_range(cfg->nnodes ? cfg->nnodes : "1", &min, &max) || max > NODES_MOST)
 		return false;
-	*ret_least = (int)least;
-	*ret_all = (int)all;
+	*ret_min = (int)min;
+	*ret_max = (int)max;
 	return true;
 }
 
@@ -76,12 +76,12 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
 	struct label l;
 
 	if (config_given(cfg, id) && *at != value)
-		return err_set(err, ERR_USAGE, "%s %lld contradicts %.200s, which has %lld", say(cfg, id, &l),
+		return err_set(err, ERR_USAGE, "%s %lld contradicts %.200s, which has %lld", label_flag(cfg, id, &l),
 			       (long long)*at, source, (long long)value);
 	if (config_given(cfg, id))
 		return 0;
 	*at = value;
-	derive(cfg, id);
+	mark_derived(cfg, id);
 	return 0;
 }
 
@@ -90,6 +90,6 @@ int config_put(struct run_config *cfg, enum flag_id id, const char *label, const
 	int rc = flag_store(cfg, id, label, text, err);
 
 	if (!rc)
-		derive(cfg, id);
+		mark_derived(cfg, id);
 	return rc;
 }

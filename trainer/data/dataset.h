@@ -156,7 +156,7 @@ struct dataset_opts {
 	uint64_t cache_bytes;  /* upper bound; 0: limited by the free space only */
 	uint64_t memory_bytes; /* free for a cache in memory; 0: unknown */
 	bool cache_decoded;    /* decoded cache: also keep evaluation pictures as delivered (sets that decode) */
-	double max_broken;     /* largest share of unreadable samples; 10 samples are always tolerated. 0: no limit */
+	double max_unreadable; /* largest share of unreadable samples; 10 samples are always tolerated. 0: no limit */
 	/* Shards: */
 	const char *val_path; /* validation shards; NULL: chosen by the shards' names, or val_share of the keys */
 	const char *image_field, *label_field; /* field lists (webdataset.h); NULL: the usual names */

@@ -52,7 +52,7 @@ static struct loader_opts make_loader_opts(const struct loading_opts *o)
 				     .ends_user = (void *)(uintptr_t)o->rank,
 				     .worked = o->worked,
 				     .worked_user = o->worked_user,
-				     .undecoded = o->undecoded,
+				     .raw_bytes = o->raw_bytes,
 				     .memory = o->memory };
 }
 

@@ -21,7 +21,7 @@ struct loading_opts {
 	double slow_s;	  /* least seconds of a batch (test hook) */
 	void (*worked)(void *user, int thread, double from_s, double to_s); /* see loader_opts */
 	void *worked_user;
-	_Atomic uint64_t *undecoded; /* see loader_opts */
+	_Atomic uint64_t *raw_bytes; /* see loader_opts */
 };
 
 /* Returns the bytes of all batches in flight, for the plan. */

@@ -12,7 +12,7 @@
 /* Paths on a machine, and what only rank 0 prints or writes. */
 static const enum flag_id of_machine[] = {
 	FLAG_data_path,	   FLAG_val_path,     FLAG_batch_from, FLAG_init_from, FLAG_save_weights, FLAG_experiment,
-	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_against,	  FLAG_rounds,
+	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_compare_with,	  FLAG_rounds,
 };
 
 /* Flags of a segment that decide which ranks exchange what and when. */

@@ -121,7 +121,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .epoch_samples = cfg->epoch_samples,
 				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
 				  .strict = cfg->strict,
-				  .max_broken = cfg->max_broken,
+				  .max_unreadable = cfg->max_unreadable,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
 				  .parts = count_data_parts(cfg),

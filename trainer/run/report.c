@@ -364,7 +364,7 @@ static void report_data(struct report *r, int64_t step)
 	if (broken == r->broken)
 		return;
 	r->broken = broken;
-	log_series_point(r, SERIES_data_broken, step, (double)broken);
+	log_series_point(r, SERIES_data_unreadable, step, (double)broken);
 }
 
 static void record_device_memory(struct report *r, int64_t step)

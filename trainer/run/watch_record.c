@@ -313,7 +313,7 @@ static void record_watched_item(const struct watch *w, struct dptrack_run *run, 
 	else if (item->kind == WATCHING_UPDATE)
 		record_ratio(w, run, s->step, item, values);
 	else if (item->kind == WATCHING_OUTPUT && n > 0)
-		log_tensor_value(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
+		log_tensor_value(run, s->step, "dead_units", item, values[WATCH_ZEROS] / n);
 	if (!groups[item->kind] || !(n > 0))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", groups[item->kind], item->of);

@@ -25,7 +25,7 @@
  * how the same sums are split. All others change the mathematics. */
 static const enum flag_id may_change[] = {
 	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
-	FLAG_data_path, FLAG_val_path, FLAG_max_broken, FLAG_batch_from, FLAG_experiment, FLAG_run_name,
+	FLAG_data_path, FLAG_val_path, FLAG_max_unreadable, FLAG_batch_from, FLAG_experiment, FLAG_run_name,
 	FLAG_init_from, FLAG_save_weights,
 	FLAG_dump,	FLAG_save_outputs, FLAG_dump_grads, FLAG_bucket_cap_mb,	   FLAG_test_only,
 	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing, FLAG_zero_init_residual,

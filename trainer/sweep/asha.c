@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static bool better(const struct asha *a, double x, double y)
+static bool is_better_value(const struct asha *a, double x, double y)
 {
 	if (isnan(x) || isnan(y))
 		return isnan(y) && !isnan(x);
@@ -11,7 +11,7 @@ static bool better(const struct asha *a, double x, double y)
 }
 
 /* How many trials are better at the rung; equals by their number. */
-static size_t rank_at(const struct asha *a, size_t trial, int rung)
+static size_t trial_rank_at_rung(const struct asha *a, size_t trial, int rung)
 {
 	size_t rank = 0;
 
@@ -20,12 +20,13 @@ static size_t rank_at(const struct asha *a, size_t trial, int rung)
 		double mine = a->trials[trial].value[rung];
 
 		if (i != trial && t->rungs > rung)
-			rank += better(a, t->value[rung], mine) || (!better(a, mine, t->value[rung]) && i < trial);
+			rank += is_better_value(a, t->value[rung],
+						mine) || (!is_better_value(a, mine, t->value[rung]) && i < trial);
 	}
 	return rank;
 }
 
-static size_t reached(const struct asha *a, int rung)
+static size_t count_reached_rung(const struct asha *a, int rung)
 {
 	size_t n = 0;
 
@@ -35,9 +36,9 @@ static size_t reached(const struct asha *a, int rung)
 }
 
 /* The best trial that stands at the rung and may climb on; a->count: none. */
-static size_t promotable(const struct asha *a, int rung)
+static size_t find_promotable(const struct asha *a, int rung)
 {
-	size_t places = (size_t)((double)reached(a, rung) / a->eta), found = a->count, best = places;
+	size_t places = (size_t)((double)count_reached_rung(a, rung) / a->eta), found = a->count, best = places;
 
 	for (size_t i = 0; i < a->count; i++) {
 		const struct asha_trial *t = &a->trials[i];
@@ -45,7 +46,7 @@ static size_t promotable(const struct asha *a, int rung)
 
 		if (t->rungs != rung + 1 || t->running || t->failed || isnan(t->value[rung]))
 			continue;
-		rank = rank_at(a, i, rung);
+		rank = trial_rank_at_rung(a, i, rung);
 		if (rank < best) {
 			best = rank;
 			found = i;
@@ -59,7 +60,7 @@ enum asha_next asha_next(const struct asha *a, size_t *ret_trial, int *ret_rung)
 	bool running = false;
 
 	for (int rung = a->rungs - 2; rung >= 0; rung--) {
-		*ret_trial = promotable(a, rung);
+		*ret_trial = find_promotable(a, rung);
 		*ret_rung = rung + 1;
 		if (*ret_trial < a->count)
 			return ASHA_RUN;
@@ -81,7 +82,8 @@ size_t asha_best(const struct asha *a)
 {
 	for (int rung = a->rungs - 1; rung >= 0; rung--)
 		for (size_t i = 0; i < a->count; i++)
-			if (a->trials[i].rungs > rung && !isnan(a->trials[i].value[rung]) && !rank_at(a, i, rung))
+			if (a->trials[i].rungs > rung && !isnan(a->trials[i].value[rung]) &&
+			    !trial_rank_at_rung(a, i, rung))
 				return i;
 	return a->count;
 }

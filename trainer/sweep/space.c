@@ -11,11 +11,11 @@
 
 #define GRID_MAX 1000000
 
-enum kind { KIND_VALUES, KIND_UNIFORM, KIND_LOG, KIND_INT };
+enum param_kind { KIND_VALUES, KIND_UNIFORM, KIND_LOG, KIND_INT };
 
-struct param {
+struct sweep_param {
 	const char *name;
-	enum kind kind;
+	enum param_kind kind;
 	json_t *values;
 	double min, max;
 };
@@ -23,34 +23,35 @@ struct param {
 struct search_space {
 	uint64_t seed;
 	size_t count;
-	struct param params[];
+	struct sweep_param params[];
 };
 
-static int wrong(struct err *err, const char *name, const char *what)
+static int refuse_parameter(struct err *err, const char *name, const char *what)
 {
 	return err_set(err, ERR_USAGE, "parameters: %.100s: %s", name, what);
 }
 
-static int read_kind(struct param *p, json_t *of, struct err *err)
+static int read_distribution(struct sweep_param *p, json_t *of, struct err *err)
 {
 	json_t *min = json_object_get(of, "min"), *max = json_object_get(of, "max");
 	const char *word = json_string_value(json_object_get(of, "distribution"));
 	bool whole = json_is_integer(min) && json_is_integer(max);
 
 	if (!json_is_number(min) || !json_is_number(max) || json_number_value(min) > json_number_value(max))
-		return wrong(err, p->name, "want {\"values\": [...]} or {\"min\": A, \"max\": B} with numbers, A <= B");
+		return refuse_parameter(err, p->name,
+					"want {\"values\": [...]} or {\"min\": A, \"max\": B} with numbers, A <= B");
 	p->min = json_number_value(min);
 	p->max = json_number_value(max);
 	word = word ? word : whole ? "int_uniform" : "uniform";
 	p->kind = !strcmp(word, "uniform") ? KIND_UNIFORM : !strcmp(word, "int_uniform") ? KIND_INT : KIND_LOG;
 	if (p->kind == KIND_LOG && strcmp(word, "log_uniform_values"))
-		return wrong(err, p->name, "distribution: want uniform, log_uniform_values or int_uniform");
+		return refuse_parameter(err, p->name, "distribution: want uniform, log_uniform_values or int_uniform");
 	if (p->kind == KIND_LOG && p->min <= 0)
-		return wrong(err, p->name, "log_uniform_values: min must be above 0");
+		return refuse_parameter(err, p->name, "log_uniform_values: min must be above 0");
 	return 0;
 }
 
-static int read_param(struct param *p, const char *name, json_t *of, struct err *err)
+static int read_param(struct sweep_param *p, const char *name, json_t *of, struct err *err)
 {
 	size_t i;
 	json_t *v;
@@ -58,12 +59,12 @@ static int read_param(struct param *p, const char *name, json_t *of, struct err 
 	p->name = name;
 	p->values = json_object_get(of, "values");
 	if (!p->values)
-		return read_kind(p, of, err);
+		return read_distribution(p, of, err);
 	if (!json_array_size(p->values))
-		return wrong(err, name, "values: want a list of at least one");
+		return refuse_parameter(err, name, "values: want a list of at least one");
 	json_array_foreach(p->values, i, v)
 		if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
-			return wrong(err, name, "values: want numbers, texts, true and false");
+			return refuse_parameter(err, name, "values: want numbers, texts, true and false");
 	return 0;
 }
 
@@ -121,7 +122,7 @@ size_t space_grid(const struct search_space *s)
 }
 
 /* The fewest digits that read back. */
-static void print_real(double v, char *to)
+static void print_shortest_real(double v, char *to)
 {
 	for (int digits = 6; digits <= 17; digits++) {
 		snprintf(to, SPACE_VALUE_BYTES, "%.*g", digits, v);
@@ -130,7 +131,7 @@ static void print_real(double v, char *to)
 	}
 }
 
-static void print_value(json_t *v, char *to, bool *ret_bool)
+static void print_json_value(json_t *v, char *to, bool *ret_bool)
 {
 	*ret_bool = json_is_boolean(v);
 	if (json_is_string(v))
@@ -138,20 +139,22 @@ static void print_value(json_t *v, char *to, bool *ret_bool)
 	else if (json_is_integer(v))
 		snprintf(to, SPACE_VALUE_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 	else if (json_is_real(v))
-		print_real(json_real_value(v), to);
+		print_shortest_real(json_real_value(v), to);
 	else
 		snprintf(to, SPACE_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
 }
 
 /* Drawn for this param alone, so that a further one leaves the others' values as they were. */
-static void draw(const struct search_space *s, const struct param *p, size_t trial, char *to, bool *ret_bool)
+static void draw_param_value(const struct search_space *s, const struct sweep_param *p, size_t trial, char *to,
+			     bool *ret_bool)
 {
 	struct rng_key key = { .seed = s->seed, .stream = rng_stream(p->name) ^ rng_stream("sweep") };
 	double u = rng_uniform(key, trial);
 
 	*ret_bool = false;
 	if (p->kind == KIND_VALUES)
-		print_value(json_array_get(p->values, rng_below(key, trial, json_array_size(p->values))), to, ret_bool);
+		print_json_value(json_array_get(p->values, rng_below(key, trial, json_array_size(p->values))), to,
+				 ret_bool);
 	else if (p->kind == KIND_INT)
 		snprintf(to, SPACE_VALUE_BYTES, "%.0f", p->min + floor(u * (p->max - p->min + 1)));
 	else /* four digits are enough to draw, and can be typed again */
@@ -162,11 +165,11 @@ static void draw(const struct search_space *s, const struct param *p, size_t tri
 void space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to, bool *ret_bool)
 {
 	if (!grid) {
-		draw(s, &s->params[param], trial, to, ret_bool);
+		draw_param_value(s, &s->params[param], trial, to, ret_bool);
 		return;
 	}
 	for (size_t i = s->count - 1; i > param; i--)
 		trial /= json_array_size(s->params[i].values);
-	print_value(json_array_get(s->params[param].values, trial % json_array_size(s->params[param].values)), to,
-		    ret_bool);
+	print_json_value(json_array_get(s->params[param].values, trial % json_array_size(s->params[param].values)), to,
+			 ret_bool);
 }

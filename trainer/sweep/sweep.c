@@ -25,20 +25,20 @@
 #define TRIES_MAX 3      /* of a trial that was stopped by somebody else */
 #define LOCK_WAIT_S 60.0 /* for a trial whose launcher was killed to write its checkpoint */
 
-struct process {
+struct trial_process {
 	pid_t pid;
 	size_t trial;
 	int rung;
 };
 
-struct sweep {
+struct sweep_state {
 	const struct run_config *cfg;
 	const char *program;
 	struct sweep_plan plan;
 	struct trial_place place;
 	struct asha asha;
 	int *tries;               /* by trial */
-	struct process *running;
+	struct trial_process *running;
 	size_t n_running;
 	int64_t max_parallel;
 	struct dptrack_run *run;  /* the sweep's own */
@@ -50,22 +50,22 @@ struct sweep {
 
 static volatile sig_atomic_t asked_to_end;
 
-static void on_signal(int number)
+static void note_stop_signal(int number)
 {
 	asked_to_end = number;
 }
 
-static void name_trial(const struct sweep *s, size_t trial, char to[600])
+static void name_trial(const struct sweep_state *s, size_t trial, char to[600])
 {
 	snprintf(to, 600, "%.500s-%03zu", s->plan.name, trial);
 }
 
-static void log_of(const struct sweep *s, size_t trial, char to[4200])
+static void trial_log_path(const struct sweep_state *s, size_t trial, char to[4200])
 {
 	snprintf(to, 4200, "%s/trial-%03zu.log", s->dir, trial);
 }
 
-static void describe(const struct sweep *s, size_t trial, struct buf *to)
+static void describe_trial(const struct sweep_state *s, size_t trial, struct buf *to)
 {
 	char value[SPACE_VALUE_BYTES];
 	bool is_bool;
@@ -78,15 +78,15 @@ static void describe(const struct sweep *s, size_t trial, struct buf *to)
 
 /* --- what is known ---------------------------------------------------------------------------------------------- */
 
-struct results {
+struct trial_results {
 	const struct sweep_plan *plan;
 	double value[ASHA_RUNGS], last;
 	bool has[ASHA_RUNGS], any;
 };
 
-static void take_value(void *user, int64_t step, double value)
+static void keep_metric_value(void *user, int64_t step, double value)
 {
-	struct results *r = user;
+	struct trial_results *r = user;
 
 	r->last = value;
 	r->any = true;
@@ -98,16 +98,16 @@ static void take_value(void *user, int64_t step, double value)
 }
 
 /* Its rungs, as its journals have them. ended: it ran to its end, which is what the one rung of a plain search is. */
-static int look_at(struct sweep *s, size_t trial, bool ended, struct err *err)
+static int read_trial_results(struct sweep_state *s, size_t trial, bool ended, struct err *err)
 {
-	struct results r = { .plan = &s->plan };
+	struct trial_results r = { .plan = &s->plan };
 	struct asha_trial *t = &s->asha.trials[trial];
 	struct trial_known known;
 	char name[600];
 	int rc;
 
 	name_trial(s, trial, name);
-	rc = trial_read(&known, &s->place, name, take_value, &r, err);
+	rc = trial_read(&known, &s->place, name, keep_metric_value, &r, err);
 	if (rc)
 		return rc;
 	if (s->plan.rungs == 1 && ended && r.any) {
@@ -122,9 +122,9 @@ static int look_at(struct sweep *s, size_t trial, bool ended, struct err *err)
 }
 
 /* The sweep's own run says which trials ended, and how: "trial/007" = "ended" or why it failed. */
-static void take_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
+static void read_sweep_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
 {
-	struct sweep *s = user;
+	struct sweep_state *s = user;
 	unsigned long trial;
 
 	if (kind == DPTRACK_FACT_PARAM && !strcmp(key, "sweep.sha256"))
@@ -138,7 +138,7 @@ static void take_fact(void *user, enum dptrack_fact kind, const char *key, const
 	s->asha.trials[trial].running = !strncmp(value, "ended", 5); /* until its journals were read */
 }
 
-static void note(struct sweep *s, size_t trial, const char *what)
+static void tag_trial_outcome(struct sweep_state *s, size_t trial, const char *what)
 {
 	char key[64];
 
@@ -147,11 +147,11 @@ static void note(struct sweep *s, size_t trial, const char *what)
 	dptrack_flush(s->run, 5);
 }
 
-static int open_run(struct sweep *s, struct err *err)
+static int open_sweep_run(struct sweep_state *s, struct err *err)
 {
 	struct dptrack_run_opts o = { .runs_dir = s->place.runs_dir, .experiment = s->place.experiment,
 				      .run_name = s->plan.name };
-	const struct dptrack_reader reader = { .user = s, .fact = take_fact };
+	const struct dptrack_reader reader = { .user = s, .fact = read_sweep_fact };
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_found found;
 	bool there = !dptrack_find(&found, &o, &error);
@@ -182,7 +182,7 @@ static int open_run(struct sweep *s, struct err *err)
 	return there ? 0 : resume_lock(&s->lock_fd, s->dir, 1, err);
 }
 
-static int recall(struct sweep *s, struct err *err)
+static int recall_trials(struct sweep_state *s, struct err *err)
 {
 	int rc = 0;
 
@@ -190,20 +190,20 @@ static int recall(struct sweep *s, struct err *err)
 		bool ended = s->asha.trials[i].running;
 
 		s->asha.trials[i].running = false;
-		rc = look_at(s, i, ended, err);
+		rc = read_trial_results(s, i, ended, err);
 	}
 	return rc;
 }
 
 /* --- processes -------------------------------------------------------------------------------------------------- */
 
-struct words {
+struct command_words {
 	struct buf text; /* each with its NUL */
 	size_t at[WORDS_MAX], n;
 	char *argv[WORDS_MAX + 1];
 };
 
-static void add_word(struct words *w, const char *text)
+static void add_command_word(struct command_words *w, const char *text)
 {
 	if (w->n < WORDS_MAX) {
 		w->at[w->n++] = w->text.len;
@@ -211,97 +211,97 @@ static void add_word(struct words *w, const char *text)
 	}
 }
 
-static void add_flag(struct words *w, const char *name, const char *value, bool is_bool)
+static void add_command_flag(struct command_words *w, const char *name, const char *value, bool is_bool)
 {
 	char flag[300];
 
 	snprintf(flag, sizeof(flag), "%s%s%.200s", name[0] && name[1] ? "--" : "-", /* -b, -j */
 		 is_bool && strcmp(value, "true") ? "no-" : "", name);
-	add_word(w, flag);
+	add_command_word(w, flag);
 	if (!is_bool)
-		add_word(w, value);
+		add_command_word(w, value);
 }
 
-static void add_json_flag(struct words *w, const char *name, json_t *value)
+static void add_command_json(struct command_words *w, const char *name, json_t *value)
 {
 	char number[64];
 
 	if (json_is_boolean(value)) {
-		add_flag(w, name, json_is_true(value) ? "true" : "false", true);
+		add_command_flag(w, name, json_is_true(value) ? "true" : "false", true);
 		return;
 	}
 	if (json_is_integer(value))
 		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 	else
 		snprintf(number, sizeof(number), "%.15g", json_number_value(value));
-	add_flag(w, name, json_is_string(value) ? json_string_value(value) : number, false);
+	add_command_flag(w, name, json_is_string(value) ? json_string_value(value) : number, false);
 }
 
-static void add_settings(const struct sweep *s, size_t trial, struct words *w)
+static void add_trial_settings(const struct sweep_state *s, size_t trial, struct command_words *w)
 {
 	char value[SPACE_VALUE_BYTES];
 	bool is_bool;
 
 	for (size_t i = 0; i < space_params(s->plan.space); i++) {
 		space_value(s->plan.space, s->plan.grid, trial, i, value, &is_bool);
-		add_flag(w, space_name(s->plan.space, i), value, is_bool);
+		add_command_flag(w, space_name(s->plan.space, i), value, is_bool);
 	}
 }
 
-static void command_line(const struct sweep *s, size_t trial, int rung, struct words *w)
+static void build_command_line(const struct sweep_state *s, size_t trial, int rung, struct command_words *w)
 {
 	char name[600], number[32];
 	const char *key;
 	json_t *value;
 
 	name_trial(s, trial, name);
-	add_word(w, s->program);
-	add_word(w, "train");
+	add_command_word(w, s->program);
+	add_command_word(w, "train");
 	json_object_foreach(s->plan.flags, key, value)
-		add_json_flag(w, key, value);
+		add_command_json(w, key, value);
 	if (!json_object_get(s->plan.flags, "threads")) {
 		int64_t each = config_cores(s->cfg) / s->max_parallel;
 
 		snprintf(number, sizeof(number), "%" PRId64, each > 0 ? each : 1);
-		add_flag(w, "threads", number, false);
+		add_command_flag(w, "threads", number, false);
 	}
-	add_settings(s, trial, w);
-	add_flag(w, "runs-dir", s->place.runs_dir, false);
-	add_flag(w, "experiment", s->place.experiment, false);
-	add_flag(w, "run-name", name, false);
-	add_flag(w, "resume", "auto", false);
+	add_trial_settings(s, trial, w);
+	add_command_flag(w, "runs-dir", s->place.runs_dir, false);
+	add_command_flag(w, "experiment", s->place.experiment, false);
+	add_command_flag(w, "run-name", name, false);
+	add_command_flag(w, "resume", "auto", false);
 	if (s->plan.rungs > 1) {
 		snprintf(number, sizeof(number), "%" PRId64, s->plan.epochs[rung]);
-		add_flag(w, "stop-epoch", number, false);
+		add_command_flag(w, "stop-epoch", number, false);
 	}
 	for (size_t i = 0; i < w->n; i++)
 		w->argv[i] = w->text.data + w->at[i];
 	w->argv[w->n] = NULL;
 }
 
-static int start(struct sweep *s, size_t trial, int rung, struct err *err)
+static int start_trial(struct sweep_state *s, size_t trial, int rung, struct err *err)
 {
-	struct words w = { .n = 0 };
+	struct command_words w = { .n = 0 };
 	struct buf settings;
 	char log[4200];
 	pid_t pid = 0;
 	int rc;
 
-	log_of(s, trial, log);
+	trial_log_path(s, trial, log);
 	rc = trial_wait(log, LOCK_WAIT_S, err);
 	if (rc)
 		return rc;
 	buf_init(&w.text, 1 << 20);
 	buf_init(&settings, 1 << 16);
-	command_line(s, trial, rung, &w);
-	describe(s, trial, &settings);
+	build_command_line(s, trial, rung, &w);
+	describe_trial(s, trial, &settings);
 	if (buf_failed(&w.text) || w.n == WORDS_MAX)
 		rc = err_set(err, ERR_LIMIT, "the command line of a trial has more than %d words", WORDS_MAX);
 	else if ((pid = trial_start(w.argv, log, err)) < 0)
 		rc = (int)pid;
 	if (!rc) {
 		log_info("trial %zu of %zu%s: %s", trial + 1, s->plan.trials, rung ? " goes on" : "", settings.data);
-		s->running[s->n_running++] = (struct process){ pid, trial, rung };
+		s->running[s->n_running++] = (struct trial_process){ pid, trial, rung };
 		s->asha.trials[trial].running = true;
 	}
 	buf_done(&w.text);
@@ -310,71 +310,71 @@ static int start(struct sweep *s, size_t trial, int rung, struct err *err)
 }
 
 /* Before any trial has a result, what was said to one would be said to all. */
-static int refuse(const struct sweep *s, size_t trial, struct err *err)
+static int refuse_sweep(const struct sweep_state *s, size_t trial, struct err *err)
 {
 	char log[4200], words[1024];
 
-	log_of(s, trial, log);
+	trial_log_path(s, trial, log);
 	trial_last_words(log, words, sizeof(words));
 	return err_set(err, ERR_USAGE, "trial %zu is refused, and no other has a result yet: %s", trial + 1,
 		       words[0] ? words : log);
 }
 
 /* A trial that somebody stopped is begun again where its checkpoint is, some times. */
-static int judge(struct sweep *s, const struct process *p, int status, struct err *err)
+static int judge_trial_end(struct sweep_state *s, const struct trial_process *p, int status, struct err *err)
 {
 	struct asha_trial *t = &s->asha.trials[p->trial];
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	char why[100];
 
 	if (code == 0 && t->rungs > p->rung) {
-		note(s, p->trial, "ended");
+		tag_trial_outcome(s, p->trial, "ended");
 		log_info("trial %zu: %s %.6g", p->trial + 1, s->plan.metric, t->value[p->rung]);
 		return 0;
 	}
 	if (asked_to_end || s->ending || ((code == EXIT_PREEMPTED || code == -1) && ++s->tries[p->trial] < TRIES_MAX))
 		return 0;
 	if (code == EXIT_REFUSED && asha_best(&s->asha) == s->asha.count)
-		return refuse(s, p->trial, err);
+		return refuse_sweep(s, p->trial, err);
 	if (code == 0)
 		snprintf(why, sizeof(why), "failed: it has no point of %.60s", s->plan.metric);
 	else
 		snprintf(why, sizeof(why), "failed: %s %d", code < 0 ? "signal" : "exit code",
 			 code < 0 ? WTERMSIG(status) : code);
 	t->failed = true;
-	note(s, p->trial, why);
+	tag_trial_outcome(s, p->trial, why);
 	log_warn("trial %zu %s; its output is in %s/trial-%03zu.log", p->trial + 1, why, s->dir, p->trial);
 	return 0;
 }
 
-static int reap(struct sweep *s, struct err *err)
+static int reap_trial(struct sweep_state *s, struct err *err)
 {
 	int status, rc;
 	pid_t pid = waitpid(-1, &status, 0);
 
 	for (size_t i = 0; pid > 0 && i < s->n_running; i++) {
-		struct process p = s->running[i];
+		struct trial_process p = s->running[i];
 
 		if (p.pid != pid)
 			continue;
 		s->running[i] = s->running[--s->n_running];
 		s->asha.trials[p.trial].running = false;
-		rc = look_at(s, p.trial, WIFEXITED(status) && !WEXITSTATUS(status), err);
-		return rc ? rc : judge(s, &p, status, err);
+		rc = read_trial_results(s, p.trial, WIFEXITED(status) && !WEXITSTATUS(status), err);
+		return rc ? rc : judge_trial_end(s, &p, status, err);
 	}
 	return 0;
 }
 
-static void end_trials(struct sweep *s, struct err *err)
+static void stop_trials(struct sweep_state *s, struct err *err)
 {
 	s->ending = true;
 	for (size_t i = 0; i < s->n_running; i++)
 		kill(s->running[i].pid, SIGTERM);
-	while (s->n_running && !reap(s, err))
+	while (s->n_running && !reap_trial(s, err))
 		;
 }
 
-static int run_trials(struct sweep *s, struct err *err)
+static int run_trials(struct sweep_state *s, struct err *err)
 {
 	enum asha_next next = ASHA_RUN;
 	size_t trial = 0;
@@ -383,18 +383,18 @@ static int run_trials(struct sweep *s, struct err *err)
 	while (!rc && !asked_to_end && next != ASHA_DONE) {
 		next = asha_next(&s->asha, &trial, &rung);
 		if (next == ASHA_RUN && (int64_t)s->n_running < s->max_parallel)
-			rc = start(s, trial, rung, err);
+			rc = start_trial(s, trial, rung, err);
 		else if (next != ASHA_DONE)
-			rc = reap(s, err);
+			rc = reap_trial(s, err);
 	}
 	if (rc || asked_to_end)
-		end_trials(s, err);
+		stop_trials(s, err);
 	return rc;
 }
 
 /* --- the whole -------------------------------------------------------------------------------------------------- */
 
-static int say_best(struct sweep *s, struct err *err)
+static int report_best_trial(struct sweep_state *s, struct err *err)
 {
 	size_t best = asha_best(&s->asha);
 	struct buf settings;
@@ -405,7 +405,7 @@ static int say_best(struct sweep *s, struct err *err)
 			       s->dir);
 	value = s->asha.trials[best].value[s->asha.trials[best].rungs - 1];
 	buf_init(&settings, 1 << 16);
-	describe(s, best, &settings);
+	describe_trial(s, best, &settings);
 	printf("best: trial %zu, %s %.6g: %s\n", best + 1, s->plan.metric, value, settings.data);
 	dptrack_log(s->run, (int64_t)s->plan.trials, "sweep/best", value);
 	dptrack_note(s->run, settings.data);
@@ -413,7 +413,7 @@ static int say_best(struct sweep *s, struct err *err)
 	return 0;
 }
 
-static int prepare(struct sweep *s, struct err *err)
+static int prepare_sweep(struct sweep_state *s, struct err *err)
 {
 	s->asha = (struct asha){ .trials = calloc(s->plan.trials, sizeof(*s->asha.trials)), .count = s->plan.trials,
 				 .rungs = s->plan.rungs, .eta = s->plan.eta, .maximize = s->plan.maximize };
@@ -424,12 +424,12 @@ static int prepare(struct sweep *s, struct err *err)
 	s->place = (struct trial_place){ .runs_dir = s->cfg->runs_dir, .metric = s->plan.metric,
 					 .experiment = config_given(s->cfg, FLAG_experiment) || !s->plan.experiment ?
 							       s->cfg->experiment : s->plan.experiment };
-	return open_run(s, err);
+	return open_sweep_run(s, err);
 }
 
-static void watch_signals(void)
+static void catch_stop_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal }; /* without SA_RESTART: waitpid returns */
+	struct sigaction action = { .sa_handler = note_stop_signal }; /* without SA_RESTART: waitpid returns */
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -437,18 +437,18 @@ static void watch_signals(void)
 
 int sweep_main(const struct run_config *cfg, const char *program, struct err *err)
 {
-	struct sweep s = { .cfg = cfg, .program = program, .lock_fd = -1, .max_parallel = cfg->max_parallel };
+	struct sweep_state s = { .cfg = cfg, .program = program, .lock_fd = -1, .max_parallel = cfg->max_parallel };
 	int rc;
 
 	if (!cfg->word)
 		return err_set(err, ERR_USAGE, "sweep: which? dptrain sweep FILE; --help shows what it holds");
 	rc = sweep_plan_read(&s.plan, cfg->word, err);
-	rc = rc ? rc : prepare(&s, err);
-	watch_signals();
-	rc = rc ? rc : recall(&s, err);
+	rc = rc ? rc : prepare_sweep(&s, err);
+	catch_stop_signals();
+	rc = rc ? rc : recall_trials(&s, err);
 	rc = rc ? rc : run_trials(&s, err);
 	if (!rc && !asked_to_end)
-		rc = say_best(&s, err);
+		rc = report_best_trial(&s, err);
 	if (s.run)
 		dptrack_run_close(s.run, asked_to_end ? DPTRACK_KILLED : rc ? DPTRACK_FAILED : DPTRACK_FINISHED);
 	if (s.lock_fd >= 0)

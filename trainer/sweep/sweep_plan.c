@@ -10,17 +10,17 @@
 
 #define TRIALS_MAX 100000
 
-static const char *text(json_t *object, const char *key)
+static const char *member_text(json_t *object, const char *key)
 {
 	return json_string_value(json_object_get(object, key));
 }
 
-static int wrong(const char *member, const char *what, struct err *err)
+static int refuse_member(const char *member, const char *what, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%s: %s", member, what);
 }
 
-static int check_members(json_t *root, struct err *err)
+static int check_sweep_members(json_t *root, struct err *err)
 {
 	static const char *const known[] = { "name", "experiment", "method", "metric", "seed", "trials", "parameters",
 					     "flags", "asha" };
@@ -42,11 +42,11 @@ static int check_members(json_t *root, struct err *err)
 static int read_metric(struct sweep_plan *p, struct err *err)
 {
 	json_t *metric = json_object_get(p->root, "metric");
-	const char *goal = text(metric, "goal");
+	const char *goal = member_text(metric, "goal");
 
-	p->metric = text(metric, "name");
+	p->metric = member_text(metric, "name");
 	if (!p->metric || !goal || (strcmp(goal, "maximize") && strcmp(goal, "minimize")))
-		return wrong("metric", "want {\"name\": SERIES, \"goal\": \"maximize\" or \"minimize\"}", err);
+		return refuse_member("metric", "want {\"name\": SERIES, \"goal\": \"maximize\" or \"minimize\"}", err);
 	p->maximize = !strcmp(goal, "maximize");
 	return 0;
 }
@@ -62,9 +62,10 @@ static int read_asha(struct sweep_plan *p, struct err *err)
 	p->eta = eta ? json_number_value(eta) : 3;
 	first = first ? first : 1;
 	if (strncmp(p->metric, "epoch/", 6))
-		return wrong("metric", "asha judges a series by epochs, such as epoch/top1", err);
+		return refuse_member("metric", "asha judges a series by epochs, such as epoch/top1", err);
 	if (all < 1 || p->eta <= 1 || first < 1 || first > all)
-		return wrong("asha", "want flags.epochs, eta above 1, and min_epochs from 1 to flags.epochs", err);
+		return refuse_member("asha", "want flags.epochs, eta above 1, and min_epochs from 1 to flags.epochs",
+				     err);
 	p->rungs = 0;
 	for (at = (double)first; at < (double)all && p->rungs < ASHA_RUNGS - 1; at *= p->eta)
 		p->epochs[p->rungs++] = (int64_t)at;
@@ -74,24 +75,24 @@ static int read_asha(struct sweep_plan *p, struct err *err)
 
 static int read_method(struct sweep_plan *p, struct err *err)
 {
-	const char *method = text(p->root, "method");
+	const char *method = member_text(p->root, "method");
 	size_t combinations = space_grid(p->space);
 	json_int_t trials = json_integer_value(json_object_get(p->root, "trials"));
 
 	if (!method || (strcmp(method, "grid") && strcmp(method, "random") && strcmp(method, "asha")))
-		return wrong("method", "want grid, random or asha", err);
+		return refuse_member("method", "want grid, random or asha", err);
 	p->grid = !strcmp(method, "grid");
 	p->rungs = 1;
 	if (p->grid && !combinations)
-		return wrong("parameters", "a grid wants \"values\" of every parameter", err);
+		return refuse_member("parameters", "a grid wants \"values\" of every parameter", err);
 	if (!p->grid && (trials < 1 || trials > TRIALS_MAX))
-		return wrong("trials", "want how many settings are drawn, from 1 to 100000", err);
+		return refuse_member("trials", "want how many settings are drawn, from 1 to 100000", err);
 	p->trials = p->grid ? combinations : (size_t)trials;
 	return strcmp(method, "asha") ? 0 : read_asha(p, err);
 }
 
 /* Flags may change when a sweep goes on (more threads, another folder); what decides the settings may not. */
-static int digest(struct sweep_plan *p, struct err *err)
+static int hash_settings(struct sweep_plan *p, struct err *err)
 {
 	json_t *bare = json_copy(p->root);
 	char *printed;
@@ -106,14 +107,14 @@ static int digest(struct sweep_plan *p, struct err *err)
 	return 0;
 }
 
-static int check_flags(struct sweep_plan *p, struct err *err)
+static int check_sweep_flags(struct sweep_plan *p, struct err *err)
 {
 	static const char *const ours[] = { "run-name", "runs-dir", "experiment", "resume", "stop-epoch" };
 	const char *key;
 	json_t *value;
 
 	if (p->flags && !json_is_object(p->flags))
-		return wrong("flags", "want {\"model\": \"resnet20\", …}, names as on the command line", err);
+		return refuse_member("flags", "want {\"model\": \"resnet20\", …}, names as on the command line", err);
 	json_object_foreach(p->flags, key, value)
 		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 			if (!strcmp(key, ours[i]))
@@ -121,22 +122,22 @@ static int check_flags(struct sweep_plan *p, struct err *err)
 	return 0;
 }
 
-static int read_root(struct sweep_plan *p, struct err *err)
+static int read_sweep_root(struct sweep_plan *p, struct err *err)
 {
 	int rc;
 
-	p->name = text(p->root, "name");
-	p->experiment = text(p->root, "experiment");
+	p->name = member_text(p->root, "name");
+	p->experiment = member_text(p->root, "experiment");
 	p->flags = json_object_get(p->root, "flags");
 	if (!p->name || !*p->name)
-		return wrong("name", "a sweep has one, by which it is found again", err);
-	rc = check_members(p->root, err);
-	rc = rc ? rc : check_flags(p, err);
+		return refuse_member("name", "a sweep has one, by which it is found again", err);
+	rc = check_sweep_members(p->root, err);
+	rc = rc ? rc : check_sweep_flags(p, err);
 	rc = rc ? rc : read_metric(p, err);
 	rc = rc ? rc : space_new(&p->space, json_object_get(p->root, "parameters"),
 				 (uint64_t)json_integer_value(json_object_get(p->root, "seed")), err);
 	rc = rc ? rc : read_method(p, err);
-	return rc ? rc : digest(p, err);
+	return rc ? rc : hash_settings(p, err);
 }
 
 int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
@@ -153,7 +154,7 @@ int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
 	fclose(f);
 	if (!ret->root)
 		return err_set(err, ERR_USAGE, "%.300s: line %d: %s", path, where.line, where.text);
-	rc = json_is_object(ret->root) ? read_root(ret, err) : err_set(err, ERR_USAGE, "want a JSON object");
+	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) : err_set(err, ERR_USAGE, "want a JSON object");
 	return rc ? err_prefix(err, "%.300s", path) : 0;
 }
 

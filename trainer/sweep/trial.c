@@ -16,24 +16,24 @@
 
 #define PARENT_TAG "mlflow.parentRunId" /* by which pages and MLflow's clients nest runs */
 
-struct reading {
+struct trial_reading {
 	const struct trial_place *place;
 	struct trial_known *known;
 	void (*take)(void *user, int64_t step, double value);
 	void *user;
 };
 
-static void take_point(void *user, const struct dptrack_point *p)
+static void pass_metric_point(void *user, const struct dptrack_point *p)
 {
-	struct reading *r = user;
+	struct trial_reading *r = user;
 
 	if (p->rank == -1 && !strcmp(p->key, r->place->metric))
 		r->take(r->user, p->step, p->value);
 }
 
-static void take_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
+static void note_parent_tag(void *user, enum dptrack_fact kind, const char *key, const char *value)
 {
-	struct reading *r = user;
+	struct trial_reading *r = user;
 
 	(void)value;
 	r->known->tagged |= kind == DPTRACK_FACT_TAG && !strcmp(key, PARENT_TAG);
@@ -42,8 +42,8 @@ static void take_fact(void *user, enum dptrack_fact kind, const char *key, const
 int trial_read(struct trial_known *ret, const struct trial_place *place, const char *name,
 	       void (*take)(void *user, int64_t step, double value), void *user, struct err *err)
 {
-	struct reading r = { place, ret, take, user };
-	const struct dptrack_reader reader = { .user = &r, .point = take_point, .fact = take_fact };
+	struct trial_reading r = { place, ret, take, user };
+	const struct dptrack_reader reader = { .user = &r, .point = pass_metric_point, .fact = note_parent_tag };
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_found found;
 	int code = dptrack_find(&found, &(struct dptrack_run_opts){ .runs_dir = place->runs_dir,
@@ -99,7 +99,7 @@ int trial_wait(const char *log, double wait_s, struct err *err)
 }
 
 /* Never returns. What is written to holds the lock as long as a process of the trial lives. */
-static void become(char *const argv[], const char *log, pid_t parent)
+static void exec_trial(char *const argv[], const char *log, pid_t parent)
 {
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
@@ -118,7 +118,7 @@ pid_t trial_start(char *const argv[], const char *log, struct err *err)
 	pid_t parent = getpid(), pid = fork();
 
 	if (pid == 0)
-		become(argv, log, parent);
+		exec_trial(argv, log, parent);
 	return pid > 0 ? pid : err_set_errno(err, errno, "cannot start dptrain anew");
 }
 

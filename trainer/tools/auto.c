@@ -43,7 +43,7 @@ static const char *const strategy_words[STRATEGY_COUNT] = {
 };
 
 /* Its bit in the search's masks, by name: a plan may know more strategies than the program, and in another order. */
-static unsigned bit_of(int strategy)
+static unsigned advise_bit(int strategy)
 {
 	unsigned bit = 0;
 
@@ -57,12 +57,12 @@ static unsigned built_strategies(void)
 	unsigned built = 0;
 
 	for (int i = 0; i < STRATEGY_COUNT; i++)
-		built |= bit_of(i);
+		built |= advise_bit(i);
 	return built;
 }
 
 /* A plan may offer another one; a training keeps what it has. */
-static int find_precisions(const struct run_config *cfg, int *ret)
+static int candidate_precisions(const struct run_config *cfg, int *ret)
 {
 	const bool asked = config_given(cfg, FLAG_precision) || config_given(cfg, FLAG_opt_level);
 
@@ -73,28 +73,28 @@ static int find_precisions(const struct run_config *cfg, int *ret)
 }
 
 /* ranks a machine: as asked for, else as the hardware's file was measured. */
-static int ranks_of(const struct run_config *cfg, const struct hardware *h)
+static int ranks_per_machine(const struct run_config *cfg, const struct hardware *h)
 {
 	return config_given(cfg, FLAG_nproc_per_node) ? (int)cfg->nproc_per_node : h->ranks_per_node;
 }
 
-static int machines_of(const struct run_config *cfg)
+static int machine_count(const struct run_config *cfg)
 {
-	int least = 1, all = 1;
+	int min = 1, max = 1;
 
-	(void)config_nodes(cfg, &least, &all); /* refused before, where it is no number */
-	return all;
+	(void)config_nodes(cfg, &min, &max); /* main.c checked the text */
+	return max;
 }
 
-static int64_t batch_of(const struct run_config *cfg, const struct hardware *h)
+static int64_t planned_global_batch(const struct run_config *cfg, const struct hardware *h)
 {
 	if (config_given(cfg, FLAG_global_batch_size) || cfg->batch_from)
 		return cfg->global_batch_size;
-	return cfg->batch_size * cfg->grad_accum_steps * ranks_of(cfg, h) * machines_of(cfg);
+	return cfg->batch_size * cfg->grad_accum_steps * ranks_per_machine(cfg, h) * machine_count(cfg);
 }
 
 /* As if it had been typed. */
-static int put(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
+static int set_planned_flag(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
 {
 	int rc = config_put(cfg, id, "--auto", *text ? text : "yes", err);
 
@@ -104,7 +104,7 @@ static int put(struct run_config *cfg, enum flag_id id, const char *text, struct
 }
 
 /* What a plan decides is not what was typed. An --opt-level stays: it says more than the precision that it implies. */
-static int put_all(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
+static int set_planned_flags(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
 {
 	static const enum flag_id decided[] = { FLAG_zero_stage,      FLAG_pp_stages,
 						FLAG_microbatches,    FLAG_dp_devices, FLAG_pp_partition,
@@ -116,12 +116,12 @@ static int put_all(struct run_config *cfg, const struct auto_flags *flags, struc
 		rc = config_take_back(cfg, decided[i], err);
 	for (int i = 0; !rc && i < flags->n; i++)
 		if (flags->flag[i].id != FLAG_precision || !config_given(cfg, FLAG_opt_level))
-			rc = put(cfg, flags->flag[i].id, flags->flag[i].value, err);
+			rc = set_planned_flag(cfg, flags->flag[i].id, flags->flag[i].value, err);
 	return rc;
 }
 
 /* A backend that was opened since has left the number of threads in the environment, for OpenMP. */
-static int settle_threads(struct run_config *cfg, const struct run_config *first, struct err *err)
+static int restore_threads(struct run_config *cfg, const struct run_config *first, struct err *err)
 {
 	if (!config_given(first, FLAG_threads))
 		return config_take_back(cfg, FLAG_threads, err);
@@ -130,8 +130,9 @@ static int settle_threads(struct run_config *cfg, const struct run_config *first
 }
 
 /* The command line once more, with a plan's flags. *ret: resolved. */
-static int read_plan(struct run_config **ret, const struct job *job, const struct search_plan *p, int64_t global_batch,
-		     struct err *err)
+static int parse_with_plan(struct run_config **ret, const struct job *job, const struct search_plan *p,
+			   int64_t global_batch,
+			   struct err *err)
 {
 	const struct config_world w = { .world = p->layout.ranks, .local_world = p->layout.ranks / p->layout.nodes };
 	struct auto_flags flags;
@@ -141,9 +142,9 @@ static int read_plan(struct run_config **ret, const struct job *job, const struc
 	if (rc)
 		return rc;
 	auto_flags_of(&flags, p, global_batch);
-	rc = put_all(cfg, &flags, err);
+	rc = set_planned_flags(cfg, &flags, err);
 	if (!rc)
-		rc = settle_threads(cfg, job->cfg, err);
+		rc = restore_threads(cfg, job->cfg, err);
 	if (!rc)
 		rc = config_resolve(cfg, &w, err);
 	if (rc)
@@ -153,11 +154,11 @@ static int read_plan(struct run_config **ret, const struct job *job, const struc
 	return rc;
 }
 
-static int plan_whole(struct advise_cost *ret, double *work, const struct job *job, const struct search_plan *p,
-		      int64_t global_batch, struct err *err)
+static int plan_in_full(struct advise_cost *ret, double *work, const struct job *job, const struct search_plan *p,
+			int64_t global_batch, struct err *err)
 {
 	struct job whole = *job;
-	int rc = read_plan(&whole.cfg, job, p, global_batch, err);
+	int rc = parse_with_plan(&whole.cfg, job, p, global_batch, err);
 
 	if (rc)
 		return rc;
@@ -168,7 +169,7 @@ static int plan_whole(struct advise_cost *ret, double *work, const struct job *j
 }
 
 /* The plan that is to be planned in full next; -1: none. */
-static int next_whole(const struct search *s)
+static int next_plan_in_full(const struct plan_search *s)
 {
 	for (int i = 0; i < s->n && s->plans[i].fits && s->plans[i].built; i++)
 		if (!s->plans[i].whole && search_is_best_of_kind(s, i))
@@ -178,20 +179,20 @@ static int next_whole(const struct search *s)
 
 /* Blocks cost alike, nearly: the best of each kind is planned in full, so that what stands first, and what somebody
  * would take instead, is what the passes say of it; of large models that would take long, so the best alone. */
-static int settle(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
+static int plan_best_in_full(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
 {
 	const enum search_goal goal = (enum search_goal)job->cfg->goal;
 
 	double work = 0;
 
 	for (int turn = 0; turn < WHOLE_MOST; turn++) {
-		const int i = next_whole(&f->search);
+		const int i = next_plan_in_full(&f->search);
 		struct advise_cost planned;
 		int rc;
 
 		if (i < 0 || (i > 0 && work >= WHOLE_WORK))
 			return 0;
-		rc = plan_whole(&planned, &work, job, &f->search.plans[i], f->global_batch, err);
+		rc = plan_in_full(&planned, &work, job, &f->search.plans[i], f->global_batch, err);
 		if (rc && rc != ERR_USAGE && rc != ERR_UNSUPPORTED)
 			return rc;
 		search_correct(&f->search, i, o, goal, rc ? NULL : &planned);
@@ -199,32 +200,33 @@ static int settle(struct auto_found *f, const struct search_opts *o, const struc
 	return 0;
 }
 
-static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, const struct workload *s,
-		       struct err *err)
+static int search_and_check(struct auto_found *ret, struct costing *work, const struct job *job,
+			    const struct workload *s,
+			    struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	const struct search_opts o = { .hardware = &ret->hardware,
-				       .nodes = machines_of(cfg),
-				       .ranks_per_node = ranks_of(cfg, &ret->hardware),
+				       .nodes = machine_count(cfg),
+				       .ranks_per_node = ranks_per_machine(cfg, &ret->hardware),
 				       .global_batch = ret->global_batch,
 				       .precisions = ret->precisions,
-				       .n_precisions = find_precisions(cfg, ret->precisions),
+				       .n_precisions = candidate_precisions(cfg, ret->precisions),
 				       .data_bytes = (double)s->data->buffer_bytes,
 				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
 				       .threads = config_given(cfg, FLAG_threads) ? (int)cfg->threads : 0,
 				       .memory_bytes = cfg->hardware ? 0 : (double)machine_available_bytes(),
-				       .wanted = config_given(cfg, FLAG_strategy) ? bit_of(cfg->strategy) : ~0u,
+				       .wanted = config_given(cfg, FLAG_strategy) ? advise_bit(cfg->strategy) : ~0u,
 				       .built = built_strategies(),
 				       .model = costing_model,
 				       .user = work };
 
 	int rc = search_all(&ret->search, &o, (enum search_goal)cfg->goal, err);
 
-	return rc ? rc : settle(ret, &o, job, err);
+	return rc ? rc : plan_best_in_full(ret, &o, job, err);
 }
 
 /* job->cfg is resolved; what data and model say is settled in it. */
-static int find_plans(struct auto_found *ret, const struct job *job, struct err *err)
+static int search_plans(struct auto_found *ret, const struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
 	struct workload s = { .data = NULL };
@@ -238,10 +240,10 @@ static int find_plans(struct auto_found *ret, const struct job *job, struct err 
 		rc = initial_given(&s, cfg, err);
 	if (!rc)
 		rc = costing_new(&work, cfg, &s, &ret->hardware, err);
-	ret->global_batch = batch_of(cfg, &ret->hardware);
+	ret->global_batch = planned_global_batch(cfg, &ret->hardware);
 	ret->per_sample = !rc && s.model->reads_tokens ? s.config.seq_len : 1;
 	if (!rc)
-		rc = search_here(ret, work, job, &s, err);
+		rc = search_and_check(ret, work, job, &s, err);
 	if (!rc && !ret->search.n)
 		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
 			     (long long)ret->global_batch);
@@ -250,7 +252,7 @@ static int find_plans(struct auto_found *ret, const struct job *job, struct err 
 	return rc;
 }
 
-static void done(struct auto_found *f)
+static void free_auto_found(struct auto_found *f)
 {
 	search_done(&f->search);
 	hardware_done(&f->hardware);
@@ -259,16 +261,16 @@ static void done(struct auto_found *f)
 int auto_plan(const struct job *job, struct buf *out, struct err *err)
 {
 	struct auto_found found = { .global_batch = 0 };
-	int rc = find_plans(&found, job, err);
+	int rc = search_plans(&found, job, err);
 
 	if (!rc)
 		auto_text(&found, job->cfg, out);
-	done(&found);
+	free_auto_found(&found);
 	return rc;
 }
 
 /* A second reading of the command line, resolved, so that the first stays open. */
-static int read_again(struct run_config **ret, const struct job *job, struct err *err)
+static int parse_again(struct run_config **ret, const struct job *job, struct err *err)
 {
 	struct run_config *cfg;
 	int rc = config_parse(&cfg, job->argc, job->argv, err);
@@ -283,7 +285,7 @@ static int read_again(struct run_config **ret, const struct job *job, struct err
 	return rc;
 }
 
-static const struct search_plan *best_here(const struct search *s)
+static const struct search_plan *best_startable_plan(const struct plan_search *s)
 {
 	return s->n && s->plans[0].fits && s->plans[0].built ? &s->plans[0] : NULL;
 }
@@ -297,15 +299,15 @@ int auto_choose(struct job *job, struct err *err)
 	struct buf line;
 	int rc;
 
-	if (machines_of(job->cfg) > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
+	if (machine_count(job->cfg) > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
 		return err_set(err, ERR_USAGE, "--auto chooses strategy and ranks of one machine itself: leave %s away",
-			       machines_of(job->cfg) > 1 ? "--nnodes" : "--strategy");
+			       machine_count(job->cfg) > 1 ? "--nnodes" : "--strategy");
 	here.batch = NULL;
-	rc = read_again(&here.cfg, job, err);
+	rc = parse_again(&here.cfg, job, err);
 	if (rc)
 		return rc;
-	rc = find_plans(&found, &here, err);
-	best = rc ? NULL : best_here(&found.search);
+	rc = search_plans(&found, &here, err);
+	best = rc ? NULL : best_startable_plan(&found.search);
 	if (!rc && !best)
 		rc = err_set(err, ERR_USAGE, "--auto: no plan of the global batch of %lld fits into this machine; "
 			     "dptrain plan --auto says what each would need", (long long)found.global_batch);
@@ -315,9 +317,9 @@ int auto_choose(struct job *job, struct err *err)
 		auto_flags_text(&flags, &line);
 		log_info("--auto: %s (%.3g s a step are expected)", line.data ? line.data : "", best->seconds);
 		buf_done(&line);
-		rc = put_all(job->cfg, &flags, err);
+		rc = set_planned_flags(job->cfg, &flags, err);
 	}
-	done(&found);
+	free_auto_found(&found);
 	config_free(here.cfg);
 	return rc;
 }

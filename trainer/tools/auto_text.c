@@ -26,19 +26,19 @@ static const enum flag_id chosen[] = {
 	FLAG_optim_offload, FLAG_param_offload, FLAG_dp_devices,	 FLAG_pp_partition
 };
 
-static void add_text(struct auto_flags *f, enum flag_id id, const char *name, const char *text)
+static void add_plan_flag(struct auto_flags *f, enum flag_id id, const char *name, const char *text)
 {
 	f->flag[f->n].id = id;
 	f->flag[f->n].name = name;
 	snprintf(f->flag[f->n++].value, sizeof(f->flag[0].value), "%s", text);
 }
 
-static void add_number(struct auto_flags *f, enum flag_id id, const char *name, int64_t value)
+static void add_plan_number(struct auto_flags *f, enum flag_id id, const char *name, int64_t value)
 {
 	char text[24];
 
 	snprintf(text, sizeof(text), "%lld", (long long)value);
-	add_text(f, id, name, text);
+	add_plan_flag(f, id, name, text);
 }
 
 /* Stages as they were planned: by what blocks take on that machine. */
@@ -54,7 +54,7 @@ static void add_partition(struct auto_flags *f, const struct search_plan *p)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	if (used < sizeof(text)) /* else by the work of blocks, as the strategy finds it */
-		add_text(f, FLAG_pp_partition, "--pp-partition", text);
+		add_plan_flag(f, FLAG_pp_partition, "--pp-partition", text);
 }
 
 void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t global_batch)
@@ -63,39 +63,39 @@ void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t 
 
 	ret->n = 0;
 	if (l->nodes > 1)
-		add_number(ret, FLAG_nnodes, "--nnodes", l->nodes);
-	add_number(ret, FLAG_nproc_per_node, "--nproc-per-node", l->ranks / l->nodes);
-	add_text(ret, FLAG_strategy, "--strategy", advise_table[p->strategy]->name);
+		add_plan_number(ret, FLAG_nnodes, "--nnodes", l->nodes);
+	add_plan_number(ret, FLAG_nproc_per_node, "--nproc-per-node", l->ranks / l->nodes);
+	add_plan_flag(ret, FLAG_strategy, "--strategy", advise_table[p->strategy]->name);
 	if (p->strategy == ADVISE_fsdp)
-		add_number(ret, FLAG_zero_stage, "--zero-stage", l->zero_stage);
+		add_plan_number(ret, FLAG_zero_stage, "--zero-stage", l->zero_stage);
 	if (p->strategy == ADVISE_pdp) {
-		add_number(ret, FLAG_pp_stages, "--pp-stages", l->stages);
-		add_number(ret, FLAG_microbatches, "--microbatches", l->micros);
+		add_plan_number(ret, FLAG_pp_stages, "--pp-stages", l->stages);
+		add_plan_number(ret, FLAG_microbatches, "--microbatches", l->micros);
 		add_partition(ret, p);
 	}
-	add_number(ret, FLAG_global_batch_size, "--global-batch-size", global_batch);
-	add_number(ret, FLAG_batch_size, "--batch-size", p->batch_size);
-	add_text(ret, FLAG_precision, "--precision", precision_names[p->precision]);
+	add_plan_number(ret, FLAG_global_batch_size, "--global-batch-size", global_batch);
+	add_plan_number(ret, FLAG_batch_size, "--batch-size", p->batch_size);
+	add_plan_flag(ret, FLAG_precision, "--precision", precision_names[p->precision]);
 	if (p->offload >= OFFLOAD_OPTIMIZER)
-		add_text(ret, FLAG_optim_offload, "--optim-offload", "");
+		add_plan_flag(ret, FLAG_optim_offload, "--optim-offload", "");
 	if (p->offload >= OFFLOAD_STATE)
-		add_text(ret, FLAG_param_offload, "--param-offload", "");
+		add_plan_flag(ret, FLAG_param_offload, "--param-offload", "");
 	if (p->recompute)
-		add_text(ret, FLAG_activation_checkpointing, "--activation-checkpointing",
-			 recompute_names[p->recompute]);
+		add_plan_flag(ret, FLAG_activation_checkpointing, "--activation-checkpointing",
+			      recompute_names[p->recompute]);
 }
 
-static void add_dashed(struct buf *out, const char *name)
+static void add_flag_dashes(struct buf *out, const char *name)
 {
 	for (; *name; name++)
 		buf_addc(out, *name == '_' ? '-' : *name);
 }
 
-static void add_spelled(struct buf *out, const char *before, const char *name)
+static void add_spelled_flag(struct buf *out, const char *before, const char *name)
 {
 	buf_adds(out, "--");
-	add_dashed(out, before);
-	add_dashed(out, name);
+	add_flag_dashes(out, before);
+	add_flag_dashes(out, name);
 }
 
 void auto_flags_text(const struct auto_flags *flags, struct buf *out)
@@ -106,7 +106,7 @@ void auto_flags_text(const struct auto_flags *flags, struct buf *out)
 }
 
 /* What was typed and says nothing of the choice. */
-static void add_kept(void *user, const struct config_item *item)
+static void add_typed_flag(void *user, const struct config_item *item)
 {
 	const bool yes = !strcmp(item->value, "yes"), no = !strcmp(item->value, "no");
 	struct buf *out = user;
@@ -117,25 +117,25 @@ static void add_kept(void *user, const struct config_item *item)
 	if (item->origin != ORIGIN_FLAG)
 		return;
 	buf_addc(out, ' ');
-	add_spelled(out, no ? "no_" : "", item->name);
+	add_spelled_flag(out, no ? "no_" : "", item->name);
 	if (!yes && !no)
 		buf_addf(out, strpbrk(item->value, " ;*?$'\"&|()<>") ? " '%s'" : " %s", item->value);
 }
 
-static void command_of(const struct auto_found *f, const struct run_config *cfg, const struct search_plan *p,
-		       struct buf *out)
+static void add_plan_command(const struct auto_found *f, const struct run_config *cfg, const struct search_plan *p,
+			     struct buf *out)
 {
 	struct auto_flags flags;
 
 	auto_flags_of(&flags, p, f->global_batch);
 	buf_adds(out, "dptrain");
-	config_each(cfg, add_kept, out);
+	config_each(cfg, add_typed_flag, out);
 	buf_addc(out, ' ');
 	auto_flags_text(&flags, out);
 }
 
 /* "fsdp 3", "pdp 4" */
-static void name_of(const struct search_plan *p, char *ret, size_t n)
+static void plan_name(const struct search_plan *p, char *ret, size_t n)
 {
 	const int part = p->strategy == ADVISE_fsdp ? p->layout.zero_stage
 		: p->strategy == ADVISE_pdp ? p->layout.stages : 0;
@@ -146,43 +146,43 @@ static void name_of(const struct search_plan *p, char *ret, size_t n)
 		snprintf(ret, n, "%s", advise_table[p->strategy]->name);
 }
 
-static int64_t micros_of(const struct search_plan *p)
+static int64_t micro_count(const struct search_plan *p)
 {
 	return p->layout.micros;
 }
 
 /* Samples of one forward pass. */
-static int64_t micro_of(const struct search_plan *p)
+static int64_t micro_samples(const struct search_plan *p)
 {
 	return p->strategy == ADVISE_pdp ? p->batch_size * p->layout.stages / p->layout.micros : p->batch_size;
 }
 
-static const char *standing_of(const struct search_plan *p)
+static const char *plan_obstacle(const struct search_plan *p)
 {
 	return !p->fits ? "does not fit" : p->built ? "" : "not in this build";
 }
 
-static void add_row(const struct auto_found *f, const struct search_plan *p, struct buf *out)
+static void add_plan_row(const struct auto_found *f, const struct search_plan *p, struct buf *out)
 {
 	char name[24];
 
-	name_of(p, name, sizeof(name));
+	plan_name(p, name, sizeof(name));
 	buf_addf(out, "%-7s %5d %8lld x %-4lld %-9s %-16s %-4s %9.1f %9.4g %10.5g %9.3g  %-13s %s\n", name,
-		 p->layout.ranks, (long long)micro_of(p), (long long)micros_of(p), recompute_names[p->recompute],
+		 p->layout.ranks, (long long)micro_samples(p), (long long)micro_count(p), recompute_names[p->recompute],
 		 offload_names[p->offload], precision_names[p->precision], p->bytes / MIB, p->seconds,
-		 p->samples_per_s * (double)f->per_sample, p->aco, p->limit, standing_of(p));
+		 p->samples_per_s * (double)f->per_sample, p->aco, p->limit, plan_obstacle(p));
 }
 
-static void add_table(const struct auto_found *f, struct buf *out)
+static void add_plan_table(const struct auto_found *f, struct buf *out)
 {
 	buf_addf(out, "%-7s %5s %8s   %-4s %-9s %-16s %-4s %9s %9s %10s %9s  %s\n", "", "ranks", "samples", "times",
 		 "recompute", "offload", "", "MiB", "s a step", f->per_sample > 1 ? "tokens/s" : "images/s", "ACO s",
 		 "limit");
 	for (int i = 0; i < f->search.n && i < SHOWN; i++)
-		add_row(f, &f->search.plans[i], out);
+		add_plan_row(f, &f->search.plans[i], out);
 }
 
-static void add_parts(const struct search_plan *p, struct buf *out)
+static void add_plan_parts(const struct search_plan *p, struct buf *out)
 {
 	const struct advise_cost *c = &p->cost;
 
@@ -228,18 +228,18 @@ static void add_difference(const struct search_plan *best, const struct search_p
 			 p->built ? "more memory or ranks than the goal allows" : "not in this build");
 }
 
-static void add_what(const struct search_plan *best, const struct search_plan *p, struct buf *out)
+static void add_changed_setting(const struct search_plan *best, const struct search_plan *p, struct buf *out)
 {
 	char name[24], was[24];
 
-	name_of(p, name, sizeof(name));
-	name_of(best, was, sizeof(was));
+	plan_name(p, name, sizeof(name));
+	plan_name(best, was, sizeof(was));
 	if (strcmp(name, was))
 		buf_addf(out, "%s", name);
 	else if (p->layout.ranks != best->layout.ranks)
 		buf_addf(out, "%d ranks", p->layout.ranks);
-	else if (micro_of(p) != micro_of(best) || micros_of(p) != micros_of(best))
-		buf_addf(out, "%lld samples %lld times", (long long)micro_of(p), (long long)micros_of(p));
+	else if (micro_samples(p) != micro_samples(best) || micro_count(p) != micro_count(best))
+		buf_addf(out, "%lld samples %lld times", (long long)micro_samples(p), (long long)micro_count(p));
 	else if (p->recompute != best->recompute)
 		buf_addf(out, "recompute %s", recompute_names[p->recompute]);
 	else if (p->offload != best->offload)
@@ -248,7 +248,7 @@ static void add_what(const struct search_plan *best, const struct search_plan *p
 		buf_addf(out, "%s", precision_names[p->precision]);
 }
 
-static void add_neighbours(const struct auto_found *f, struct buf *out)
+static void add_neighbor_plans(const struct auto_found *f, struct buf *out)
 {
 	const struct search_plan *best = &f->search.plans[0];
 	int shown = 0;
@@ -258,7 +258,7 @@ static void add_neighbours(const struct auto_found *f, struct buf *out)
 		if (search_distance(best, &f->search.plans[i]) != 1)
 			continue;
 		buf_adds(out, "  ");
-		add_what(best, &f->search.plans[i], out);
+		add_changed_setting(best, &f->search.plans[i], out);
 		buf_adds(out, ": ");
 		add_difference(best, &f->search.plans[i], out);
 		buf_addc(out, '\n');
@@ -274,7 +274,7 @@ static json_t *json_plan(const struct auto_found *f, const struct run_config *cf
 	struct buf line;
 
 	buf_init(&line, 1 << 16);
-	command_of(f, cfg, p, &line);
+	add_plan_command(f, cfg, p, &line);
 	json_object_set_new(o, "strategy", json_string(advise_table[p->strategy]->name));
 	json_object_set_new(o, "zero_stage", json_integer(p->layout.zero_stage));
 	json_object_set_new(o, "pp_stages", json_integer(p->layout.stages));
@@ -298,13 +298,13 @@ static json_t *json_plan(const struct auto_found *f, const struct run_config *cf
 	return o;
 }
 
-static int to_buf(const char *text, size_t n, void *user)
+static int append_plan_json(const char *text, size_t n, void *user)
 {
 	buf_add(user, text, n);
 	return 0;
 }
 
-static void add_json(const struct auto_found *f, const struct run_config *cfg, struct buf *out)
+static void add_plans_json(const struct auto_found *f, const struct run_config *cfg, struct buf *out)
 {
 	json_t *root = json_object(), *list = json_array();
 
@@ -312,7 +312,7 @@ static void add_json(const struct auto_found *f, const struct run_config *cfg, s
 		json_array_append_new(list, json_plan(f, cfg, &f->search.plans[i]));
 	json_object_set_new(root, "hardware", json_string(f->hardware.name));
 	json_object_set_new(root, "plans", list);
-	if (json_dump_callback(root, to_buf, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
+	if (json_dump_callback(root, append_plan_json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
 		out->failed = true;
 	json_decref(root);
 	buf_addc(out, '\n');
@@ -323,17 +323,17 @@ void auto_text(const struct auto_found *f, const struct run_config *cfg, struct 
 	const struct search_plan *best = &f->search.plans[0];
 
 	if (cfg->json) {
-		add_json(f, cfg, out);
+		add_plans_json(f, cfg, out);
 		return;
 	}
 	buf_addf(out, "%s, global batch %lld, on %s: %d plans\n", cfg->model, (long long)f->global_batch,
 		 f->hardware.name, f->search.n);
-	add_table(f, out);
-	add_parts(best, out);
+	add_plan_table(f, out);
+	add_plan_parts(best, out);
 	if (cfg->explain)
-		add_neighbours(f, out);
+		add_neighbor_plans(f, out);
 	if (best->fits && best->built)
-		command_of(f, cfg, best, out);
+		add_plan_command(f, cfg, best, out);
 	else
 		buf_adds(out, best->fits ? "none of the plans that fit can be started by this build"
 			 : "none of the plans fits");

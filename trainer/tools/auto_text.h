@@ -8,7 +8,7 @@
 
 struct auto_found {
 	struct hardware hardware;
-	struct search search;
+	struct plan_search search;
 	int precisions[2];   /* enum config_precision */
 	int64_t global_batch;
 	int64_t per_sample;  /* what bench counts of a sample: 1, or its tokens */

@@ -17,35 +17,35 @@ static const size_t sizes[] = { 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 250
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-struct measured {
+struct bandwidth_probe {
 	struct comm *comm;
 	unsigned char *data; /* of the largest size */
 	size_t bytes;	     /* of this measurement: the whole buffer of a rank */
 };
 
-static int allreduce(const struct measured *m, struct err *err)
+static int run_allreduce(const struct bandwidth_probe *m, struct err *err)
 {
 	return m->comm->ops->allreduce(m->comm, m->data, (int64_t)(m->bytes / 4), DTYPE_F32, err);
 }
 
-static int reduce_scatter(const struct measured *m, struct err *err)
+static int run_reduce_scatter(const struct bandwidth_probe *m, struct err *err)
 {
 	return m->comm->ops->reduce_scatter(m->comm, m->data, (int64_t)(m->bytes / 4 / (size_t)m->comm->world),
 					    DTYPE_F32, err);
 }
 
-static int all_gather(const struct measured *m, struct err *err)
+static int run_all_gather(const struct bandwidth_probe *m, struct err *err)
 {
 	return m->comm->ops->all_gather(m->comm, m->data, (int64_t)(m->bytes / (size_t)m->comm->world), err);
 }
 
-static int broadcast(const struct measured *m, struct err *err)
+static int run_broadcast(const struct bandwidth_probe *m, struct err *err)
 {
 	return m->comm->ops->broadcast(m->comm, m->data, m->bytes, 0, err);
 }
 
 /* There and back between the first rank and the last. */
-static int exchange(const struct measured *m, struct err *err)
+static int run_send_and_back(const struct bandwidth_probe *m, struct err *err)
 {
 	struct comm *c = m->comm;
 	int last = c->world - 1, rc = 0;
@@ -61,7 +61,7 @@ static int exchange(const struct measured *m, struct err *err)
 	return rc;
 }
 
-static int barrier(const struct measured *m, struct err *err)
+static int run_barrier(const struct bandwidth_probe *m, struct err *err)
 {
 	return m->comm->ops->barrier(m->comm, err);
 }
@@ -91,24 +91,24 @@ static double share_exchange(double n)
 
 static const struct {
 	const char *name;
-	int (*run)(const struct measured *m, struct err *err);
+	int (*run)(const struct bandwidth_probe *m, struct err *err);
 	double (*share)(double ranks); /* NULL: of no bytes */
 } collectives[] = {
-	{ "all-reduce", allreduce, share_allreduce },	  { "reduce-scatter", reduce_scatter, share_part },
-	{ "all-gather", all_gather, share_part },	  { "broadcast", broadcast, share_whole },
-	{ "send and back", exchange, share_exchange },	  { "barrier", barrier, NULL },
+	{ "all-reduce", run_allreduce, share_allreduce },	  { "reduce-scatter", run_reduce_scatter, share_part },
+	{ "all-gather", run_all_gather, share_part },	  { "broadcast", run_broadcast, share_whole },
+	{ "send and back", run_send_and_back, share_exchange },	  { "barrier", run_barrier, NULL },
 };
 
 #define COLLECTIVES (sizeof(collectives) / sizeof(collectives[0]))
 
-struct row {
+struct bandwidth_row {
 	const char *name;
 	size_t bytes;
 	double seconds; /* of one, on the slowest rank */
 	double rate;	/* bytes a second that a rank must send at least; 0: none */
 };
 
-static int time_rounds(const struct measured *m, size_t which, int rounds, double *ret_s, struct err *err)
+static int time_rounds(const struct bandwidth_probe *m, size_t which, int rounds, double *ret_s, struct err *err)
 {
 	struct comm *c = m->comm;
 	double *all = calloc((size_t)c->world, sizeof(*all)), start_s;
@@ -129,7 +129,7 @@ static int time_rounds(const struct measured *m, size_t which, int rounds, doubl
 }
 
 /* Where one round is short, again: as often as fit into the time. All ranks know the slowest one's and agree. */
-static int measure(const struct measured *m, size_t which, struct row *ret, struct err *err)
+static int measure_collective(const struct bandwidth_probe *m, size_t which, struct bandwidth_row *ret, struct err *err)
 {
 	double s;
 	int rc = time_rounds(m, which, 1, &s, err);
@@ -138,15 +138,15 @@ static int measure(const struct measured *m, size_t which, struct row *ret, stru
 		return rc;
 	if (s < LEAST_S)
 		rc = time_rounds(m, which, LEAST_S / s < ROUNDS_MOST ? (int)(LEAST_S / s) + 1 : ROUNDS_MOST, &s, err);
-	*ret = (struct row){ .name = collectives[which].name, .bytes = m->bytes, .seconds = s };
+	*ret = (struct bandwidth_row){ .name = collectives[which].name, .bytes = m->bytes, .seconds = s };
 	if (collectives[which].share)
 		ret->rate = collectives[which].share(m->comm->world) * (double)m->bytes / s;
 	return rc;
 }
 
-static int measure_all(struct comm *c, struct row *rows, size_t *ret_n, struct err *err)
+static int measure_collectives(struct comm *c, struct bandwidth_row *rows, size_t *ret_n, struct err *err)
 {
-	struct measured m = { .comm = c };
+	struct bandwidth_probe m = { .comm = c };
 	void *data;
 	int rc = c->ops->alloc(c, sizes[SIZES - 1], &data, err);
 
@@ -155,13 +155,13 @@ static int measure_all(struct comm *c, struct row *rows, size_t *ret_n, struct e
 	for (size_t k = 0; !rc && k < COLLECTIVES; k++)
 		for (size_t i = 0; !rc && i < (collectives[k].share ? SIZES : 1); i++) {
 			m.bytes = collectives[k].share ? sizes[i] : 0;
-			rc = measure(&m, k, &rows[*ret_n], err);
+			rc = measure_collective(&m, k, &rows[*ret_n], err);
 			*ret_n += !rc;
 		}
 	return rc;
 }
 
-static void print_rows(const struct rank *r, const struct row *rows, size_t n)
+static void print_bandwidth_rows(const struct rank *r, const struct bandwidth_row *rows, size_t n)
 {
 	printf("%d ranks on %d machine%s, %s\n", r->seat->world, r->seat->nodes, r->seat->nodes > 1 ? "s" : "",
 	       rank_transport(r));
@@ -174,7 +174,7 @@ static void print_rows(const struct rank *r, const struct row *rows, size_t n)
 	}
 }
 
-static void print_json(const struct rank *r, const struct row *rows, size_t n)
+static void print_bandwidth_json(const struct rank *r, const struct bandwidth_row *rows, size_t n)
 {
 	json_t *o = json_object(), *list = json_array();
 
@@ -199,7 +199,7 @@ static void print_json(const struct rank *r, const struct row *rows, size_t n)
 int bandwidth_main(const struct job *job, struct rank_context *seat)
 {
 	struct rank r = rank_of(job->cfg, seat);
-	struct row rows[COLLECTIVES * SIZES];
+	struct bandwidth_row rows[COLLECTIVES * SIZES];
 	struct err err = ERR_INIT;
 	size_t n = 0;
 	int rc, code = 0;
@@ -209,12 +209,12 @@ int bandwidth_main(const struct job *job, struct rank_context *seat)
 	else
 		rc = rank_meet(&r, &err);
 	if (!rc)
-		rc = measure_all(rank_comm(&r), rows, &n, &err);
+		rc = measure_collectives(rank_comm(&r), rows, &n, &err);
 	if (!rc && rank_is_root(&r)) {
 		if (job->cfg->json)
-			print_json(&r, rows, n);
+			print_bandwidth_json(&r, rows, n);
 		else
-			print_rows(&r, rows, n);
+			print_bandwidth_rows(&r, rows, n);
 	}
 	if (rc)
 		code = rank_context_fail(seat, &err);

@@ -20,7 +20,7 @@
 #define OPS_SHOWN 10
 #define PROFILED_STEPS 3 /* of a device */
 
-struct bench {
+struct step_bench {
 	struct engine *e;
 	struct step_result *steps;
 	int64_t n;
@@ -38,13 +38,13 @@ struct bench {
 	double sent, sent_nodes;	   /* bytes a step of the rank that sends most: in all, to other machines */
 };
 
-struct share { /* of one rank */
+struct rank_figures { /* of one rank */
 	double sent, sent_nodes;
 	int64_t peak_bytes, planned_bytes, shm_usage_bytes, device_bytes;
 	double flops, peak_flops;
 };
 
-static double median(const struct bench *b, enum step_phase t)
+static double median_phase_seconds(const struct step_bench *b, enum step_phase t)
 {
 	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
 
@@ -57,23 +57,23 @@ static double median(const struct bench *b, enum step_phase t)
 	return m;
 }
 
-static double rate(const struct bench *b)
+static double median_sample_rate(const struct step_bench *b)
 {
-	return b->n ? (double)b->steps[0].count / median(b, TIME_STEP) : NAN;
+	return b->n ? (double)b->steps[0].count / median_phase_seconds(b, TIME_STEP) : NAN;
 }
 
-static bool on_device(const struct bench *b)
+static bool runs_on_device(const struct step_bench *b)
 {
 	return b->e->rank.backend->streams != NULL;
 }
 
 /* A host's first step touches memory for the first time; it counts among the ops only when it is the only one. */
-static int profile_host(struct bench *b, struct err *err)
+static int profile_host(struct step_bench *b, struct err *err)
 {
-	return !on_device(b) && b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
+	return !runs_on_device(b) && b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
 }
 
-static int keep_step(struct bench *b, const struct step_result *r, struct err *err)
+static int keep_step(struct step_bench *b, const struct step_result *r, struct err *err)
 {
 	b->steps[b->n++] = *r;
 	b->stopped = r->stop;
@@ -83,7 +83,7 @@ static int keep_step(struct bench *b, const struct step_result *r, struct err *e
 }
 
 /* Keeps steps that are over; all: none is left under way. */
-static int end_steps(struct bench *b, bool all, struct err *err)
+static int collect_ended_steps(struct step_bench *b, bool all, struct err *err)
 {
 	struct step_result r;
 	int rc;
@@ -97,7 +97,7 @@ static int end_steps(struct bench *b, bool all, struct err *err)
 }
 
 /* As training runs them: a device works on one while the next is on its way. */
-static int run_steps(struct bench *b, struct err *err)
+static int run_bench_steps(struct step_bench *b, struct err *err)
 {
 	const int64_t wanted = b->e->rank.cfg->steps;
 	int begun = 1, rc = engine_begin(b->e, err);
@@ -109,13 +109,13 @@ static int run_steps(struct bench *b, struct err *err)
 		rc = profile_host(b, err);
 		begun = rc ? 0 : step_begin(b->e, err);
 		if (!rc)
-			rc = begun < 0 ? begun : end_steps(b, n + 1 == wanted, err);
+			rc = begun < 0 ? begun : collect_ended_steps(b, n + 1 == wanted, err);
 	}
-	return rc ? rc : end_steps(b, true, err);
+	return rc ? rc : collect_ended_steps(b, true, err);
 }
 
 /* What a device's nodes take shows in further steps, which it runs node by node. */
-static int profile_device(struct bench *b, struct err *err)
+static int profile_device(struct step_bench *b, struct err *err)
 {
 	struct step_result r;
 	int rc = exec_profile(b->e->exec, err);
@@ -131,7 +131,7 @@ static int profile_device(struct bench *b, struct err *err)
 }
 
 /* All of a host's steps but the first, where there are more. */
-static void profiled_host(struct bench *b)
+static void average_host_steps(struct step_bench *b)
 {
 	const int64_t first = b->n > 1 ? 1 : 0;
 
@@ -140,28 +140,28 @@ static void profiled_host(struct bench *b)
 		b->op_step_seconds += b->steps[i].seconds[TIME_STEP] / (double)(b->n - first);
 }
 
-static int tell_ops_apart(struct bench *b, struct err *err)
+static int collect_op_times(struct step_bench *b, struct err *err)
 {
 	int rc = 0;
 
-	if (!on_device(b))
-		profiled_host(b);
+	if (!runs_on_device(b))
+		average_host_steps(b);
 	else if (!b->stopped && b->n)
 		rc = profile_device(b, err);
 	bench_ops_collect(&b->ops, b->e, b->op_steps ? b->op_steps : 1);
 	return rc;
 }
 
-static int make_profile(struct bench *b, struct err *err)
+static int profile_nodes(struct step_bench *b, struct err *err)
 {
 	return b->e->rank.cfg->profile == CONFIG_PROFILE_NONE ? 0
 		: profile_make(&b->profile, b->e, b->op_steps, err);
 }
 
-static int gather_shares(struct bench *b, struct err *err)
+static int gather_shares(struct step_bench *b, struct err *err)
 {
 	struct comm *c = rank_comm(&b->e->rank);
-	struct share *all = calloc((size_t)c->world, sizeof(*all));
+	struct rank_figures *all = calloc((size_t)c->world, sizeof(*all));
 	int rc;
 
 	if (!all)
@@ -195,12 +195,12 @@ static int gather_shares(struct bench *b, struct err *err)
 }
 
 /* Share of the step that is neither a matrix product nor a convolution. */
-static double other_share(const struct bench *b)
+static double other_share(const struct step_bench *b)
 {
 	return 1 - b->ops.product_seconds / b->op_step_seconds;
 }
 
-static json_t *json_ops(const struct bench *b)
+static json_t *json_ops(const struct step_bench *b)
 {
 	json_t *list = json_array();
 
@@ -273,7 +273,7 @@ static const char *phase_name_of(enum step_phase t)
 }
 
 /* Of each step, by phase. */
-static json_t *json_all_phases(const struct bench *b)
+static json_t *json_all_phases(const struct step_bench *b)
 {
 	json_t *all = json_object();
 
@@ -287,14 +287,14 @@ static json_t *json_all_phases(const struct bench *b)
 	return all;
 }
 
-static void print_json(const struct bench *b)
+static void print_bench_json(const struct step_bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
 	const struct run_config *cfg = b->e->rank.cfg;
 
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
 		json_object_set_new(phases, phase_name_of((enum step_phase)t),
-				    real_or_null(median(b, (enum step_phase)t)));
+				    real_or_null(median_phase_seconds(b, (enum step_phase)t)));
 	for (int64_t i = 0; i < b->n; i++) {
 		json_array_append_new(losses, real_or_null(b->steps[i].loss));
 		json_array_append_new(seconds, real_or_null(b->steps[i].seconds[TIME_STEP]));
@@ -304,8 +304,8 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "ranks", json_integer(b->e->rank.seat->world));
 	json_object_set_new(o, "threads", json_integer(cfg->threads));
 	json_object_set_new(o, "global_batch_size", json_integer(cfg->global_batch_size));
-	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
-	json_object_set_new(o, "step_seconds", real_or_null(median(b, TIME_STEP)));
+	json_object_set_new(o, "samples_per_s", real_or_null(median_sample_rate(b)));
+	json_object_set_new(o, "step_seconds", real_or_null(median_phase_seconds(b, TIME_STEP)));
 	json_object_set_new(o, "all_step_seconds", seconds);
 	json_object_set_new(o, "ready_seconds", real_or_null(b->ready_s));
 	json_object_set_new(o, "all_phases", json_all_phases(b));
@@ -317,7 +317,7 @@ static void print_json(const struct bench *b)
 		json_object_set_new(o, "device_bytes_step_2", json_integer(b->early_bytes));
 	}
 	json_object_set_new(o, "step_flops", real_or_null(b->flops));
-	json_object_set_new(o, "gflops", real_or_null(1e-9 * b->flops / median(b, TIME_STEP)));
+	json_object_set_new(o, "gflops", real_or_null(1e-9 * b->flops / median_phase_seconds(b, TIME_STEP)));
 	json_object_set_new(o, "matmul_gflops", real_or_null(1e-9 * b->peak_flops));
 	json_object_set_new(o, "other_share", real_or_null(other_share(b)));
 	json_object_set_new(o, "phases", phases);
@@ -336,7 +336,7 @@ static void print_json(const struct bench *b)
 	json_decref(o);
 }
 
-static void print_ops(const struct bench *b)
+static void print_ops(const struct step_bench *b)
 {
 	printf("  %-18s %10s    %6s   %7s %9s\n", "op", "", "", "nodes", "GFLOP/s");
 	for (int i = 0; i < b->ops.n && i < OPS_SHOWN; i++) {
@@ -350,7 +350,7 @@ static void print_ops(const struct bench *b)
 	}
 }
 
-static void print_profile(const struct bench *b)
+static void print_profile(const struct step_bench *b)
 {
 	const struct profile *p = &b->profile;
 
@@ -370,22 +370,24 @@ static void print_profile(const struct bench *b)
 	}
 }
 
-static void print_table(const struct bench *b)
+static void print_bench_table(const struct step_bench *b)
 {
 	const struct run_config *cfg = b->e->rank.cfg;
-	double step = median(b, TIME_STEP);
+	double step = median_phase_seconds(b, TIME_STEP);
 
 	printf("%s, global batch %lld, %s, backend %s, %d rank(s) x %lld thread(s): %lld steps\n", cfg->model,
 	       (long long)cfg->global_batch_size, dtype_name(b->e->prepared.opts.precision.low),
 	       b->e->rank.backend->name, b->e->rank.seat->world, (long long)cfg->threads, (long long)b->n);
-	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", rate(b), sample_kind_name(b->e->subject.data->kind),
+	printf("%12.1f %s/s (median step %.4f s, first %.4f s)\n", median_sample_rate(b),
+	       sample_kind_name(b->e->subject.data->kind),
 	       step, b->n ? b->steps[0].seconds[TIME_STEP] : NAN);
 	printf("%12.1f GFLOP/s in matrix products and convolutions; a product alone %.1f (%.1f %%)\n",
 	       1e-9 * b->flops / step, 1e-9 * b->peak_flops, 100 * b->flops / step / b->peak_flops);
 	printf("%12.1f %% of the step is neither\n", 100 * other_share(b));
 	for (int t = TIME_DATA_WAIT; t < TIME_COUNT; t++)
 		printf("  %-18s %10.3f ms %6.1f %%%s\n", phase_name_of((enum step_phase)t),
-		       1e3 * median(b, (enum step_phase)t), 100 * median(b, (enum step_phase)t) / step,
+		       1e3 * median_phase_seconds(b, (enum step_phase)t),
+		       100 * median_phase_seconds(b, (enum step_phase)t) / step,
 		       t == TIME_COMM_TOTAL ? "  (not a part of the sum)" : "");
 	if (b->profile.n)
 		print_profile(b);
@@ -400,25 +402,25 @@ static void print_table(const struct bench *b)
 int bench_main(const struct job *job, struct rank_context *seat)
 {
 	struct err err = ERR_INIT;
-	struct bench b = { .n = 0 };
+	struct step_bench b = { .n = 0 };
 	const double begin = clock_mono_s();
 	int rc = engine_open(&b.e, job, seat, &err);
 	int code = 0;
 
 	b.ready_s = clock_mono_s() - begin;
 	if (!rc)
-		rc = run_steps(&b, &err);
+		rc = run_bench_steps(&b, &err);
 	if (!rc)
-		rc = tell_ops_apart(&b, &err);
+		rc = collect_op_times(&b, &err);
 	if (!rc)
 		rc = gather_shares(&b, &err);
 	if (!rc) /* behind the peak of memory, to which its probes do not belong */
-		rc = make_profile(&b, &err);
+		rc = profile_nodes(&b, &err);
 	if (!rc && engine_is_root(b.e)) {
 		if (job->cfg->json)
-			print_json(&b);
+			print_bench_json(&b);
 		else
-			print_table(&b);
+			print_bench_table(&b);
 	}
 	if (rc)
 		code = rank_context_fail(seat, &err);

@@ -1,6 +1,6 @@
-/* bench_compare.c: `dptrain bench --against FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
- * processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows no model and no
- * engine: it reads the steps that these commands print with --json. */
+/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and what `dptrain doctor --try` measures: both
+ * sides in fresh processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows
+ * no model and no engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/bench_compare.h"
 
 #include <jansson.h>
@@ -21,7 +21,7 @@
 #define TRY_SECONDS "8" /* of a run of dptrain doctor --try */
 #define TRY_ROUNDS 3
 
-struct against {
+struct bench_comparison {
 	const struct job *job;
 	const char *flags;        /* that the second side has besides */
 	const char *const *both;  /* words behind the command line of both sides, up to a NULL */
@@ -33,7 +33,7 @@ struct against {
 };
 
 /* Words as a shell would part them: at blanks, with '…' and "…" kept whole. */
-static int split_words(struct against *a, struct err *err)
+static int split_shell_words(struct bench_comparison *a, struct err *err)
 {
 	const char *flags = a->flags;
 	char *to, quote = '\0';
@@ -41,7 +41,7 @@ static int split_words(struct against *a, struct err *err)
 	a->text = strdup(flags);
 	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
 	if (!a->text || !a->words)
-		return err_set(err, ERR_NOMEM, "out of memory: --against");
+		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
 	to = a->text;
 	for (const char *at = flags; *at;) {
 		at += strspn(at, " \t");
@@ -58,12 +58,12 @@ static int split_words(struct against *a, struct err *err)
 		*to++ = '\0';
 	}
 	if (quote)
-		return err_set(err, ERR_USAGE, "--against: a quotation mark has no partner in %.200s", flags);
-	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--against: name the flags that the second side has");
+		return err_set(err, ERR_USAGE, "--compare-with: a quotation mark has no partner in %.200s", flags);
+	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--compare-with: name the flags that the second side has");
 }
 
 /* The command line of one side. *ret is freed by the caller. */
-static int side_line(const struct against *a, int side, char ***ret, struct err *err)
+static int side_command_line(const struct bench_comparison *a, int side, char ***ret, struct err *err)
 {
 	size_t n = 0, n_both = 0;
 	char **argv;
@@ -73,7 +73,7 @@ static int side_line(const struct against *a, int side, char ***ret, struct err 
 	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: --against");
+		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
 	for (int i = 0; i < a->job->argc; i++)
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
@@ -86,26 +86,26 @@ static int side_line(const struct against *a, int side, char ***ret, struct err 
 }
 
 /* What the second side cannot read is said before the first is measured. */
-static int check_line(const struct against *a, struct err *err)
+static int check_second_side(const struct bench_comparison *a, struct err *err)
 {
 	struct run_config *cfg = NULL;
 	char **argv = NULL;
-	int rc = side_line(a, 1, &argv, err);
+	int rc = side_command_line(a, 1, &argv, err);
 
 	if (rc > 0)
 		rc = config_parse(&cfg, rc, argv, err);
 	if (rc)
-		err_prefix(err, "--against");
+		err_prefix(err, "--compare-with");
 	config_free(cfg);
 	free(argv);
 	return rc;
 }
 
 /* One side, once. */
-static int run_process(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
+static int run_side_process(const struct bench_comparison *a, int side, struct buf *out, int *ret_code, struct err *err)
 {
 	char **argv;
-	int rc = side_line(a, side, &argv, err);
+	int rc = side_command_line(a, side, &argv, err);
 
 	if (rc < 0)
 		return rc;
@@ -114,13 +114,13 @@ static int run_process(const struct against *a, int side, struct buf *out, int *
 	return rc;
 }
 
-static int run_side(struct against *a, int64_t round, int side, int *ret_code, struct err *err)
+static int run_side(struct bench_comparison *a, int64_t round, int side, int *ret_code, struct err *err)
 {
 	struct buf out;
 	int rc;
 
 	buf_init(&out, OUTPUT_MAX);
-	rc = run_process(a, side, &out, ret_code, err);
+	rc = run_side_process(a, side, &out, ret_code, err);
 	if (!rc && !*ret_code)
 		rc = child_pace(&out, &a->paces[side][round], err);
 	buf_done(&out);
@@ -131,7 +131,7 @@ static int run_side(struct against *a, int64_t round, int side, int *ret_code, s
 }
 
 /* First A B, then B A, and so on. */
-static int run_rounds(struct against *a, int *ret_code, struct err *err)
+static int run_rounds(struct bench_comparison *a, int *ret_code, struct err *err)
 {
 	int rc = 0;
 
@@ -146,7 +146,7 @@ static int run_rounds(struct against *a, int *ret_code, struct err *err)
 	return rc;
 }
 
-static double side_mean(const struct against *a, int side, int phase)
+static double side_mean(const struct bench_comparison *a, int side, int phase)
 {
 	double sum = 0;
 
@@ -155,7 +155,8 @@ static double side_mean(const struct against *a, int side, int phase)
 	return sum / (double)a->rounds;
 }
 
-static void print_row(const struct against *a, const char *name, int phase, const struct change_part *p)
+static void print_compare_row(const struct bench_comparison *a, const char *name, int phase,
+			      const struct change_part *p)
 {
 	double x = side_mean(a, 0, phase), y = side_mean(a, 1, phase);
 
@@ -168,17 +169,17 @@ static void print_row(const struct against *a, const char *name, int phase, cons
 		printf("   (%+.3g to %+.3g)\n", 1e3 * p->low, 1e3 * p->high);
 }
 
-static void print_table(const struct against *a, const struct change *c, const char *sentence)
+static void print_compare_table(const struct bench_comparison *a, const struct change *c, const char *sentence)
 {
 	printf("%s\n", sentence);
 	printf("  %-14s %12s %12s %12s\n", "ms a sample", SIDE_A, "with", "difference");
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
-		print_row(a, step_time_phase_name((enum step_time_phase)k), k, &c->phase[k]);
-	print_row(a, "all", STEP_TIME_PHASES, &c->whole);
+		print_compare_row(a, step_time_phase_name((enum step_time_phase)k), k, &c->phase[k]);
+	print_compare_row(a, "all", STEP_TIME_PHASES, &c->whole);
 	printf("%lld rounds; left out as warm-up: %s\n", (long long)a->rounds, WARMUP_RULE);
 }
 
-static json_t *json_part(const struct change_part *p)
+static json_t *json_change_part(const struct change_part *p)
 {
 	json_t *o = json_object();
 
@@ -188,7 +189,7 @@ static json_t *json_part(const struct change_part *p)
 	return o;
 }
 
-static void print_json(const struct against *a, const struct change *c, const char *sentence)
+static void print_compare_json(const struct bench_comparison *a, const struct change *c, const char *sentence)
 {
 	json_t *o = json_object(), *phases = json_object(), *sides = json_array();
 
@@ -200,13 +201,14 @@ static void print_json(const struct against *a, const struct change *c, const ch
 		json_array_append_new(sides, list);
 	}
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
-		json_object_set_new(phases, step_time_phase_name((enum step_time_phase)k), json_part(&c->phase[k]));
-	json_object_set_new(o, "against", json_string(a->flags));
+		json_object_set_new(phases, step_time_phase_name((enum step_time_phase)k),
+				    json_change_part(&c->phase[k]));
+	json_object_set_new(o, "compare_with", json_string(a->flags));
 	json_object_set_new(o, "rounds", json_integer(a->rounds));
 	json_object_set_new(o, "factor", real_or_null(c->factor));
 	json_object_set_new(o, "low", real_or_null(c->low));
 	json_object_set_new(o, "high", real_or_null(c->high));
-	json_object_set_new(o, "difference", json_part(&c->whole));
+	json_object_set_new(o, "difference", json_change_part(&c->whole));
 	json_object_set_new(o, "phases", phases);
 	json_object_set_new(o, "seconds", sides);
 	json_object_set_new(o, "sentence", json_string(sentence));
@@ -215,25 +217,25 @@ static void print_json(const struct against *a, const struct change *c, const ch
 	json_decref(o);
 }
 
-static void report(const struct against *a, const struct change *c)
+static void report_comparison(const struct bench_comparison *a, const struct change *c)
 {
 	struct buf text;
 
 	buf_init(&text, 65536);
 	change_text_change(&text, c, SIDE_A, a->flags);
 	if (a->job->cfg->json)
-		print_json(a, c, text.data ? text.data : "");
+		print_compare_json(a, c, text.data ? text.data : "");
 	else
-		print_table(a, c, text.data ? text.data : "");
+		print_compare_table(a, c, text.data ? text.data : "");
 	buf_done(&text);
 }
 
 bool bench_compare_wanted(const struct run_config *cfg)
 {
-	return cfg->command == COMMAND_BENCH && cfg->against && cfg->against[strspn(cfg->against, " ")];
+	return cfg->command == COMMAND_BENCH && cfg->compare_with && cfg->compare_with[strspn(cfg->compare_with, " ")];
 }
 
-static void compare(const struct against *a, struct change *ret)
+static void compare_sides(const struct bench_comparison *a, struct change *ret)
 {
 	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
 	const struct change_pool none = { .df = 0 };
@@ -242,18 +244,18 @@ static void compare(const struct against *a, struct change *ret)
 }
 
 /* The exit code; 0: there are paces. */
-static int measure(struct against *a, struct err *err)
+static int measure_sides(struct bench_comparison *a, struct err *err)
 {
-	int code = 0, rc = split_words(a, err);
+	int code = 0, rc = split_shell_words(a, err);
 
 	if (!rc)
-		rc = check_line(a, err);
+		rc = check_second_side(a, err);
 	if (!rc)
 		rc = run_rounds(a, &code, err);
 	return rc ? rc : code;
 }
 
-static void against_done(struct against *a)
+static void free_comparison(struct bench_comparison *a)
 {
 	free(a->paces[0]);
 	free(a->paces[1]);
@@ -263,27 +265,27 @@ static void against_done(struct against *a)
 
 int bench_compare_main(const struct job *job, struct err *err)
 {
-	static const char *const none[] = { "--against= ", NULL }; /* the last one wins: a blank one is none */
-	struct against a = { .job = job, .flags = job->cfg->against, .both = none, .rounds = job->cfg->rounds };
+	static const char *const none[] = { "--compare-with= ", NULL }; /* the last one wins: a blank one is none */
+	struct bench_comparison a = { .job = job, .flags = job->cfg->compare_with, .both = none, .rounds = job->cfg->rounds };
 	struct change c;
-	int code = measure(&a, err);
+	int code = measure_sides(&a, err);
 
 	if (!code) {
-		compare(&a, &c);
-		report(&a, &c);
+		compare_sides(&a, &c);
+		report_comparison(&a, &c);
 	}
-	against_done(&a);
+	free_comparison(&a);
 	return code;
 }
 
 int bench_compare_try(const struct job *job, const char *flags, struct change *ret, struct err *err)
 {
 	static const char *const brief[] = { "--no-try", "--seconds", TRY_SECONDS, NULL };
-	struct against a = { .job = job, .flags = flags, .both = brief, .rounds = TRY_ROUNDS };
-	int code = measure(&a, err);
+	struct bench_comparison a = { .job = job, .flags = flags, .both = brief, .rounds = TRY_ROUNDS };
+	int code = measure_sides(&a, err);
 
 	if (!code)
-		compare(&a, ret);
-	against_done(&a);
+		compare_sides(&a, ret);
+	free_comparison(&a);
 	return code;
 }

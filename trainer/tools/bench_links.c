@@ -14,19 +14,19 @@
 #define FLAG_BYTES 80 /* of "--link=…" */
 #define OUTPUT_MAX ((size_t)256 << 20)
 
-struct row {
+struct link_row {
 	double latency_s, bytes_per_s;
 	double seconds, samples_per_s, exposed_s; /* of a step */
 };
 
-struct links {
+struct link_list {
 	const struct job *job;
 	char flag[LINKS_MAX][FLAG_BYTES];
-	struct row rows[LINKS_MAX];
+	struct link_row rows[LINKS_MAX];
 	size_t n;
 };
 
-static const char *name_of(const struct links *l, size_t i)
+static const char *link_name(const struct link_list *l, size_t i)
 {
 	return strchr(l->flag[i], '=') + 1;
 }
@@ -37,7 +37,7 @@ bool bench_links_wanted(const struct run_config *cfg)
 }
 
 /* Blanks around a link do not count; an empty one, as behind the last ;, is none. */
-static int split(struct links *l, struct err *err)
+static int split_links(struct link_list *l, struct err *err)
 {
 	for (const char *at = l->job->cfg->link; *at;) {
 		size_t n;
@@ -56,7 +56,7 @@ static int split(struct links *l, struct err *err)
 }
 
 /* The command line over one link: the last --link wins. *ret is freed by the caller. */
-static int line_of(struct links *l, size_t i, char ***ret, struct err *err)
+static int link_command_line(struct link_list *l, size_t i, char ***ret, struct err *err)
 {
 	static char json[] = "--json";
 	char **argv = calloc((size_t)l->job->argc + 3, sizeof(*argv));
@@ -73,12 +73,12 @@ static int line_of(struct links *l, size_t i, char ***ret, struct err *err)
 }
 
 /* All links are read before the first is measured. */
-static int check(struct links *l, size_t i, struct err *err)
+static int check_link_flag(struct link_list *l, size_t i, struct err *err)
 {
 	struct run_config *cfg = NULL;
-	struct row *r = &l->rows[i];
+	struct link_row *r = &l->rows[i];
 	char **argv = NULL;
-	int rc = line_of(l, i, &argv, err);
+	int rc = link_command_line(l, i, &argv, err);
 
 	if (rc > 0)
 		rc = config_parse(&cfg, rc, argv, err);
@@ -89,58 +89,58 @@ static int check(struct links *l, size_t i, struct err *err)
 	return rc;
 }
 
-static int take(struct links *l, size_t i, const struct buf *out, struct err *err)
+static int read_link_steps(struct link_list *l, size_t i, const struct buf *out, struct err *err)
 {
 	json_t *root = json_loadb(out->data ? out->data : "", out->len, 0, NULL);
 	json_t *seconds = json_object_get(root, "step_seconds"), *phases = json_object_get(root, "phases");
-	struct row *r = &l->rows[i];
+	struct link_row *r = &l->rows[i];
 
 	r->seconds = json_number_value(seconds);
 	r->samples_per_s = json_number_value(json_object_get(root, "samples_per_s"));
 	r->exposed_s = json_number_value(json_object_get(phases, "comm_exposed"));
 	if (r->seconds > 0)
-		log_info("link %zu of %zu, %s: %.5g ms a step", i + 1, l->n, name_of(l, i), 1e3 * r->seconds);
+		log_info("link %zu of %zu, %s: %.5g ms a step", i + 1, l->n, link_name(l, i), 1e3 * r->seconds);
 	json_decref(root);
 	return r->seconds > 0 ? 0 : err_set(err, ERR_CORRUPT, "dptrain printed no steps");
 }
 
-static int measure(struct links *l, size_t i, int *ret_code, struct err *err)
+static int measure_link(struct link_list *l, size_t i, int *ret_code, struct err *err)
 {
 	struct buf out;
 	char **argv = NULL;
-	int rc = line_of(l, i, &argv, err);
+	int rc = link_command_line(l, i, &argv, err);
 
 	buf_init(&out, OUTPUT_MAX);
 	if (rc > 0)
 		rc = child_run(argv, &out, ret_code, err);
 	if (!rc && !*ret_code)
-		rc = take(l, i, &out, err);
+		rc = read_link_steps(l, i, &out, err);
 	buf_done(&out);
 	free(argv);
 	return rc;
 }
 
-static void print_rows(const struct links *l)
+static void print_link_rows(const struct link_list *l)
 {
 	printf("%-24s %12s %12s %12s %10s\n", "link", "ms a step", "waited ms", "samples/s", "of first");
 	for (size_t i = 0; i < l->n; i++) {
-		const struct row *r = &l->rows[i];
+		const struct link_row *r = &l->rows[i];
 
-		printf("%-24s %12.5g %12.5g %12.5g %9.2fx\n", name_of(l, i), 1e3 * r->seconds, 1e3 * r->exposed_s,
+		printf("%-24s %12.5g %12.5g %12.5g %9.2fx\n", link_name(l, i), 1e3 * r->seconds, 1e3 * r->exposed_s,
 		       r->samples_per_s, r->samples_per_s / l->rows[0].samples_per_s);
 	}
 	printf("waited: for communication that nothing hides (phase/comm_exposed)\n");
 }
 
-static void print_json(const struct links *l)
+static void print_links_json(const struct link_list *l)
 {
 	json_t *o = json_object(), *list = json_array();
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct row *r = &l->rows[i];
+		const struct link_row *r = &l->rows[i];
 		json_t *j = json_object();
 
-		json_object_set_new(j, "link", json_string(name_of(l, i)));
+		json_object_set_new(j, "link", json_string(link_name(l, i)));
 		json_object_set_new(j, "latency_s", real_or_null(r->latency_s));
 		json_object_set_new(j, "bytes_per_s", real_or_null(r->bytes_per_s));
 		json_object_set_new(j, "step_seconds", real_or_null(r->seconds));
@@ -156,21 +156,21 @@ static void print_json(const struct links *l)
 
 int bench_links_main(const struct job *job, struct err *err)
 {
-	struct links *l = calloc(1, sizeof(*l));
+	struct link_list *l = calloc(1, sizeof(*l));
 	int code = 0, rc;
 
 	if (!l)
 		return err_set(err, ERR_NOMEM, "out of memory: --link");
 	l->job = job;
-	rc = split(l, err);
+	rc = split_links(l, err);
 	for (size_t i = 0; !rc && i < l->n; i++)
-		rc = check(l, i, err);
+		rc = check_link_flag(l, i, err);
 	for (size_t i = 0; !rc && !code && i < l->n; i++)
-		rc = measure(l, i, &code, err);
+		rc = measure_link(l, i, &code, err);
 	if (!rc && !code && job->cfg->json)
-		print_json(l);
+		print_links_json(l);
 	else if (!rc && !code)
-		print_rows(l);
+		print_link_rows(l);
 	free(l);
 	return rc ? rc : code;
 }

@@ -1,5 +1,5 @@
 /* bench_loader.c: passes over a set through the loader that training has, its consumer taking batches as fast as they
- * come or, with --take, at a rate. */
+ * come or, with --consume-rate, at a rate. */
 #include "trainer/tools/bench_loader.h"
 
 #include <jansson.h>
@@ -14,26 +14,26 @@
 #include "trainer/program/workers.h"
 #include "trainer/tools/real.h"
 
-struct pass { /* over the set, or as many steps of it as are wanted; of one rank, then of all */
+struct loader_pass { /* over the set, or as many steps of it as are wanted; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
 	double samples, bytes; /* bytes as they are stored; 0: not known */
 	double remote_bytes, cache_bytes, local_bytes, requests, retries;
 	double workers; /* that worked ahead at the end */
 };
 
-struct bench {
+struct loader_bench {
 	struct rank rank;
 	struct workload subject;
 	struct train_schedule course;
 	struct loader *loader;
 	struct workers workers; /* of --workers auto */
-	_Atomic uint64_t undecoded; /* bytes */
-	struct pass *pass;
+	_Atomic uint64_t raw_bytes; /* read with --no-decode */
+	struct loader_pass *pass;
 	int n;
 	int64_t passes, steps; /* wanted; of each, 0: the set's epoch */
 };
 
-static double cpu_s(void)
+static double process_cpu_seconds(void)
 {
 	struct rusage u;
 
@@ -42,23 +42,23 @@ static double cpu_s(void)
 	       1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static int open_loader(struct bench *b, struct err *err)
+static int open_loader(struct loader_bench *b, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
 	struct loading_opts o = { .rank = &b->rank,
 				  .subject = &b->subject,
 				  .course = &b->course,
 				  .split = SPLIT_TRAIN,
-				  .undecoded = cfg->undecoded ? &b->undecoded : NULL };
+				  .raw_bytes = cfg->no_decode ? &b->raw_bytes : NULL };
 
-	if (cfg->undecoded && !b->subject.data->ops->file)
-		return err_set(err, ERR_USAGE, "--undecoded: %.200s holds no files of samples", b->subject.data->path);
+	if (cfg->no_decode && !b->subject.data->ops->file)
+		return err_set(err, ERR_USAGE, "--no-decode: %.200s holds no files of samples", b->subject.data->path);
 	b->course.steps_end = b->passes * (b->steps ? b->steps : b->course.steps_per_epoch);
 	workers_init(&b->workers, cfg->workers < 0 ? loading_workers(cfg) : 1);
 	return loading_open(&b->loader, &o, err);
 }
 
-static int open_bench(struct bench *b, const struct job *job, struct err *err)
+static int open_bench(struct loader_bench *b, const struct job *job, struct err *err)
 {
 	char text[512];
 	int rc = 0;
@@ -76,9 +76,9 @@ static int open_bench(struct bench *b, const struct job *job, struct err *err)
 }
 
 /* The consumer is busy with what it has taken. */
-static void take_time(const struct run_config *cfg, double from_s, double samples)
+static void pace_consumer(const struct run_config *cfg, double from_s, double samples)
 {
-	double left = cfg->take > 0 ? from_s + samples / cfg->take - clock_mono_s() : 0;
+	double left = cfg->consume_rate > 0 ? from_s + samples / cfg->consume_rate - clock_mono_s() : 0;
 	struct timespec t = { .tv_sec = (time_t)left };
 
 	if (left <= 0)
@@ -87,13 +87,13 @@ static void take_time(const struct run_config *cfg, double from_s, double sample
 	nanosleep(&t, NULL);
 }
 
-static void adjust(struct bench *b, double wait_s, double all_s)
+static void adjust_workers(struct loader_bench *b, double wait_s, double all_s)
 {
 	if (b->rank.cfg->workers < 0 && !b->workers.done && workers_batch(&b->workers, wait_s, all_s))
 		loader_set_active(b->loader, b->workers.n);
 }
 
-static void add_traffic(struct pass *p, const struct dataset *d, double sign)
+static void add_dataset_traffic(struct loader_pass *p, const struct dataset *d, double sign)
 {
 	struct dataset_traffic t = dataset_traffic(d);
 
@@ -104,26 +104,26 @@ static void add_traffic(struct pass *p, const struct dataset *d, double sign)
 	p->retries += sign * (double)t.retries;
 }
 
-static double stored_bytes(const struct bench *b, const struct pass *p)
+static double stored_bytes(const struct loader_bench *b, const struct loader_pass *p)
 {
 	const struct dataset *d = b->subject.data;
 	struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
-	if (b->rank.cfg->undecoded)
-		return (double)b->undecoded;
+	if (b->rank.cfg->no_decode)
+		return (double)b->raw_bytes;
 	return (double)f.bytes / (double)d->n_samples[SPLIT_TRAIN] * p->samples;
 }
 
 /* steps of this rank: 0 is the end of the set's epoch. */
-static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *err)
+static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
 	double begin = clock_mono_s(), last = begin;
 	int rc = 1;
 
-	*p = (struct pass){ .cpu_s = -cpu_s() };
-	add_traffic(p, b->subject.data, -1);
-	b->undecoded = 0;
+	*p = (struct loader_pass){ .cpu_s = -process_cpu_seconds() };
+	add_dataset_traffic(p, b->subject.data, -1);
+	b->raw_bytes = 0;
 	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
 		return err->code;
 	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
@@ -138,26 +138,26 @@ static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *
 		p->wait_s += batch.wait_s;
 		ends = batch.step + 1 == b->course.steps_per_epoch && batch.micro + 1 == batch.n_micro;
 		loader_release(b->loader, &batch);
-		take_time(cfg, begin, p->samples);
+		pace_consumer(cfg, begin, p->samples);
 		now = clock_mono_s();
-		adjust(b, batch.wait_s, now - last);
+		adjust_workers(b, batch.wait_s, now - last);
 		last = now;
 		if (!steps && ends)
 			break;
 	}
 	p->seconds = clock_mono_s() - begin;
-	p->cpu_s += cpu_s();
-	add_traffic(p, b->subject.data, 1);
+	p->cpu_s += process_cpu_seconds();
+	add_dataset_traffic(p, b->subject.data, 1);
 	p->bytes = stored_bytes(b, p);
 	p->workers = cfg->workers < 0 ? b->workers.n : (double)cfg->workers;
 	return rc < 0 ? rc : 0;
 }
 
 /* Sums over the ranks, but of what they do at the same time. */
-static int add_ranks(const struct bench *b, struct pass *p, struct err *err)
+static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass *p, struct err *err)
 {
 	struct comm *c = rank_comm(&b->rank);
-	struct pass *all = calloc((size_t)c->world, sizeof(*all)), sum = { 0 };
+	struct loader_pass *all = calloc((size_t)c->world, sizeof(*all)), sum = { 0 };
 	int rc;
 
 	if (!all)
@@ -165,7 +165,7 @@ static int add_ranks(const struct bench *b, struct pass *p, struct err *err)
 	all[c->rank] = *p;
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; !rc && r < c->world; r++) {
-		const struct pass *one = &all[r];
+		const struct loader_pass *one = &all[r];
 
 		sum.seconds = one->seconds > sum.seconds ? one->seconds : sum.seconds;
 		sum.wait_s = one->wait_s > sum.wait_s ? one->wait_s : sum.wait_s;
@@ -185,7 +185,7 @@ static int add_ranks(const struct bench *b, struct pass *p, struct err *err)
 	return rc;
 }
 
-static int run_passes(struct bench *b, struct err *err)
+static int run_loader_passes(struct loader_bench *b, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
 	int64_t steps = config_given(cfg, FLAG_steps) ? cfg->steps : 0;
@@ -203,17 +203,17 @@ static int run_passes(struct bench *b, struct err *err)
 		if (!rc)
 			rc = run_pass(b, steps, &b->pass[b->n], err);
 		if (!rc)
-			rc = add_ranks(b, &b->pass[b->n], err);
+			rc = sum_pass_over_ranks(b, &b->pass[b->n], err);
 	}
 	return rc;
 }
 
-static void print_json(const struct bench *b)
+static void print_loader_json(const struct loader_bench *b)
 {
 	json_t *o = json_object(), *list = json_array();
 
 	for (int i = 0; i < b->n; i++) {
-		const struct pass *p = &b->pass[i];
+		const struct loader_pass *p = &b->pass[i];
 		json_t *j = json_object();
 
 		json_object_set_new(j, "samples_per_s", real_or_null(p->samples / p->seconds));
@@ -237,17 +237,17 @@ static void print_json(const struct bench *b)
 	json_decref(o);
 }
 
-static void print_table(const struct bench *b)
+static void print_loader_table(const struct loader_bench *b)
 {
 	const struct dataset *d = b->subject.data;
 	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
 	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
-	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->undecoded ? ", undecoded" : "");
+	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->no_decode ? ", not decoded" : "");
 	printf("  %4s %12s %10s %10s %8s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
 	       "remote bytes", "from cache", "requests", "workers");
 	for (int i = 0; i < b->n; i++) {
-		const struct pass *p = &b->pass[i];
+		const struct loader_pass *p = &b->pass[i];
 
 		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %9.0f %8.0f\n", i + 1,
 		       p->samples / p->seconds, 1e-6 * p->bytes / p->seconds, 1e6 * p->cpu_s / p->samples,
@@ -257,17 +257,17 @@ static void print_table(const struct bench *b)
 
 int bench_loader_main(const struct job *job, struct rank_context *seat)
 {
-	struct bench b = { .rank = rank_of(job->cfg, seat) };
+	struct loader_bench b = { .rank = rank_of(job->cfg, seat) };
 	struct err err = ERR_INIT;
 	int rc = open_bench(&b, job, &err), code = 0;
 
 	if (!rc)
-		rc = run_passes(&b, &err);
+		rc = run_loader_passes(&b, &err);
 	if (!rc && rank_is_root(&b.rank)) {
 		if (job->cfg->json)
-			print_json(&b);
+			print_loader_json(&b);
 		else
-			print_table(&b);
+			print_loader_table(&b);
 	}
 	if (rc)
 		code = rank_context_fail(seat, &err);

@@ -13,7 +13,7 @@
 #define PRODUCT_S 0.05 /* of one product, at most */
 #define MEASURE_S 0.1
 
-static int slower(const void *a, const void *b)
+static int compare_op_seconds(const void *a, const void *b)
 {
 	double x = ((const struct bench_op *)a)->seconds, y = ((const struct bench_op *)b)->seconds;
 
@@ -21,7 +21,7 @@ static int slower(const void *a, const void *b)
 }
 
 /* Nodes and operations of one micro-batch's program. */
-static void add_work(struct bench_ops *ops, const struct graph *g)
+static void add_graph_work(struct bench_ops *ops, const struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
@@ -33,7 +33,7 @@ static void add_work(struct bench_ops *ops, const struct graph *g)
 	}
 }
 
-static void add_seconds(struct bench_ops *ops, const struct graph *g, const double *seconds, int64_t steps)
+static void add_op_seconds(struct bench_ops *ops, const struct graph *g, const double *seconds, int64_t steps)
 {
 	for (int i = 0; seconds && i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
@@ -56,15 +56,15 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
 
 		if (p)
-			add_work(ret, p->graph);
+			add_graph_work(ret, p->graph);
 	}
 	for (int i = 0; i < e->prepared.n_programs; i++)
-		add_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]),
-			    steps);
+		add_op_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]),
+			       steps);
 	for (int i = 0; i < OP_COUNT; i++)
 		if (ret->op[i].nodes && ret->op[i].name)
 			ret->op[ret->n++] = ret->op[i];
-	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), slower);
+	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), compare_op_seconds);
 }
 
 /* A product of size x size matrices. */
@@ -93,7 +93,7 @@ static int time_product(double *ret_best_s, const struct program_opts *o, int64_
 	return rc;
 }
 
-static double operations(int64_t size)
+static double product_flops(int64_t size)
 {
 	return 2 * (double)size * (double)size * (double)size;
 }
@@ -105,12 +105,12 @@ int bench_matmul(double *ret, const struct engine *e, struct err *err)
 	double best_s;
 	int rc = time_product(&best_s, o, PROBE_SIZE, FIRST_S, err);
 	if (!rc)
-		*ret = operations(PROBE_SIZE) / best_s;
+		*ret = product_flops(PROBE_SIZE) / best_s;
 	for (size_t i = 0; !rc && i < sizeof(large) / sizeof(*large); i++) {
-		if (operations(large[i]) > PRODUCT_S * *ret)
+		if (product_flops(large[i]) > PRODUCT_S * *ret)
 			break;
 		rc = time_product(&best_s, o, large[i], MEASURE_S, err);
-		*ret = rc ? *ret : fmax(*ret, operations(large[i]) / best_s);
+		*ret = rc ? *ret : fmax(*ret, product_flops(large[i]) / best_s);
 	}
 	return rc;
 }

@@ -50,7 +50,8 @@ struct measurement {
 };
 
 /* The words of a child's command line, in text. */
-static void words_of(const struct calibration *c, const struct measurement *m, char *text, size_t n, char **argv)
+static void build_bench_words(const struct calibration *c, const struct measurement *m, char *text, size_t n,
+			      char **argv)
 {
 	const struct run_config *cfg = c->job->cfg;
 	char *save = NULL, threads[40] = "", link[100] = "";
@@ -68,7 +69,7 @@ static void words_of(const struct calibration *c, const struct measurement *m, c
 }
 
 /* The node of that shape; NULL: there is none. */
-static json_t *find_node(json_t *nodes, const json_t *like, double flops, double bytes)
+static json_t *find_timed_node(json_t *nodes, const json_t *like, double flops, double bytes)
 {
 	const char *op = json_string_value(json_object_get(like, "op"));
 	json_t *o;
@@ -84,7 +85,7 @@ static json_t *find_node(json_t *nodes, const json_t *like, double flops, double
 }
 
 /* Into a list that rises. */
-static void insert(json_t *list, double value)
+static void insert_sorted(json_t *list, double value)
 {
 	size_t at = json_array_size(list);
 
@@ -93,7 +94,7 @@ static void insert(json_t *list, double value)
 	json_array_insert_new(list, at, json_real(value));
 }
 
-static double median_of(const json_t *list)
+static double sorted_median(const json_t *list)
 {
 	const size_t n = json_array_size(list);
 
@@ -101,7 +102,7 @@ static double median_of(const json_t *list)
 }
 
 /* Blocks are alike: one of them stands for all. */
-static void add_node(json_t *nodes, const json_t *row)
+static void add_timed_node(json_t *nodes, const json_t *row)
 {
 	const double calls = json_number_value(json_object_get(row, "calls"));
 	const double seconds = json_number_value(json_object_get(row, "seconds")) / calls;
@@ -112,9 +113,9 @@ static void add_node(json_t *nodes, const json_t *row)
 
 	if (!op || calls < 1 || seconds <= 0 || bytes < 1)
 		return;
-	node = find_node(nodes, row, flops, bytes);
+	node = find_timed_node(nodes, row, flops, bytes);
 	if (node)
-		insert(json_object_get(node, "seconds"), seconds);
+		insert_sorted(json_object_get(node, "seconds"), seconds);
 	else if (json_array_size(nodes) < NODES_MOST)
 		json_array_append_new(nodes, json_pack("{s:s, s:O, s:f, s:f, s:[f]}", "op", op, "dtype",
 						       json_object_get(row, "dtype"), "flops", flops, "bytes", bytes,
@@ -122,18 +123,18 @@ static void add_node(json_t *nodes, const json_t *row)
 }
 
 /* Lists become their medians, so many times as long. */
-static void settle(json_t *nodes, double longer)
+static void settle_medians(json_t *nodes, double longer)
 {
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(nodes, i, o)
-		json_object_set_new(o, "seconds", json_real(longer * median_of(json_object_get(o, "seconds"))));
+		json_object_set_new(o, "seconds", json_real(longer * sorted_median(json_object_get(o, "seconds"))));
 }
 
 /* A step takes more than its nodes' seconds at their medians: calls between them, and what interrupts now this node,
  * now that one. */
-static void add_longer(struct calibration *c, const json_t *root)
+static void add_step_overhead(struct calibration *c, const json_t *root)
 {
 	const double exposed_s = json_number_value(json_object_get(json_object_get(root, "phases"), "comm_exposed"));
 	double nodes_s = 0;
@@ -144,17 +145,17 @@ static void add_longer(struct calibration *c, const json_t *root)
 		if (strcmp(json_string_value(json_object_get(row, "op")), "allreduce"))
 			nodes_s += json_number_value(json_object_get(row, "seconds"));
 	if (nodes_s > 0)
-		insert(c->longer, (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
+		insert_sorted(c->longer, (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
 }
 
-static void add_beside(struct calibration *c, const json_t *root)
+static void add_process_bytes(struct calibration *c, const json_t *root)
 {
-	insert(c->beside, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
+	insert_sorted(c->beside, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
 				  json_number_value(json_object_get(root, "planned_bytes"))));
 }
 
 /* The first run's roof and curves stand for all; each type has a product of its own. */
-static void take_roofs(struct calibration *c, const json_t *root, const struct measurement *m)
+static void keep_roofs(struct calibration *c, const json_t *root, const struct measurement *m)
 {
 	const char *dtype = !strcmp(m->precision, "fp32") ? "f32" : m->precision;
 	json_t **curves = m->linked ? &c->collectives : &c->unheld;
@@ -173,29 +174,29 @@ static void take_roofs(struct calibration *c, const json_t *root, const struct m
 							     json_object_get(roof, "gflops")));
 }
 
-static void take(struct calibration *c, const json_t *root, const struct measurement *m)
+static void keep_measurement(struct calibration *c, const json_t *root, const struct measurement *m)
 {
 	const bool alone = m->ranks < c->job->cfg->nproc_per_node;
 	json_t *row;
 	size_t i;
 
 	json_array_foreach(m->linked ? NULL : json_object_get(root, "profile"), i, row)
-		add_node(alone ? c->lone : c->nodes, row);
+		add_timed_node(alone ? c->lone : c->nodes, row);
 	if (!alone)
-		take_roofs(c, root, m);
+		keep_roofs(c, root, m);
 	if (!alone && !m->linked)
-		add_longer(c, root);
-	add_beside(c, root);
+		add_step_overhead(c, root);
+	add_process_bytes(c, root);
 }
 
-static int run_one(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
+static int run_measurement(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
 {
 	char text[1000], *argv[WORDS_MAX];
 	struct buf out;
 	json_t *root = NULL;
 	int rc, code = 0;
 
-	words_of(c, m, text, sizeof(text), argv);
+	build_bench_words(c, m, text, sizeof(text), argv);
 	buf_init(&out, OUTPUT_MAX);
 	rc = child_run(argv, &out, &code, err);
 	if (!rc && code)
@@ -206,7 +207,7 @@ static int run_one(struct calibration *c, const struct measurement *m, double *r
 	if (!rc && !root)
 		rc = err_set(err, ERR_CORRUPT, "dptrain bench printed no JSON");
 	if (!rc) {
-		take(c, root, m);
+		keep_measurement(c, root, m);
 		*ret_step_s = json_number_value(json_object_get(root, "step_seconds"));
 	}
 	json_decref(root);
@@ -214,7 +215,7 @@ static int run_one(struct calibration *c, const struct measurement *m, double *r
 	return rc;
 }
 
-static bool takes_bf16(void)
+static bool cpu_takes_bf16(void)
 {
 	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
 	struct backend_choice b;
@@ -228,7 +229,7 @@ static bool takes_bf16(void)
 
 /* Each subject once, as fast as ranks can tell each other things; the first of them on one rank, too, where there are
  * several, and with what --link holds back. */
-static int run_round(struct calibration *c, int round, bool bf16, struct err *err)
+static int run_calibration_round(struct calibration *c, int round, bool bf16, struct err *err)
 {
 	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* so many of the subjects alone */
 	const size_t n = hook ? (size_t)strtoul(hook, NULL, 10) : sizeof(subjects) / sizeof(subjects[0]);
@@ -236,42 +237,42 @@ static int run_round(struct calibration *c, int round, bool bf16, struct err *er
 	const struct measurement lone = { subjects[0], "fp32", 1, false };
 	const struct measurement linked = { subjects[0], "fp32", ranks, true };
 	double ignored;
-	int rc = ranks > 1 ? run_one(c, &lone, &ignored, err) : 0;
+	int rc = ranks > 1 ? run_measurement(c, &lone, &ignored, err) : 0;
 
 	for (int p = 0; !rc && p <= bf16; p++)
 		for (size_t i = 0; !rc && i < n; i++) {
 			const struct measurement m = { subjects[i], p ? "bf16" : "fp32", ranks, false };
 
 			log_info("calibrating, %d of %d: %s in %s", round + 1, REPEATS, m.subject, m.precision);
-			rc = run_one(c, &m, &ignored, err);
+			rc = run_measurement(c, &m, &ignored, err);
 		}
-	return rc ? rc : run_one(c, &linked, &c->steps_s[round], err);
+	return rc ? rc : run_measurement(c, &linked, &c->steps_s[round], err);
 }
 
-static int run_all(struct calibration *c, struct err *err)
+static int run_calibration(struct calibration *c, struct err *err)
 {
-	const bool bf16 = takes_bf16();
+	const bool bf16 = cpu_takes_bf16();
 	double longer;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < REPEATS; i++)
-		rc = run_round(c, i, bf16, err);
-	longer = rc ? 1 : fmax(1, median_of(c->longer));
-	settle(c->nodes, longer);
-	settle(c->lone, longer);
+		rc = run_calibration_round(c, i, bf16, err);
+	longer = rc ? 1 : fmax(1, sorted_median(c->longer));
+	settle_medians(c->nodes, longer);
+	settle_medians(c->lone, longer);
 	return rc;
 }
 
 /* Seconds of the nodes of a rank that is alone, by those of the same ones beside which all others compute. */
-static double alone_of(const struct calibration *c)
+static double alone_ratio(const struct calibration *c)
 {
 	double lone_s = 0, busy_s = 0;
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(c->lone, i, o) {
-		const json_t *busy = find_node(c->nodes, o, json_number_value(json_object_get(o, "flops")),
-					       json_number_value(json_object_get(o, "bytes")));
+		const json_t *busy = find_timed_node(c->nodes, o, json_number_value(json_object_get(o, "flops")),
+						     json_number_value(json_object_get(o, "bytes")));
 
 		if (!busy)
 			continue;
@@ -282,7 +283,7 @@ static double alone_of(const struct calibration *c)
 }
 
 /* Of equal runs, relative to their mean. */
-static double spread_of(const double *seconds)
+static double relative_spread(const double *seconds)
 {
 	double mean = 0, squares = 0;
 
@@ -294,7 +295,7 @@ static double spread_of(const double *seconds)
 }
 
 /* What the curve of sums says of messages of other numbers of ranks. held: by --link, each ring by itself. */
-static json_t *link_of(json_t *collectives, bool held)
+static json_t *fit_link(json_t *collectives, bool held)
 {
 	double latency_s = 1e-5, rate = 1;
 	json_t *o;
@@ -327,7 +328,7 @@ static double largest_sum_s(const json_t *curves)
 }
 
 /* Threads that carry bytes need cores of their own beside those that compute; for what --link holds back they sleep. */
-static double overlap_of(const struct calibration *c)
+static double overlap_share(const struct calibration *c)
 {
 	const struct run_config *cfg = c->job->cfg;
 	const double held_s = largest_sum_s(c->collectives), unheld_s = largest_sum_s(c->unheld);
@@ -337,7 +338,7 @@ static double overlap_of(const struct calibration *c)
 	return config_given(cfg, FLAG_link) && held_s > unheld_s ? 1 - unheld_s / held_s : 0;
 }
 
-static json_t *file_of(const struct calibration *c)
+static json_t *hardware_json(const struct calibration *c)
 {
 	const struct run_config *cfg = c->job->cfg;
 	char cpu[200], host[100], name[HARDWARE_TEXT];
@@ -354,12 +355,12 @@ static json_t *file_of(const struct calibration *c)
 	json_object_set_new(o, "shared_memory", json_true());
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
 	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
-	json_object_set_new(o, "alone", json_real(alone_of(c)));
-	json_object_set_new(o, "process_bytes", json_real(median_of(c->beside)));
-	json_object_set_new(o, "overlap", json_real(overlap_of(c)));
-	json_object_set_new(o, "spread", json_real(spread_of(c->steps_s)));
+	json_object_set_new(o, "alone", json_real(alone_ratio(c)));
+	json_object_set_new(o, "process_bytes", json_real(sorted_median(c->beside)));
+	json_object_set_new(o, "overlap", json_real(overlap_share(c)));
+	json_object_set_new(o, "spread", json_real(relative_spread(c->steps_s)));
 	if (c->collectives)
-		json_object_set_new(o, "within", link_of(c->collectives, config_given(cfg, FLAG_link)));
+		json_object_set_new(o, "within", fit_link(c->collectives, config_given(cfg, FLAG_link)));
 	json_object_set(o, "products", c->products);
 	json_object_set(o, "bandwidth", c->bandwidth);
 	json_object_set(o, "nodes", c->nodes);
@@ -369,7 +370,7 @@ static json_t *file_of(const struct calibration *c)
 }
 
 /* The folders above path. */
-static int make_folders(char *path, struct err *err)
+static int make_parent_folders(char *path, struct err *err)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		int failed;
@@ -384,14 +385,14 @@ static int make_folders(char *path, struct err *err)
 }
 
 /* Under another name first: a plan that reads meanwhile sees the whole of one of them. */
-static int write_file(const char *path, json_t *o, struct err *err)
+static int write_hardware_file(const char *path, json_t *o, struct err *err)
 {
 	char whole[4096], part[4200];
 	int rc;
 
 	snprintf(whole, sizeof(whole), "%s", path);
 	snprintf(part, sizeof(part), "%s.part", path);
-	rc = make_folders(whole, err);
+	rc = make_parent_folders(whole, err);
 	if (rc)
 		return rc;
 	errno = 0;
@@ -402,7 +403,7 @@ static int write_file(const char *path, json_t *o, struct err *err)
 	return rc;
 }
 
-static int finish(const struct calibration *c, struct err *err)
+static int write_calibration(const struct calibration *c, struct err *err)
 {
 	char path[4096];
 	json_t *o;
@@ -414,12 +415,12 @@ static int finish(const struct calibration *c, struct err *err)
 		rc = hardware_place(path, sizeof(path), err);
 	if (rc)
 		return rc;
-	o = file_of(c);
-	rc = write_file(path, o, err);
+	o = hardware_json(c);
+	rc = write_hardware_file(path, o, err);
 	json_decref(o);
 	if (!rc)
 		printf("%s: %zu nodes, %zu points of collectives; equal runs differ by %.1f %%\n", path,
-		       json_array_size(c->nodes), json_array_size(c->collectives), 100 * spread_of(c->steps_s));
+		       json_array_size(c->nodes), json_array_size(c->collectives), 100 * relative_spread(c->steps_s));
 	return rc;
 }
 
@@ -428,10 +429,10 @@ int calibrate_main(const struct job *job, struct err *err)
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
 				 .products = json_array(), .longer = json_array(),
 				 .beside = json_array() };
-	int rc = run_all(&c, err);
+	int rc = run_calibration(&c, err);
 
 	if (!rc)
-		rc = finish(&c, err);
+		rc = write_calibration(&c, err);
 	json_decref(c.nodes);
 	json_decref(c.lone);
 	json_decref(c.longer);

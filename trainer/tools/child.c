@@ -17,7 +17,7 @@
 #include "tracker/base/log.h"
 #include "trainer/launch/rank_context.h"
 
-struct child {
+struct child_process {
 	pid_t pid;
 	int out;	/* what it prints */
 	int signals;	/* a signalfd */
@@ -25,7 +25,7 @@ struct child {
 };
 
 /* Never returns. */
-static void become(const struct child *c, char *const *argv, int out)
+static void exec_child(const struct child_process *c, char *const *argv, int out)
 {
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -36,7 +36,7 @@ static void become(const struct child *c, char *const *argv, int out)
 	_exit(1);
 }
 
-static void hand_on(const struct child *c)
+static void forward_signal(const struct child_process *c)
 {
 	struct signalfd_siginfo info;
 
@@ -44,7 +44,7 @@ static void hand_on(const struct child *c)
 		kill(c->pid, (int)info.ssi_signo);
 }
 
-static int read_all(const struct child *c, struct buf *out, struct err *err)
+static int read_child_output(const struct child_process *c, struct buf *out, struct err *err)
 {
 	struct pollfd ends[] = { { c->out, POLLIN, 0 }, { c->signals, POLLIN, 0 } };
 	char piece[65536];
@@ -53,7 +53,7 @@ static int read_all(const struct child *c, struct buf *out, struct err *err)
 	while (n > 0 || (n < 0 && errno == EINTR)) {
 		n = poll(ends, 2, -1);
 		if (n > 0 && ends[1].revents)
-			hand_on(c);
+			forward_signal(c);
 		if (n <= 0 || !ends[0].revents)
 			continue;
 		n = read(c->out, piece, sizeof(piece));
@@ -65,7 +65,7 @@ static int read_all(const struct child *c, struct buf *out, struct err *err)
 	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
 }
 
-static int start(struct child *c, char *const *argv, struct err *err)
+static int start_child(struct child_process *c, char *const *argv, struct err *err)
 {
 	int ends[2];
 
@@ -74,23 +74,23 @@ static int start(struct child *c, char *const *argv, struct err *err)
 	c->out = ends[0];
 	c->pid = fork();
 	if (c->pid == 0)
-		become(c, argv, ends[1]);
+		exec_child(c, argv, ends[1]);
 	close(ends[1]);
 	return c->pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : 0;
 }
 
 int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err)
 {
-	struct child c = { .pid = -1, .out = -1 };
+	struct child_process c = { .pid = -1, .out = -1 };
 	sigset_t stops;
 	int status = 0, rc;
 
 	rank_context_stop_signals(&stops);
 	sigprocmask(SIG_BLOCK, &stops, &c.before);
 	c.signals = signalfd(-1, &stops, SFD_NONBLOCK | SFD_CLOEXEC);
-	rc = c.signals < 0 ? err_set_errno(err, errno, "cannot receive signals") : start(&c, argv, err);
+	rc = c.signals < 0 ? err_set_errno(err, errno, "cannot receive signals") : start_child(&c, argv, err);
 	if (!rc)
-		rc = read_all(&c, out, err);
+		rc = read_child_output(&c, out, err);
 	if (c.out >= 0)
 		close(c.out);
 	while (c.pid > 0 && waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
@@ -104,23 +104,23 @@ int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err
 
 /* ---- its steps ---- */
 
-static double at(json_t *list, size_t i)
+static double list_number_at(json_t *list, size_t i)
 {
 	return json_number_value(json_array_get(list, i));
 }
 
-static void fill_step(json_t *root, size_t i, struct step_time_step *s)
+static void read_child_step(json_t *root, size_t i, struct step_time_step *s)
 {
 	json_t *phases = json_object_get(root, "all_phases");
 	double known = 0;
 
 	*s = (struct step_time_step){ .step = (int64_t)i + 1 };
 	s->samples = json_number_value(json_object_get(root, "global_batch_size"));
-	s->seconds = at(json_object_get(root, "all_step_seconds"), i);
+	s->seconds = list_number_at(json_object_get(root, "all_step_seconds"), i);
 	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		if (k == STEP_TIME_other)
 			continue;
-		s->phase[k] = at(json_object_get(phases, step_time_phase_name((enum step_time_phase)k)), i);
+		s->phase[k] = list_number_at(json_object_get(phases, step_time_phase_name((enum step_time_phase)k)), i);
 		known += s->phase[k];
 	}
 	s->phase[STEP_TIME_other] = s->seconds - known;
@@ -138,7 +138,7 @@ int child_pace(const struct buf *text, struct step_time *ret, struct err *err)
 	else if (!n)
 		rc = err_set(err, ERR_CORRUPT, "dptrain printed no steps");
 	for (size_t i = 0; !rc && i < n; i++)
-		fill_step(root, i, &steps[i]);
+		read_child_step(root, i, &steps[i]);
 	if (!rc)
 		rc = step_time_of(steps, n, INT64_MIN, ret, err);
 	free(steps);

@@ -11,7 +11,7 @@
 #define PRECISIONS 4
 #define FEW 2 /* blocks of the smaller graph */
 
-struct known {
+struct cached_model {
 	int64_t micro;
 	int recompute, precision, rc;
 	struct advise_model model;
@@ -23,11 +23,11 @@ struct costing {
 	const struct hardware *h;
 	struct rank rank[PRECISIONS]; /* opened when first needed */
 	bool open[PRECISIONS];
-	struct known *known;
+	struct cached_model *known;
 	int n, room;
 };
 
-struct shape_of { /* of a program that is planned */
+struct program_shape { /* of a program that is planned */
 	int64_t layers; /* 0: as the model has them */
 	int64_t micro;
 	int recompute, precision;
@@ -35,7 +35,7 @@ struct shape_of { /* of a program that is planned */
 };
 
 /* What one program is made of. */
-struct sums {
+struct program_sums {
 	struct advise_part front, blocks, back; /* blocks: of all */
 	double tied, moments, params, cross, back_cross, work[PLAN_CATEGORY_COUNT];
 	int n_blocks;
@@ -63,14 +63,14 @@ static double costing_node_s(const struct hardware *h, const struct node *n)
 
 /* ---- one program ---- */
 
-struct place { /* where a program's parts begin */
+struct part_bounds { /* where a program's parts begin */
 	int turn;	    /* position of the loss */
 	int first, behind;  /* of the first node of a block; behind the last one of the backward pass */
 };
 
-static struct place find_place(const struct graph *g)
+static struct part_bounds find_part_bounds(const struct graph *g)
 {
-	struct place p = { .turn = g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes,
+	struct part_bounds p = { .turn = g->loss && g->loss->producer ? g->loss->producer->id : g->n_nodes,
 			   .first = g->n_nodes };
 
 	for (int i = 0; i < g->n_nodes; i++) {
@@ -82,7 +82,7 @@ static struct place find_place(const struct graph *g)
 	return p;
 }
 
-static struct advise_part *part_of(struct sums *s, const struct place *p, const struct node *n)
+static struct advise_part *node_part(struct program_sums *s, const struct part_bounds *p, const struct node *n)
 {
 	if (n->block)
 		return &s->blocks;
@@ -92,28 +92,29 @@ static struct advise_part *part_of(struct sums *s, const struct place *p, const 
 }
 
 /* The parameter that a node reads there, as it is or through a cast or a pack; NULL: none. */
-static const struct tensor *param_behind(const struct tensor *t)
+static const struct tensor *source_param(const struct tensor *t)
 {
 	while (t && t->producer && (t->producer->op->id == OP_cast || t->producer->op->id == OP_pack))
 		t = t->producer->in[0];
 	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) ? t : NULL;
 }
 
-static bool copies(const struct node *n)
+static bool is_copy_node(const struct node *n)
 {
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
 
 /* Parameters belong to the part that reads them first; what is read again elsewhere is tied. */
-static void add_reads(struct sums *s, struct advise_part **owner, const struct place *p, const struct node *n)
+static void add_reads(struct program_sums *s, struct advise_part **owner, const struct part_bounds *p,
+		      const struct node *n)
 {
-	struct advise_part *part = part_of(s, p, n);
+	struct advise_part *part = node_part(s, p, n);
 
 	for (int k = 0; k < n->n_in; k++) {
-		const struct tensor *t = param_behind(n->in[k]);
+		const struct tensor *t = source_param(n->in[k]);
 		const double elements = t ? (double)shape_count(&t->shape) : 0;
 
-		if (!t || copies(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
+		if (!t || is_copy_node(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
 			continue;
 		if (owner[t->id])
 			s->tied += owner[t->id] != part ? elements : 0;
@@ -126,9 +127,10 @@ static void add_reads(struct sums *s, struct advise_part **owner, const struct p
 	}
 }
 
-static void add_seconds(struct sums *s, const struct hardware *h, const struct place *p, const struct node *n)
+static void add_node_seconds(struct program_sums *s, const struct hardware *h, const struct part_bounds *p,
+			     const struct node *n)
 {
-	struct advise_part *part = part_of(s, p, n);
+	struct advise_part *part = node_part(s, p, n);
 	const double seconds = n->op->collective ? 0 : costing_node_s(h, n);
 
 	if (n->phase == PHASE_FORWARD)
@@ -139,7 +141,7 @@ static void add_seconds(struct sums *s, const struct hardware *h, const struct p
 		s->back.update_s += seconds; /* dealt out by parameters in the end */
 }
 
-static bool read_behind(const struct graph *g, const struct tensor *t, int turn)
+static bool read_after_turn(const struct graph *g, const struct tensor *t, int turn)
 {
 	for (int i = turn + 1; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++)
@@ -149,14 +151,15 @@ static bool read_behind(const struct graph *g, const struct tensor *t, int turn)
 }
 
 /* A parameter in another type, which waits for the backward pass: not one that recomputation makes anew there. */
-static void add_cast(struct sums *s, const struct graph *g, const struct place *p, const struct node *n)
+static void add_cast(struct program_sums *s, const struct graph *g, const struct part_bounds *p, const struct node *n)
 {
-	if (n->op->id == OP_cast && n->id <= p->turn && param_behind(n->out[0]) && read_behind(g, n->out[0], p->turn))
-		part_of(s, p, n)->cast_bytes += (double)tensor_bytes(n->out[0]);
+	if (n->op->id == OP_cast && n->id <= p->turn && source_param(n->out[0]) &&
+	    read_after_turn(g, n->out[0], p->turn))
+		node_part(s, p, n)->cast_bytes += (double)tensor_bytes(n->out[0]);
 }
 
 /* A sum that may be made in front of n is one tensor. */
-static bool crosses_to(const struct node *n, const struct tensor *t)
+static bool reads_across(const struct node *n, const struct tensor *t)
 {
 	const int first = layernorm_may_part(n) ? 1 : 0;
 
@@ -167,7 +170,7 @@ static bool crosses_to(const struct node *n, const struct tensor *t)
 }
 
 /* What block 2 reads of what block 1 made; one gradient comes back. */
-static void add_crossing(struct sums *s, const struct graph *g)
+static void add_crossing_bytes(struct program_sums *s, const struct graph *g)
 {
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
@@ -176,13 +179,13 @@ static void add_crossing(struct sums *s, const struct graph *g)
 		if (!t->producer || t->producer->phase != PHASE_FORWARD || t->producer->block != 1)
 			continue;
 		for (int k = t->producer->id; k < g->n_nodes && !crosses; k++)
-			crosses = g->nodes[k]->block == 2 && crosses_to(g->nodes[k], t);
+			crosses = g->nodes[k]->block == 2 && reads_across(g->nodes[k], t);
 		s->cross += crosses ? (double)tensor_bytes(t) : 0;
 		s->back_cross = crosses ? (double)tensor_bytes(t) : s->back_cross;
 	}
 }
 
-static void add_persistent(struct sums *s, const struct graph *model)
+static void add_persistent(struct program_sums *s, const struct graph *model)
 {
 	for (int i = 0; i < model->n_tensors; i++) {
 		const struct tensor *t = model->tensors[i];
@@ -194,13 +197,13 @@ static void add_persistent(struct sums *s, const struct graph *model)
 	}
 }
 
-static int sum_up(struct sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
+static int sum_program(struct program_sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
 {
 	const struct graph *g = p->program[0]->graph;
-	const struct place place = find_place(g);
+	const struct part_bounds place = find_part_bounds(g);
 	struct advise_part **owner = calloc((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
 
-	*ret = (struct sums){ .n_blocks = 0 };
+	*ret = (struct program_sums){ .n_blocks = 0 };
 	if (!owner)
 		return err_set(err, ERR_NOMEM, "out of memory: plan");
 	for (int i = 0; i < g->n_nodes; i++) {
@@ -209,11 +212,11 @@ static int sum_up(struct sums *ret, const struct prepared *p, const struct hardw
 		ret->n_blocks = n->block > ret->n_blocks ? n->block : ret->n_blocks;
 		if (n->id <= place.turn)
 			add_reads(ret, owner, &place, n);
-		add_seconds(ret, h, &place, n);
+		add_node_seconds(ret, h, &place, n);
 		add_cast(ret, g, &place, n);
 	}
 	free(owner);
-	add_crossing(ret, g);
+	add_crossing_bytes(ret, g);
 	add_persistent(ret, p->model);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		ret->work[c] = (double)p->plan.category_bytes[c];
@@ -222,7 +225,7 @@ static int sum_up(struct sums *ret, const struct prepared *p, const struct hardw
 
 /* ---- planning ---- */
 
-static int open_rank(struct costing *w, int precision, struct err *err)
+static int open_costing_rank(struct costing *w, int precision, struct err *err)
 {
 	static struct board board; /* nobody stops a plan */
 	static const struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
@@ -241,7 +244,7 @@ static int open_rank(struct costing *w, int precision, struct err *err)
 	return rc;
 }
 
-static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *ret, struct err *err)
+static int plan_sums(struct costing *w, const struct program_shape *o, struct program_sums *ret, struct err *err)
 {
 	struct run_config cfg = *w->cfg;
 	/* On machines of their own: which pages of the other's a rank would touch is not asked for. */
@@ -270,12 +273,12 @@ static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *r
 	rc = planning_make(&c, &p, &r, &s, err);
 	if (rc)
 		return rc;
-	rc = sum_up(ret, &p, w->h, err);
+	rc = sum_program(ret, &p, w->h, err);
 	prepare_done(&p);
 	return rc;
 }
 
-static struct advise_part minus(struct advise_part a, struct advise_part b, double by)
+static struct advise_part subtract_part(struct advise_part a, struct advise_part b, double by)
 {
 	return (struct advise_part){ .params = (a.params - b.params) / by,
 				     .read_bytes = (a.read_bytes - b.read_bytes) / by,
@@ -285,19 +288,20 @@ static struct advise_part minus(struct advise_part a, struct advise_part b, doub
 }
 
 /* What few blocks cost beyond as many times what one more costs stands behind them: the last one is not made again. */
-static void add_rest(struct advise_part *back, const struct advise_part *few, const struct advise_part *block, int n)
+static void add_block_remainder(struct advise_part *back, const struct advise_part *few,
+				const struct advise_part *block, int n)
 {
 	back->forward_s += few->forward_s - n * block->forward_s;
 	back->backward_s += few->backward_s - n * block->backward_s;
 	back->cast_bytes += few->cast_bytes - n * block->cast_bytes;
 }
 
-static double casts_of(const struct sums *s)
+static double total_cast_bytes(const struct program_sums *s)
 {
 	return s->front.cast_bytes + s->blocks.cast_bytes + s->back.cast_bytes;
 }
 
-static void deal_updates(struct advise_model *m, double update_s)
+static void distribute_updates(struct advise_model *m, double update_s)
 {
 	const double each = update_s / advise_params(m);
 
@@ -307,22 +311,23 @@ static void deal_updates(struct advise_model *m, double update_s)
 }
 
 /* few: of FEW blocks; more: of one more. Without blocks that can be added (few NULL) the whole is dealt out evenly. */
-static struct advise_model model_of(const struct sums *few, const struct sums *more, const struct shape_of *o)
+static struct advise_model model_from_sums(const struct program_sums *few, const struct program_sums *more,
+					   const struct program_shape *o)
 {
-	const struct sums none = { .n_blocks = 0 }, *less = few ? few : &none;
+	const struct program_sums none = { .n_blocks = 0 }, *less = few ? few : &none;
 	const double by = few ? 1 : more->n_blocks ? more->n_blocks : 1;
-	const double acts = more->work[PLAN_ACTIVATIONS] - casts_of(more);
-	const double less_acts = few ? few->work[PLAN_ACTIVATIONS] - casts_of(few) : 0;
+	const double acts = more->work[PLAN_ACTIVATIONS] - total_cast_bytes(more);
+	const double less_acts = few ? few->work[PLAN_ACTIVATIONS] - total_cast_bytes(few) : 0;
 	struct advise_model m = { .front = more->front, .back = more->back };
 	double update_s;
 
-	m.block = minus(more->blocks, less->blocks, by);
+	m.block = subtract_part(more->blocks, less->blocks, by);
 	m.block.largest = more->blocks.largest;
 	m.block.kept_bytes = (acts - less_acts) / by;
 	m.work_bytes = few ? less_acts - FEW * m.block.kept_bytes : 0;
 	m.blocks = more->n_blocks;
 	if (few)
-		add_rest(&m.back, &few->blocks, &m.block, FEW);
+		add_block_remainder(&m.back, &few->blocks, &m.block, FEW);
 	m.tied_params = more->tied;
 	m.master_bytes = o->precision == CONFIG_PRECISION_FP64 ? 8 : 4;
 	m.low = o->precision == CONFIG_PRECISION_BF16 || o->precision == CONFIG_PRECISION_FP16;
@@ -332,22 +337,22 @@ static struct advise_model model_of(const struct sums *few, const struct sums *m
 	m.cross_bytes = more->cross;
 	m.cross_back_bytes = more->back_cross;
 	update_s = more->back.update_s;
-	deal_updates(&m, update_s);
+	distribute_updates(&m, update_s);
 	return m;
 }
 
 /* The blocks that the run has; what more of them update costs in proportion. */
-static void stretch(struct advise_model *m, int blocks)
+static void set_block_count(struct advise_model *m, int blocks)
 {
 	const double each = advise_update_s(m) / advise_params(m);
 
 	m->blocks = blocks;
-	deal_updates(m, each * advise_params(m));
+	distribute_updates(m, each * advise_params(m));
 }
 
 /* What a stage without the loss has beside what waits in its two slots; less than nothing where not all of that waits
  * at its peak. */
-static void add_stage(struct advise_model *m, const struct sums *stage)
+static void add_stage_bytes(struct advise_model *m, const struct program_sums *stage)
 {
 	const double slot = m->front.kept_bytes + m->block.kept_bytes + m->block.cast_bytes;
 
@@ -355,13 +360,13 @@ static void add_stage(struct advise_model *m, const struct sums *stage)
 	m->stage_workspace_bytes = stage->work[PLAN_WORKSPACE];
 }
 
-static int make_model(struct costing *w, const struct shape_of *o, struct advise_model *ret, struct err *err)
+static int build_cost_model(struct costing *w, const struct program_shape *o, struct advise_model *ret, struct err *err)
 {
 	const bool grows = workload_reads_words(w->subject);
-	struct shape_of few = *o, more = *o, pipe = *o;
-	struct sums a, b, stage;
+	struct program_shape few = *o, more = *o, pipe = *o;
+	struct program_sums a, b, stage;
 	struct err ignored = ERR_INIT;
-	int rc = open_rank(w, o->precision, err);
+	int rc = open_costing_rank(w, o->precision, err);
 
 	few.layers = FEW;
 	more.layers = grows ? FEW + 1 : 0;
@@ -373,17 +378,17 @@ static int make_model(struct costing *w, const struct shape_of *o, struct advise
 		rc = plan_sums(w, &more, &b, err);
 	if (rc)
 		return rc;
-	*ret = model_of(grows ? &a : NULL, &b, o);
+	*ret = model_from_sums(grows ? &a : NULL, &b, o);
 	ret->stage_bytes = ret->work_bytes;
 	ret->stage_workspace_bytes = ret->workspace_bytes;
 	if (grows && !plan_sums(w, &pipe, &stage, &ignored))
-		add_stage(ret, &stage);
+		add_stage_bytes(ret, &stage);
 	if (grows)
-		stretch(ret, (int)w->subject->config.layers);
+		set_block_count(ret, (int)w->subject->config.layers);
 	return 0;
 }
 
-static struct known *find_known(struct costing *w, int64_t micro, int recompute, int precision)
+static struct cached_model *find_cached_model(struct costing *w, int64_t micro, int recompute, int precision)
 {
 	for (int i = 0; i < w->n; i++)
 		if (w->known[i].micro == micro && w->known[i].recompute == recompute &&
@@ -395,8 +400,8 @@ static struct known *find_known(struct costing *w, int64_t micro, int recompute,
 int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err)
 {
 	struct costing *w = user;
-	const struct shape_of o = { .micro = micro, .recompute = recompute, .precision = precision };
-	struct known *k = find_known(w, micro, recompute, precision);
+	const struct program_shape o = { .micro = micro, .recompute = recompute, .precision = precision };
+	struct cached_model *k = find_cached_model(w, micro, recompute, precision);
 
 	if (!k && w->n == w->room) {
 		const int room = w->room ? 2 * w->room : 64;
@@ -410,8 +415,8 @@ int costing_model(void *user, int64_t micro, int recompute, int precision, struc
 	}
 	if (!k) {
 		k = &w->known[w->n++];
-		*k = (struct known){ .micro = micro, .recompute = recompute, .precision = precision };
-		k->rc = make_model(w, &o, &k->model, err);
+		*k = (struct cached_model){ .micro = micro, .recompute = recompute, .precision = precision };
+		k->rc = build_cost_model(w, &o, &k->model, err);
 	}
 	*ret = k->model;
 	return k->rc;

@@ -12,7 +12,7 @@
 static const double sizes[] = { 4096, 65536, 1048576, 4194304, 16777216, 67108864 };
 static const char *const ops[] = { "allreduce", "all_gather", "reduce_scatter" };
 
-static int run_once(struct comm *c, int op, void *data, size_t bytes, struct err *err)
+static int run_collective(struct comm *c, int op, void *data, size_t bytes, struct err *err)
 {
 	const size_t each = bytes / (size_t)c->world;
 
@@ -24,7 +24,7 @@ static int run_once(struct comm *c, int op, void *data, size_t bytes, struct err
 }
 
 /* Begun together: what a rank waits for another's start is no part of it. */
-static int time_one(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
+static int time_collective(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
 {
 	double seconds[TIMES];
 	int rc = 0;
@@ -35,7 +35,7 @@ static int time_one(struct comm *c, int op, void *data, size_t bytes, double *re
 		rc = c->ops->barrier(c, err);
 		start = clock_mono_s();
 		if (!rc)
-			rc = run_once(c, op, data, bytes, err);
+			rc = run_collective(c, op, data, bytes, err);
 		seconds[i] = clock_mono_s() - start;
 	}
 	*ret = median_of(seconds, TIMES);
@@ -43,7 +43,7 @@ static int time_one(struct comm *c, int op, void *data, size_t bytes, double *re
 }
 
 /* The slowest rank's. */
-static int agree(struct comm *c, struct curve_point *points, int n, struct err *err)
+static int take_slowest_rank(struct comm *c, struct curve_point *points, int n, struct err *err)
 {
 	double *all = calloc((size_t)c->world * (size_t)n, sizeof(*all));
 	int rc = all ? 0 : err_set(err, ERR_NOMEM, "out of memory: collectives");
@@ -76,11 +76,11 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 
 			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world,
 						      rank_transport(&e->rank) };
-			rc = bytes ? time_one(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
+			rc = bytes ? time_collective(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
 			n += bytes != 0;
 		}
 	if (!rc)
-		rc = agree(c, ret, n, err);
+		rc = take_slowest_rank(c, ret, n, err);
 	*ret_n = rc ? 0 : n;
 	return rc;
 }

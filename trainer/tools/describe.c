@@ -23,7 +23,7 @@ static double planned_mib(const struct plan *p)
 	return (double)total / 1048576;
 }
 
-static void summarize(const struct engine *e, struct buf *out)
+static void summarize_plan(const struct engine *e, struct buf *out)
 {
 	const struct plan *p = &e->prepared.plan;
 	int64_t parameters = model_parameter_count(e->prepared.model);
@@ -73,7 +73,7 @@ static int describe_stages(const struct job *job, struct rank_context *seat, str
 }
 
 /* Beside a plan libraries and driver take memory, which no description tells. */
-static void say_fits(const struct engine *e, const struct hardware *h, struct buf *out)
+static void add_fit(const struct engine *e, const struct hardware *h, struct buf *out)
 {
 	const struct plan *p = &e->prepared.plan;
 	const double mib = (double)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]) / 1048576;
@@ -96,9 +96,9 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 	if (!rc)
 		rc = engine_open_plan(&e, job, seat, err);
 	if (!rc) {
-		summarize(e, out);
+		summarize_plan(e, out);
 		if (h)
-			say_fits(e, h, out);
+			add_fit(e, h, out);
 		buf_add(out, stages.data, stages.len);
 		engine_close(e);
 	}
@@ -108,7 +108,7 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 	return rc;
 }
 
-static int describe(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
+static int describe_prepared(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
 	struct rank_context seat = { .world = job->cfg->world,
@@ -146,14 +146,14 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 	int rc;
 
 	if (!job->cfg->hardware)
-		return describe(job, NULL, out, err);
+		return describe_prepared(job, NULL, out, err);
 	if (job->cfg->backend != CONFIG_BACKEND_CUDA)
 		return err_set(err, ERR_USAGE, "--hardware goes with --auto, or with plan --backend cuda");
 	rc = hardware_open(&h, job->cfg->hardware, err);
 	if (rc)
 		return rc;
 	described.described = h.device;
-	rc = h.device ? describe(&described, &h, out, err) :
+	rc = h.device ? describe_prepared(&described, &h, out, err) :
 			err_set(err, ERR_USAGE, "--hardware %.200s: has no device; dptrain backends --describe, on a "
 				"machine with such a GPU, writes a file that has", job->cfg->hardware);
 	hardware_done(&h);
@@ -239,8 +239,8 @@ int describe_gpu(struct buf *out, struct err *err)
 	return 0;
 }
 
-static void say_tokens(const struct run_config *cfg, const struct texts *texts, const struct tokenizer *tokenizer,
-		       const struct tokenize_made *made, struct buf *out)
+static void add_token_counts(const struct run_config *cfg, const struct texts *texts, const struct tokenizer *tokenizer,
+			     const struct tokenize_made *made, struct buf *out)
 {
 	buf_addf(out,
 		 "%s: %lld training and %lld evaluation tokens of %lld document%s in %d file%s, vocabulary of %lld, "
@@ -250,14 +250,14 @@ static void say_tokens(const struct run_config *cfg, const struct texts *texts, 
 		 texts->n != 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
 }
 
-struct reading {
+struct text_progress {
 	struct progress progress;
 	int files;
 };
 
-static void say_reading(void *user, uint64_t bytes, int file)
+static void report_reading(void *user, uint64_t bytes, int file)
 {
-	struct reading *r = user;
+	struct text_progress *r = user;
 
 	if (progress_due(&r->progress))
 		log_info("%.1f MiB of text, in file %d of %d, %.1f MiB/s", (double)bytes / 1048576, file + 1, r->files,
@@ -269,7 +269,7 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	struct tokenizer *tokenizer = NULL;
 	struct texts texts = { .n = 0 };
 	struct tokenize_made made;
-	struct reading reading;
+	struct text_progress reading;
 	int rc = 0;
 
 	if (!cfg->data_path || !cfg->out)
@@ -287,11 +287,11 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 						       .val_share = cfg->val_split,
 						       .field = cfg->text_field,
 						       .data_timeout_s = cfg->data_timeout,
-						       .progress = say_reading,
+						       .progress = report_reading,
 						       .user = &reading },
 			      &made, err);
 	if (!rc)
-		say_tokens(cfg, &texts, tokenizer, &made, out);
+		add_token_counts(cfg, &texts, tokenizer, &made, out);
 	tokenizer_close(tokenizer);
 	texts_done(&texts);
 	return rc;

@@ -20,13 +20,13 @@
 #define TEXT_MAX ((size_t)1 << 20)
 #define STEPS_FEW 10 /* below it nothing is promised */
 
-struct validated { /* a point of a series that learning_validates */
+struct validation_point { /* a point of a series that learning_validates */
 	const struct learning_series *of;
 	int64_t step;
 	double loss;
 };
 
-struct doctor {
+struct run_doctor {
 	struct diagnosis_facts facts;
 	int segment;         /* the newest: its ranks are counted */
 	char host[256];      /* of the first of them */
@@ -37,7 +37,7 @@ struct doctor {
 	unsigned losses;     /* of learning_see */
 	const struct learning_series *pair; /* of these; NULL: nothing is validated */
 	struct learning *learning;
-	struct validated *validated; /* of all pairs, as which counts is known when all was seen */
+	struct validation_point *validated; /* of all pairs, as which counts is known when all was seen */
 	size_t n_validated, validated_room;
 	struct learning_overfit overfit;
 	bool overfits;
@@ -50,9 +50,9 @@ struct doctor {
 
 /* ---- what there is ---- */
 
-static void see_journal(void *user, const struct dptrack_journal *j)
+static void note_journal(void *user, const struct dptrack_journal *j)
 {
-	struct doctor *d = user;
+	struct run_doctor *d = user;
 
 	if (j->rank < 0 || j->segment < d->segment)
 		return;
@@ -66,7 +66,7 @@ static void see_journal(void *user, const struct dptrack_journal *j)
 	snprintf(d->name, sizeof(d->name), "%s", j->run_name);
 }
 
-static void keep_validation(struct doctor *d, const struct dptrack_point *p)
+static void keep_validation(struct run_doctor *d, const struct dptrack_point *p)
 {
 	const struct learning_series *of = p->rank < 0 ? learning_validates(p->key) : NULL;
 
@@ -74,7 +74,7 @@ static void keep_validation(struct doctor *d, const struct dptrack_point *p)
 		return;
 	if (d->n_validated == d->validated_room) {
 		size_t room = d->validated_room ? 2 * d->validated_room : 64;
-		struct validated *more = realloc(d->validated, room * sizeof(*more));
+		struct validation_point *more = realloc(d->validated, room * sizeof(*more));
 
 		if (!more) {
 			err_set(&d->err, ERR_NOMEM, "out of memory: validations of a run");
@@ -83,12 +83,12 @@ static void keep_validation(struct doctor *d, const struct dptrack_point *p)
 		d->validated = more;
 		d->validated_room = room;
 	}
-	d->validated[d->n_validated++] = (struct validated){ of, p->step, p->value };
+	d->validated[d->n_validated++] = (struct validation_point){ of, p->step, p->value };
 }
 
-static void see_point(void *user, const struct dptrack_point *p)
+static void note_point(void *user, const struct dptrack_point *p)
 {
-	struct doctor *d = user;
+	struct run_doctor *d = user;
 
 	keep_validation(d, p);
 	diagnosis_series(&d->facts, p->key);
@@ -97,9 +97,9 @@ static void see_point(void *user, const struct dptrack_point *p)
 		d->last = p->step;
 }
 
-static void see_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
+static void note_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
 {
-	struct doctor *d = user;
+	struct run_doctor *d = user;
 
 	if (kind == DPTRACK_FACT_PARAM)
 		diagnosis_param(&d->facts, key, value);
@@ -110,13 +110,13 @@ static void see_fact(void *user, enum dptrack_fact kind, const char *key, const 
 /* ---- its losses ---- */
 
 /* Optimiser steps of one of the losses' own. */
-static int64_t scale_of(const struct doctor *d)
+static int64_t steps_per_loss(const struct run_doctor *d)
 {
 	return d->pair->by_epoch && d->facts.steps_per_epoch >= 1 ? (int64_t)d->facts.steps_per_epoch : 1;
 }
 
 /* Before training losses come: validations say where those belong. */
-static int begin_learning(struct doctor *d, struct err *err)
+static int begin_learning(struct run_doctor *d, struct err *err)
 {
 	int rc;
 
@@ -126,24 +126,25 @@ static int begin_learning(struct doctor *d, struct err *err)
 	rc = learning_new(&d->learning, err);
 	for (size_t i = 0; !rc && i < d->n_validated; i++)
 		if (d->validated[i].of == d->pair)
-			rc = learning_validation(d->learning, d->validated[i].step * scale_of(d), d->validated[i].loss,
+			rc = learning_validation(d->learning, d->validated[i].step * steps_per_loss(d),
+						 d->validated[i].loss,
 						 err);
 	return rc;
 }
 
-static void take_training(struct doctor *d, const struct dptrack_point *p)
+static void add_training_loss(struct run_doctor *d, const struct dptrack_point *p)
 {
 	if (d->pair && p->rank < 0 && !strcmp(p->key, d->pair->training))
-		learning_training(d->learning, p->step * scale_of(d), p->value);
+		learning_training(d->learning, p->step * steps_per_loss(d), p->value);
 }
 
 /* ---- its points ---- */
 
-static void take_point(void *user, const struct dptrack_point *p)
+static void add_step_point(void *user, const struct dptrack_point *p)
 {
-	struct doctor *d = user;
+	struct run_doctor *d = user;
 
-	take_training(d, p);
+	add_training_loss(d, p);
 	steps_add(d->steps,
 		  &(struct steps_point){ steps_series(p->key), p->rank, p->segment, p->step, p->wall_time, p->value });
 	if (!d->err.code && p->segment == d->segment)
@@ -153,7 +154,7 @@ static void take_point(void *user, const struct dptrack_point *p)
 }
 
 /* One reading. What came of points stands in d->err. */
-static int read_with(struct doctor *d, const char *dir, const struct dptrack_reader *reader, struct err *err)
+static int read_run_with(struct run_doctor *d, const char *dir, const struct dptrack_reader *reader, struct err *err)
 {
 	struct dptrack_error error = { 0, "" };
 
@@ -164,7 +165,7 @@ static int read_with(struct doctor *d, const char *dir, const struct dptrack_rea
 	return d->err.code;
 }
 
-static int open_steps(struct doctor *d, struct err *err)
+static int open_steps(struct run_doctor *d, struct err *err)
 {
 	const struct steps_opts o = { .first = 0, .last = d->last, .ranks = d->facts.world };
 	int rc = steps_new(&d->steps, &o, err);
@@ -174,11 +175,11 @@ static int open_steps(struct doctor *d, struct err *err)
 
 /* What there is in the run's folder f->dir, or where that is none but holds runs, in the newest of them: then f names
  * it. */
-static int read_first(struct doctor *d, struct dptrack_found *f, struct err *err)
+static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
-	const struct dptrack_reader first = { d, see_journal, see_point, see_fact, { NULL } };
+	const struct dptrack_reader first = { d, note_journal, note_point, note_fact, { NULL } };
 	struct dptrack_found newest;
-	int rc = read_with(d, f->dir, &first, err);
+	int rc = read_run_with(d, f->dir, &first, err);
 
 	if (rc != ERR_NOENT)
 		return rc;
@@ -188,13 +189,13 @@ static int read_first(struct doctor *d, struct dptrack_found *f, struct err *err
 	log_info("%s is no run's folder: the newest run in it is %s", f->dir, newest.dir);
 	*f = newest;
 	*err = (struct err)ERR_INIT;
-	return read_with(d, f->dir, &first, err);
+	return read_run_with(d, f->dir, &first, err);
 }
 
-static int read_journals(struct doctor *d, struct dptrack_found *f, struct err *err)
+static int read_journals(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
-	const struct dptrack_reader second = { d, NULL, take_point, NULL, { NULL } };
-	int rc = read_first(d, f, err);
+	const struct dptrack_reader second = { d, NULL, add_step_point, NULL, { NULL } };
+	int rc = read_run_facts(d, f, err);
 
 	if (!rc && d->last < 0)
 		rc = err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", f->dir);
@@ -203,12 +204,12 @@ static int read_journals(struct doctor *d, struct dptrack_found *f, struct err *
 	if (!rc)
 		rc = begin_learning(d, err);
 	if (!rc)
-		rc = read_with(d, f->dir, &second, err);
+		rc = read_run_with(d, f->dir, &second, err);
 	d->overfits = !rc && d->pair && learning_overfits(d->learning, &d->overfit);
 	return rc;
 }
 
-static int judge(struct doctor *d, struct err *err)
+static int diagnose_run(struct run_doctor *d, struct err *err)
 {
 	struct steps_batch batch = { .global = d->facts.global_batch_size > 0 ? d->facts.global_batch_size : 1 };
 	int rc;
@@ -220,7 +221,8 @@ static int judge(struct doctor *d, struct err *err)
 	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)
 		return rc;
-	return diagnosis_run(&(struct diagnosis_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals }, &d->report, err);
+	return diagnosis_run(&(struct diagnosis_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals },
+			     &d->report, err);
 }
 
 /* ---- words ---- */
@@ -242,7 +244,7 @@ static json_t *json_finding(const struct bottleneck_finding *f)
 }
 
 /* The steps in the form of `dptrain bench --json`, which bench_compare.c reads. */
-static void add_steps(const struct doctor *d, json_t *o)
+static void add_json_steps(const struct run_doctor *d, json_t *o)
 {
 	json_t *seconds = json_array(), *phases = json_object();
 
@@ -272,7 +274,7 @@ static json_t *json_tried(const struct bottleneck_finding *f, const struct chang
 	return o;
 }
 
-static json_t *json_overfitting(const struct doctor *d)
+static json_t *json_overfitting(const struct run_doctor *d)
 {
 	struct buf text;
 	json_t *o;
@@ -288,7 +290,7 @@ static json_t *json_overfitting(const struct doctor *d)
 	return o;
 }
 
-static void print_json(const struct doctor *d, const struct change *found)
+static void print_doctor_json(const struct run_doctor *d, const struct change *found)
 {
 	json_t *o = json_object(), *leaves = json_array();
 
@@ -303,7 +305,7 @@ static void print_json(const struct doctor *d, const struct change *found)
 	json_object_set_new(o, "overfitting", json_overfitting(d));
 	if (found)
 		json_object_set_new(o, "tried", json_tried(&d->report.findings[0], found));
-	add_steps(d, o);
+	add_json_steps(d, o);
 	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
 	putchar('\n');
 	json_decref(o);
@@ -322,7 +324,7 @@ static void print_tried(const struct bottleneck_finding *f, const struct change 
 	buf_done(&text);
 }
 
-static void print_text(const struct doctor *d, const struct change *found)
+static void print_doctor_text(const struct run_doctor *d, const struct change *found)
 {
 	struct buf text;
 
@@ -343,7 +345,7 @@ static void print_text(const struct doctor *d, const struct change *found)
 }
 
 /* 0: *ret is filled; 1: there is nothing to be tried, and why was said; negative with err. */
-static int try_first(const struct doctor *d, const struct job *job, struct change *ret, struct err *err)
+static int try_first_action(const struct run_doctor *d, const struct job *job, struct change *ret, struct err *err)
 {
 	const struct bottleneck_finding *f = d->report.n ? &d->report.findings[0] : NULL;
 
@@ -352,23 +354,23 @@ static int try_first(const struct doctor *d, const struct job *job, struct chang
 	return f && f->flags[0] ? bench_compare_try(job, f->flags, ret, err) : 1;
 }
 
-static int report(struct doctor *d, const struct job *job, struct err *err)
+static int report_diagnosis(struct run_doctor *d, const struct job *job, struct err *err)
 {
 	struct change found;
-	int tried = job->cfg->try && !job->cfg->run ? try_first(d, job, &found, err) : 1;
+	int tried = job->cfg->try && !job->cfg->run ? try_first_action(d, job, &found, err) : 1;
 
 	if (tried < 0)
 		return tried;
 	if (job->cfg->json)
-		print_json(d, tried ? NULL : &found);
+		print_doctor_json(d, tried ? NULL : &found);
 	else
-		print_text(d, tried ? NULL : &found);
+		print_doctor_text(d, tried ? NULL : &found);
 	return fflush(stdout) ? err_set(err, ERR_IO, "cannot write to stdout") : 0;
 }
 
 int doctor_main(const struct job *job, const char *run_id, struct err *err)
 {
-	struct doctor d = { .facts = diagnosis_unknown(), .last = -1 };
+	struct run_doctor d = { .facts = diagnosis_unknown(), .last = -1 };
 	struct dptrack_found found;
 	int rc = 0;
 
@@ -379,9 +381,9 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	if (!rc)
 		rc = read_journals(&d, &found, err);
 	if (!rc)
-		rc = judge(&d, err);
+		rc = diagnose_run(&d, err);
 	if (!rc)
-		rc = report(&d, job, err);
+		rc = report_diagnosis(&d, job, err);
 	free(d.rows);
 	system_stats_free(d.vitals);
 	learning_free(d.learning);

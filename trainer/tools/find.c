@@ -15,13 +15,13 @@
 
 #define TEXT_MAX 4096
 
-struct curve { /* by step */
+struct lr_loss_curve { /* by step */
 	double lr[LR_RANGE_STEPS_MAX + 1], loss[LR_RANGE_STEPS_MAX + 1];
 };
 
-static void take(void *user, const struct dptrack_point *p)
+static void keep_lr_and_loss(void *user, const struct dptrack_point *p)
 {
-	struct curve *c = user;
+	struct lr_loss_curve *c = user;
 
 	if (p->rank >= 0 || p->step < 1 || p->step > LR_RANGE_STEPS_MAX)
 		return;
@@ -31,10 +31,10 @@ static void take(void *user, const struct dptrack_point *p)
 		c->loss[p->step] = p->value;
 }
 
-static int read_range(const char *dir, struct lr_range_test *ret, struct err *err)
+static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err *err)
 {
-	struct curve *c = calloc(1, sizeof(*c));
-	const struct dptrack_reader reader = { c, NULL, take, NULL, { NULL } };
+	struct lr_loss_curve *c = calloc(1, sizeof(*c));
+	const struct dptrack_reader reader = { c, NULL, keep_lr_and_loss, NULL, { NULL } };
 	struct dptrack_error error = { 0, "" };
 	int rc = 0;
 
@@ -49,7 +49,7 @@ static int read_range(const char *dir, struct lr_range_test *ret, struct err *er
 	return rc;
 }
 
-static void print_json(const struct lr_range_test *r, const char *sentence)
+static void print_lr_json(const struct lr_range_test *r, const char *sentence)
 {
 	json_t *o = json_object(), *curve = json_array();
 	struct lr_range_answer a;
@@ -68,7 +68,7 @@ static void print_json(const struct lr_range_test *r, const char *sentence)
 	json_decref(o);
 }
 
-static int print(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
+static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
 {
 	struct buf text;
 	int rc = 0;
@@ -79,7 +79,7 @@ static int print(const struct job *job, const char *dir, const struct lr_range_t
 	if (buf_failed(&text))
 		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
 	else if (job->cfg->json)
-		print_json(r, text.data);
+		print_lr_json(r, text.data);
 	else
 		printf("%s\n%d steps, recorded in %s\n", text.data, r->n, dir);
 	buf_done(&text);
@@ -89,10 +89,10 @@ static int print(const struct job *job, const char *dir, const struct lr_range_t
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
 	struct lr_range_test *r = calloc(1, sizeof(*r));
-	int rc = r ? read_range(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
+	int rc = r ? read_lr_curve(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
 
 	if (!rc)
-		rc = print(job, dir, r, err);
+		rc = print_lr_answer(job, dir, r, err);
 	free(r);
 	return rc;
 }

@@ -22,7 +22,7 @@
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define TEXT_MAX 4096
 
-struct finding {
+struct batch_finding {
 	const struct job *job;
 	struct batch_search search;
 	int64_t bytes; /* that the largest needs, on all ranks of this machine */
@@ -31,7 +31,7 @@ struct finding {
 /* ---- the largest ---- */
 
 /* One of each rank's own, as many passes as one. */
-static int plan_largest(struct finding *f, struct err *err)
+static int plan_largest_batch(struct batch_finding *f, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
 	struct run_config cfg = *f->job->cfg;
@@ -59,7 +59,8 @@ static int plan_largest(struct finding *f, struct err *err)
 
 /* The command's own line, as a doctor's of another batch size; the last of two flags wins. *ret is freed by the
  * caller. */
-static int measuring_line(const struct job *job, const char *size, const char *name, char ***ret, struct err *err)
+static int measuring_command_line(const struct job *job, const char *size, const char *name, char ***ret,
+				  struct err *err)
 {
 	const char *const more[] = { "--batch-size", size, "--run-name", name, "--seconds", MEASURE_SECONDS, "--no-try",
 				     "--json" };
@@ -82,7 +83,7 @@ static int measuring_line(const struct job *job, const char *size, const char *n
 }
 
 /* Samples a second; *ret_code: how it ended. */
-static int measure(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
+static int measure_batch_size(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
 {
 	char text[32], name[40], **argv = NULL;
 	struct step_time pace;
@@ -91,7 +92,7 @@ static int measure(const struct job *job, int64_t size, double *ret, int *ret_co
 
 	snprintf(text, sizeof(text), "%lld", (long long)size);
 	snprintf(name, sizeof(name), "batch-%s", text);
-	rc = measuring_line(job, text, name, &argv, err);
+	rc = measuring_command_line(job, text, name, &argv, err);
 	if (rc)
 		return rc;
 	buf_init(&out, OUTPUT_MAX);
@@ -107,7 +108,7 @@ static int measure(const struct job *job, int64_t size, double *ret, int *ret_co
 	return rc;
 }
 
-static int find_fastest(struct finding *f, int *ret_code, struct err *err)
+static int find_fastest_batch(struct batch_finding *f, int *ret_code, struct err *err)
 {
 	struct batch_search *s = &f->search;
 	bool enough = false;
@@ -116,7 +117,7 @@ static int find_fastest(struct finding *f, int *ret_code, struct err *err)
 	for (int64_t size = s->largest < SIZE_FIRST ? 1 : SIZE_FIRST; !rc && !enough && size <= s->largest; size *= 2) {
 		double rate = 0;
 
-		rc = measure(f->job, size, &rate, ret_code, err);
+		rc = measure_batch_size(f->job, size, &rate, ret_code, err);
 		if (rc || *ret_code)
 			return rc;
 		enough = batch_add(s, size, rate);
@@ -126,7 +127,7 @@ static int find_fastest(struct finding *f, int *ret_code, struct err *err)
 
 /* ---- the noise ---- */
 
-static void take_noise(void *user, const struct dptrack_point *p)
+static void keep_noise_scale(void *user, const struct dptrack_point *p)
 {
 	double *noise = user;
 
@@ -134,9 +135,9 @@ static void take_noise(void *user, const struct dptrack_point *p)
 		*noise = p->value; /* a mean over all steps so far */
 }
 
-static int read_noise(struct finding *f, const char *dir, struct err *err)
+static int read_noise_scale(struct batch_finding *f, const char *dir, struct err *err)
 {
-	const struct dptrack_reader reader = { &f->search.noise, NULL, take_noise, NULL, { NULL } };
+	const struct dptrack_reader reader = { &f->search.noise, NULL, keep_noise_scale, NULL, { NULL } };
 	struct dptrack_error error = { 0, "" };
 
 	f->search.noise = NAN;
@@ -145,7 +146,7 @@ static int read_noise(struct finding *f, const char *dir, struct err *err)
 
 /* ---- words ---- */
 
-static void print_json(const struct finding *f, const char *sentence)
+static void print_batch_json(const struct batch_finding *f, const char *sentence)
 {
 	const struct batch_search *s = &f->search;
 	const int at = batch_fastest(s);
@@ -166,7 +167,7 @@ static void print_json(const struct finding *f, const char *sentence)
 	json_decref(o);
 }
 
-static void print_table(const struct finding *f, const char *sentence)
+static void print_batch_table(const struct batch_finding *f, const char *sentence)
 {
 	const struct batch_search *s = &f->search;
 
@@ -179,7 +180,7 @@ static void print_table(const struct finding *f, const char *sentence)
 	       (double)f->bytes / 1048576);
 }
 
-static int print(const struct finding *f, struct err *err)
+static int print_batch_answer(const struct batch_finding *f, struct err *err)
 {
 	struct buf text;
 	int rc = 0;
@@ -190,23 +191,23 @@ static int print(const struct finding *f, struct err *err)
 	if (buf_failed(&text))
 		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
 	else if (f->job->cfg->json)
-		print_json(f, text.data);
+		print_batch_json(f, text.data);
 	else
-		print_table(f, text.data);
+		print_batch_table(f, text.data);
 	buf_done(&text);
 	return rc || !fflush(stdout) ? rc : err_set(err, ERR_IO, "cannot write to stdout");
 }
 
 int find_batch(const struct job *job, const char *dir, struct err *err)
 {
-	struct finding f = { .job = job, .search = { .ranks = job->cfg->world } };
-	int code = 0, rc = read_noise(&f, dir, err);
+	struct batch_finding f = { .job = job, .search = { .ranks = job->cfg->world } };
+	int code = 0, rc = read_noise_scale(&f, dir, err);
 
 	if (!rc)
-		rc = plan_largest(&f, err);
+		rc = plan_largest_batch(&f, err);
 	if (!rc)
-		rc = find_fastest(&f, &code, err);
+		rc = find_fastest_batch(&f, &code, err);
 	if (!rc && !code)
-		rc = print(&f, err);
+		rc = print_batch_answer(&f, err);
 	return rc ? rc : code;
 }

@@ -12,7 +12,7 @@
 #define NUMBERS_BYTES ((size_t)1 << 20)
 #define PATIENCE 5 /* times as long as was asked for, at most */
 
-static size_t room_of(const struct tensor *t)
+static size_t padded_bytes(const struct tensor *t)
 {
 	return t ? (tensor_bytes(t) + ALIGN - 1) / ALIGN * ALIGN : 0;
 }
@@ -23,17 +23,17 @@ int probe_init(struct probe *p, const struct program_opts *o, struct err *err)
 	return p->graph && p->numbers ? 0 : err_set(err, ERR_NOMEM, "out of memory: bench");
 }
 
-static size_t place(struct probe *p, struct tensor *const *tensors, int n, void **ret, size_t at)
+static size_t place_operands(struct probe *p, struct tensor *const *tensors, int n, void **ret, size_t at)
 {
 	for (int i = 0; i < n; i++) {
 		ret[i] = tensors[i] ? (char *)p->memory + at : NULL;
-		at += room_of(tensors[i]);
+		at += padded_bytes(tensors[i]);
 	}
 	return at;
 }
 
 /* Pages that nobody has written are all one page of zeros, which lies in every cache. */
-static int fill(struct probe *p, const struct tensor *t, void *to, struct err *err)
+static int fill_operand(struct probe *p, const struct tensor *t, void *to, struct err *err)
 {
 	const int64_t width = (int64_t)dtype_bytes(t->dtype), count = NUMBERS_BYTES / width;
 	const size_t bytes = tensor_bytes(t);
@@ -47,17 +47,17 @@ static int fill(struct probe *p, const struct tensor *t, void *to, struct err *e
 	return rc;
 }
 
-static int fill_all(struct probe *p, struct tensor *const *tensors, int n, void *const *to, struct err *err)
+static int fill_operands(struct probe *p, struct tensor *const *tensors, int n, void *const *to, struct err *err)
 {
 	int rc = 0;
 
 	for (int i = 0; !rc && i < n; i++)
-		rc = tensors[i] ? fill(p, tensors[i], to[i], err) : 0;
+		rc = tensors[i] ? fill_operand(p, tensors[i], to[i], err) : 0;
 	return rc;
 }
 
 /* A device's stream and events that take the time. */
-static int open_stream(struct probe *p, struct err *err)
+static int open_probe_stream(struct probe *p, struct err *err)
 {
 	const struct backend_streams *s = p->opts->backend->streams;
 	int rc = s ? s->stream_new(p->opts->module, &p->args.stream, err) : 0;
@@ -80,23 +80,23 @@ int probe_prepare(struct probe *p, struct node *n, struct err *err)
 	rc = p->kernel->prepare(&p->opts->env, n, &p->state, err);
 	p->bytes = n->workspace_bytes;
 	for (int i = 0; i < n->n_in; i++)
-		p->bytes += room_of(n->in[i]);
+		p->bytes += padded_bytes(n->in[i]);
 	for (int i = 0; i < n->n_out; i++)
-		p->bytes += room_of(n->out[i]);
+		p->bytes += padded_bytes(n->out[i]);
 	if (!rc)
 		rc = p->opts->backend->alloc(p->opts->module, SPACE_PRIVATE, p->bytes, &p->memory, err);
 	if (rc)
 		return rc;
-	at = place(p, n->in, n->n_in, p->in, 0);
-	at = place(p, n->out, n->n_out, p->out, at);
+	at = place_operands(p, n->in, n->n_in, p->in, 0);
+	at = place_operands(p, n->out, n->n_out, p->out, at);
 	p->args = (struct kernel_args){ .in = p->in, .out = p->out, .workspace = (char *)p->memory + at };
-	rc = fill_all(p, n->in, n->n_in, p->in, err);
+	rc = fill_operands(p, n->in, n->n_in, p->in, err);
 	if (!rc)
-		rc = fill_all(p, n->out, n->n_out, p->out, err);
-	return rc ? rc : open_stream(p, err);
+		rc = fill_operands(p, n->out, n->n_out, p->out, err);
+	return rc ? rc : open_probe_stream(p, err);
 }
 
-static int run_host(struct probe *p, double *ret_s, struct err *err)
+static int time_host_run(struct probe *p, double *ret_s, struct err *err)
 {
 	const double before = clock_mono_s();
 	int rc = p->kernel->run(p->state, &p->args, err);
@@ -105,7 +105,7 @@ static int run_host(struct probe *p, double *ret_s, struct err *err)
 	return rc;
 }
 
-static int run_device(struct probe *p, double *ret_s, struct err *err)
+static int time_device_run(struct probe *p, double *ret_s, struct err *err)
 {
 	const struct backend_streams *s = p->opts->backend->streams;
 	void *m = p->opts->module;
@@ -126,7 +126,7 @@ int probe_best(struct probe *p, double seconds, double *ret_s, struct err *err)
 	int rc, runs = 0;
 
 	do {
-		rc = p->opts->backend->streams ? run_device(p, &took, err) : run_host(p, &took, err);
+		rc = p->opts->backend->streams ? time_device_run(p, &took, err) : time_host_run(p, &took, err);
 		now = clock_mono_s();
 		best = rc ? best : fmin(best, took);
 		runs++;

@@ -68,14 +68,14 @@ static int measure_rate(double *ret, const struct program_opts *o, double bytes,
 
 /* A smaller working set is reached no slower: where it was, handing the work to the threads took the time, which is no
  * bound of an operation that one thread does. */
-static void level(struct roof *r)
+static void make_rates_fall(struct roof *r)
 {
 	for (int i = ROOF_SIZES - 2; i >= 0; i--)
 		r->rate[i] = fmax(r->rate[i], r->rate[i + 1]);
 }
 
 /* Whether it holds on any rank: all go the same way. */
-static int agree(struct comm *c, bool own, bool *ret, struct err *err)
+static int any_rank_votes(struct comm *c, bool own, bool *ret, struct err *err)
 {
 	double votes = own;
 	int rc = c->ops->allreduce(c, &votes, 1, DTYPE_F64, err);
@@ -103,10 +103,10 @@ int roof_measure(struct roof *ret, const struct engine *e, struct err *err)
 		if (!rc)
 			rc = measure_rate(&ret->rate[i], &e->prepared.opts, bytes, err);
 		if (!rc)
-			rc = agree(c, ret->bytes[i] / ret->rate[i] > SLOW_S, &slow, err);
+			rc = any_rank_votes(c, ret->bytes[i] / ret->rate[i] > SLOW_S, &slow, err);
 	}
 	if (!rc)
-		level(ret);
+		make_rates_fall(ret);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
-/* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the keys and
- * values of what has been read. When the context is full, the later half of the text is read anew. */
+/* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the
+ * keys and values of what has been read. When the context is full, the later half of the text is read anew. */
 #include "trainer/tools/sample_text.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ struct sampling {
 	double *logits, *sorted;
 };
 
-static int append(void *user, const int32_t *tokens, size_t n, struct err *err)
+static int append_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
 {
 	struct sampling *s = user;
 
@@ -45,7 +45,7 @@ static int append(void *user, const int32_t *tokens, size_t n, struct err *err)
 	return 0;
 }
 
-static int put_inputs(struct sampling *s, const struct program *p, int64_t n, struct err *err)
+static int put_sample_inputs(struct sampling *s, const struct program *p, int64_t n, struct err *err)
 {
 	const struct prepared *prepared = &s->e->prepared;
 	const struct tensor *positions = graph_find(p->graph, "positions"), *first = graph_find(p->graph, "first");
@@ -65,7 +65,7 @@ static int put_inputs(struct sampling *s, const struct program *p, int64_t n, st
 }
 
 /* Logits behind the last of n positions. */
-static int get_logits(struct sampling *s, const struct program *p, int64_t n, struct err *err)
+static int get_last_logits(struct sampling *s, const struct program *p, int64_t n, struct err *err)
 {
 	const struct tensor *t = p->logits;
 	size_t bytes = (size_t)s->model.vocab * dtype_bytes(t->dtype);
@@ -78,7 +78,7 @@ static int get_logits(struct sampling *s, const struct program *p, int64_t n, st
 }
 
 /* Reads what has not been read; leaves the logits behind it. */
-static int read_text(struct sampling *s, struct err *err)
+static int read_unread_tokens(struct sampling *s, struct err *err)
 {
 	const struct step_page page = { .seed = (uint64_t)s->cfg->seed, .loss_scale = 1 };
 	struct exec_done done;
@@ -88,11 +88,11 @@ static int read_text(struct sampling *s, struct err *err)
 		int64_t left = s->n - s->begin - s->at, n = left >= CHUNK && s->model.context >= CHUNK ? CHUNK : 1;
 		const struct program *p = prepared_program(&s->e->prepared, PROGRAM_EVAL, n);
 
-		rc = put_inputs(s, p, n, err);
+		rc = put_sample_inputs(s, p, n, err);
 		if (!rc)
 			rc = exec_run(s->e->exec, p, &(struct exec_call){ .page = &page }, &done, err);
 		if (!rc && left == n)
-			rc = get_logits(s, p, n, err);
+			rc = get_last_logits(s, p, n, err);
 		s->at += n;
 	}
 	return rc;
@@ -130,7 +130,7 @@ static double kth_largest(double *v, int64_t n, int64_t k)
 }
 
 /* The smallest logit that is still among the k largest. */
-static double cut_of(struct sampling *s, int64_t k)
+static double top_k_cut(struct sampling *s, int64_t k)
 {
 	if (k <= 0 || k >= s->model.vocab)
 		return -INFINITY;
@@ -140,11 +140,11 @@ static double cut_of(struct sampling *s, int64_t k)
 
 /* A token by its probability at this temperature; the likeliest at temperature 0. Tokens that the tokenizer does not
  * know (a table that was rounded up) are never drawn. */
-static int32_t draw(struct sampling *s, int64_t number)
+static int32_t draw_token(struct sampling *s, int64_t number)
 {
 	const struct rng_key key = { (uint64_t)s->cfg->seed, rng_stream("sample") };
 	int64_t words = tokenizer_vocab(s->tokenizer), best = 0;
-	double cut = cut_of(s, s->cfg->top_k), sum = 0, left, t = s->cfg->temperature;
+	double cut = top_k_cut(s, s->cfg->top_k), sum = 0, left, t = s->cfg->temperature;
 
 	for (int64_t i = 1; i < words; i++)
 		if (s->logits[i] > s->logits[best])
@@ -164,7 +164,7 @@ static int32_t draw(struct sampling *s, int64_t number)
 	return (int32_t)best;
 }
 
-static int say(const struct sampling *s, int32_t token, struct err *err)
+static int print_token(const struct sampling *s, int32_t token, struct err *err)
 {
 	size_t n;
 	const char *bytes = tokenizer_bytes(s->tokenizer, token, &n);
@@ -174,12 +174,12 @@ static int say(const struct sampling *s, int32_t token, struct err *err)
 	return 0;
 }
 
-static int speak(struct sampling *s, struct err *err)
+static int generate_text(struct sampling *s, struct err *err)
 {
 	int rc = 0;
 
 	for (int64_t i = 0; !rc && i < s->n; i++)
-		rc = i || s->text[0] != tokenizer_separator(s->tokenizer) ? say(s, s->text[i], err) : 0;
+		rc = i || s->text[0] != tokenizer_separator(s->tokenizer) ? print_token(s, s->text[i], err) : 0;
 	for (int64_t i = 0; !rc && i < s->cfg->max_tokens; i++) {
 		int32_t token;
 
@@ -187,15 +187,15 @@ static int speak(struct sampling *s, struct err *err)
 			s->begin = s->n - (s->model.context + 1) / 2;
 			s->at = 0;
 		}
-		rc = read_text(s, err);
+		rc = read_unread_tokens(s, err);
 		if (rc)
 			break;
-		token = draw(s, i);
+		token = draw_token(s, i);
 		if (token == tokenizer_separator(s->tokenizer))
 			break;
-		rc = append(s, &token, 1, err);
+		rc = append_tokens(s, &token, 1, err);
 		if (!rc)
-			rc = say(s, token, err);
+			rc = print_token(s, token, err);
 	}
 	if (!rc && (putchar('\n') == EOF || fflush(stdout)))
 		rc = err_set(err, ERR_IO, "cannot write to stdout");
@@ -203,15 +203,15 @@ static int speak(struct sampling *s, struct err *err)
 }
 
 /* A text must begin with something: the separator of texts, or a line's end. */
-static int begin_text(struct sampling *s, struct err *err)
+static int encode_prompt(struct sampling *s, struct err *err)
 {
 	int32_t separator = tokenizer_separator(s->tokenizer);
-	const struct tokenizer_sink sink = { append, s };
+	const struct tokenizer_sink sink = { append_tokens, s };
 	const char *prompt = s->cfg->prompt ? s->cfg->prompt : "";
 	int rc = 0;
 
 	if (!*prompt && separator >= 0)
-		rc = append(s, &separator, 1, err);
+		rc = append_tokens(s, &separator, 1, err);
 	else
 		rc = tokenizer_encode(s->tokenizer, *prompt ? prompt : "\n", *prompt ? strlen(prompt) : 1, &sink, err);
 	return rc;
@@ -239,7 +239,7 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 	return 0;
 }
 
-static int describe(struct sampling *s, struct err *err)
+static int describe_gpt_model(struct sampling *s, struct err *err)
 {
 	struct run_config *cfg = s->cfg;
 	struct gpt_file f;
@@ -290,10 +290,10 @@ int sample_main(const struct job *job, struct err *err)
 	struct board board = { .stop_signal = 0 };
 	struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1, .board = &board };
-	int rc = describe(&s, err);
+	int rc = describe_gpt_model(&s, err);
 
 	if (!rc)
-		rc = begin_text(&s, err);
+		rc = encode_prompt(&s, err);
 	if (!rc)
 		rc = engine_open_evaluation(
 			&s.e,
@@ -307,7 +307,7 @@ int sample_main(const struct job *job, struct err *err)
 	if (!rc && s.n > s.model.context)
 		s.begin = s.n - s.model.context;
 	if (!rc)
-		rc = speak(&s, err);
+		rc = generate_text(&s, err);
 	engine_close(s.e);
 	tokenizer_close(s.tokenizer);
 	free(s.text);

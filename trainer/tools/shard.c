@@ -25,7 +25,7 @@
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
 #define LOST_NAMED 16
 
-struct job_of_shards {
+struct shard_job {
 	const struct run_config *cfg;
 	struct dataset *data;
 	uint64_t shard_bytes;
@@ -35,13 +35,13 @@ struct job_of_shards {
 	struct picture *picture; /* its decoder */
 	int64_t lost; /* of a split: pictures that could not be decoded */
 	struct buf *out;
-	struct marked { /* of a split, where --restart-markers is given */
+	struct restart_counts { /* of a split, where --restart-markers is given */
 		int64_t pictures, written; /* all of them, those written anew */
 		uint64_t before, after; /* bytes of those */
 	} marked;
 };
 
-static int open_set(struct job_of_shards *j, struct err *err)
+static int open_source_set(struct shard_job *j, struct err *err)
 {
 	const struct run_config *cfg = j->cfg;
 	int rc = formats_open(&j->data,
@@ -63,7 +63,7 @@ static int open_set(struct job_of_shards *j, struct err *err)
 }
 
 /* An image of a set without files, as an array. */
-static int take_array(struct job_of_shards *j, const struct dataset_read *r, struct err *err)
+static int read_array_sample(struct shard_job *j, const struct dataset_read *r, struct err *err)
 {
 	const struct dataset *d = j->data;
 	size_t n = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
@@ -86,7 +86,7 @@ static int take_array(struct job_of_shards *j, const struct dataset_read *r, str
 }
 
 /* The picture with restart markers in the place of the one that was read, where it can have them. */
-static int mark_picture(struct job_of_shards *j, struct shard_item *picture, uint8_t **ret, struct err *err)
+static int mark_picture(struct shard_job *j, struct shard_item *picture, uint8_t **ret, struct err *err)
 {
 	size_t n = 0;
 	int rc = restart_write(picture->bytes, picture->n, ret, &n, err);
@@ -103,7 +103,7 @@ static int mark_picture(struct job_of_shards *j, struct shard_item *picture, uin
 }
 
 /* The whole picture, its shorter side being --decode at most, as an array. ERR_CORRUPT: it cannot be decoded. */
-static int decode_picture(struct job_of_shards *j, struct shard_item *picture, const char *name, struct err *err)
+static int decode_picture(struct shard_job *j, struct shard_item *picture, const char *name, struct err *err)
 {
 	struct picture_size size;
 	struct npy a = { .channels = 3 };
@@ -134,7 +134,7 @@ static int decode_picture(struct job_of_shards *j, struct shard_item *picture, c
 }
 
 /* One that cannot be decoded is left out, by name. */
-static int lose_picture(struct job_of_shards *j, const struct err *why)
+static int skip_picture(struct shard_job *j, const struct err *why)
 {
 	if (why->code != ERR_CORRUPT)
 		return why->code;
@@ -143,13 +143,13 @@ static int lose_picture(struct job_of_shards *j, const struct err *why)
 	return 0;
 }
 
-static int add_sample(struct job_of_shards *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
+static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
 	char key[32], label[32], name[512];
 	struct shard_item items[2];
 	uint8_t *anew = NULL;
 	struct err why = ERR_INIT;
-	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : take_array(j, r, err);
+	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : read_array_sample(j, r, err);
 
 	if (rc)
 		return rc;
@@ -161,7 +161,7 @@ static int add_sample(struct job_of_shards *j, struct shard_writer *w, const str
 		dataset_where(j->data, r->split, r->index, name, sizeof(name));
 		rc = decode_picture(j, &items[0], name, &why);
 		if (rc)
-			return lose_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
+			return skip_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
 	} else if (j->cfg->restart_markers && j->data->ops->file) {
 		rc = mark_picture(j, &items[0], &anew, err);
 	}
@@ -173,7 +173,7 @@ static int add_sample(struct job_of_shards *j, struct shard_writer *w, const str
 	return rc;
 }
 
-static struct shard_writer_opts writer_opts(const struct job_of_shards *j, enum split split)
+static struct shard_writer_opts writer_opts(const struct shard_job *j, enum split split)
 {
 	const struct dataset *d = j->data;
 	struct shard_writer_opts o = { .folder = j->folder,
@@ -188,9 +188,9 @@ static struct shard_writer_opts writer_opts(const struct job_of_shards *j, enum 
 	return o;
 }
 
-static void say_marked(const struct job_of_shards *j)
+static void report_restart_markers(const struct shard_job *j)
 {
-	const struct marked *m = &j->marked;
+	const struct restart_counts *m = &j->marked;
 
 	if (m->pictures)
 		buf_addf(j->out, "%s: %lld of %lld pictures have restart markers, %+.1f %% bytes\n", j->cfg->out,
@@ -198,7 +198,7 @@ static void say_marked(const struct job_of_shards *j)
 			 m->before ? 100 * ((double)m->after / (double)m->before - 1) : 0.0);
 }
 
-static int write_split(struct job_of_shards *j, enum split split, struct err *err)
+static int write_split_shards(struct shard_job *j, enum split split, struct err *err)
 {
 	const struct shard_writer_opts o = writer_opts(j, split);
 	const char *what = split == SPLIT_TRAIN ? "training samples" : "validation samples";
@@ -210,7 +210,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 
 	if (rc)
 		return rc;
-	j->marked = (struct marked){ 0 };
+	j->marked = (struct restart_counts){ 0 };
 	j->lost = 0;
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
 		     (uint64_t)n);
@@ -218,7 +218,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 	for (int64_t i = 0; !rc && i < n; i++) {
 		int64_t from = j->cfg->order == CONFIG_ORDER_KEPT ? i : (int64_t)permute_at(&order, (uint64_t)i);
 
-		rc = add_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
+		rc = add_shard_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
 		progress_say(&progress, i + 1, n, what);
 	}
 	if (!rc)
@@ -228,7 +228,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 			 shard_writer_shards(w), shard_writer_shards(w) > 1 ? "s" : "",
 			 (double)shard_writer_bytes(w) / 1048576);
 	if (!rc)
-		say_marked(j);
+		report_restart_markers(j);
 	if (!rc && j->lost)
 		buf_addf(j->out, "%s: %lld pictures cannot be decoded and are left out\n", j->cfg->out,
 			 (long long)j->lost);
@@ -237,7 +237,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 }
 
 /* What was written so far goes. */
-static void remove_folder(const char *folder)
+static void remove_partial_folder(const char *folder)
 {
 	DIR *d = opendir(folder);
 	const struct dirent *e;
@@ -251,7 +251,7 @@ static void remove_folder(const char *folder)
 }
 
 /* A folder beside --out, whose name may stand in an empty folder's place. */
-static int make_folder(struct job_of_shards *j, struct err *err)
+static int make_partial_folder(struct shard_job *j, struct err *err)
 {
 	char out[PATH_BYTES];
 	size_t n;
@@ -271,7 +271,7 @@ static int make_folder(struct job_of_shards *j, struct err *err)
 	return chmod(j->folder, 0755) ? err_set_errno(err, errno, "%.300s", j->folder) : 0;
 }
 
-static int name_folder(struct job_of_shards *j, struct err *err)
+static int publish_folder(struct shard_job *j, struct err *err)
 {
 	int fd = open(j->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -287,7 +287,7 @@ static int name_folder(struct job_of_shards *j, struct err *err)
 
 int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 {
-	struct job_of_shards j = { .cfg = cfg, .out = out };
+	struct shard_job j = { .cfg = cfg, .out = out };
 	char notice[512];
 	int rc;
 
@@ -300,18 +300,18 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	buf_init(&j.pixels, SAMPLE_BYTES_MAX);
 	rc = config_bytes(cfg, FLAG_shard_size, cfg->shard_size, &j.shard_bytes, err);
 	if (!rc)
-		rc = open_set(&j, err);
+		rc = open_source_set(&j, err);
 	if (!rc)
-		rc = make_folder(&j, err);
+		rc = make_partial_folder(&j, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		if (j.data->n_samples[s])
-			rc = write_split(&j, (enum split)s, err);
+			rc = write_split_shards(&j, (enum split)s, err);
 	if (!rc)
-		rc = name_folder(&j, err);
+		rc = publish_folder(&j, err);
 	while (j.data && dataset_notice(j.data, notice, sizeof(notice)))
 		log_warn("%s", notice);
 	if (j.folder[0])
-		remove_folder(j.folder);
+		remove_partial_folder(j.folder);
 	dataset_close(j.data);
 	picture_free(j.picture);
 	buf_done(&j.file.bytes);

@@ -8,14 +8,14 @@
 
 #include "trainer/tools/costing.h"
 
-struct adding {
+struct profile_builder {
 	struct profile *p;
 	const struct engine *e;
 	int64_t steps;
 	size_t room;
 };
 
-static void name_of(const struct node *n, int by, char *ret, size_t size)
+static void profile_row_name(const struct node *n, int by, char *ret, size_t size)
 {
 	if (by == CONFIG_PROFILE_NODE)
 		snprintf(ret, size, "%s", n->name);
@@ -28,7 +28,7 @@ static void name_of(const struct node *n, int by, char *ret, size_t size)
 }
 
 /* The row of that name; NULL: out of memory. */
-static struct profile_row *find_row(struct adding *a, const char *name)
+static struct profile_row *find_profile_row(struct profile_builder *a, const char *name)
 {
 	struct profile *p = a->p;
 
@@ -49,7 +49,7 @@ static struct profile_row *find_row(struct adding *a, const char *name)
 	return &p->rows[p->n++];
 }
 
-static const char *impl_of(const struct adding *a, const struct program *p, const struct node *n)
+static const char *kernel_impl(const struct profile_builder *a, const struct program *p, const struct node *n)
 {
 	const struct kernel *k = program_kernel(&a->e->prepared.opts, n);
 	const char *impl = k->impl ? k->impl(p->state[n->id]) : NULL;
@@ -58,7 +58,7 @@ static const char *impl_of(const struct adding *a, const struct program *p, cons
 }
 
 /* Products that an implementation makes for each one of the plain formula. */
-static double share_made(const char *impl)
+static double made_flop_share(const char *impl)
 {
 	static const struct {
 		const char *word;
@@ -74,17 +74,18 @@ static double share_made(const char *impl)
 }
 
 /* A node that was called so often in a step. */
-static int add_node(struct adding *a, const struct program *p, const struct node *n, int64_t calls, double seconds)
+static int add_profiled_node(struct profile_builder *a, const struct program *p, const struct node *n, int64_t calls,
+			     double seconds)
 {
 	const struct costing_node w = costing_node(n);
-	const char *impl = impl_of(a, p, n);
-	const double work = w.flops * share_made(impl), bytes = op_touched(n);
+	const char *impl = kernel_impl(a, p, n);
+	const double work = w.flops * made_flop_share(impl), bytes = op_touched(n);
 	double work_s = work / a->p->roof.flops, bytes_s = bytes / roof_rate(&a->p->roof, bytes);
 	struct profile_row *r;
 	char name[80];
 
-	name_of(n, a->e->rank.cfg->profile, name, sizeof(name));
-	r = find_row(a, name);
+	profile_row_name(n, a->e->rank.cfg->profile, name, sizeof(name));
+	r = find_profile_row(a, name);
 	if (!r)
 		return ERR_NOMEM;
 	r->op = n->op->name;
@@ -101,7 +102,7 @@ static int add_node(struct adding *a, const struct program *p, const struct node
 }
 
 /* How often a step runs the program: once, or for each of its micro-batches of that size. */
-static int64_t runs_of(const struct engine *e, const struct program *p)
+static int64_t program_runs_per_step(const struct engine *e, const struct program *p)
 {
 	int64_t micros = sampler_micros(&e->course.train, 0), n = 0;
 
@@ -114,21 +115,21 @@ static int64_t runs_of(const struct engine *e, const struct program *p)
 	return n;
 }
 
-static int add_program(struct adding *a, const struct program *p)
+static int add_profiled_program(struct profile_builder *a, const struct program *p)
 {
 	const double *seconds = exec_node_seconds(a->e->exec, p);
-	int64_t calls = runs_of(a->e, p);
+	int64_t calls = program_runs_per_step(a->e, p);
 	int rc = 0;
 
 	for (int i = 0; calls && seconds && !rc && i < p->graph->n_nodes; i++) {
 		const struct node *n = p->graph->nodes[i];
 
-		rc = add_node(a, p, n, calls, seconds[n->id] / (double)a->steps);
+		rc = add_profiled_node(a, p, n, calls, seconds[n->id] / (double)a->steps);
 	}
 	return rc;
 }
 
-static int slower(const void *a, const void *b)
+static int compare_row_seconds(const void *a, const void *b)
 {
 	double x = ((const struct profile_row *)a)->seconds, y = ((const struct profile_row *)b)->seconds;
 
@@ -137,7 +138,7 @@ static int slower(const void *a, const void *b)
 
 int profile_make(struct profile *ret, const struct engine *e, int64_t steps, struct err *err)
 {
-	struct adding a = { .p = ret, .e = e, .steps = steps };
+	struct profile_builder a = { .p = ret, .e = e, .steps = steps };
 	int rc;
 
 	*ret = (struct profile){ .n = 0 };
@@ -147,11 +148,11 @@ int profile_make(struct profile *ret, const struct engine *e, int64_t steps, str
 	if (rc)
 		return rc;
 	for (int i = 0; !rc && i < e->prepared.n_programs; i++)
-		rc = add_program(&a, e->prepared.program[i]);
+		rc = add_profiled_program(&a, e->prepared.program[i]);
 	if (rc)
 		return err_set(err, ERR_NOMEM, "out of memory: profile");
 	if (ret->n)
-		qsort(ret->rows, ret->n, sizeof(*ret->rows), slower);
+		qsort(ret->rows, ret->n, sizeof(*ret->rows), compare_row_seconds);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
-/* step_profile.h: `dptrain bench --profile op|node|block`: where the time of measured steps went, beside what bounds it. */
+/* step_profile.h: `dptrain bench --profile op|node|block`: where the time of measured steps went, beside what bounds
+ * it. */
 #ifndef DPT_TOOLS_STEP_PROFILE_H
 #define DPT_TOOLS_STEP_PROFILE_H
 

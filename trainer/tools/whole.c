@@ -2,7 +2,7 @@
 #include "trainer/tools/whole.h"
 
 /* What lies unused between tensors is counted to activations, which make it. */
-static void fill(struct advise_cost *ret, const struct plan *p)
+static void fill_planned_bytes(struct advise_cost *ret, const struct plan *p)
 {
 	size_t placed = p->data_bytes, known = 0;
 
@@ -17,7 +17,7 @@ static void fill(struct advise_cost *ret, const struct plan *p)
 		ret->bytes[PLAN_ACTIVATIONS] += (double)(placed - known);
 }
 
-static double work_of(const struct prepared *p)
+static double planning_work(const struct prepared *p)
 {
 	double work = 0;
 
@@ -26,7 +26,7 @@ static double work_of(const struct prepared *p)
 	return work;
 }
 
-static int plan_stage(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
+static int plan_stage_in_full(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	struct board board = { .stop_signal = 0 }; /* nobody stops a plan */
@@ -40,8 +40,8 @@ static int plan_stage(struct advise_cost *ret, double *work, const struct job *j
 
 	if (rc)
 		return rc;
-	fill(ret, &e->prepared.plan);
-	*work += work_of(&e->prepared);
+	fill_planned_bytes(ret, &e->prepared.plan);
+	*work += planning_work(&e->prepared);
 	engine_close(e);
 	return 0;
 }
@@ -57,7 +57,7 @@ int whole_plan(struct advise_cost *ret, double *work, const struct job *job, int
 
 		if ((i > 0 && stages[i] == stage) || (i == 2 && !last))
 			continue;
-		rc = plan_stage(&one, work, job, stages[i], err);
+		rc = plan_stage_in_full(&one, work, job, stages[i], err);
 		if (!rc && advise_bytes(&one) > advise_bytes(ret))
 			*ret = one;
 	}

@@ -1,5 +1,5 @@
-/* batch_file.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels` I64
- * [N], or `tokens` I64 [N,T+1]. Held in memory as the trainer wants it: NHWC, labels and tokens i32. */
+/* batch_file.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels`
+ * I64 [N], or `tokens` I64 [N,T+1]. In memory: images NHWC, labels and tokens i32. */
 #ifndef DPT_WEIGHTS_BATCH_FILE_H
 #define DPT_WEIGHTS_BATCH_FILE_H
 
@@ -13,12 +13,13 @@ struct batch_file {
 	int height, width, channels;
 	enum dtype dtype; /* of images: DTYPE_F32 or DTYPE_F64, as in the file */
 	void *images;     /* NHWC */
-	int32_t *labels;  /* every one >= 0 */
+	int32_t *labels;  /* all >= 0 */
 	int classes;      /* largest label + 1 */
 	int32_t *tokens;  /* n rows of seq_len + 1, each at least -1; NULL in a batch of images */
 	int64_t seq_len;
 };
 
+/* Reads and checks the file; batch_file_close frees *ret. ERR_USAGE names the path and what is wrong. */
 int batch_file_open(struct batch_file **ret, const char *path, struct err *err);
 void batch_file_close(struct batch_file *b); /* NULL is fine */
 

@@ -1,4 +1,4 @@
-/* checkpoint.c: folders of checkpoints: written whole, listed, read, removed. */
+/* checkpoint.c: folders of checkpoints: writes them atomically, lists, reads and removes them. */
 #include "trainer/weights/checkpoint.h"
 
 #include <dirent.h>
@@ -29,7 +29,7 @@ struct checkpoint {
 
 /* ---- paths ---- */
 
-static int join(char *ret, size_t n, const char *folder, const char *name, struct err *err)
+static int join_path(char *ret, size_t n, const char *folder, const char *name, struct err *err)
 {
 	if ((size_t)snprintf(ret, n, "%s/%s", folder, name) >= n)
 		return err_set(err, ERR_USAGE, "%.200s…: the path is too long", folder);
@@ -41,7 +41,7 @@ static int hidden_path(char *ret, size_t n, const char *folder, const char *kind
 	char name[80];
 
 	snprintf(name, sizeof(name), "%s%lld-%ld", kind, (long long)step, (long)getpid());
-	return join(ret, n, folder, name, err);
+	return join_path(ret, n, folder, name, err);
 }
 
 int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struct err *err)
@@ -49,13 +49,13 @@ int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struc
 	char name[40];
 
 	snprintf(name, sizeof(name), "step-%lld", (long long)step);
-	return join(ret, n, folder, name, err);
+	return join_path(ret, n, folder, name, err);
 }
 
 /* ---- removing ---- */
 
-/* A folder of plain files; what is in it that cannot be removed stays. */
-static int remove_folder(const char *path, struct err *err)
+/* Removes a folder of plain files. */
+static int remove_checkpoint_folder(const char *path, struct err *err)
 {
 	char file[4200];
 	DIR *d = opendir(path);
@@ -63,7 +63,7 @@ static int remove_folder(const char *path, struct err *err)
 
 	while (d && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
-		    !join(file, sizeof(file), path, e->d_name, NULL))
+		    !join_path(file, sizeof(file), path, e->d_name, NULL))
 			unlink(file);
 	if (d)
 		closedir(d);
@@ -77,9 +77,9 @@ int checkpoint_remove(const char *folder, int64_t step, struct err *err)
 
 	if (!rc)
 		rc = hidden_path(hidden, sizeof(hidden), folder, REMOVING, step, err);
-	if (!rc && rename(path, hidden)) /* never half there under its name */
+	if (!rc && rename(path, hidden)) /* a partly removed folder never has the name of a checkpoint */
 		rc = err_set_errno(err, errno, "cannot remove %.300s", path);
-	return rc ? rc : remove_folder(hidden, err);
+	return rc ? rc : remove_checkpoint_folder(hidden, err);
 }
 
 void checkpoint_sweep(const char *folder)
@@ -91,27 +91,27 @@ void checkpoint_sweep(const char *folder)
 	while (d && (e = readdir(d)))
 		if ((!strncmp(e->d_name, WRITING, strlen(WRITING)) ||
 		     !strncmp(e->d_name, REMOVING, strlen(REMOVING))) &&
-		    !join(path, sizeof(path), folder, e->d_name, NULL))
-			remove_folder(path, NULL);
+		    !join_path(path, sizeof(path), folder, e->d_name, NULL))
+			remove_checkpoint_folder(path, NULL);
 	if (d)
 		closedir(d);
 }
 
 /* ---- writing ---- */
 
-static int sync_folder(const char *path, struct err *err)
+static int sync_checkpoint_folder(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "open %.300s", path);
-	if (fsync(fd) && errno != EINVAL) /* a filesystem that cannot */
+	if (fsync(fd) && errno != EINVAL) /* EINVAL: the file system does not support it */
 		rc = err_set_errno(err, errno, "fsync %.300s", path);
 	close(fd);
 	return rc;
 }
 
-static int write_text(const char *path, const char *text, struct err *err)
+static int write_state_text(const char *path, const char *text, struct err *err)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
 
@@ -126,13 +126,13 @@ static int write_text(const char *path, const char *text, struct err *err)
 	return rc;
 }
 
-static int write_part(const struct checkpoint_write_opts *o, const char *path, enum weights_part part,
-		      struct st_sum *ret, struct err *err)
+static int write_weights_part(const struct checkpoint_write_opts *o, const char *path, enum weights_part part,
+			      struct st_sum *ret, struct err *err)
 {
 	bool model = part == WEIGHTS_MODEL;
 	struct weights_save_opts w = { .part = part, .ret_sum = ret };
 	char file[4200];
-	int rc = join(file, sizeof(file), path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+	int rc = join_path(file, sizeof(file), path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
 
 	w.path = file;
 	if (model) {
@@ -142,43 +142,43 @@ static int write_part(const struct checkpoint_write_opts *o, const char *path, e
 	return rc ? rc : weights_save(o->graph, &w, o->access, err);
 }
 
-static int write_files(const struct checkpoint_write_opts *o, const char *path, struct err *err)
+static int write_checkpoint_files(const struct checkpoint_write_opts *o, const char *path, struct err *err)
 {
 	struct st_sum sum[STATE_FILES];
 	char file[4200], *text;
-	int rc = write_part(o, path, WEIGHTS_MODEL, &sum[STATE_MODEL], err);
+	int rc = write_weights_part(o, path, WEIGHTS_MODEL, &sum[STATE_MODEL], err);
 
 	if (!rc)
-		rc = write_part(o, path, WEIGHTS_STATE, &sum[STATE_OPTIMIZER], err);
+		rc = write_weights_part(o, path, WEIGHTS_STATE, &sum[STATE_OPTIMIZER], err);
 	if (!rc)
-		rc = join(file, sizeof(file), path, STATE, err);
+		rc = join_path(file, sizeof(file), path, STATE, err);
 	if (rc)
 		return rc;
 	text = state_text(o, sum);
 	if (!text)
-		return err_set(err, ERR_NOMEM, "%.300s: cannot be made (no memory, or a value that is not UTF-8)",
+		return err_set(err, ERR_NOMEM, "%.300s: cannot create it (out of memory, or a value is not UTF-8)",
 			       file);
-	rc = write_text(file, text, err);
+	rc = write_state_text(file, text, err);
 	free(text);
-	return rc ? rc : sync_folder(path, err);
+	return rc ? rc : sync_checkpoint_folder(path, err);
 }
 
-/* Gives the finished folder its name; one that has it already goes away behind it. */
-static int move_in(const char *hidden, const char *path, const char *folder, struct err *err)
+/* Renames the finished folder, and removes an existing one of that name afterwards. */
+static int rename_into_place(const char *hidden, const char *path, const char *folder, struct err *err)
 {
 	if (!rename(hidden, path))
-		return sync_folder(folder, err);
+		return sync_checkpoint_folder(folder, err);
 	if (errno != ENOTEMPTY && errno != EEXIST)
 		return err_set_errno(err, errno, "rename %.300s to its name", hidden);
 	if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE)) {
-		if (remove_folder(path, err))
+		if (remove_checkpoint_folder(path, err))
 			return err->code;
 		if (rename(hidden, path))
 			return err_set_errno(err, errno, "rename %.300s to its name", hidden);
-	} else if (remove_folder(hidden, err)) {
+	} else if (remove_checkpoint_folder(hidden, err)) {
 		return err->code;
 	}
-	return sync_folder(folder, err);
+	return sync_checkpoint_folder(folder, err);
 }
 
 int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
@@ -194,20 +194,20 @@ int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
 		rc = err_set_errno(err, errno, "make %.300s", hidden);
 	if (rc)
 		return rc;
-	rc = write_files(o, hidden, err);
+	rc = write_checkpoint_files(o, hidden, err);
 	if (!rc && o->ready)
 		o->ready(o->user);
 	if (!rc)
-		rc = move_in(hidden, path, o->folder, err);
+		rc = rename_into_place(hidden, path, o->folder, err);
 	if (rc)
-		remove_folder(hidden, NULL);
+		remove_checkpoint_folder(hidden, NULL);
 	return rc;
 }
 
 /* ---- reading ---- */
 
-/* The file's whole text, malloc'd. */
-static int read_text(char **ret, size_t *ret_n, const char *path, struct err *err)
+/* Reads the whole file; the caller frees *ret. */
+static int read_state_file(char **ret, size_t *ret_n, const char *path, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 	struct stat st;
@@ -221,7 +221,7 @@ static int read_text(char **ret, size_t *ret_n, const char *path, struct err *er
 	else if (!(text = malloc((size_t)st.st_size + 1)))
 		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	else if ((n = read(fd, text, (size_t)st.st_size)) != st.st_size)
-		rc = err_set(err, ERR_USAGE, "%.300s: cannot be read whole", path);
+		rc = err_set(err, ERR_USAGE, "%.300s: cannot read all of it", path);
 	close(fd);
 	if (rc) {
 		free(text);
@@ -242,9 +242,9 @@ int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err)
 	if (!rc && (size_t)snprintf(c->path, sizeof(c->path), "%s", path) >= sizeof(c->path))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", path);
 	if (!rc)
-		rc = join(file, sizeof(file), path, STATE, err);
+		rc = join_path(file, sizeof(file), path, STATE, err);
 	if (!rc)
-		rc = read_text(&text, &n, file, err);
+		rc = read_state_file(&text, &n, file, err);
 	if (!rc)
 		rc = state_parse(&c->file, file, text, n, err);
 	free(text);
@@ -283,7 +283,7 @@ const char *checkpoint_config(const struct checkpoint *c, const char *name)
 	return json_string_value(json_object_get(c->file.config, name));
 }
 
-static int verify_sum(const char *path, const struct st_sum *want, struct err *err)
+static int verify_file_sum(const char *path, const struct st_sum *want, struct err *err)
 {
 	struct file_map file = { 0 };
 	int rc = file_map_open(&file, path, err);
@@ -297,19 +297,19 @@ static int verify_sum(const char *path, const struct st_sum *want, struct err *e
 	return rc;
 }
 
-/* The path of one of the two files, and what to do with it. */
+/* Fills the path of one of the two files and the options to load it. */
 static int part_opts(struct weights_load_opts *ret, char *file, size_t n, const struct checkpoint *c, int which,
 		     struct err *err)
 {
 	bool model = which == STATE_MODEL;
-	int rc = join(file, n, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+	int rc = join_path(file, n, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
 
 	*ret = (struct weights_load_opts){ .path = file, .part = model ? WEIGHTS_MODEL : WEIGHTS_STATE };
 	return rc;
 }
 
-/* An evaluation has no use for what belongs to the optimiser. */
-static int parts(const struct graph *g)
+/* An evaluation does not need the optimiser's file. */
+static int count_needed_files(const struct graph *g)
 {
 	return g->training ? STATE_FILES : STATE_MODEL + 1;
 }
@@ -318,13 +318,13 @@ int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct 
 {
 	int rc = 0;
 
-	for (int i = 0; !rc && i < parts(g); i++) {
+	for (int i = 0; !rc && i < count_needed_files(g); i++) {
 		struct weights_load_opts o;
 		char file[4200];
 
 		rc = part_opts(&o, file, sizeof(file), c, i, err);
 		if (!rc)
-			rc = verify_sum(file, &c->file.sum[i], err);
+			rc = verify_file_sum(file, &c->file.sum[i], err);
 		if (!rc)
 			rc = weights_check(g, &o, err);
 	}
@@ -335,16 +335,16 @@ int checkpoint_verify_model(const char *folder, struct err *err)
 {
 	struct checkpoint *c;
 	char file[4200];
-	int rc = join(file, sizeof(file), folder, STATE, err);
+	int rc = join_path(file, sizeof(file), folder, STATE, err);
 
 	if (rc || access(file, F_OK))
 		return rc;
 	rc = checkpoint_open(&c, folder, err);
 	if (rc)
 		return rc;
-	rc = join(file, sizeof(file), folder, CHECKPOINT_MODEL, err);
+	rc = join_path(file, sizeof(file), folder, CHECKPOINT_MODEL, err);
 	if (!rc)
-		rc = verify_sum(file, &c->file.sum[STATE_MODEL], err);
+		rc = verify_file_sum(file, &c->file.sum[STATE_MODEL], err);
 	checkpoint_close(c);
 	return rc;
 }
@@ -353,7 +353,7 @@ int checkpoint_load(const struct checkpoint *c, const struct graph *g, const str
 {
 	int rc = 0;
 
-	for (int i = 0; !rc && i < parts(g); i++) {
+	for (int i = 0; !rc && i < count_needed_files(g); i++) {
 		struct weights_load_opts o;
 		char file[4200];
 
@@ -366,7 +366,7 @@ int checkpoint_load(const struct checkpoint *c, const struct graph *g, const str
 
 /* ---- listing ---- */
 
-static bool parse_name(const char *name, int64_t *ret_step)
+static bool parse_step_name(const char *name, int64_t *ret_step)
 {
 	char *end;
 
@@ -389,7 +389,7 @@ static int newest_first(const void *a, const void *b)
 	return x->step > y->step ? -1 : x->step < y->step;
 }
 
-static struct checkpoint_entry look(const char *folder, int64_t step)
+static struct checkpoint_entry describe_entry(const char *folder, int64_t step)
 {
 	struct checkpoint_entry e = { .step = step, .segment = -1 };
 	struct checkpoint *c;
@@ -414,7 +414,7 @@ int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *fo
 	if (!d && errno != ENOENT)
 		return err_set_errno(err, errno, "read %.300s", folder);
 	while (!rc && d && (e = readdir(d))) {
-		if (!parse_name(e->d_name, &step))
+		if (!parse_step_name(e->d_name, &step))
 			continue;
 		if (n == room) {
 			room = room ? 2 * room : 16;
@@ -423,7 +423,7 @@ int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *fo
 			list = more ? more : list;
 		}
 		if (!rc)
-			list[n++] = look(folder, step);
+			list[n++] = describe_entry(folder, step);
 	}
 	if (d)
 		closedir(d);

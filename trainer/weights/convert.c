@@ -1,4 +1,4 @@
-/* convert.c: elements of every safetensors type as doubles; they may lie at any address. */
+/* convert.c: converts elements of every safetensors type to doubles; data may be unaligned. */
 #include <math.h>
 #include <string.h>
 

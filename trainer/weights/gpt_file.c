@@ -1,4 +1,4 @@
-/* gpt_file.c: a GPT's sizes from its weights file. */
+/* gpt_file.c: reads the sizes of a GPT from its weights file. */
 #include "trainer/weights/gpt_file.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 {
 	struct gpt_file f = { .tokenizer = "" };
 	const struct st_tensor *wte, *wpe;
-	struct hf_config beside;
+	struct hf_config sibling; /* config.json next to the file */
 	struct safetensors *s;
 	int rc = safetensors_open(&s, path, err);
 
@@ -40,7 +40,7 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 	wte = layout_find(s, "transformer.wte.weight");
 	wpe = layout_find(s, "transformer.wpe.weight");
 	if (!wte || !wpe || wte->ndim != 2 || wpe->ndim != 2 || wte->dim[1] != wpe->dim[1] || !has_layer(s, 0)) {
-		rc = err_set(err, ERR_USAGE, "%.300s: holds no GPT-2 (wte.weight, wpe.weight and h.0… are needed)",
+		rc = err_set(err, ERR_USAGE, "%.300s: is not a GPT-2: expected wte.weight, wpe.weight and h.0…",
 			     path);
 		goto out;
 	}
@@ -49,8 +49,8 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 		f.config.layers++;
 	f.config.tied = !safetensors_find(s, "lm_head.weight") || layout_repeats_table(s);
 	read_metadata(&f, s);
-	if (!f.config.heads && hf_config_read(&beside, path, NULL) == 1 && beside.width == f.config.width)
-		f.config.heads = beside.heads;
+	if (!f.config.heads && hf_config_read(&sibling, path, NULL) == 1 && sibling.width == f.config.width)
+		f.config.heads = sibling.heads;
 	*ret = f;
 out:
 	safetensors_close(s);

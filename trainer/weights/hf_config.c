@@ -1,4 +1,5 @@
-/* hf_config.c: config.json of a GPT-2: https://huggingface.co/docs/transformers/model_doc/gpt2, GPT2Config. */
+/* hf_config.c: reads and writes config.json of a GPT-2. Format: GPT2Config in
+ * https://huggingface.co/docs/transformers/model_doc/gpt2 */
 #include "trainer/weights/hf_config.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 #define PATH_BYTES 4200
 
-static int beside(char *ret, const char *weights, const char *name, struct err *err)
+static int sibling_path(char *ret, const char *weights, const char *name, struct err *err)
 {
 	const char *slash = strrchr(weights, '/');
 	int dir = slash ? (int)(slash - weights) + 1 : 0;
@@ -21,7 +22,7 @@ static int beside(char *ret, const char *weights, const char *name, struct err *
 	return 0;
 }
 
-static json_t *describe(const struct hf_config *c)
+static json_t *gpt2_config_json(const struct hf_config *c)
 {
 	return json_pack("{s:[s], s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:b, s:f, s:f, s:f}",
 			 "architectures", "GPT2LMHeadModel", "model_type", "gpt2", "activation_function", "gelu_new",
@@ -43,7 +44,7 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 {
 	char path[PATH_BYTES], temporary[PATH_BYTES + 16];
 	json_t *root, *old;
-	int rc = beside(path, weights, "config.json", err);
+	int rc = sibling_path(path, weights, "config.json", err);
 	bool foreign;
 
 	if (rc)
@@ -54,7 +55,7 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	if (foreign)
 		return 0;
 	snprintf(temporary, sizeof(temporary), "%s.%ld", path, (long)getpid());
-	root = describe(c);
+	root = gpt2_config_json(c);
 	if (!root)
 		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	if (json_dump_file(root, temporary, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || rename(temporary, path)) {
@@ -65,7 +66,7 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	return rc;
 }
 
-static int64_t whole(const json_t *root, const char *key)
+static int64_t integer_member(const json_t *root, const char *key)
 {
 	return json_integer_value(json_object_get(root, key));
 }
@@ -75,7 +76,7 @@ int hf_config_read(struct hf_config *ret, const char *weights, struct err *err)
 	char path[PATH_BYTES];
 	json_error_t why;
 	json_t *root, *tied;
-	int rc = beside(path, weights, "config.json", err);
+	int rc = sibling_path(path, weights, "config.json", err);
 
 	if (rc || access(path, F_OK))
 		return rc;
@@ -85,11 +86,11 @@ int hf_config_read(struct hf_config *ret, const char *weights, struct err *err)
 	rc = is_gpt2(root);
 	if (rc) {
 		tied = json_object_get(root, "tie_word_embeddings");
-		*ret = (struct hf_config){ .layers = whole(root, "n_layer"),
-					   .heads = whole(root, "n_head"),
-					   .width = whole(root, "n_embd"),
-					   .context = whole(root, "n_positions"),
-					   .vocab = whole(root, "vocab_size"),
+		*ret = (struct hf_config){ .layers = integer_member(root, "n_layer"),
+					   .heads = integer_member(root, "n_head"),
+					   .width = integer_member(root, "n_embd"),
+					   .context = integer_member(root, "n_positions"),
+					   .vocab = integer_member(root, "vocab_size"),
 					   .tied = !tied || json_is_true(tied) };
 	}
 	json_decref(root);

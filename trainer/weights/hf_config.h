@@ -1,4 +1,4 @@
-/* hf_config.h: the config.json that Hugging Face's transformers wants beside the weights of a GPT-2. */
+/* hf_config.h: the config.json that Hugging Face's transformers needs next to the weights of a GPT-2. */
 #ifndef DPT_WEIGHTS_HF_CONFIG_H
 #define DPT_WEIGHTS_HF_CONFIG_H
 
@@ -13,11 +13,11 @@ struct hf_config {
 	double dropout;
 };
 
-/* Writes config.json into the folder that holds the file `weights` (a whole file or none). One that is there already
- * is replaced when it describes a GPT-2, and left alone when it does not: it is somebody else's. */
+/* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
+ * describes a GPT-2: others belong to another model. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
-/* Reads the config.json beside `weights`: 1 when there is one that describes a GPT-2, 0 when there is none. */
+/* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file. */
 int hf_config_read(struct hf_config *ret, const char *weights, struct err *err);
 
 #endif

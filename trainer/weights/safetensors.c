@@ -1,4 +1,4 @@
-/* safetensors.c: reading: the header is data from anywhere, so each claim is checked against the file. */
+/* safetensors.c: reads safetensors files. The header is untrusted: each value is checked against the file. */
 #include "trainer/weights/safetensors.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct safetensors {
 	char *path;
 	const uint8_t *bytes;
 	size_t n_bytes;
-	struct file_map file; /* what bytes lie in when they were mapped here */
+	struct file_map file; /* the mapping that holds bytes, if this file opened it */
 	json_t *root;               /* owns names and metadata */
 	struct st_tensor *tensors;  /* by position in the file */
 	struct st_tensor **by_name;
@@ -40,12 +40,12 @@ size_t st_dtype_bytes(enum st_dtype t)
 	return types[t].bytes;
 }
 
-struct shown {
+struct printable_text {
 	char text[100];
 };
 
-/* A name from the file as it may stand in a line for people. */
-static const char *show(const char *name, struct shown *s)
+/* Copies a name from the file for a message, without control characters. */
+static const char *printable_name(const char *name, struct printable_text *s)
 {
 	size_t i;
 
@@ -67,7 +67,7 @@ static int parse_dtype(const json_t *v, enum st_dtype *ret)
 	return -1;
 }
 
-/* Shape, and the bytes that it means with the type. */
+/* Parses the shape, and computes the bytes from shape and type. */
 static int parse_shape(const json_t *v, struct st_tensor *t)
 {
 	size_t count = 1;
@@ -90,20 +90,21 @@ static int parse_shape(const json_t *v, struct st_tensor *t)
 	return 0;
 }
 
+/* Parses one entry of the header and checks its range of bytes against the file. */
 static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor *t, const json_t *v, struct err *err)
 {
 	const json_t *offsets = json_object_get(v, "data_offsets");
 	const json_t *b = json_array_get(offsets, 0), *e = json_array_get(offsets, 1);
 	json_int_t begin = json_integer_value(b), end = json_integer_value(e);
-	struct shown name;
+	struct printable_text name;
 
-	show(t->name, &name);
+	printable_name(t->name, &name);
 	if (!json_is_object(v) || parse_dtype(json_object_get(v, "dtype"), &t->dtype)) {
 		const char *type = json_string_value(json_object_get(v, "dtype"));
-		struct shown type_shown;
+		struct printable_text type_shown;
 
-		return err_set(err, ERR_USAGE, "%.200s: tensor '%s' has the type %s, which is not known", s->path,
-			       name.text, show(type ? type : "(none)", &type_shown));
+		return err_set(err, ERR_USAGE, "%.200s: tensor '%s': unknown type '%s'", s->path,
+			       name.text, printable_name(type ? type : "(none)", &type_shown));
 	}
 	if (parse_shape(json_object_get(v, "shape"), t))
 		return err_set(err, ERR_USAGE,
@@ -112,11 +113,11 @@ static int parse_tensor(struct safetensors *s, size_t data_at, struct st_tensor 
 	if (!json_is_array(offsets) || json_array_size(offsets) != 2 || !json_is_integer(b) || !json_is_integer(e) ||
 	    begin < 0 || begin > end || (uint64_t)end > s->n_bytes - data_at)
 		return err_set(err, ERR_USAGE,
-			       "%.200s: tensor '%s': its data_offsets lie outside of the file's %zu bytes of data",
+			       "%.200s: tensor '%s': data_offsets are outside of the %zu bytes of data",
 			       s->path, name.text, s->n_bytes - data_at);
 	if ((uint64_t)(end - begin) != t->bytes)
 		return err_set(err, ERR_USAGE,
-			       "%.200s: tensor '%s': its data_offsets hold %lld bytes, shape and type need %zu",
+			       "%.200s: tensor '%s': data_offsets span %lld bytes, but shape and type need %zu",
 			       s->path, name.text, (long long)(end - begin), t->bytes);
 	t->data = s->bytes + data_at + begin;
 	return 0;
@@ -131,7 +132,7 @@ static int check_meta(const struct safetensors *s, json_t *meta, struct err *err
 		return err_set(err, ERR_USAGE, "%.200s: __metadata__ is not an object", s->path);
 	json_object_foreach(meta, key, v)
 		if (!json_is_string(v))
-			return err_set(err, ERR_USAGE, "%.200s: __metadata__ holds something that is not a text",
+			return err_set(err, ERR_USAGE, "%.200s: __metadata__ contains a value that is not a text",
 				       s->path);
 	return 0;
 }
@@ -145,7 +146,7 @@ static int by_position(const void *a, const void *b)
 	return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_tensor_names(const void *a, const void *b)
 {
 	const struct st_tensor *const *x = a, *const *y = b;
 
@@ -156,15 +157,16 @@ static int check_overlaps(const struct safetensors *s, struct err *err)
 {
 	for (size_t i = 1; i < s->n_tensors; i++) {
 		const struct st_tensor *a = &s->tensors[i - 1], *b = &s->tensors[i];
-		struct shown x, y;
+		struct printable_text x, y;
 
 		if ((const char *)a->data + a->bytes > (const char *)b->data)
 			return err_set(err, ERR_USAGE, "%.200s: the tensors '%s' and '%s' overlap", s->path,
-				       show(a->name, &x), show(b->name, &y));
+				       printable_name(a->name, &x), printable_name(b->name, &y));
 	}
 	return 0;
 }
 
+/* Parses all entries, sorts them by position and by name, and refuses overlaps. */
 static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 {
 	size_t n = json_object_size(s->root);
@@ -192,29 +194,30 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 	qsort(s->tensors, s->n_tensors, sizeof(*s->tensors), by_position);
 	for (size_t i = 0; i < s->n_tensors; i++)
 		s->by_name[i] = &s->tensors[i];
-	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	qsort(s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
 	return check_overlaps(s, err);
 }
 
-static int foreign(const struct safetensors *s, struct err *err)
+static int refuse_pytorch_file(const struct safetensors *s, struct err *err)
 {
-	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header may be 0x0280 bytes long, as a pickle begins */
+	bool ours = s->n_bytes > 8 && s->bytes[8] == '{'; /* a header of 0x0280 bytes begins like a pickle */
 
 	if (!ours && s->n_bytes >= 4 && (!memcmp(s->bytes, "PK\3\4", 4) || (s->bytes[0] == 0x80 && s->bytes[1] <= 5)))
 		return err_set(err, ERR_USAGE,
-			       "%.120s: is a PyTorch file; convert it: python3 -c \"import torch, safetensors.torch as "
+			       "%.120s: is a PyTorch file: convert it: python3 -c \"import torch, safetensors.torch as "
 			       "s; "
 			       "s.save_file(torch.load('%.120s', weights_only=True), 'weights.safetensors')\"",
 			       s->path, s->path);
 	return 0;
 }
 
-static int parse(struct safetensors *s, struct err *err)
+/* Checks the header's length and parses it. */
+static int parse_safetensors(struct safetensors *s, struct err *err)
 {
 	uint64_t header = 0;
 	json_error_t je;
-	struct shown text;
-	int rc = foreign(s, err);
+	struct printable_text text;
+	int rc = refuse_pytorch_file(s, err);
 
 	if (rc)
 		return rc;
@@ -226,11 +229,12 @@ static int parse(struct safetensors *s, struct err *err)
 		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (a header of %llu bytes; at most %u)",
 			       s->path, (unsigned long long)header, SAFETENSORS_HEADER_MAX);
 	if (header > s->n_bytes - 8)
-		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, found are %zu", s->path,
+		return err_set(err, ERR_USAGE, "%.200s: truncated: a header of %llu bytes, but only %zu bytes follow",
+			       s->path,
 			       (unsigned long long)header, s->n_bytes - 8);
 	s->root = json_loadb((const char *)s->bytes + 8, (size_t)header, JSON_REJECT_DUPLICATES, &je);
 	if (!s->root)
-		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, show(je.text, &text));
+		return err_set(err, ERR_USAGE, "%.200s: damaged header: %s", s->path, printable_name(je.text, &text));
 	return parse_entries(s, 8 + (size_t)header, err);
 }
 
@@ -245,7 +249,7 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 	}
 	s->bytes = bytes;
 	s->n_bytes = n;
-	rc = parse(s, err);
+	rc = parse_safetensors(s, err);
 	if (rc) {
 		safetensors_close(s);
 		return rc;
@@ -301,7 +305,7 @@ const struct st_tensor *safetensors_find(const struct safetensors *s, const char
 {
 	struct st_tensor key = { .name = name }, *k = &key, **hit;
 
-	hit = bsearch(&k, s->by_name, s->n_tensors, sizeof(struct st_tensor *), by_name);
+	hit = bsearch(&k, s->by_name, s->n_tensors, sizeof(struct st_tensor *), compare_tensor_names);
 	return hit ? *hit : NULL;
 }
 

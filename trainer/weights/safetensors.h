@@ -2,8 +2,8 @@
  * to {dtype, shape, data_offsets} (and "__metadata__" to texts), then the tensors' bytes, row-major, little-endian.
  * Format: https://github.com/huggingface/safetensors. Knows nothing of graphs.
  *
- * Everything that the header claims is checked before it is believed: lengths against the file, products against
- * overflow, byte ranges against shape and type, overlaps, duplicate names. Holes are allowed. */
+ * Every value of the header is checked before use: lengths against the file, products against overflow, byte ranges
+ * against shape and type, overlaps, duplicate names. Holes are allowed. */
 #ifndef DPT_WEIGHTS_SAFETENSORS_H
 #define DPT_WEIGHTS_SAFETENSORS_H
 
@@ -28,7 +28,7 @@ struct st_tensor {
 	int64_t dim[SAFETENSORS_DIMS_MAX];
 	int64_t count;    /* product of dim */
 	size_t bytes;
-	const void *data; /* in the mapped file; may be unaligned; NULL in descriptions for the writer */
+	const void *data; /* in the mapped file, maybe unaligned; NULL in descriptions for the writer */
 };
 
 struct st_meta {
@@ -37,10 +37,10 @@ struct st_meta {
 
 struct safetensors;
 
-/* Maps the file. ERR_USAGE with one line when it is missing, damaged or something else (PyTorch's own zip files are
- * recognised: the line says how to convert them). */
+/* Maps the file. ERR_USAGE if it is missing, damaged or of another format (for PyTorch's zip and pickle files the
+ * message says how to convert them). */
 int safetensors_open(struct safetensors **ret, const char *path, struct err *err);
-/* The same over bytes in memory (borrowed until close), `name` for messages: for tests and fuzzing. */
+/* The same for bytes in memory (borrowed until close), with `name` for messages: for tests and fuzzing. */
 int safetensors_open_memory(struct safetensors **ret, const char *name, const void *bytes, size_t n, struct err *err);
 void safetensors_close(struct safetensors *s); /* NULL is fine */
 
@@ -50,10 +50,10 @@ const struct st_tensor *safetensors_at(const struct safetensors *s, size_t i); /
 const struct st_tensor *safetensors_find(const struct safetensors *s, const char *name); /* NULL when absent */
 const char *safetensors_meta(const struct safetensors *s, const char *key); /* NULL when absent */
 
-/* Elements [first, first+n) of a tensor as doubles (integers too): exact for every type but I64 and U64 above 2^53. */
+/* Converts elements [first, first+n) of a tensor to doubles: exact for every type but I64 and U64 above 2^53. */
 void safetensors_f64(const struct st_tensor *t, int64_t first, int64_t n, double *ret);
 
-struct st_sum { /* what a file's bytes can be compared with later */
+struct st_sum { /* size and checksum of a file */
 	uint64_t bytes;
 	uint32_t crc32c;
 };
@@ -66,22 +66,23 @@ struct st_part {
 
 struct st_write_opts {
 	const char *path;
-	const struct st_tensor *tensors; /* name, dtype, shape; count, bytes and data are not looked at */
+	const struct st_tensor *tensors; /* name, dtype, shape; count, bytes and data are ignored */
 	size_t n_tensors;
 	const struct st_meta *meta;
 	size_t n_meta;
-	/* Gives the bytes of tensor i (dtype as described); *ret stays valid until the next call. */
+	/* Returns the bytes of tensor i (dtype as described); *ret stays valid until the next call. */
 	int (*fetch)(void *user, size_t i, const void **ret, struct err *err);
-	/* Optional, in place of fetch: some of tensor part->tensor's bytes, from byte part->at on, at least one. */
+	/* Optional, replaces fetch: returns at least one byte of tensor part->tensor, starting at byte part->at. */
 	int (*fetch_part)(void *user, struct st_part *part, struct err *err);
 	void *user;
 	struct st_sum *ret_sum; /* of the file; may be NULL */
 };
 
-/* Written under a temporary name beside `path`, fsync'd, renamed: the file is whole or not there. */
+/* Writes the file under a temporary name in the same folder, then fsync and rename: it is complete or absent. */
 int safetensors_write(const struct st_write_opts *o, struct err *err);
 
-/* Whether a file can be made under that name: in a folder that is there, and not in the place of a folder or device. */
+/* Checks that a file can be created under that name: the folder exists, and the name is not a folder or device.
+ * ERR_USAGE. */
 int safetensors_check_target(const char *path, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* state_json.h: state.json of a checkpoint, to text and back. Internal to trainer/weights. */
+/* state_json.h: converts state.json of a checkpoint to text and back. Internal to trainer/weights. */
 #ifndef DPT_WEIGHTS_STATE_JSON_H
 #define DPT_WEIGHTS_STATE_JSON_H
 
@@ -12,10 +12,10 @@ struct state_file {
 	struct json_t *config, *kernels; /* name → text; owned; kernels may be NULL */
 };
 
-/* The text to write, malloc'd; NULL when out of memory or a text is not UTF-8. */
+/* Returns the text to write, which the caller frees; NULL: out of memory, or a text is not UTF-8. */
 char *state_text(const struct checkpoint_write_opts *o, const struct st_sum sum[STATE_FILES]);
 
-/* path is for messages. */
+/* Parses n bytes of text; path is for messages. ERR_USAGE. state_done frees *ret. */
 int state_parse(struct state_file *ret, const char *path, const char *text, size_t n, struct err *err);
 void state_done(struct state_file *s);
 

@@ -1,4 +1,4 @@
-/* weight_layout.c: names and orders of elements of other programs' files. */
+/* weight_layout.c: converts names and element orders of other programs' files. */
 #include "trainer/weights/weight_layout.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #define HEAD "lm_head.weight"
 #define TILE 32
 
-static bool ends(const char *name, const char *tail)
+static bool name_ends_with(const char *name, const char *tail)
 {
 	size_t n = strlen(name), k = strlen(tail);
 
@@ -22,23 +22,24 @@ static bool is_conv(const struct tensor *t)
 	return t->shape.ndim == 4;
 }
 
-/* GPT-2's Conv1D: stored by input. */
-static bool is_turned(const struct tensor *t)
+/* Weights of GPT-2's Conv1D, which files store as [in, out]. */
+static bool is_gpt2_conv1d(const struct tensor *t)
 {
 	return t->shape.ndim == 2 && !strncmp(t->name, PREFIX "h.", strlen(PREFIX "h.")) &&
-	       (ends(t->name, ".c_attn.weight") || ends(t->name, ".c_proj.weight") || ends(t->name, ".c_fc.weight"));
+	       (name_ends_with(t->name, ".c_attn.weight") || name_ends_with(t->name, ".c_proj.weight") ||
+		name_ends_with(t->name, ".c_fc.weight"));
 }
 
 bool layout_differs(const struct tensor *t)
 {
-	return is_conv(t) || is_turned(t);
+	return is_conv(t) || is_gpt2_conv1d(t);
 }
 
 int64_t layout_dim(const struct tensor *t, int i)
 {
 	static const int from[] = { 0, 3, 1, 2 };
 
-	if (is_turned(t))
+	if (is_gpt2_conv1d(t))
 		return t->shape.dim[1 - i];
 	return t->shape.dim[is_conv(t) ? from[i] : i];
 }
@@ -86,11 +87,11 @@ bool layout_ignorable(const struct graph *g, const struct safetensors *s, const 
 {
 	bool words = graph_find(g, TABLE) != NULL;
 
-	if (ends(file_name, "num_batches_tracked"))
+	if (name_ends_with(file_name, "num_batches_tracked"))
 		return true;
 	if (words && !strcmp(file_name, HEAD))
 		return layout_repeats_table(s);
-	return words && (ends(file_name, ".attn.bias") || ends(file_name, ".attn.masked_bias"));
+	return words && (name_ends_with(file_name, ".attn.bias") || name_ends_with(file_name, ".attn.masked_bias"));
 }
 
 struct layout_rows layout_rows(const struct tensor *t)
@@ -100,14 +101,14 @@ struct layout_rows layout_rows(const struct tensor *t)
 	return (struct layout_rows){ n, n ? shape_count(&t->shape) / n : 0 };
 }
 
-/* What is not turned is taken from the file a row at a time. */
+/* Other tensors are read from the file row by row. */
 size_t layout_scratch(const struct tensor *t, int64_t rows)
 {
-	return (size_t)(is_turned(t) ? rows * TILE : layout_rows(t).each);
+	return (size_t)(is_gpt2_conv1d(t) ? rows * TILE : layout_rows(t).each);
 }
 
-/* TILE rows of the file become TILE columns of ours, so that each line of memory is written once. */
-static void turn_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p)
+/* Transposes TILE rows of the file at a time, so that each cache line is written once. */
+static void transpose_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p)
 {
 	const int64_t out = t->shape.dim[0], in = t->shape.dim[1], rows = p->end - p->begin;
 
@@ -127,8 +128,8 @@ void layout_from_file(const struct tensor *t, const struct st_tensor *f, const s
 	const int64_t n = layout_rows(t).each;
 	const int64_t area = is_conv(t) ? t->shape.dim[1] * t->shape.dim[2] : 1, c = is_conv(t) ? t->shape.dim[3] : 1;
 
-	if (is_turned(t)) {
-		turn_from_file(t, f, p);
+	if (is_gpt2_conv1d(t)) {
+		transpose_from_file(t, f, p);
 		return;
 	}
 	for (int64_t k = p->begin; k < p->end; k++) {
@@ -140,7 +141,7 @@ void layout_from_file(const struct tensor *t, const struct st_tensor *f, const s
 	}
 }
 
-static void turn_to_file(const struct tensor *t, const char *from, char *to, size_t each)
+static void transpose_to_file(const struct tensor *t, const char *from, char *to, size_t each)
 {
 	size_t out = (size_t)t->shape.dim[0], in = (size_t)t->shape.dim[1];
 
@@ -156,8 +157,8 @@ void layout_to_file(const struct tensor *t, const void *from, void *to)
 	const char *in = from;
 	char *out = to;
 
-	if (is_turned(t)) {
-		turn_to_file(t, from, to, each);
+	if (is_gpt2_conv1d(t)) {
+		transpose_to_file(t, from, to, each);
 		return;
 	}
 	area = (size_t)(t->shape.dim[1] * t->shape.dim[2]);

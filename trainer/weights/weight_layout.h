@@ -1,7 +1,7 @@
-/* weight_layout.h: how tensors are named and lie in files of torchvision and Hugging Face, where that differs from ours:
+/* weight_layout.h: names and layouts of tensors in files of torchvision and Hugging Face that differ from ours:
  *   convolutions are OIHW there, KRSC here;
  *   GPT-2's products within its blocks ("Conv1D") are [in, out] there, [out, in] here;
- *   GPT-2's names may lack their "transformer." there; buffers that hold no weights may stand beside them.
+ *   GPT-2's names may lack "transformer." there, and files may contain buffers without weights.
  * Knows nothing of files' bytes but their element types. */
 #ifndef DPT_WEIGHTS_WEIGHT_LAYOUT_H
 #define DPT_WEIGHTS_WEIGHT_LAYOUT_H
@@ -16,22 +16,22 @@ bool layout_same_shape(const struct tensor *t, const struct st_tensor *f);
 const struct st_tensor *layout_find(const struct safetensors *s, const char *name); /* in the file; NULL when absent */
 struct tensor *layout_owner(const struct graph *g, const char *file_name);	    /* in the graph; NULL */
 
-/* A name that is nobody's weight: "*.num_batches_tracked"; for language models the buffers "*.attn.bias" and
- * "*.attn.masked_bias", and a classifier that repeats the table that it is tied to. */
+/* Returns true for a name that is not a weight: "*.num_batches_tracked"; for language models the buffers
+ * "*.attn.bias" and "*.attn.masked_bias", and a classifier that repeats the embedding that it is tied to. */
 bool layout_ignorable(const struct graph *g, const struct safetensors *s, const char *file_name);
 
-/* Whether the file's lm_head.weight is its token table again. */
+/* Returns true if the file's lm_head.weight equals its token embedding. */
 bool layout_repeats_table(const struct safetensors *s);
 
-/* Of t as this graph has it: how many rows (its first dimension; 1 of a scalar) and elements in each. */
+/* Rows of t in our layout (its first dimension; 1 for a scalar), and elements per row. */
 struct layout_rows {
 	int64_t n, each;
 };
 
 struct layout_rows layout_rows(const struct tensor *t);
 
-/* Rows [begin, end) from the file's order and types to ours, t's type; scratch holds layout_scratch() doubles for as
- * many, `to` begins with the first. */
+/* Rows [begin, end) to convert from the layout and type of the file to ours. scratch holds layout_scratch() doubles for
+ * these rows; `to` receives the first of them. */
 struct layout_piece {
 	int64_t begin, end;
 	double *scratch;
@@ -41,7 +41,7 @@ struct layout_piece {
 size_t layout_scratch(const struct tensor *t, int64_t rows);
 void layout_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p);
 
-/* From our order to the file's; the type stays. */
+/* Converts a whole tensor from our layout to the file's; the type stays. */
 void layout_to_file(const struct tensor *t, const void *from, void *to);
 
 #endif

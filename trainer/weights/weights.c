@@ -1,4 +1,4 @@
-/* weights.c: parameters and statistics of a graph from and to a file, in the order of other programs' files. */
+/* weights.c: loads and saves parameters and statistics of a graph, in the layout of other programs' files. */
 #include "trainer/weights/weights.h"
 
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 #include "trainer/weights/weight_layout.h"
 
 #define NAMES_SHOWN_BYTES 300
-#define PART_BYTES ((size_t)8 << 20) /* of a tensor, that is read or written at once */
+#define PART_BYTES ((size_t)8 << 20) /* part of a tensor that is read or written at once */
 
-static bool begins(const char *name, const char *prefix)
+static bool name_begins_with(const char *name, const char *prefix)
 {
 	return prefix && !strncmp(name, prefix, strlen(prefix));
 }
 
-static bool belongs(const struct tensor *t, enum weights_part part)
+static bool is_tensor_of_part(const struct tensor *t, enum weights_part part)
 {
 	bool model = t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 
@@ -27,46 +27,49 @@ static bool is_float(const struct st_tensor *f)
 	return f->dtype == ST_F64 || f->dtype == ST_F32 || f->dtype == ST_F16 || f->dtype == ST_BF16;
 }
 
-struct findings { /* first name and number of each kind of disagreement */
+struct name_findings { /* first name and number of each kind of mismatch */
 	const char *missing, *extra, *shape, *type;
 	int n_missing, n_extra, n_shape, n_type;
 };
 
-static void note(const char **first, int *n, const char *name)
+static void count_finding(const char **first, int *n, const char *name)
 {
 	if (!(*n)++)
 		*first = name;
 }
 
-/* What is to be loaded. */
-static bool wanted(const struct tensor *t, const struct weights_load_opts *o)
+/* Returns true for tensors that the options load. */
+static bool should_load(const struct tensor *t, const struct weights_load_opts *o)
 {
-	return belongs(t, o->part) && !begins(t->name, o->skip);
+	return is_tensor_of_part(t, o->part) && !name_begins_with(t->name, o->skip);
 }
 
-static struct findings compare(const struct graph *g, const struct safetensors *s, const struct weights_load_opts *o)
+/* Compares names, shapes and types of the graph and the file. */
+static struct name_findings compare_names(const struct graph *g, const struct safetensors *s,
+					  const struct weights_load_opts *o)
 {
-	struct findings f = { .n_missing = 0 };
+	struct name_findings f = { .n_missing = 0 };
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		const struct st_tensor *in_file = wanted(t, o) ? layout_find(s, t->name) : NULL;
+		const struct st_tensor *in_file = should_load(t, o) ? layout_find(s, t->name) : NULL;
 
-		if (!wanted(t, o))
+		if (!should_load(t, o))
 			continue;
 		if (!in_file)
-			note(&f.missing, &f.n_missing, t->name);
+			count_finding(&f.missing, &f.n_missing, t->name);
 		else if (!layout_same_shape(t, in_file))
-			note(&f.shape, &f.n_shape, t->name);
+			count_finding(&f.shape, &f.n_shape, t->name);
 		else if (!is_float(in_file))
-			note(&f.type, &f.n_type, t->name);
+			count_finding(&f.type, &f.n_type, t->name);
 	}
 	for (size_t i = 0; i < safetensors_count(s); i++) {
 		const char *name = safetensors_at(s, i)->name;
 		const struct tensor *t = layout_owner(g, name);
 
-		if ((!t || !belongs(t, o->part)) && !layout_ignorable(g, s, name) && !begins(name, o->skip))
-			note(&f.extra, &f.n_extra, name);
+		if ((!t || !is_tensor_of_part(t, o->part)) && !layout_ignorable(g, s, name) &&
+		    !name_begins_with(name, o->skip))
+			count_finding(&f.extra, &f.n_extra, name);
 	}
 	return f;
 }
@@ -88,10 +91,11 @@ static void add_shapes(struct buf *b, const struct tensor *t, const struct st_te
 	buf_adds(b, "]");
 }
 
+/* Reports all mismatches in one line. */
 static int check_names(const struct graph *g, const struct safetensors *s, const struct weights_load_opts *o,
 		       struct err *err)
 {
-	struct findings f = compare(g, s, o);
+	struct name_findings f = compare_names(g, s, o);
 	struct buf b;
 	int rc = 0;
 
@@ -99,7 +103,7 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 		return 0;
 	buf_init(&b, 2 * NAMES_SHOWN_BYTES);
 	add_finding(&b, "missing", f.missing, f.n_missing);
-	add_finding(&b, "not expected", f.extra, f.n_extra);
+	add_finding(&b, "unexpected", f.extra, f.n_extra);
 	add_finding(&b, "of another shape", f.shape, f.n_shape);
 	if (f.n_shape)
 		add_shapes(&b, graph_find(g, f.shape), layout_find(s, f.shape));
@@ -109,12 +113,14 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 			b.data[i] = '?';
 	rc = err_set(err, ERR_USAGE, "%.100s: tensors do not fit the %s: %.*s%s", safetensors_path(s),
 		     o->part == WEIGHTS_MODEL ? "model" : "optimiser", NAMES_SHOWN_BYTES, b.data ? b.data : "",
-		     f.n_shape && begins(f.shape, o->head) ? "; --reset-head begins the classifier anew" : "");
+		     f.n_shape && name_begins_with(f.shape, o->head) ?
+		     ": use --reset-head to initialise the classifier again" :
+		     "");
 	buf_done(&b);
 	return rc;
 }
 
-/* Rows of t that are loaded at once. */
+/* Returns the rows of t that are loaded at once. */
 static int64_t rows_at_once(const struct tensor *t)
 {
 	const struct layout_rows rows = layout_rows(t);
@@ -123,13 +129,13 @@ static int64_t rows_at_once(const struct tensor *t)
 	return (size_t)rows.n <= most ? rows.n : most ? (int64_t)most : 1;
 }
 
-/* What loading the largest piece takes: bytes of it, and doubles for its conversion. */
-static void largest(const struct graph *g, enum weights_part part, size_t *ret_scratch, size_t *ret_bytes)
+/* Returns the size of the largest piece to load: bytes, and doubles for its conversion. */
+static void find_load_sizes(const struct graph *g, enum weights_part part, size_t *ret_scratch, size_t *ret_bytes)
 {
 	*ret_scratch = *ret_bytes = 1;
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		const int64_t rows = belongs(t, part) ? rows_at_once(t) : 0;
+		const int64_t rows = is_tensor_of_part(t, part) ? rows_at_once(t) : 0;
 		const size_t bytes = (size_t)(rows * layout_rows(t).each) * dtype_bytes(t->dtype);
 		const size_t scratch = rows ? layout_scratch(t, rows) : 0;
 
@@ -151,7 +157,7 @@ int weights_check(const struct graph *g, const struct weights_load_opts *o, stru
 	return rc;
 }
 
-/* scratch and data: as largest() says. */
+/* room: buffers of the sizes from find_load_sizes. */
 static int load_tensor(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *room,
 		       const struct weights_access *a, struct err *err)
 {
@@ -180,7 +186,7 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 		rc = check_names(g, s, o, err);
 	if (rc)
 		goto out;
-	largest(g, o->part, &n_scratch, &n_bytes);
+	find_load_sizes(g, o->part, &n_scratch, &n_bytes);
 	room.scratch = malloc(n_scratch * sizeof(*room.scratch));
 	room.to = malloc(n_bytes);
 	if (!room.scratch || !room.to) {
@@ -190,7 +196,7 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 	for (int i = 0; i < g->n_tensors && !rc; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (wanted(t, o))
+		if (should_load(t, o))
 			rc = load_tensor(t, layout_find(s, t->name), &room, a, err);
 	}
 out:
@@ -200,7 +206,7 @@ out:
 	return rc;
 }
 
-struct saving {
+struct weights_saving {
 	const struct tensor **tensors;
 	const struct weights_access *access;
 	char *ours, *theirs;
@@ -211,9 +217,9 @@ static bool is_in_parts(const struct weights_access *a, const struct tensor *t)
 	return a && a->get_part && !a->peek && !layout_differs(t);
 }
 
-static int fetch(void *user, size_t i, const void **ret, struct err *err)
+static int fetch_tensor(void *user, size_t i, const void **ret, struct err *err)
 {
-	struct saving *s = user;
+	struct weights_saving *s = user;
 	const struct weights_access *a = s->access;
 	const struct tensor *t = s->tensors[i];
 	const void *from = a->peek ? a->peek(a->user, t) : s->ours;
@@ -225,33 +231,33 @@ static int fetch(void *user, size_t i, const void **ret, struct err *err)
 	return rc;
 }
 
-/* In pieces where the file has them in our order. */
-static int fetch_part(void *user, struct st_part *part, struct err *err)
+/* Tensors with our layout in the file are fetched in parts. */
+static int fetch_tensor_part(void *user, struct st_part *part, struct err *err)
 {
-	struct saving *s = user;
+	struct weights_saving *s = user;
 	const struct tensor *t = s->tensors[part->tensor];
 	const size_t each = dtype_bytes(t->dtype), bytes = tensor_bytes(t) - part->at;
 	struct weights_part_of range = { .begin = (int64_t)(part->at / each), .data = s->ours };
 
 	part->bytes = bytes;
 	if (!is_in_parts(s->access, t))
-		return fetch(user, part->tensor, &part->data, err);
+		return fetch_tensor(user, part->tensor, &part->data, err);
 	part->bytes = bytes < PART_BYTES ? bytes : PART_BYTES;
 	part->data = s->ours;
 	range.end = range.begin + (int64_t)(part->bytes / each);
 	return s->access->get_part(s->access->user, t, &range, err);
 }
 
-/* Descriptions of what is stored; returns how many. */
-static size_t collect(const struct graph *g, enum weights_part part, const struct tensor **tensors,
-		      struct st_tensor *described)
+/* Describes the tensors to store; returns their number. */
+static size_t describe_saved_tensors(const struct graph *g, enum weights_part part, const struct tensor **tensors,
+				     struct st_tensor *described)
 {
 	size_t n = 0;
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!belongs(t, part))
+		if (!is_tensor_of_part(t, part))
 			continue;
 		tensors[n] = t;
 		described[n] = (struct st_tensor){ .name = t->name,
@@ -264,14 +270,14 @@ static size_t collect(const struct graph *g, enum weights_part part, const struc
 	return n;
 }
 
-/* Bytes that are asked for at once, at most. */
+/* Returns the largest number of bytes fetched at once. */
 static size_t largest_piece(const struct graph *g, enum weights_part part, const struct weights_access *a)
 {
 	size_t most = 1;
 
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0;
+		size_t bytes = is_tensor_of_part(t, part) ? tensor_bytes(t) : 0;
 
 		if (bytes > PART_BYTES && is_in_parts(a, t))
 			bytes = PART_BYTES;
@@ -283,7 +289,7 @@ static size_t largest_piece(const struct graph *g, enum weights_part part, const
 int weights_save(const struct graph *g, const struct weights_save_opts *o, const struct weights_access *a,
 		 struct err *err)
 {
-	struct saving s = { .access = a };
+	struct weights_saving s = { .access = a };
 	struct st_tensor *described = calloc((size_t)g->n_tensors + 1, sizeof(*described));
 	size_t n_bytes, n = 0;
 	int rc;
@@ -295,13 +301,13 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 	if (!described || !s.tensors || !s.ours || !s.theirs) {
 		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
 	} else {
-		n = collect(g, o->part, s.tensors, described);
+		n = describe_saved_tensors(g, o->part, s.tensors, described);
 		rc = safetensors_write(&(struct st_write_opts){ .path = o->path,
 								.tensors = described,
 								.n_tensors = n,
 								.meta = o->meta,
 								.n_meta = o->n_meta,
-								.fetch_part = fetch_part,
+								.fetch_part = fetch_tensor_part,
 								.user = &s,
 								.ret_sum = o->ret_sum },
 				       err);

@@ -1,5 +1,6 @@
-/* weights.h: a graph's parameters and statistics from and to safetensors files. Names and shapes in files are
- * torchvision's and Hugging Face's (weight_layout.h). Memory is reached through callbacks, so that it may lie on a device. */
+/* weights.h: loads parameters and statistics of a graph from safetensors files and saves them. Names and shapes in
+ * files are torchvision's and Hugging Face's (weight_layout.h). Callbacks access the memory, which may be on a
+ * device. */
 #ifndef DPT_WEIGHTS_WEIGHTS_H
 #define DPT_WEIGHTS_WEIGHTS_H
 
@@ -16,36 +17,35 @@ struct weights_part_of {
 };
 
 struct weights_access {
-	/* data: in t's own type (f64 or f32) and storage order; get takes tensor_bytes(t), put gives large tensors in
-	 * several parts, one behind the other. */
+	/* data: in t's type (f64 or f32) and storage order. get fills tensor_bytes(t) bytes; put receives large tensors
+	 * in several consecutive parts. */
 	int (*put)(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err);
 	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
 	void *user;
-	/* Optional, beside get: elements [begin, end) of t. Large tensors are then not asked for whole, where files
-	 * have them in the graph's order. */
+	/* Optional, in addition to get: fills elements [begin, end) of t. Large tensors are then fetched in parts if
+	 * files have them in the graph's layout. */
 	int (*get_part)(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err);
-	/* Optional, in place of get: where t's bytes lie in host memory. */
+	/* Optional, replaces get: returns the address of t's bytes in host memory. */
 	const void *(*peek)(void *user, const struct tensor *t);
 };
 
 enum weights_part {
 	WEIGHTS_MODEL, /* every TENSOR_PARAM and TENSOR_STAT */
-	WEIGHTS_STATE, /* everything else that lives as long as the run: the optimiser's moments, averages of weights */
+	WEIGHTS_STATE, /* all other persistent tensors: the optimiser's moments, averages of weights */
 };
 
 struct weights_load_opts {
 	const char *path;
 	enum weights_part part;
-	const char *skip; /* tensors whose names begin so stay as they are, in the file or not; NULL: none */
-	const char *head; /* the same prefix of tensors that --reset-head is for, to say so; NULL: none */
+	const char *skip; /* tensors whose names have this prefix stay unchanged; NULL: none */
+	const char *head; /* prefix of the tensors that --reset-head skips, for the message; NULL: none */
 };
 
-/* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; What weight_layout.h calls
- * ignorable is. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and how
- * many; nothing is put then. */
+/* Loads every tensor of the part. Converts F64, F32, F16 and BF16; ignores names of layout_ignorable. Missing or
+ * unexpected names and other shapes: ERR_USAGE with the first name and the number of each; then put is not called. */
 int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,
 		 struct err *err);
-/* the same, without put */
+/* Makes the same checks without loading. */
 int weights_check(const struct graph *g, const struct weights_load_opts *o, struct err *err);
 
 /* Writes every tensor of the part in its own type, in the graph's order. */

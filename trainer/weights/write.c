@@ -1,4 +1,4 @@
-/* write.c: writing a safetensors file: whole under its name, or not there. */
+/* write.c: writes a safetensors file: complete under its name, or absent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,9 +13,9 @@
 #include "tracker/base/file_write.h"
 #include "trainer/weights/safetensors.h"
 
-#define CHUNK_BYTES ((size_t)1 << 20) /* still in the cache when its checksum is made */
+#define CHUNK_BYTES ((size_t)1 << 20) /* stays in the cache until its checksum is computed */
 
-static size_t bytes_of(const struct st_tensor *t)
+static size_t described_bytes(const struct st_tensor *t)
 {
 	size_t n = st_dtype_bytes(t->dtype);
 
@@ -24,8 +24,8 @@ static size_t bytes_of(const struct st_tensor *t)
 	return n;
 }
 
-/* NULL when out of memory. */
-static json_t *entry_of(const struct st_tensor *t, size_t begin)
+/* Returns NULL if out of memory. */
+static json_t *header_entry(const struct st_tensor *t, size_t begin)
 {
 	json_t *shape = json_array();
 	int bad = !shape;
@@ -37,7 +37,7 @@ static json_t *entry_of(const struct st_tensor *t, size_t begin)
 		return NULL;
 	}
 	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", st_dtype_name(t->dtype), "shape", shape, "data_offsets",
-			 (json_int_t)begin, (json_int_t)(begin + bytes_of(t)));
+			 (json_int_t)begin, (json_int_t)(begin + described_bytes(t)));
 }
 
 static int fill_header(json_t *root, const struct st_write_opts *o)
@@ -51,15 +51,15 @@ static int fill_header(json_t *root, const struct st_write_opts *o)
 	if (o->n_meta)
 		bad |= json_object_set(root, "__metadata__", meta);
 	for (size_t i = 0; i < o->n_tensors; i++) {
-		bad |= json_object_set_new(root, o->tensors[i].name, entry_of(&o->tensors[i], at));
-		at += bytes_of(&o->tensors[i]);
+		bad |= json_object_set_new(root, o->tensors[i].name, header_entry(&o->tensors[i], at));
+		at += described_bytes(&o->tensors[i]);
 	}
 	json_decref(meta);
 	return bad || json_object_size(root) != o->n_tensors + (o->n_meta > 0);
 }
 
-/* The header's JSON, padded with spaces so that the data begins at a multiple of 8; NULL when it cannot be made. */
-static char *header_text(const struct st_write_opts *o, size_t *ret_n)
+/* Returns the JSON header, padded with spaces so that the data begins at a multiple of 8; NULL on failure. */
+static char *make_header_text(const struct st_write_opts *o, size_t *ret_n)
 {
 	json_t *root = json_object();
 	size_t n = fill_header(root, o) ? 0 : json_dumpb(root, NULL, 0, JSON_COMPACT), padded = (n + 7) / 8 * 8;
@@ -77,13 +77,13 @@ static char *header_text(const struct st_write_opts *o, size_t *ret_n)
 	return text;
 }
 
-struct out {
+struct file_output {
 	int fd;
 	const char *path;
 	struct st_sum sum;
 };
 
-static int write_all(struct out *out, const void *bytes, size_t n, struct err *err)
+static int write_summed(struct file_output *out, const void *bytes, size_t n, struct err *err)
 {
 	const char *at = bytes;
 
@@ -100,52 +100,53 @@ static int write_all(struct out *out, const void *bytes, size_t n, struct err *e
 	return 0;
 }
 
-static int write_tensor(struct out *out, const struct st_write_opts *o, size_t i, struct err *err)
+static int write_tensor_data(struct file_output *out, const struct st_write_opts *o, size_t i, struct err *err)
 {
-	const size_t bytes = bytes_of(&o->tensors[i]);
+	const size_t bytes = described_bytes(&o->tensors[i]);
 	struct st_part part = { .tensor = i };
 	int rc = 0;
 
 	if (!o->fetch_part) {
 		rc = o->fetch(o->user, i, &part.data, err);
-		return rc ? rc : write_all(out, part.data, bytes, err);
+		return rc ? rc : write_summed(out, part.data, bytes, err);
 	}
 	for (; !rc && part.at < bytes; part.at += part.bytes) {
 		rc = o->fetch_part(o->user, &part, err);
 		if (!rc)
-			rc = write_all(out, part.data, part.bytes, err);
+			rc = write_summed(out, part.data, part.bytes, err);
 	}
 	return rc;
 }
 
-static int write_contents(struct out *out, const struct st_write_opts *o, struct err *err)
+/* Writes length, header and tensors, then fsync. */
+static int write_contents(struct file_output *out, const struct st_write_opts *o, struct err *err)
 {
 	unsigned char length[8];
 	size_t n = 0;
-	char *header = header_text(o, &n);
+	char *header = make_header_text(o, &n);
 	int rc;
 
 	if (!header || n > SAFETENSORS_HEADER_MAX) {
 		free(header);
 		return err_set(err, ERR_LIMIT,
-			       "%.300s: the header cannot be made (names twice, not UTF-8, too many, or no memory)",
+			       "%.300s: cannot create the header (duplicate, non-UTF-8 or too many names, or no memory)",
 			       o->path);
 	}
 	for (int i = 0; i < 8; i++)
 		length[i] = (unsigned char)((uint64_t)n >> 8 * i);
-	rc = write_all(out, length, sizeof(length), err);
+	rc = write_summed(out, length, sizeof(length), err);
 	if (!rc)
-		rc = write_all(out, header, n, err);
+		rc = write_summed(out, header, n, err);
 	free(header);
 	for (size_t i = 0; i < o->n_tensors && !rc; i++)
-		rc = write_tensor(out, o, i, err);
+		rc = write_tensor_data(out, o, i, err);
 	if (!rc && fsync(out->fd))
 		rc = err_set_errno(err, errno, "fsync %.300s", o->path);
 	return rc;
 }
 
-/* Caller frees; NULL without memory. */
-static char *folder_of(const char *path)
+/* The caller frees the result; NULL: out of memory. */
+static char *parent_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -154,7 +155,7 @@ static char *folder_of(const char *path)
 
 int safetensors_check_target(const char *path, struct err *err)
 {
-	char *folder = folder_of(path);
+	char *folder = parent_folder(path);
 	struct stat st;
 	int rc = 0;
 
@@ -163,15 +164,15 @@ int safetensors_check_target(const char *path, struct err *err)
 	else if (!stat(path, &st) && !S_ISREG(st.st_mode))
 		rc = err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
 	else if (access(folder, W_OK | X_OK))
-		rc = err_set(err, ERR_USAGE, "%.300s: no file can be made there: %s", path, strerror(errno));
+		rc = err_set(err, ERR_USAGE, "%.300s: cannot create a file there: %s", path, strerror(errno));
 	free(folder);
 	return rc;
 }
 
-/* Makes the new name durable; a filesystem that cannot is no failure. */
-static void sync_folder(const char *path)
+/* Makes the new name durable; failure is ignored, as some file systems do not support it. */
+static void sync_parent_folder(const char *path)
 {
-	char *folder = folder_of(path);
+	char *folder = parent_folder(path);
 	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
 	if (fd >= 0) {
@@ -185,7 +186,7 @@ int safetensors_write(const struct st_write_opts *o, struct err *err)
 {
 	char temporary[4096];
 	int n = snprintf(temporary, sizeof(temporary), "%s.tmp-%ld", o->path, (long)getpid()), rc;
-	struct out out = { .path = o->path };
+	struct file_output out = { .path = o->path };
 
 	if (n < 0 || (size_t)n >= sizeof(temporary))
 		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", o->path);
@@ -201,7 +202,7 @@ int safetensors_write(const struct st_write_opts *o, struct err *err)
 		unlink(temporary);
 		return rc;
 	}
-	sync_folder(o->path);
+	sync_parent_folder(o->path);
 	if (o->ret_sum)
 		*o->ret_sum = out.sum;
 	return 0;

@@ -5,10 +5,12 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
 	schema/sql/0010_registry.sql schema/sql/0011_kept.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql \
-	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql schema/sql/0017_archive.sql
+	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql schema/sql/0017_archive.sql \
+	schema/sql/0018_series_names.sql
 store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_objects.sql \
 	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql \
-	schema/sql/postgresql/0016_room.sql schema/sql/postgresql/0017_archive.sql
+	schema/sql/postgresql/0016_room.sql schema/sql/postgresql/0017_archive.sql \
+	schema/sql/postgresql/0018_series_names.sql
 store_scripts = schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -77,6 +79,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/ingest.c web/store/write/ingest.h \
 	web/store/base/parts.h \
 	web/store/write/intake.c web/store/write/intake.h \
+	web/store/write/series_names.c web/store/write/series_names.h \
 	web/store/mlflow/model_links.c \
 	web/store/base/list.h \
 	web/store/base/no_memory.h \

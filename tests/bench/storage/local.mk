@@ -5,4 +5,4 @@ tests_bench_storage_plain_curl_SOURCES = tests/bench/storage/plain_curl.c
 tests_bench_storage_plain_curl_LDADD = libtrackbase.la
 EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/formats_peer.py \
 	tests/bench/storage/migrate tests/bench/storage/peer_sets.py tests/bench/storage/pieces.py tests/bench/storage/searches \
-	tests/bench/storage/shaped tests/bench/storage/stores.py tests/bench/storage/swift tests/bench/storage/undecoded
+	tests/bench/storage/shaped tests/bench/storage/stores.py tests/bench/storage/swift tests/bench/storage/raw_samples

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Small files that say they are large, and parts that hold themselves: each ends in one line that names the file, within bounded
-memory; a training with more broken samples than --max-broken allows ends with 1, and names shard and key of the first ones."""
+memory; a training with more broken samples than --max-unreadable allows ends with 1, and names shard and key of the first ones."""
 import gzip
 import os
 import shutil
@@ -99,7 +99,7 @@ def pictures():
                 f.seek(m.offset_data)
                 f.write(b"\xff" * 40)
     said = run([DPTRAIN, *flags], 1)
-    assert "more than 10" in said.splitlines()[-1] and "--max-broken" in said and "train-000000.tar: 0" in said.splitlines()[0], said
+    assert "more than 10" in said.splitlines()[-1] and "--max-unreadable" in said and "train-000000.tar: 0" in said.splitlines()[0], said
     shutil.rmtree(f"{tmp}/runs")
 
 

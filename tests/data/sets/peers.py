@@ -106,7 +106,7 @@ def grouped_alike(pictures):
         path = f"{tmp}/drawn{i}.tar"
         drawn_archive(draw, path, pictures)
         want = [int(s["cls"]) for s in theirs([path]) if "png" in s and "cls" in s]
-        got = labels(path, "val_share=0", "max_broken=0", "image_field=png")
+        got = labels(path, "val_share=0", "max_unreadable=0", "image_field=png")
         assert want == got and len(want) > 30, (seed, i, want, got)
 
 

@@ -92,7 +92,7 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 	if (rc)
 		return rc;
 	s->strict = o->strict;
-	s->max_broken = o->max_broken;
+	s->max_unreadable = o->max_unreadable;
 	if (o->classes && o->classes < classes)
 		return err_set(err, ERR_USAGE, "%.300s: has %d %s, more than --classes %d", b->path, classes, what,
 			       o->classes);
@@ -214,14 +214,14 @@ int image_set_lost(struct image_set *s, int64_t n, struct err *err)
 {
 	int64_t broken = atomic_fetch_add(&s->n_broken, n) + n;
 	double all = (double)(s->base.n_samples[SPLIT_TRAIN] + s->base.n_samples[SPLIT_VAL]);
-	double most = s->max_broken * all;
+	double most = s->max_unreadable * all;
 
-	if (broken <= BROKEN_LEAST || !s->max_broken || (double)broken <= most)
+	if (broken <= BROKEN_LEAST || !s->max_unreadable || (double)broken <= most)
 		return 0;
 	return err_set(err, ERR_LIMIT,
-		       "%.200s: %lld samples cannot be read, more than %.0f (--max-broken %g of %.0f, at least %d): "
+		       "%.200s: %lld samples cannot be read, more than %.0f (--max-unreadable %g of %.0f, at least %d): "
 		       "the warnings above name some",
-		       s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_broken, all,
+		       s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_unreadable, all,
 		       BROKEN_LEAST);
 }
 

@@ -16,7 +16,7 @@ struct image_set {
 	struct dataset base;
 	int resize; /* shorter side before the centre crop, for evaluation */
 	bool strict, squeeze;
-	double max_broken;		      /* share of the set; 10 samples are always tolerated */
+	double max_unreadable;		      /* share of the set; 10 samples are always tolerated */
 	_Atomic uint8_t *broken[SPLIT_COUNT]; /* [sample]: counted as unreadable */
 	_Atomic int64_t n_broken;
 	struct decoded_cache *kept; /* decoded cache of evaluation pictures; NULL: off */
@@ -62,10 +62,10 @@ bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from)
 void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
 
 /* Handles a sample that failed with `why`. An unreadable one is noted and counted once, and the result is
- * ERR_CORRUPT; with --strict, or above --max-broken, the result is fatal. */
+ * ERR_CORRUPT; with --strict, or above --max-unreadable, the result is fatal. */
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err);
 
-/* Counts n samples that are unusable before any was read. ERR_LIMIT above --max-broken. */
+/* Counts n samples that are unusable before any was read. ERR_LIMIT above --max-unreadable. */
 int image_set_lost(struct image_set *s, int64_t n, struct err *err);
 
 #endif

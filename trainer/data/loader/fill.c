@@ -106,14 +106,14 @@ static int read_encoded_file(const struct fill *f, struct fill_hand *h, const st
 	int rc = f->dataset->ops->file(f->dataset, &r, &h->file, err);
 
 	if (!rc)
-		*f->undecoded += h->file.bytes.len;
+		*f->raw_bytes += h->file.bytes.len;
 	*p->target = h->file.label;
 	return rc;
 }
 
 int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
-	if (f->undecoded)
+	if (f->raw_bytes)
 		return read_encoded_file(f, h, p, err);
 	if (f->dataset->kind == SAMPLE_IMAGE)
 		return fill_image(f, h, p, err);

@@ -13,7 +13,7 @@ struct fill {
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	uint64_t seed;
-	_Atomic uint64_t *undecoded; /* as in struct loader_opts */
+	_Atomic uint64_t *raw_bytes; /* as in struct loader_opts */
 	struct pixels_table table;
 };
 
@@ -26,7 +26,7 @@ size_t fill_targets(const struct dataset *d);  /* numbers in its target */
 struct fill_hand {
 	void *dataset_hand;
 	uint8_t *scratch; /* two source images */
-	struct dataset_file file; /* encoded; used with undecoded */
+	struct dataset_file file; /* encoded; used with raw_bytes */
 	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };
 

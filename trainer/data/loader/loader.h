@@ -47,7 +47,7 @@ struct loader_opts {
 	void *ends_user;
 	/* Optional: reads the samples' files without decoding them, and adds their sizes here; inputs stay empty.
 	 * For sets with ops->file. */
-	_Atomic uint64_t *undecoded;
+	_Atomic uint64_t *raw_bytes;
 	/* Optional: memory for the slots, loader_bytes() long, 64-byte aligned (pinned, or of a communicator);
 	 * borrowed until close. NULL: the loader allocates. */
 	void *memory;

@@ -16,7 +16,7 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .dtype = o->dtype,
 			      .augment = o->augment,
 			      .seed = o->sampler.seed,
-			      .undecoded = o->undecoded };
+			      .raw_bytes = o->raw_bytes };
 }
 
 /* One batch at the caller, one ready, and enough to give every worker a chunk. */

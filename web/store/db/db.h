@@ -54,7 +54,7 @@ int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 17 /* created by db_address_init */
+#define DB_VERSION 18 /* created by db_address_init */
 
 /* Runs a query without result rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);

@@ -15,6 +15,7 @@
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
+#include "web/store/write/series_names.h"
 
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
@@ -501,8 +502,9 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 	if (item->kind == EVENT_SCALAR) {
 		struct sum_point p = { ev->step, ev->wall_time, item->value };
 		int rank = op->foreign ? EVENT_RANK_RUN : item->rank;
+		char scratch[SERIES_NAME_BYTES];
 
-		rc = gather_point(g, item->key, rank, &p);
+		rc = gather_point(g, op->foreign ? item->key : series_current_name(item->key, scratch), rank, &p);
 	} else if (item->kind == EVENT_HEADER) {
 		return take_journal_header(g->in, op, item->header, err);
 	} else if (item->kind == EVENT_PARAM || item->kind == EVENT_TAG || item->kind == EVENT_ENV) {

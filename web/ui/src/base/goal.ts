@@ -15,7 +15,7 @@ const LOSS = /loss|nll|perplexity|error|cer|wer|rmse|mse|mae/i;
 const HELD_OUT = /(^|[/_.\-])(val|valid|validation|test|eval|dev)($|[/_.\-])/i;
 
 /** What a step, a net's parts and the machine say of themselves: never a goal, nor the curve beside it. */
-const INNER = /^(phase|memory|system|data|dptrack|dead|grad_norm|update_ratio)\//;
+const INNER = /^(phase|memory|system|data|dptrack|dead_units|grad_norm|update_ratio)\//;
 
 export function directionOf(key: string): Direction {
 	return HIGHER.test(key) ? 'max' : 'min';

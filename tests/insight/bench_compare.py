@@ -1,4 +1,4 @@
-"""dptrain bench --against: both sides in fresh processes, in turn; what the numbers say, and what is refused. --link with a list: a
+"""dptrain bench --compare-with: both sides in fresh processes, in turn; what the numbers say, and what is refused. --link with a list: a
 row each."""
 import sys
 sys.dont_write_bytecode = True
@@ -19,10 +19,10 @@ def bench(*flags):
 
 def measured():
     larger = "--n-layer 6 --n-embd 32 --block-size 16"  # some forty times the work: no pause of the machine hides that
-    r = bench("--against", larger, "--rounds", "2", "--json")
+    r = bench("--compare-with", larger, "--rounds", "2", "--json")
     check(r.returncode == 0, f"exit code {r.returncode}: {r.stderr}")
     got = json.loads(r.stdout)
-    check([len(s) for s in got["seconds"]] == [2, 2] and got["against"] == larger, f"sides: {got['seconds']}")
+    check([len(s) for s in got["seconds"]] == [2, 2] and got["compare_with"] == larger, f"sides: {got['seconds']}")
     means = [math.exp(sum(math.log(v) for v in s) / 2) for s in got["seconds"]]
     check(abs(got["factor"] / (means[0] / means[1]) - 1) < 1e-9, f"factor {got['factor']} of {means}")
     check(got["factor"] < 0.7, f"a larger model: {got['factor']}")
@@ -35,13 +35,13 @@ def measured():
 
 
 def refused():
-    for flags, word in ((("--against", "--no-such 1"), "--no-such"), (("--against", "'--n-layer 2"), "partner"), (("--against",), "value"),
-                        (("--against", "--bf16", "--rounds", "1"), "rounds")):
+    for flags, word in ((("--compare-with", "--no-such 1"), "--no-such"), (("--compare-with", "'--n-layer 2"), "partner"), (("--compare-with",), "value"),
+                        (("--compare-with", "--bf16", "--rounds", "1"), "rounds")):
         r = bench(*flags)
         check(r.returncode == 2 and word in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, f"{flags}: {r.returncode} {r.stderr!r}")
-    r = bench("--against", "--image-size 0 --vocab-size 1")
+    r = bench("--compare-with", "--image-size 0 --vocab-size 1")
     check(r.returncode == 2 and not r.stdout, f"bad value: {r.returncode} {r.stderr!r}")
-    r = bench("--against", "--n-head 5")  # can be read, cannot be run
+    r = bench("--compare-with", "--n-head 5")  # can be read, cannot be run
     check(r.returncode not in (0, 75) and not r.stdout, f"a side that fails: {r.returncode} {r.stdout!r}")
 
 
@@ -56,9 +56,9 @@ def links():
     check(all(abs(row["samples_per_s"] * row["step_seconds"] / (rows[0]["samples_per_s"] * rows[0]["step_seconds"]) - 1) < 1e-9 for row in rows), rows)
     table = bench("--nproc-per-node", "2", "--link", "0us,0GB/s;1ms,0GB/s").stdout.splitlines()
     check(table[1].startswith("0us,0GB/s ") and table[1].endswith(" 1.00x") and table[2].startswith("1ms,0GB/s "), table)
-    for flags, word in ((("--link", "0us,0GB/s;3us"), "--link 3us: must be a latency"), (("--link", ";"), "name links"),
+    for flags, word in ((("--link", "0us,0GB/s;3us"), "--link '3us': expected a latency"), (("--link", ";"), "name links"),
                         (("--link", "0us,0GB/s;0us,1GB/s", "--bandwidth"), "leave --bandwidth away"),
-                        (("--link", "0us,0GB/s;0us,1GB/s", "--against", "--bf16"), "leave --against away")):
+                        (("--link", "0us,0GB/s;0us,1GB/s", "--compare-with", "--bf16"), "leave --compare-with away")):
         r = bench(*flags)
         check(r.returncode == 2 and word in r.stderr and not r.stdout, f"{flags}: {r.returncode} {r.stderr!r}")
 
@@ -66,4 +66,4 @@ def links():
 measured()
 refused()
 links()
-finish("against")
+finish("bench_compare")
