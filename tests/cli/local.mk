@@ -7,4 +7,4 @@ TESTS += $(cli_tests)
 EXTRA_DIST += tests/cli/import/make_mlflow.py tests/cli/import/mlflow.json tests/cli/import/mlflow.sql tests/cli/import/files \
 	tests/cli/import/mlruns tests/cli/import/make_wandb.py tests/cli/import/wandb.json tests/cli/import/wandb
 cmocka_tests += tests/cli/import/wandb_test
-tests_cli_bring_wandb_test_LDADD = libwebcli.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+tests_cli_import_wandb_test_LDADD = libwebcli.la $(CMOCKA_LIBS) $(JANSSON_LIBS)

@@ -1,5 +1,5 @@
 # Statistics of runs: against other libraries, draws and theory; what intervals hold.
-cmocka_tests += tests/insight/batch_test tests/insight/learning_test tests/insight/lr_range_test tests/insight/spans_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
+cmocka_tests += tests/insight/batch_test tests/insight/learning_test tests/insight/range_test tests/insight/spans_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_learning_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_batch_test_LDADD = libinsight.la $(CMOCKA_LIBS)

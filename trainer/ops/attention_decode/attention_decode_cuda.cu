@@ -89,4 +89,4 @@ int run_attend_cuda(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL(attend, prepare_attend_cuda, run_attend_cuda);
+CUDA_KERNEL(attention_decode, prepare_attend_cuda, run_attend_cuda);

@@ -23,4 +23,4 @@ int run_guard_cuda(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL(guard, cuda_prepare, run_guard_cuda);
+CUDA_KERNEL(step_guard, cuda_prepare, run_guard_cuda);
