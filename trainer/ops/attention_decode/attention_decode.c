@@ -48,7 +48,7 @@ static void attend_dump(const struct node *n, struct buf *out)
 }
 
 const struct op op_attention_decode = {
-	.name = "attend",
+	.name = "attention_decode",
 	.id = OP_attention_decode,
 	.shape = attend_shape,
 	.dtype = attend_dtype,

@@ -49,7 +49,7 @@ static double bound_attend_error(const struct case_values *v, int k, double *ter
 	return k ? 0 : ATTEND_ROUNDINGS + (double)(first + rows);
 }
 
-const struct op_case cases_attend[] = {
+const struct op_case cases_attention_decode[] = {
 	{ "first position", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
 	  .size = { 1, 5, 2, 4, 0 } },
 	{ "a later one", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,

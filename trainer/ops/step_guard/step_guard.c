@@ -48,7 +48,7 @@ static void guard_dump(const struct node *n, struct buf *out)
 }
 
 const struct op op_step_guard = {
-	.name = "guard",
+	.name = "step_guard",
 	.id = OP_step_guard,
 	.shape = guard_shape,
 	.dtype = op_dtype_keep,

@@ -32,7 +32,7 @@ static void fill_guard_case(const struct op_case *c, struct case_values *v)
 		v->in[3][0] = c->size[2] == BLANK ? STEP_GUARD_BLANK + 1 : 2;
 }
 
-const struct op_case cases_guard[] = {
+const struct op_case cases_step_guard[] = {
 	{ "no clipping", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 0, 0, PLAIN } },
 	{ "clipped", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 1, 0, PLAIN } },
 	{ "below the largest norm", .build = build_guard_case, .fill = fill_guard_case, .exact = true,
