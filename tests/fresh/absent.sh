@@ -26,11 +26,12 @@ hide() { # package
 	chmod +x /usr/local/bin/pkg-config
 }
 
+removed=
 for package; do
-	dpkg -s "$package" >/dev/null 2>&1 || continue # it went with another one
 	if brought_along "$package"; then
 		hide "$package"
 	else
-		apt-get purge -qq -y "$package" >/tmp/purged || { cat /tmp/purged; exit 1; }
+		removed="$removed $package"
 	fi
 done
+[ -z "$removed" ] || apt-get purge -qq -y $removed >/tmp/purged || { cat /tmp/purged; exit 1; }
