@@ -1,4 +1,4 @@
-/* main.c: dptrain. Wiring only: arguments to a configuration, a configuration to the launcher or a subcommand. */
+/* main.c: dptrain. Parses the arguments into a configuration, and passes it to the launcher or a subcommand. */
 #include "config.h"
 
 #include <signal.h>
@@ -82,7 +82,7 @@ static void job_ended(void *user, const struct board *board, int code, const cha
 	report_final(job->cfg, board, tracked_status(board, code), reason);
 }
 
-/* Machines were lost: the configuration of a job of so many ranks, with the global batch that it had. */
+/* After a loss of machines: configures the job for `world` ranks with the same global batch. */
 static int job_resized(void *user, int world, struct err *err)
 {
 	struct job *job = user;
@@ -106,7 +106,7 @@ static int job_resized(void *user, int world, struct err *err)
 	return 0;
 }
 
-/* By what the machines of a job know each other. */
+/* Returns the secret by which the machines of a job recognise each other. */
 static const char *job_key(const struct run_config *cfg, const char *other)
 {
 	const char *key = getenv("DPTRAIN_JOB_KEY");
@@ -116,7 +116,7 @@ static const char *job_key(const struct run_config *cfg, const char *other)
 	return cfg->rdzv_id ? cfg->rdzv_id : other;
 }
 
-/* One of the ranks that torchrun, mpirun or srun started. */
+/* Runs one rank that torchrun, mpirun or srun started. */
 static int run_placed_rank(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
@@ -174,7 +174,7 @@ static int print_run_plan(struct job *job, struct err *err)
 	return print_and_free(&text);
 }
 
-/* The model is counted where data and flags describe one; what they lack is said when a run begins. */
+/* Counts the parameters of the model if data and flags describe one; a run reports what is missing. */
 static int print_config(const struct job *job)
 {
 	struct config_print_opts o = { .json = job->cfg->json };
@@ -200,7 +200,7 @@ static int print_help_or_version(const struct run_config *cfg)
 	return print_and_free(&text);
 }
 
-/* Commands that make files and say what they hold. */
+/* Runs a command that writes files and prints a summary. */
 static int make_data_files(const struct run_config *cfg, struct err *err)
 {
 	struct buf text;
@@ -231,7 +231,7 @@ static int print_backends(const struct run_config *cfg, struct err *err)
 	return rc;
 }
 
-/* Ranks of another launcher wait for this one, which will not come. */
+/* Tells the ranks of another launcher, which wait for this one, that it has failed. */
 static void refuse_waiting_ranks(const struct err *why)
 {
 	struct err ignored = ERR_INIT;
@@ -241,7 +241,7 @@ static void refuse_waiting_ranks(const struct err *why)
 		rank_context_refuse(&place, why);
 }
 
-/* "HOST[:PORT]", "[::1]:PORT": ret gets the host. */
+/* Splits "HOST[:PORT]" or "[::1]:PORT"; ret receives the host. */
 static int split_endpoint(const char *text, char *ret, size_t n, int *port, struct err *err)
 {
 	const char *colon = strrchr(text, ':'), *bracket = strchr(text, ']');
@@ -251,7 +251,7 @@ static int split_endpoint(const char *text, char *ret, size_t n, int *port, stru
 	long v = has_port ? strtol(colon + 1, &end, 10) : *port;
 
 	if (has_port && (!colon[1] || *end || v < 1 || v > 65535))
-		return err_set(err, ERR_USAGE, "--rdzv-endpoint %.200s: HOST or HOST:PORT is needed", text);
+		return err_set(err, ERR_USAGE, "--rdzv-endpoint '%.200s': expected HOST or HOST:PORT", text);
 	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
 		text++;
 		len -= 2;
@@ -261,7 +261,7 @@ static int split_endpoint(const char *text, char *ret, size_t n, int *port, stru
 	return 0;
 }
 
-/* Finds the other machines' launchers, where there are some and no other program started the ranks. */
+/* Connects to the launchers of the other machines, unless another program started the ranks. */
 static int meet_nodes(const struct run_config *cfg, int least, int count, struct node_group **ret, struct err *err)
 {
 	char host[256];
@@ -281,7 +281,7 @@ static int meet_nodes(const struct run_config *cfg, int least, int count, struct
 	if (cfg->rdzv_endpoint && cfg->master_addr)
 		return err_set(err, ERR_USAGE, "--rdzv-endpoint and --master-addr contradict: give one of them");
 	if (!cfg->rdzv_endpoint && (!cfg->master_addr || o.self < 0))
-		return err_set(err, ERR_USAGE, "--nnodes %d: %s is needed (or --rdzv-endpoint HOST:PORT on all)",
+		return err_set(err, ERR_USAGE, "--nnodes %d: add %s (or --rdzv-endpoint HOST:PORT on all)",
 			       o.count, cfg->master_addr ? "--node-rank" : "--master-addr ADDRESS --node-rank N");
 	if (cfg->rdzv_endpoint)
 		rc = split_endpoint(cfg->rdzv_endpoint, host, sizeof(host), &o.port, err);
@@ -290,10 +290,10 @@ static int meet_nodes(const struct run_config *cfg, int least, int count, struct
 	return rc ? rc : node_group_open(ret, &o, err);
 }
 
-/* Machines that did not come in time are as good as lost: the global batch is that of all. */
+/* Treats machines that did not arrive in time as lost: the global batch is that of all machines. */
 static int begin_with_fewer(struct job *job, struct node_group *nodes, struct err *err)
 {
-	log_warn("%d of %d machines came within %.0f s (--rdzv-timeout): the job begins with them (--nnodes %s)",
+	log_warn("%d of %d machines arrived within %.0f s (--rdzv-timeout): the job starts with them (--nnodes %s)",
 		 node_group_left(nodes), node_group_count(nodes), job->cfg->rdzv_timeout, job->cfg->nnodes);
 	node_group_shrink(nodes);
 	return job_resized(job, node_group_world(nodes), err);
@@ -304,7 +304,7 @@ static bool will_train(const struct run_config *cfg)
 	return (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_BENCH) && cfg->dump == CONFIG_DUMP_NONE;
 }
 
-/* --nproc-per-node gpu. Ranks that something else has started are as many as they are. */
+/* Resolves --nproc-per-node gpu; if another program started the ranks, their number is known. */
 static int count_ranks(struct run_config *cfg, const struct rank_env *place, struct err *err)
 {
 	int gpus = 0, rc = 0;
@@ -320,7 +320,7 @@ static int count_ranks(struct run_config *cfg, const struct rank_env *place, str
 	return rc;
 }
 
-/* How many ranks there are, and all that follows from it. */
+/* Determines the number of ranks, and resolves the configuration. */
 static int resolve_job(struct job *job, struct rank_env *place, struct node_group **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -335,7 +335,7 @@ static int resolve_job(struct job *job, struct rank_env *place, struct node_grou
 		return err_set(err, ERR_USAGE, "--nnodes '%.60s': expected N machines or MIN:MAX, as in 2 or 1:2",
 			       cfg->nnodes);
 	if (place->found && config_given(cfg, FLAG_nnodes) && count != place->nodes)
-		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d; leave the flag away",
+		return err_set(err, ERR_USAGE, "--nnodes %d: %s has started the ranks on %d machines: omit the flag",
 			       count, place->source, place->nodes);
 	w.local_world = (int)cfg->nproc_per_node;
 	w.world = count * w.local_world;
@@ -347,7 +347,7 @@ static int resolve_job(struct job *job, struct rank_env *place, struct node_grou
 	}
 	if (place->found && config_given(cfg, FLAG_nproc_per_node) && cfg->nproc_per_node != place->local_world)
 		return err_set(err, ERR_USAGE,
-			       "--nproc-per-node %lld: %s has started %d ranks here already; leave one of the two away",
+			       "--nproc-per-node %lld: %s has started %d ranks here: omit one of the two",
 			       (long long)cfg->nproc_per_node, place->source, place->local_world);
 	if (place->found) {
 		w.world = place->world;
@@ -381,8 +381,8 @@ static int run_sweep(struct job *job, struct err *err)
 	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
 }
 
-/* `dptrain bench` that starts itself anew, for every side of --compare-with or link of a list: ranks of another
- * launcher cannot be. */
+/* Runs `dptrain bench` in child processes, for every side of --compare-with or link of a list. Another launcher
+ * cannot start the ranks. */
 static int run_in_children(struct job *job, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
@@ -391,10 +391,10 @@ static int run_in_children(struct job *job, struct err *err)
 	int rc = rank_env_find(&place, err);
 
 	if (!rc && place.found)
-		rc = err_set(err, ERR_USAGE, "%s starts its ranks itself: leave %s away",
+		rc = err_set(err, ERR_USAGE, "%s: starts its ranks itself: omit %s",
 			     links ? "--link with a list" : "--compare-with", place.source);
 	else if (!rc && links && (against || cfg->bandwidth || cfg->calibrate || cfg->loader || cfg->profile))
-		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: leave %s away",
+		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: omit %s",
 			     against		? "--compare-with" :
 			     cfg->bandwidth	? "--bandwidth" :
 			     cfg->calibrate	? "--calibrate" :
@@ -415,22 +415,23 @@ static int run_calibrate(struct job *job, struct err *err)
 	return rc ? rc : calibrate_main(job, err);
 }
 
-/* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
+/* Runs a job and reports on its journals. One machine only: the journals of other machines are not here. */
 static int run_and_judge(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const bool finds = job->cfg->command == COMMAND_FIND;
 	int code;
 
 	if (place->found || config_given(job->cfg, FLAG_nnodes))
-		return err_set(err, ERR_USAGE, "dptrain %s starts its ranks itself, on one machine: leave %s away%s",
+		return err_set(err, ERR_USAGE, "dptrain %s: starts its ranks itself, on one machine: omit %s%s",
 			       config_command_name(job->cfg->command), place->found ? place->source : "--nnodes",
-			       finds ? "" : "; of other runs --run DIR says what is slow");
+			       finds ? "" : "; --run DIR diagnoses other runs");
 	code = run_job(job, place, NULL, err);
 	if (code)
 		return code;
 	return finds ? find_main(job, job->run_id, err) : doctor_main(job, job->run_id, err);
 }
 
+/* Runs the subcommand: those without ranks first, then the job. */
 static int run_command(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -479,7 +480,7 @@ int main(int argc, char *argv[])
 	int rc;
 
 	log_init("dptrain");
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes a write error */
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)
 		rc = run_command(&job, &err);

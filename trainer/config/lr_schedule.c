@@ -26,7 +26,7 @@ int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, str
 			       cfg->lr_warmup_epochs);
 	if (cfg->lr_scheduler == CONFIG_LR_STEP)
 		return err_set(err, ERR_USAGE,
-			       "--lr-scheduler step: decays every %g epochs, but these inputs have none: use another one",
+			       "--lr-scheduler step: decays every %g epochs, but these inputs have none: use another",
 			       cfg->lr_step_size);
 	return 0;
 }

@@ -230,7 +230,8 @@ void config_help(enum config_command c, struct buf *out)
 		buf_adds(out,
 			 "\nSIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop "
 			 "a run\n"
-			 "after its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the same\n"
+			 "after its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the "
+			 "same\n"
 			 "with 130. A second signal, except SIGHUP, stops it at once.\n");
 	}
 	buf_adds(out, "\n'-' and '_' are equal in names, as are --flag=value and --flag value. [x] is the default.\n"

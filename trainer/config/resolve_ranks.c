@@ -203,7 +203,7 @@ static int split_global_batch(struct run_config *cfg, struct err *err)
 		mark_derived(cfg, FLAG_batch_size);
 		if (ceil_div(part, cfg->batch_size) != cfg->grad_accum_steps)
 			return err_set(err, ERR_USAGE,
-				       "%s %lld: cannot split the %lld samples of a rank evenly: use %lld passes of %lld",
+				       "%s %lld: cannot split the %lld samples of a rank: use %lld passes of %lld",
 				       label_flag(cfg, FLAG_grad_accum_steps, &l), (long long)cfg->grad_accum_steps,
 				       (long long)part, (long long)ceil_div(part, cfg->batch_size),
 				       (long long)cfg->batch_size);

@@ -1,4 +1,4 @@
-/* asha.c: counts and ranks; sweeps have hundreds of trials, so no order is kept between calls. */
+/* asha.c: ranks trials at their rungs. A sweep has hundreds of trials, so no sorted order is kept between calls. */
 #include "trainer/sweep/asha.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ static bool is_better_value(const struct asha *a, double x, double y)
 	return a->maximize ? x > y : x < y;
 }
 
-/* How many trials are better at the rung; equals by their number. */
+/* Returns how many trials are better at the rung; the lower number wins a tie. */
 static size_t trial_rank_at_rung(const struct asha *a, size_t trial, int rung)
 {
 	size_t rank = 0;
@@ -35,7 +35,7 @@ static size_t count_reached_rung(const struct asha *a, int rung)
 	return n;
 }
 
-/* The best trial that stands at the rung and may climb on; a->count: none. */
+/* Returns the best trial at the rung that may be promoted; a->count: none. */
 static size_t find_promotable(const struct asha *a, int rung)
 {
 	size_t places = (size_t)((double)count_reached_rung(a, rung) / a->eta), found = a->count, best = places;

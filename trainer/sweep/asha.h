@@ -1,7 +1,7 @@
-/* asha.h: which trial of a sweep goes on, and how far: asynchronous successive halving (Li et al., "A System for
- * Massively Parallel Hyperparameter Tuning", 2020, algorithm 2). A trial climbs rungs; of those that reached one, the
- * best 1/eta may climb on, as soon as that is known of enough of them. With one rung every trial simply runs. Pure: no
- * processes, no files. */
+/* asha.h: selects the next trial of a sweep and its length: asynchronous successive halving (Li et al., "A System for
+ * Massively Parallel Hyperparameter Tuning", 2020, algorithm 2). A trial climbs rungs. Of the trials that reached a
+ * rung, the best 1/eta are promoted as soon as enough of them are known. With one rung every trial runs to its end.
+ * Pure: no processes, no files. */
 #ifndef DPT_SWEEP_ASHA_H
 #define DPT_SWEEP_ASHA_H
 
@@ -11,9 +11,9 @@
 #define ASHA_RUNGS 20
 
 struct asha_trial {
-	int rungs;                 /* whose results it has: 0 none */
+	int rungs;                 /* number of rungs with a result */
 	double value[ASHA_RUNGS];  /* by rung; NaN is the worst */
-	bool running, failed;      /* a failed one goes nowhere, what it reached counts */
+	bool running, failed;      /* a failed trial is not promoted, but its results count */
 };
 
 struct asha {
@@ -26,11 +26,11 @@ struct asha {
 
 enum asha_next { ASHA_RUN, ASHA_WAIT, ASHA_DONE };
 
-/* ASHA_RUN: *ret_trial is to reach rung *ret_rung. ASHA_WAIT: what runs decides. Promotions come before new trials, of
- * the highest rung first, the best first; new trials in their order. */
+/* ASHA_RUN: run *ret_trial up to rung *ret_rung. ASHA_WAIT: wait for running trials. Promotions come before new trials:
+ * the highest rung first, the best trial first. New trials start in their order. */
 enum asha_next asha_next(const struct asha *a, size_t *ret_trial, int *ret_rung);
 
-/* The trial with the best value at the highest rung that any reached; a->count when none has one. */
+/* Returns the trial with the best value at the highest rung that has one; a->count: none. */
 size_t asha_best(const struct asha *a);
 
 #endif

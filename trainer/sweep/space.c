@@ -1,4 +1,4 @@
-/* space.c: values by number. */
+/* space.c: the values of a trial from its number. */
 #include "trainer/sweep/space.h"
 
 #include <inttypes.h>
@@ -39,13 +39,14 @@ static int read_distribution(struct sweep_param *p, json_t *of, struct err *err)
 
 	if (!json_is_number(min) || !json_is_number(max) || json_number_value(min) > json_number_value(max))
 		return refuse_parameter(err, p->name,
-					"want {\"values\": [...]} or {\"min\": A, \"max\": B} with numbers, A <= B");
+					"expected {\"values\": [...]} or {\"min\": A, \"max\": B}, A <= B");
 	p->min = json_number_value(min);
 	p->max = json_number_value(max);
 	word = word ? word : whole ? "int_uniform" : "uniform";
 	p->kind = !strcmp(word, "uniform") ? KIND_UNIFORM : !strcmp(word, "int_uniform") ? KIND_INT : KIND_LOG;
 	if (p->kind == KIND_LOG && strcmp(word, "log_uniform_values"))
-		return refuse_parameter(err, p->name, "distribution: want uniform, log_uniform_values or int_uniform");
+		return refuse_parameter(err, p->name,
+					"distribution: expected uniform, log_uniform_values or int_uniform");
 	if (p->kind == KIND_LOG && p->min <= 0)
 		return refuse_parameter(err, p->name, "log_uniform_values: min must be above 0");
 	return 0;
@@ -61,10 +62,10 @@ static int read_param(struct sweep_param *p, const char *name, json_t *of, struc
 	if (!p->values)
 		return read_distribution(p, of, err);
 	if (!json_array_size(p->values))
-		return refuse_parameter(err, name, "values: want a list of at least one");
+		return refuse_parameter(err, name, "values: expected a list of at least one value");
 	json_array_foreach(p->values, i, v)
 		if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
-			return refuse_parameter(err, name, "values: want numbers, texts, true and false");
+			return refuse_parameter(err, name, "values: expected numbers, texts, true or false");
 	return 0;
 }
 
@@ -80,7 +81,7 @@ int space_new(struct search_space **ret, json_t *parameters, uint64_t seed, stru
 		return err_set(err, ERR_NOMEM, "out of memory");
 	s->seed = seed;
 	if (!n)
-		rc = err_set(err, ERR_USAGE, "parameters: name at least one, as {\"lr\": {\"values\": [0.1, 0.3]}}");
+		rc = err_set(err, ERR_USAGE, "parameters: expected at least one, as in {\"lr\": {\"values\": [0.1]}}");
 	json_object_foreach(parameters, name, of)
 		if (!rc)
 			rc = read_param(&s->params[s->count++], name, of, err);
@@ -121,7 +122,7 @@ size_t space_grid(const struct search_space *s)
 	return n;
 }
 
-/* The fewest digits that read back. */
+/* Prints the fewest digits that read back. */
 static void print_shortest_real(double v, char *to)
 {
 	for (int digits = 6; digits <= 17; digits++) {
@@ -144,7 +145,7 @@ static void print_json_value(json_t *v, char *to, bool *ret_bool)
 		snprintf(to, SPACE_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
 }
 
-/* Drawn for this param alone, so that a further one leaves the others' values as they were. */
+/* Draws from a random stream of this parameter, so that another parameter does not change its values. */
 static void draw_param_value(const struct search_space *s, const struct sweep_param *p, size_t trial, char *to,
 			     bool *ret_bool)
 {

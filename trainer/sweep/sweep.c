@@ -1,4 +1,4 @@
-/* sweep.c: keeps as many trials running as may, and writes into the sweep's run what became of each. */
+/* sweep.c: keeps --max-parallel trials running, and records the outcome of each in the sweep's run. */
 #include "trainer/sweep/sweep.h"
 
 #include <errno.h>
@@ -22,8 +22,8 @@
 #define WORDS_MAX 256
 #define EXIT_REFUSED 2 /* bad usage or input */
 #define EXIT_PREEMPTED 75
-#define TRIES_MAX 3      /* of a trial that was stopped by somebody else */
-#define LOCK_WAIT_S 60.0 /* for a trial whose launcher was killed to write its checkpoint */
+#define TRIES_MAX 3      /* starts of a trial that something else stopped */
+#define LOCK_WAIT_S 60.0 /* lets a trial whose launcher was killed write its checkpoint */
 
 struct trial_process {
 	pid_t pid;
@@ -43,9 +43,9 @@ struct sweep_state {
 	int64_t max_parallel;
 	struct dptrack_run *run;  /* the sweep's own */
 	char id[33], dir[4096];
-	char sha256[65];          /* of the file that it was begun with; "": it had not come that far */
+	char sha256[65];          /* of the settings at its start; "": not recorded yet */
 	int lock_fd;
-	bool ending;              /* no trial is begun any more */
+	bool ending;              /* start no more trials */
 };
 
 static volatile sig_atomic_t asked_to_end;
@@ -76,7 +76,7 @@ static void describe_trial(const struct sweep_state *s, size_t trial, struct buf
 	}
 }
 
-/* --- what is known ---------------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------------------------- */
 
 struct trial_results {
 	const struct sweep_plan *plan;
@@ -97,7 +97,7 @@ static void keep_metric_value(void *user, int64_t step, double value)
 		}
 }
 
-/* Its rungs, as its journals have them. ended: it ran to its end, which is what the one rung of a plain search is. */
+/* Reads the rungs of a trial from its journals. ended: it ran to its end, which is the one rung of a plain search. */
 static int read_trial_results(struct sweep_state *s, size_t trial, bool ended, struct err *err)
 {
 	struct trial_results r = { .plan = &s->plan };
@@ -121,7 +121,7 @@ static int read_trial_results(struct sweep_state *s, size_t trial, bool ended, s
 	return 0;
 }
 
-/* The sweep's own run says which trials ended, and how: "trial/007" = "ended" or why it failed. */
+/* Tags of the sweep's run hold the outcome of trials: "trial/007" = "ended", or why it failed. */
 static void read_sweep_fact(void *user, enum dptrack_fact kind, const char *key, const char *value)
 {
 	struct sweep_state *s = user;
@@ -135,7 +135,7 @@ static void read_sweep_fact(void *user, enum dptrack_fact kind, const char *key,
 	if (trial >= s->asha.count)
 		return;
 	s->asha.trials[trial].failed = !strncmp(value, "failed", 6);
-	s->asha.trials[trial].running = !strncmp(value, "ended", 5); /* until its journals were read */
+	s->asha.trials[trial].running = !strncmp(value, "ended", 5); /* until recall_trials reads its journals */
 }
 
 static void tag_trial_outcome(struct sweep_state *s, size_t trial, const char *what)
@@ -147,6 +147,7 @@ static void tag_trial_outcome(struct sweep_state *s, size_t trial, const char *w
 	dptrack_flush(s->run, 5);
 }
 
+/* Opens the run of the sweep's name, or creates it, and locks its folder. */
 static int open_sweep_run(struct sweep_state *s, struct err *err)
 {
 	struct dptrack_run_opts o = { .runs_dir = s->place.runs_dir, .experiment = s->place.experiment,
@@ -164,8 +165,8 @@ static int open_sweep_run(struct sweep_state *s, struct err *err)
 			rc = err_set(err, ERR_USAGE, "%s", error.text);
 	}
 	if (!rc && there && s->sha256[0] && strcmp(s->sha256, s->plan.sha256))
-		rc = err_set(err, ERR_USAGE, "sweep %.200s was begun with other settings than the file has now: change "
-			     "its name, or the file back", s->plan.name);
+		rc = err_set(err, ERR_USAGE, "sweep %.200s: was started with other settings than the file has: change "
+			     "its name, or restore the file", s->plan.name);
 	if (rc)
 		return rc;
 	o.run_id = there ? found.id : NULL;
@@ -198,7 +199,7 @@ static int recall_trials(struct sweep_state *s, struct err *err)
 /* --- processes -------------------------------------------------------------------------------------------------- */
 
 struct command_words {
-	struct buf text; /* each with its NUL */
+	struct buf text; /* the words, each with its NUL */
 	size_t at[WORDS_MAX], n;
 	char *argv[WORDS_MAX + 1];
 };
@@ -248,6 +249,7 @@ static void add_trial_settings(const struct sweep_state *s, size_t trial, struct
 	}
 }
 
+/* Builds the command line of a trial up to a rung: the flags of the file, its settings, and those of the sweep. */
 static void build_command_line(const struct sweep_state *s, size_t trial, int rung, struct command_words *w)
 {
 	char name[600], number[32];
@@ -279,6 +281,7 @@ static void build_command_line(const struct sweep_state *s, size_t trial, int ru
 	w->argv[w->n] = NULL;
 }
 
+/* Starts a trial once no process of an earlier launcher writes its log. */
 static int start_trial(struct sweep_state *s, size_t trial, int rung, struct err *err)
 {
 	struct command_words w = { .n = 0 };
@@ -296,11 +299,11 @@ static int start_trial(struct sweep_state *s, size_t trial, int rung, struct err
 	build_command_line(s, trial, rung, &w);
 	describe_trial(s, trial, &settings);
 	if (buf_failed(&w.text) || w.n == WORDS_MAX)
-		rc = err_set(err, ERR_LIMIT, "the command line of a trial has more than %d words", WORDS_MAX);
+		rc = err_set(err, ERR_LIMIT, "trial: more than %d words on its command line", WORDS_MAX);
 	else if ((pid = trial_start(w.argv, log, err)) < 0)
 		rc = (int)pid;
 	if (!rc) {
-		log_info("trial %zu of %zu%s: %s", trial + 1, s->plan.trials, rung ? " goes on" : "", settings.data);
+		log_info("trial %zu of %zu%s: %s", trial + 1, s->plan.trials, rung ? " continues" : "", settings.data);
 		s->running[s->n_running++] = (struct trial_process){ pid, trial, rung };
 		s->asha.trials[trial].running = true;
 	}
@@ -309,18 +312,18 @@ static int start_trial(struct sweep_state *s, size_t trial, int rung, struct err
 	return rc;
 }
 
-/* Before any trial has a result, what was said to one would be said to all. */
+/* Ends the sweep if a trial is refused before any has a result: the others would fail alike. */
 static int refuse_sweep(const struct sweep_state *s, size_t trial, struct err *err)
 {
 	char log[4200], words[1024];
 
 	trial_log_path(s, trial, log);
 	trial_last_words(log, words, sizeof(words));
-	return err_set(err, ERR_USAGE, "trial %zu is refused, and no other has a result yet: %s", trial + 1,
+	return err_set(err, ERR_USAGE, "trial %zu: refused, and no other has a result yet: %s", trial + 1,
 		       words[0] ? words : log);
 }
 
-/* A trial that somebody stopped is begun again where its checkpoint is, some times. */
+/* Records how a trial ended. One that something else stopped may start again from its checkpoint, up to TRIES_MAX. */
 static int judge_trial_end(struct sweep_state *s, const struct trial_process *p, int status, struct err *err)
 {
 	struct asha_trial *t = &s->asha.trials[p->trial];
@@ -337,7 +340,7 @@ static int judge_trial_end(struct sweep_state *s, const struct trial_process *p,
 	if (code == EXIT_REFUSED && asha_best(&s->asha) == s->asha.count)
 		return refuse_sweep(s, p->trial, err);
 	if (code == 0)
-		snprintf(why, sizeof(why), "failed: it has no point of %.60s", s->plan.metric);
+		snprintf(why, sizeof(why), "failed: it has no value of %.60s", s->plan.metric);
 	else
 		snprintf(why, sizeof(why), "failed: %s %d", code < 0 ? "signal" : "exit code",
 			 code < 0 ? WTERMSIG(status) : code);
@@ -392,7 +395,7 @@ static int run_trials(struct sweep_state *s, struct err *err)
 	return rc;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------- */
+/* --- the sweep -------------------------------------------------------------------------------------------------- */
 
 static int report_best_trial(struct sweep_state *s, struct err *err)
 {
@@ -401,7 +404,8 @@ static int report_best_trial(struct sweep_state *s, struct err *err)
 	double value;
 
 	if (best == s->asha.count)
-		return err_set(err, ERR_PEER, "no trial has a point of %s; their output is in %s", s->plan.metric,
+		return err_set(err, ERR_PEER, "no trial has a value of %s: see their output in %s",
+			       s->plan.metric,
 			       s->dir);
 	value = s->asha.trials[best].value[s->asha.trials[best].rungs - 1];
 	buf_init(&settings, 1 << 16);
@@ -441,7 +445,7 @@ int sweep_main(const struct run_config *cfg, const char *program, struct err *er
 	int rc;
 
 	if (!cfg->word)
-		return err_set(err, ERR_USAGE, "sweep: which? dptrain sweep FILE; --help shows what it holds");
+		return err_set(err, ERR_USAGE, "dptrain sweep: FILE is required (--help shows an example)");
 	rc = sweep_plan_read(&s.plan, cfg->word, err);
 	rc = rc ? rc : prepare_sweep(&s, err);
 	catch_stop_signals();

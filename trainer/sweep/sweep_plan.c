@@ -33,7 +33,8 @@ static int check_sweep_members(json_t *root, struct err *err)
 		while (i < sizeof(known) / sizeof(known[0]) && strcmp(known[i], key))
 			i++;
 		if (i == sizeof(known) / sizeof(known[0]))
-			return err_set(err, ERR_USAGE, "%.100s: unknown; there are name, experiment, method, metric, "
+				return err_set(err, ERR_USAGE,
+					       "%.100s: unknown member: expected name, experiment, method, metric, "
 				       "seed, trials, parameters, flags, asha", key);
 	}
 	return 0;
@@ -46,12 +47,13 @@ static int read_metric(struct sweep_plan *p, struct err *err)
 
 	p->metric = member_text(metric, "name");
 	if (!p->metric || !goal || (strcmp(goal, "maximize") && strcmp(goal, "minimize")))
-		return refuse_member("metric", "want {\"name\": SERIES, \"goal\": \"maximize\" or \"minimize\"}", err);
+		return refuse_member("metric", "expected {\"name\": SERIES, \"goal\": \"maximize\" or \"minimize\"}",
+				     err);
 	p->maximize = !strcmp(goal, "maximize");
 	return 0;
 }
 
-/* The rungs: min_epochs, times eta again and again, and the last at --epochs. */
+/* Computes the rungs: min_epochs, multiplied by eta repeatedly, and the last one at --epochs. */
 static int read_asha(struct sweep_plan *p, struct err *err)
 {
 	json_t *asha = json_object_get(p->root, "asha"), *eta = json_object_get(asha, "eta");
@@ -62,9 +64,9 @@ static int read_asha(struct sweep_plan *p, struct err *err)
 	p->eta = eta ? json_number_value(eta) : 3;
 	first = first ? first : 1;
 	if (strncmp(p->metric, "epoch/", 6))
-		return refuse_member("metric", "asha judges a series by epochs, such as epoch/top1", err);
+		return refuse_member("metric", "asha needs a series by epochs, such as epoch/top1", err);
 	if (all < 1 || p->eta <= 1 || first < 1 || first > all)
-		return refuse_member("asha", "want flags.epochs, eta above 1, and min_epochs from 1 to flags.epochs",
+		return refuse_member("asha", "expected flags.epochs, eta above 1, and min_epochs from 1 to flags.epochs",
 				     err);
 	p->rungs = 0;
 	for (at = (double)first; at < (double)all && p->rungs < ASHA_RUNGS - 1; at *= p->eta)
@@ -80,18 +82,19 @@ static int read_method(struct sweep_plan *p, struct err *err)
 	json_int_t trials = json_integer_value(json_object_get(p->root, "trials"));
 
 	if (!method || (strcmp(method, "grid") && strcmp(method, "random") && strcmp(method, "asha")))
-		return refuse_member("method", "want grid, random or asha", err);
+		return refuse_member("method", "expected grid, random or asha", err);
 	p->grid = !strcmp(method, "grid");
 	p->rungs = 1;
 	if (p->grid && !combinations)
-		return refuse_member("parameters", "a grid wants \"values\" of every parameter", err);
+		return refuse_member("parameters", "a grid needs \"values\" for every parameter", err);
 	if (!p->grid && (trials < 1 || trials > TRIALS_MAX))
-		return refuse_member("trials", "want how many settings are drawn, from 1 to 100000", err);
+		return refuse_member("trials", "expected the number of settings to draw, from 1 to 100000", err);
 	p->trials = p->grid ? combinations : (size_t)trials;
 	return strcmp(method, "asha") ? 0 : read_asha(p, err);
 }
 
-/* Flags may change when a sweep goes on (more threads, another folder); what decides the settings may not. */
+/* Hashes everything that determines the settings. Flags are left out: they may change when a sweep continues (more
+ * threads, another folder). */
 static int hash_settings(struct sweep_plan *p, struct err *err)
 {
 	json_t *bare = json_copy(p->root);
@@ -114,11 +117,12 @@ static int check_sweep_flags(struct sweep_plan *p, struct err *err)
 	json_t *value;
 
 	if (p->flags && !json_is_object(p->flags))
-		return refuse_member("flags", "want {\"model\": \"resnet20\", …}, names as on the command line", err);
+		return refuse_member("flags", "expected {\"model\": \"resnet20\", …}, names as on the command line",
+				     err);
 	json_object_foreach(p->flags, key, value)
 		for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 			if (!strcmp(key, ours[i]))
-				return err_set(err, ERR_USAGE, "flags: %s is the sweep's own", key);
+				return err_set(err, ERR_USAGE, "flags: %s: the sweep sets it: remove it", key);
 	return 0;
 }
 
@@ -130,7 +134,7 @@ static int read_sweep_root(struct sweep_plan *p, struct err *err)
 	p->experiment = member_text(p->root, "experiment");
 	p->flags = json_object_get(p->root, "flags");
 	if (!p->name || !*p->name)
-		return refuse_member("name", "a sweep has one, by which it is found again", err);
+		return refuse_member("name", "required: it identifies the sweep when it continues", err);
 	rc = check_sweep_members(p->root, err);
 	rc = rc ? rc : check_sweep_flags(p, err);
 	rc = rc ? rc : read_metric(p, err);
@@ -154,7 +158,7 @@ int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
 	fclose(f);
 	if (!ret->root)
 		return err_set(err, ERR_USAGE, "%.300s: line %d: %s", path, where.line, where.text);
-	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) : err_set(err, ERR_USAGE, "want a JSON object");
+	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) : err_set(err, ERR_USAGE, "expected a JSON object");
 	return rc ? err_prefix(err, "%.300s", path) : 0;
 }
 

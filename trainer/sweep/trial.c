@@ -1,4 +1,4 @@
-/* trial.c: a trial's run is found by its name, and read with the tracking library. */
+/* trial.c: finds the run of a trial by its name, and reads it with the tracking library. */
 #include "trainer/sweep/trial.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 
-#define PARENT_TAG "mlflow.parentRunId" /* by which pages and MLflow's clients nest runs */
+#define PARENT_TAG "mlflow.parentRunId" /* the page and MLflow's clients nest runs by it */
 
 struct trial_reading {
 	const struct trial_place *place;
@@ -66,12 +66,12 @@ void trial_tag(const struct trial_known *known, const struct trial_place *place,
 {
 	struct dptrack_run *run;
 	struct dptrack_error error = { 0, "" };
-	/* one more process of its first segment */
+	/* opened as another process of its first segment */
 	const struct dptrack_run_opts o = { .runs_dir = place->runs_dir, .experiment = place->experiment,
 					    .run_name = name, .run_id = known->id, .role = DPTRACK_LAUNCHER };
 
 	if (dptrack_run_open(&run, &o, &error)) {
-		log_warn("trial %s does not name its sweep: %s", name, error.text);
+		log_warn("trial %s: cannot tag it with its sweep: %s", name, error.text);
 		return;
 	}
 	dptrack_tag(run, PARENT_TAG, place->parent);
@@ -89,8 +89,9 @@ int trial_wait(const char *log, double wait_s, struct err *err)
 		if (errno != EWOULDBLOCK)
 			rc = err_set_errno(err, errno, "cannot lock %.300s", log);
 		else if (clock_mono_s() >= until)
-			rc = err_set(err, ERR_BUSY, "a process of an earlier launcher still writes %.300s; stop it, "
-				     "or wait for its end", log);
+			rc = err_set(err, ERR_BUSY,
+				     "%.300s: a process of an earlier launcher still writes it: stop it, "
+				     "or wait until it ends", log);
 		else
 			clock_sleep_s(0.02);
 	}
@@ -98,15 +99,15 @@ int trial_wait(const char *log, double wait_s, struct err *err)
 	return rc;
 }
 
-/* Never returns. What is written to holds the lock as long as a process of the trial lives. */
+/* Never returns. The log file stays locked until the last process of the trial ends. */
 static void exec_trial(char *const argv[], const char *log, pid_t parent)
 {
 	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
-		_exit(1); /* it ended before it could be watched */
-	setpgid(0, 0); /* ctrl-C reaches the sweep alone, which ends its trials */
+		_exit(1); /* the parent ended before prctl */
+	setpgid(0, 0); /* Ctrl-C reaches only the sweep, which stops its trials */
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
 		_exit(1);
 	execv("/proc/self/exe", argv);
@@ -119,7 +120,7 @@ pid_t trial_start(char *const argv[], const char *log, struct err *err)
 
 	if (pid == 0)
 		exec_trial(argv, log, parent);
-	return pid > 0 ? pid : err_set_errno(err, errno, "cannot start dptrain anew");
+	return pid > 0 ? pid : err_set_errno(err, errno, "cannot start dptrain");
 }
 
 void trial_last_words(const char *log, char *ret, size_t n)

@@ -129,7 +129,7 @@ static int write_contents(struct file_output *out, const struct st_write_opts *o
 	if (!header || n > SAFETENSORS_HEADER_MAX) {
 		free(header);
 		return err_set(err, ERR_LIMIT,
-			       "%.300s: cannot create the header (duplicate, non-UTF-8 or too many names, or no memory)",
+			       "%.300s: cannot create the header (duplicate, bad or too many names, or no memory)",
 			       o->path);
 	}
 	for (int i = 0; i < 8; i++)
