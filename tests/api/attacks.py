@@ -114,8 +114,8 @@ def secrets():
     """Timing cannot be measured in a test; what compares can be read: hashes, never texts, and by a function that does not stop early."""
     with open(os.path.join(lib.SOURCE, "web", "store", "auth", "token.c"), encoding="utf-8") as f:
         source = f.read()
-    body = re.search(r"^static bool same_hash\(.*?^}", source, re.M | re.S)[0]
-    lib.check("|=" in body and body.count("return") == 1 and "break" not in body, "same_hash looks at every byte")
+    body = re.search(r"^static bool is_same_hash\(.*?^}", source, re.M | re.S)[0]
+    lib.check("|=" in body and body.count("return") == 1 and "break" not in body, "is_same_hash looks at every byte")
     early = re.findall(r"\b(?:str|mem)n?(?:case)?cmp\([^()\n]*(?:hash|\bid\b|token)[^()\n]*\)", source)
     lib.equal(early, [], "hashes compared by a function that stops early")
 

@@ -101,7 +101,7 @@ def compare(line, plan_and_had, beside=0):
 def refused():
     base = ["--synthetic", "--model", "resnet20", "--max-steps", 1]
     for flags, said in ((["--offload-dir", "/tmp"], "--offload-dir: nothing is offloaded"),
-                        (["--optim-offload", "--offload-dir", "/nowhere"], "--offload-dir /nowhere: cannot make a file there: No such file"),
+                        (["--optim-offload", "--offload-dir", "/nowhere"], "--offload-dir /nowhere: cannot create a file there: No such file"),
                         (["--param-offload", "--strategy", "fsdp", "--zero-stage", 2, "--nproc-per-node", 2], "--param-offload: stage 2 of ZeRO")):
         with Folder() as runs:
             p = dptrain(*base, *flags, *fast(), "--runs-dir", runs)

@@ -29,7 +29,7 @@ REFUSED = [  # ranks, flags, what is said
     (4, [], "--pp-stages 4: the model has 2 blocks"),
     (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
     (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: expected 2 numbers of blocks that add up to the model's 2"),
-    (2, ["--zero-stage", 2], "--zero-stage 2: pipelines share out moments alone"),
+    (2, ["--zero-stage", 2], "--zero-stage 2: pipelines shard only moments"),
     (2, ["--grad-accum-steps", 2], "--microbatches"),
     (2, ["--sync-bn"], "--sync-bn"),
 ]
