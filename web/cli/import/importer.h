@@ -30,8 +30,8 @@ struct importer {
 	struct http *http;    /* with a URL */
 	int spool_fd;         /* with a URL: the journal that is being sent, a file without a name */
 	struct map *left_out; /* what of it → uint64_t, how often */
-	struct arena *kept;   /* what waits in later, and names of runs */
-	struct importer_later *later, **later_end;
+	struct arena *kept;   /* what waits in deferred, and names of runs */
+	struct importer_deferred *deferred, **deferred_end;
 	uint64_t runs, points, files;
 };
 

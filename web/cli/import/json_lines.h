@@ -1,4 +1,4 @@
-/* json_lines.h: runs that a program tells as lines of JSON, one object with one member each. `python -m dptrack.bring`
+/* json_lines.h: runs that a program tells as lines of JSON, one object with one member each. `python -m dptrack.importers`
  * tells Aim's, Neptune's and W&B's so, a script of yours any other tracker's. The first line is {"dptrack_runs": 1}.
  * Times are seconds since 1970; numbers may be the words "NaN", "Infinity" and "-Infinity".
  *
