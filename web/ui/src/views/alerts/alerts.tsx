@@ -1,4 +1,4 @@
-// Alerts of the experiment: what rules found, and the rules; made and taken away by those who may write.
+// Alerts of the experiment and their rules, which users with write access edit.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';

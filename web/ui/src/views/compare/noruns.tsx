@@ -1,4 +1,4 @@
-// What stands where there are no runs: how to start one, or the way out of a filter that none matches.
+// Empty state: how to start a run, or how to clear a filter without matches.
 import * as s from '../../state/index.ts';
 import { Empty } from '../base/bits.tsx';
 

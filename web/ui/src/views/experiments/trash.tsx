@@ -1,4 +1,4 @@
-// What was deleted and can be had back, until gc removes it for good.
+// Deleted experiments and runs, which can be restored until gc removes them.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
@@ -25,7 +25,7 @@ function Line({ kind, id, name, children }: LineOptions) {
 	);
 }
 
-/** All of them back at once. */
+/** Restores all of them. */
 function All({ n }: { n: number }) {
 	const wrong = useSignal('');
 	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));

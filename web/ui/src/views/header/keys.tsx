@@ -1,4 +1,4 @@
-// The keys of the page, in words; opened by ? and closed by Escape.
+// Help on keys; opened by ? and closed by Escape.
 import { useRef } from 'preact/hooks';
 import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';

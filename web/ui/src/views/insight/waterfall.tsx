@@ -1,5 +1,5 @@
-// What each step from run to run bought: seconds a sample by phase, the factor with its interval, what was changed, and
-// whether the goal paid for it. The server says all of it.
+// Speed by change: from run to run, seconds per sample by phase, the factor with its interval, the changed params and
+// the effect on the goal. All numbers come from the server.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { seconds, short } from '../../base/format.ts';
@@ -23,7 +23,7 @@ function Paces({ phases, whole }: { phases: Record<string, number>; whole: numbe
 	);
 }
 
-/** The phases that make most of a difference, the largest first. */
+/** Phases with the largest differences. */
 function mostOf(p: Pair): string {
 	const least = 0.05 * Math.abs(p.difference);
 	const all = Object.entries(p.phases).filter(([, v]) => Math.abs(v) >= least && v !== 0);
@@ -74,7 +74,7 @@ function Steps({ why }: { why: Why }) {
 	);
 }
 
-/** Runs in the order in which they were started; two at least. */
+/** Sorts runs by start; requires two. */
 export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	const why = useSignal<Why | null>(null);
 	const ids = [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0)).map((r) => r.id);

@@ -1,5 +1,4 @@
-// A registered model: what it is, its versions with the runs that made them, their metric, and what each version
-// changed since the one before; aliases, which those who may write set.
+// A registered model: versions with their runs, metric and changes, and aliases, which users with write access set.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
@@ -13,7 +12,7 @@ import { lazy } from '../base/lazy.tsx';
 import { pageOf } from './address.ts';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
-/** Changes of a version that are told one by one. */
+/** Maximum of listed changes of a version. */
 const CHANGES_MAX = 4;
 const ID_DIGITS = 8;
 
@@ -114,7 +113,7 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	);
 }
 
-/** How a program loads it: by an alias where there is one. */
+/** How a program loads it: by alias if there is one. */
 function addressIn(m: Model): string {
 	const alias = m.aliases[0]?.alias;
 	return `models:/${m.name}${alias ? '@' + alias : '/' + m.newest}`;

@@ -1,4 +1,4 @@
-// The page of registered models: all of them, and one with its versions.
+// Page of registered models: the list, or one with its versions.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';

@@ -1,4 +1,4 @@
-// One report: its text and panels, the texts that it had, and for those who may write the means to change it.
+// One report: text and panels, older versions, and editing for users with write access.
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
@@ -13,7 +13,7 @@ import { PanelFigure, titleOf } from './panel.tsx';
 
 interface DocumentOptions {
 	r: Report;
-	/** Takes another text; null: the reader may not write, or this is an older text. */
+	/** Saves a new text; null if read-only or an older version. */
 	put: ((text: string) => Promise<void>) | null;
 	fail: (e: Error) => void;
 }
@@ -33,7 +33,7 @@ function Parts({ r, put, fail }: DocumentOptions) {
 	})}</>;
 }
 
-/** The texts that it had: another one is shown, the report itself stays as it is. */
+/** Choice of a version, which does not change the report. */
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
@@ -50,7 +50,7 @@ interface ToolOptions extends DocumentOptions {
 	editing: Signal<boolean>;
 	naming: Signal<boolean>;
 	article: () => Element | null;
-	/** Makes an older text the newest. */
+	/** Makes an older version the newest. */
 	restore: (() => void) | null;
 }
 

@@ -1,4 +1,4 @@
-// The page of reports: those of an experiment or of all, and one that is open.
+// Page of reports: the list of an experiment or of all, or one report.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';

@@ -1,4 +1,4 @@
-// One line below a run's name: where it stands among the others, when it ran and how far it came.
+// Line below a run's name: its position among the runs, times and progress.
 import { count, duration, short, when } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { progressOf } from '../../base/progress.ts';
@@ -7,7 +7,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { lastStep } from '../base/says.ts';
 
-/** Where the run stands among the others of its experiment. */
+/** Position of the run in its experiment. */
 function standing(r: Run): string {
 	const g = s.goal.value;
 	const top = s.best.value;
@@ -20,14 +20,14 @@ function standing(r: Run): string {
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
 }
 
-/** How far it has come, and when it will be done at its pace. */
+/** Progress and estimated time left. */
 function way(r: Run): string {
 	const p = progressOf(r);
 	if (!p || (r.status !== 'running' && p.share === 1)) return '';
 	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : `, about ${duration(p.left)} left`);
 }
 
-/** A switch for what restarts took back; the curves alone are what counts. */
+/** Toggles points hidden by restarts. */
 function TakenBack({ r }: { r: RunDetail }) {
 	const shown = s.takenBack.value?.run === r.id;
 	if (r.segments.length < 2) return null;

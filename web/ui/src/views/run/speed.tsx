@@ -1,4 +1,4 @@
-// What makes a run slow, why, and what to do next, as the server judges it; what its steps were traced for.
+// Diagnosis of a run's speed with recommendations, from the server; link to its trace.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -37,7 +37,7 @@ function Verdict({ d }: { d: Diagnosis }) {
 	);
 }
 
-/** The diagnosis of a run, again as it goes on; null: there is none. */
+/** The diagnosis of a run, reloaded as it grows; null without one. */
 function useDiagnosis(id: string): Diagnosis | null {
 	const found = useSignal<Diagnosis | null>(null);
 	const rev = s.liveRev.value;
@@ -59,7 +59,7 @@ function TraceLink({ r }: { r: RunDetail }) {
 	);
 }
 
-/** Of a run that was traced: its timeline, once somebody asks for it. */
+/** Timeline of a traced run, loaded on demand. */
 export function Traced({ r }: { r: RunDetail }) {
 	const open = useSignal(false);
 	if (!r.params.trace_steps) return null;
@@ -72,7 +72,7 @@ export function Traced({ r }: { r: RunDetail }) {
 	);
 }
 
-/** What its speed and its losses say of a run. */
+/** Diagnosis of speed and losses. */
 export function Speed({ r }: { r: RunDetail }) {
 	const d = useDiagnosis(r.id);
 	if (!d) return null;

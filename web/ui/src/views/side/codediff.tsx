@@ -1,4 +1,4 @@
-// What two of the runs side by side differ in as code: the lines of their differences to the commit that only one has.
+// Diff of two runs' uncommitted code: lines that only one of them has.
 import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';
 import * as s from '../../state/index.ts';

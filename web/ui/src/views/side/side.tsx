@@ -1,5 +1,5 @@
-// Two to twelve runs side by side: params, metrics, code, packages, environment, data, files; only what differs unless
-// all is asked for. The first run is what the others are measured by.
+// Two to twelve runs side by side: params, metrics, code, packages, environment, data, files; by default only
+// differences. The first run is the baseline.
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -21,12 +21,12 @@ addStyles(text);
 
 const Waterfall = lazy(() => import('../insight/waterfall.tsx').then((m) => m.Waterfall));
 
-/** Rows of a part that are shown before somebody asks for more. */
+/** Initial number of rows of a part. */
 const FIRST = 100;
-/** Names of code that stand in parts of their own. */
+/** Code entries with their own part. */
 const OWN_PARTS = ['diff', 'packages'];
 
-/** Also what is the same in all of them. */
+/** Show equal values too. */
 const whole = signal(false);
 const words = signal('');
 
@@ -50,7 +50,7 @@ interface PartOptions {
 	title: string;
 	rows: readonly (SideRow & Partial<MetricRow>)[];
 	runs: readonly Run[];
-	/** Said where there is nothing to say. */
+	/** Text of an empty part. */
 	more?: string;
 }
 
