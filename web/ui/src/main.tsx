@@ -21,7 +21,7 @@ function Banner() {
 	if (s.signedOut.value)
 		return alarm(<>You are signed out: the session has ended or its token was revoked. {again('sign in')}
 			</>);
-	if (s.away.value) return alarm('The server does not answer. The page goes on by itself once it does.');
+	if (s.away.value) return alarm('The server does not answer. The page reconnects automatically.');
 	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('try again')}</>);
 	const done = s.done.value;
 	return done && (

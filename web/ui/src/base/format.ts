@@ -49,6 +49,12 @@ export function count(n: number, word: string): string {
 	return `${n} ${word}${n === 1 ? '' : 's'}`;
 }
 
+/** "1st", "2nd", "13th". */
+export function ordinal(n: number): string {
+	const suffix = n % 100 >= 11 && n % 100 <= 13 ? 'th' : ['th', 'st', 'nd', 'rd'][n % 10] ?? 'th';
+	return n + suffix;
+}
+
 /** Formats seconds with a unit from µs up. */
 export function seconds(s: number): string {
 	if (!(s < 1)) return duration(s * 1000);

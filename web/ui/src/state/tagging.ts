@@ -12,7 +12,7 @@ const AT_ONCE = 6;
 export function keyProblem(key: string): string {
 	if (key.trim() === '') return 'A tag needs a name.';
 	if (!isReserved(key)) return '';
-	return 'Names that begin with “mlflow.” belong to MLflow\'s clients; “dptrack.archived” to the page.';
+	return 'Reserved name: “mlflow.…” belong to MLflow\'s clients, “dptrack.archived” to the page.';
 }
 
 /** Records a pending change of all runs. Once the server has replied, removes it unless a newer one has replaced it. */

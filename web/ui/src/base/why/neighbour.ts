@@ -35,12 +35,12 @@ const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
 function wordsOf(param: string, delta: number, spread: number, per: number): string {
 	const unit = per === 100 ? ' points' : '';
 	const difference =
-		`${param.replace(/_/g, ' ')} alone differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
-	if (Number.isNaN(spread)) return `${difference}; no repeats say how much seeds spread`;
+		`${param.replace(/_/g, ' ')} differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
+	if (Number.isNaN(spread)) return `${difference}; unknown spread over seeds: no repeats`;
 	// 95 % limit for the difference of two single runs with equal settings
-	const told = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
-	return `${difference}; seeds spread ${short(rounded(spread * per, 2))}${unit}: `
-		+ (told ? 'more than that' : 'not distinguishable');
+	const significant = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
+	return `${difference}; spread over seeds ${short(rounded(spread * per, 2))}${unit}: `
+		+ (significant ? 'significant' : 'not significant');
 }
 
 /** Runs that differ in a single param besides the seed, nearest in the goal first. */

@@ -40,7 +40,7 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<unknown>): Promise<void> {
 	const back = await each(list, undo);
 	await Promise.all([reloadRuns(), loadExperiments()]);
-	if (back.refused) throw new Error(`${count(back.refused, 'run')} did not come back: ${back.why}`);
+	if (back.refused) throw new Error(`${count(back.refused, 'run')} could not be restored: ${back.why}`);
 }
 
 /** Removes the runs from the page and offers to undo it. */
@@ -79,7 +79,7 @@ export async function archiveRuns(list: readonly Run[], away: boolean): Promise<
 	};
 	const out = await mark(list, away);
 	if (out.done.length)
-		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'put away' : 'taken out'}.`,
+		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'archived' : 'restored'}.`,
 			undo: async () => void await mark(out.done, !away) };
 	return out;
 }

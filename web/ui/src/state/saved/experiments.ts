@@ -47,7 +47,7 @@ export async function archiveExperiment(e: Experiment, archived: boolean): Promi
 		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, archived: to } : o)) ?? null;
 	};
 	await put(archived);
-	done.value = { text: `${e.name} is ${archived ? 'put away' : 'taken out'}.`, undo: () => put(!archived) };
+	done.value = { text: `${e.name} is ${archived ? 'archived' : 'restored'}.`, undo: () => put(!archived) };
 }
 
 export interface Best {

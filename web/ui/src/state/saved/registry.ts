@@ -77,7 +77,7 @@ function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
 function quoted(text: string): string {
 	if (!text.includes("'")) return `'${text}'`;
 	if (text.includes('"'))
-		throw new ApiError(`A name with both kinds of quotes cannot be looked for: ${text}`, 0, null);
+		throw new ApiError(`Cannot search for a name with both kinds of quotes: ${text}`, 0, null);
 	return `"${text}"`;
 }
 

@@ -107,9 +107,9 @@ function Neighbours() {
 }
 
 function explanation(n: number): string {
-	return `How much of the differences in ${s.goal.value!.key} between ${count(n, 'run')} goes when a param's `
-		+ 'values are shuffled, by models that have not seen these runs. “Cannot tell”: a shuffled copy of '
-		+ 'a param does as well. It says what moved together, not what caused it.';
+	return `Share of the variance of ${s.goal.value!.key} over ${count(n, 'run')} that is lost when a param's `
+		+ 'values are permuted, estimated by models on runs they have not seen. “Cannot tell”: a permuted copy of '
+		+ 'a param does as well. Importance is correlation, not causation.';
 }
 
 export function Importance() {
@@ -119,7 +119,7 @@ export function Importance() {
 	return (
 		<div class="card importance">
 			{few ? <p>{q.names.length
-				? `${count(q.target.length, 'run')} with a value say too little: ${RUNS_MIN} at least.`
+				? `Needs ${RUNS_MIN} runs (${q.target.length} now).`
 				: 'No param differs between the runs that have a value.'}</p>
 				: !list ? <p class="dim" role="status">looking: {Math.round(share * 100)} %</p> : <>
 					<p class="dim">{explanation(q.target.length)}</p>

@@ -49,19 +49,19 @@ function Choices({ list }: { list: readonly Run[] }) {
 			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
-				{nest ? 'in one list' : 'below their parents'}</button>}
+				{nest ? 'Flat list' : 'Nest'}</button>}
 			{on > 1 && on <= SIDE_MAX && !s.isGrouped.value && <button type="button" class="quiet"
 				title="params, metrics, code, packages, files of the runs in the charts"
 				onClick={() => s.go({ page: 'side' }, true)}>side by side</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}
-				onClick={s.toggleOnly}>{v.only ? 'all runs' : 'only these'}</button>}
+				onClick={s.toggleOnly}>{v.only ? 'Show all runs' : 'Hide the others'}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
 				title="measure by the best run again"
 				onClick={() => s.go({ baseline: null })}>baseline {s.baseline.value?.name} ✕</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
-				onClick={() => s.setShown(null)}>default choice</button>}
+				onClick={() => s.setShown(null)}>Reset selection</button>}
 		</>
 	);
 }
@@ -88,9 +88,9 @@ export function Facts() {
 		<p class="facts">
 			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
 				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
-			{s.loadingMore.value && <span>more are coming</span>}
+			{s.loadingMore.value && <span>loading more</span>}
 			{s.notHeld.value && <span>the newest ones;
-				a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
+				a filter such as <code>params.lr = 0.1</code> finds the others</span>}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

@@ -5,9 +5,9 @@ import { Empty } from '../base/bits.tsx';
 function HowToStart({ name }: { name: string }) {
 	return (
 		<>
-			<p>Start one beside the served folder; it appears here by itself:</p>
+			<p>Start one next to the served folder; it appears here automatically:</p>
 			<pre>dptrain --experiment {name} --model resnet20 --data-path DATA</pre>
-			<p>Event files that TensorBoard reads can be put below the served folder too.</p>
+			<p>TensorBoard event files below the served folder are shown too.</p>
 		</>
 	);
 }

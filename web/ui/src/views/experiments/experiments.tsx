@@ -134,7 +134,7 @@ export function Experiments() {
 				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? here.length > 0 && <List list={here} />
-				: <Empty title="No experiments yet"><p>Start a run beside the served folder:</p>
+				: <Empty title="No experiments yet"><p>Start a run next to the served folder:</p>
 					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
 			{away.length > 0 && <section class="group" aria-label="Archive">
 				<GroupHead open={archive.value} name="archive"

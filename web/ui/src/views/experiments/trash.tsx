@@ -36,7 +36,7 @@ function All({ n }: { n: number }) {
 function Deleted() {
 	const t = trash.value;
 	if (!t) return <p class="dim">…</p>;
-	if (!t.experiments.length && !t.runs.length) return <p class="dim">Nothing is deleted.</p>;
+	if (!t.experiments.length && !t.runs.length) return <p class="dim">The trash is empty.</p>;
 	return (
 		<div class="box"><table><tbody>
 			{t.experiments.map((e) => (

@@ -19,8 +19,8 @@ const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicke
 /** With more goals, a search replaces the list. */
 const GOALS_LISTED = 60;
 const FILTER_MS = 250;
-const FILTER_HINT = 'Words are looked for in names, params, tags and notes. Or an expression: '
-	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / comes here )';
+const FILTER_HINT = 'Searches words in names, params, tags and notes. Or an expression: '
+	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
 
 /** Link to all experiments, and choice of one. */
 function Where() {
@@ -120,7 +120,7 @@ function GoalSelect() {
 			{g && <button type="button" title="better is higher or lower" onClick={() => s.go({ goal: g.key,
 				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'max ↑' : 'min ↓'}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
-				title={`${s.betterGoal.value.key} has come since the page was opened`}
+				title={`${s.betterGoal.value.key} has appeared since the page was opened`}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
 		</span>
 	);

@@ -39,7 +39,7 @@ function Source({ line }: { line: VersionLine }) {
 		return <td title={source}><a href={s.runAddress(line.run.id)}
 			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
 			<p class="dim told">{line.run.experiment}</p></td>;
-	const gone = run && `${run.slice(0, ID_DIGITS)}, which is not here`;
+	const gone = run && `${run.slice(0, ID_DIGITS)} (not found)`;
 	return <td class="dim told" title={source}>{gone || source}</td>;
 }
 
@@ -105,7 +105,7 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 		<div class="box scroll"><table>
 			<thead><tr><th>version</th><th class="left">aliases</th><th class="left">run</th>
 				<th>{m.goal?.key ?? 'metric'}</th><th>difference</th>
-				<th class="left">changed since the version before</th>
+				<th class="left">changed since the previous version</th>
 				<th class="left">description</th><th>registered</th></tr></thead>
 			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
 				decimals={decimals} act={act} />)}</tbody>

@@ -62,7 +62,7 @@ function AllModels() {
 					<th>last change</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}
-			{found.more && <p class="dim">There are more: words find them.</p>}
+			{found.more && <p class="dim">There are more: search to find them.</p>}
 		</>
 	);
 }

@@ -250,7 +250,7 @@ function Bar({ r, reader, words, all, jump }: BarOptions) {
 				title="the lines of the time at which the pointer stood in a chart">at the
 					cursor</button>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> lines printed over</label>
+				onChange={() => (all.value = !all.value)} /> overwritten lines</label>
 			<span class="problem" role="status">{reader.wrong.value}</span>
 		</p>
 	);

@@ -160,7 +160,7 @@ export function Cards({ runs }: { runs: readonly Run[] }) {
 	const keys = useKeys(runs);
 	const most = useSignal(FIRST);
 	if (!keys) return <p class="dim">…</p>;
-	if (!keys.length) return <p class="dim">These runs told no images, histograms, texts, tables or sounds.</p>;
+	if (!keys.length) return <p class="dim">These runs have no images, histograms, texts, tables or audio.</p>;
 	return (
 		<>
 			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}

@@ -37,7 +37,7 @@ function Parts({ r, put, fail }: DocumentOptions) {
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
-		<label>edition <select value={r.edition} onChange={(e) => {
+		<label>version <select value={r.edition} onChange={(e) => {
 			const n = Number(e.currentTarget.value);
 			s.go({ edition: n === newest ? null : n }, true);
 		}}>{[...r.editions].reverse().map((x) => (
@@ -62,7 +62,7 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 			<a class="button" href={s.addressOf(all)}
 				onClick={followed(() => s.go(all, true))}>all reports</a>
 			<History r={r} />
-			{restore && <button type="button" onClick={restore}>make this the newest</button>}
+			{restore && <button type="button" onClick={restore}>restore this version</button>}
 			{put && <button type="button" onClick={() => (editing.value = true)}>edit</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>rename</button>}
 			{put && live.length > 0 && <button type="button" title="keep what every panel shows now"
@@ -97,7 +97,7 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>
-				<p class="dim">{r.experiment}, edition {r.edition} of {when(r.editions.find((x) =>
+				<p class="dim">{r.experiment}, version {r.edition} of {when(r.editions.find((x) =>
 					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
 				<Parts r={r} put={put} fail={fail} />
 			</article>}

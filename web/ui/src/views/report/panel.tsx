@@ -167,9 +167,9 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 
 /** Reason for an empty panel, or ''. */
 function nothing(p: ReportPanel, d: PanelData | null): string {
-	if (!p.metrics.length) return 'this panel names no metrics';
-	if (!d) return p.frozen === null ? '' : 'what this panel showed is lost: its data is not in the text';
-	return d.series.length ? '' : d.runs.length ? 'its runs have no points of this' : 'no run is found';
+	if (!p.metrics.length) return 'this panel has no metrics';
+	if (!d) return p.frozen === null ? '' : 'the frozen data of this panel is missing from the text';
+	return d.series.length ? '' : d.runs.length ? 'its runs have no points of these metrics' : 'no runs found';
 }
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
@@ -183,10 +183,10 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 				{d?.more && <span class="dim">not all runs or metrics are drawn</span>}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
-					aria-label={`${p.frozen === null ? 'freeze' : 'let live'} ${name}`}
-					title={p.frozen === null ? 'keep what it shows now'
-						: 'let it follow its runs again'}>
-					{p.frozen === null ? 'freeze' : 'let live'}</button>}
+					aria-label={`${p.frozen === null ? 'freeze' : 'unfreeze'} ${name}`}
+					title={p.frozen === null ? 'keep its current data'
+						: 'show live data again'}>
+					{p.frozen === null ? 'freeze' : 'unfreeze'}</button>}
 			</figcaption>
 			{p.wrong.length > 0 && <p class="problem" role="alert">not understood: {p.wrong.join('; ')}</p>}
 			{d && !why && <><Plot p={p} d={d} name={name} /><Legend d={d} metrics={p.metrics} />

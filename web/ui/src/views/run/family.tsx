@@ -68,7 +68,7 @@ function useRelatives(r: Run): Relatives {
 
 function Parent({ run, id }: { run: Relatives['parent']; id: string }) {
 	if (run) return <RunLink r={run} />;
-	return <span class="dim">{id.slice(0, 8)}{run === null && ', which is not here'}</span>;
+	return <span class="dim">{id.slice(0, 8)}{run === null && ' (not found)'}</span>;
 }
 
 /** Link to a comparison of a run's children. */

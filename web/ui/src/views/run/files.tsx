@@ -19,7 +19,7 @@ export function Files({ r }: { r: RunDetail }) {
 	return (
 		<Folder title="Files" top={got.value.files} key={got.value.files.map((f) => f.path).join()}
 			load={async (path) => (await getFiles(r.id, path)).files} name={(_, name) => name}>
-			<p class="dim">in <code>{got.value.folder}</code> of the followed folder</p>
+			<p class="dim">Path: <code>{got.value.folder}</code></p>
 		</Folder>
 	);
 }

@@ -103,7 +103,7 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
 				: PICTURES.test(f.path) ? <img src={address} alt={name} />
 				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
-				: <p class="dim">There is no preview of files of this kind.</p>}
+				: <p class="dim">No preview for this type of file.</p>}
 		</div>
 	);
 }

@@ -13,7 +13,7 @@ import { theme } from '../base/theme.ts';
 
 /** Measures: the series that each consists of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: 'own time (step less waiting for others)',
+	{ id: 'own', label: 'own time (step time minus waiting)',
 		sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },

@@ -79,7 +79,7 @@ function Problems({ r }: { r: RunDetail }) {
 	if (!r.problems.length) return null;
 	return (
 		<section class="box">
-			<h2 class="bad">Not taken from its files</h2>
+			<h2 class="bad">Journal records that could not be applied</h2>
 			<ul class="files">{r.problems.map((p) => <li key={p}>{p}</li>)}</ul>
 		</section>
 	);

@@ -10,12 +10,16 @@ import { Versus } from './versus.tsx';
 
 const TraceView = lazy(() => import('../insight/trace.tsx').then((m) => m.TraceView));
 
+/** Display names of causes; the others are shown as they are. */
+const CAUSES: Record<string, string> = { straggler: 'Slow rank', cpu_taken: 'CPU shared with others' };
+const causeText = (leaf: string) => CAUSES[leaf] ?? leaf;
+
 function LeafRow({ leaf }: { leaf: Leaf }) {
 	const rest = leaf.sentence.slice(leaf.leaf.length);
 	return (
 		<li>
-			<p><b>{leaf.leaf}</b>{rest}</p>
-			<meter value={leaf.share} aria-label={`${leaf.leaf}, share of the time`} />
+			<p><b>{causeText(leaf.leaf)}</b>{rest}</p>
+			<meter value={leaf.share} aria-label={`${causeText(leaf.leaf)}, share of the time`} />
 			<dl class="pairs">
 				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
 				<div><dt>usual</dt><dd>{leaf.usual}</dd></div>
@@ -31,8 +35,8 @@ function Verdict({ d }: { d: Diagnosis }) {
 			{d.leaves.length > 0
 				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
 				: <p>{d.sentence}</p>}
-			<p class="dim">Bound by {d.bound}. Judged by {count(d.steps, 'step')}, {d.warmup} more left
-				out as warm-up.</p>
+			<p class="dim">Bound by {d.bound}. Based on {count(d.steps, 'step')} after {d.warmup} warm-up
+				steps.</p>
 		</>
 	);
 }
@@ -80,7 +84,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<>
 			{d.verdict && (
 				<section class="box speed">
-					<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
+					<h2>Speed{d.leaves.length ? `: ${causeText(d.verdict)}` : ''}</h2>
 					<Verdict d={d} />
 					<TraceLink r={r} />
 					<Versus r={r} />

@@ -41,7 +41,7 @@ export function Versus({ r }: { r: RunDetail }) {
 				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}
 			</select></label></p>
 			{from.value && told !== undefined && <p class="told" role="status">
-				{told ?? 'Nothing tells: one of the two has no steps that can be timed.'}</p>}
+				{told ?? 'Cannot compare: one of the runs has no timed steps.'}</p>}
 			{from.value && told && <a href={picture} target="_blank" rel="noreferrer">
 				<img src={picture} alt={told} /></a>}
 		</>

@@ -41,7 +41,7 @@ export function CodeDiff({ list }: { list: readonly Side[] }) {
 				<Which label="to" list={list} at={b.value} set={(i) => (b.value = i)} />
 				{commits.size > 1 && <span class="warn">their commits differ too</span>}
 			</p>
-			{texts[0] === texts[1] ? <p class="dim">Both ran the same lines.</p> : <Lines from={texts[0]!}
+			{texts[0] === texts[1] ? <p class="dim">Both ran the same code.</p> : <Lines from={texts[0]!}
 				to={texts[1]!} />}
 		</section>
 	);
