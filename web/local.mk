@@ -90,7 +90,7 @@ libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
 	web/cli/cmd_backup.c \
-	web/cli/import/importer.c web/cli/import/importer.h web/cli/import/later.c \
+	web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
 	web/cli/import/content.c web/cli/import/content.h \
 	web/cli/import/import_events.c web/cli/import/import_events.h \
 	web/cli/import/cmd_import.c \

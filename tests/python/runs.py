@@ -263,7 +263,7 @@ def disabled_and_refused(folder):
         print(run.config.lr)
         ''')
     lines = out.strip().split('\n')
-    assert lines[0] == 'dptrack.log needs a run: call dptrack.init() first' and 'Not a directory' in lines[1] and lines[2] == '1', out
+    assert lines[0] == 'dptrack.log requires a run: call dptrack.init() first' and 'Not a directory' in lines[1] and lines[2] == '1', out
     assert not os.path.exists(runs)
 
 

@@ -174,7 +174,7 @@ def the_machine_is_looked_at(folder):
     often = lib.only(runs, 'often').series('system/cpu_percent', 0)
     assert len(often) >= 2 and {step for step, _ in often} == {7} and all(0 <= v <= 101 for _, v in often), often
     _, err = lib.run(runs, "import dptrack; dptrack.init(system=0.01)", status=1)
-    assert 'system (DPTRACK_SYSTEM) is 0.01: a number of seconds is needed, 0.1 or more' in err, err
+    assert 'system (DPTRACK_SYSTEM) is 0.01: expected seconds, at least 0.1, or 0 to disable' in err, err
 
 
 def files_are_kept(folder):

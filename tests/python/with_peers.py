@@ -1,4 +1,4 @@
-"""`python -m dptrack.bring`: a repository that Aim 3.29.1 wrote, Parquet files by the schema of Neptune's own exporter, and W&B's
+"""`python -m dptrack.importers`: a repository that Aim 3.29.1 wrote, Parquet files by the schema of Neptune's own exporter, and W&B's
 API as the client wandb 0.31.0 asks it (a server here answers that client): every run, param, point, tag, picture and file is there,
 a repeat adds nothing, what is left out is listed. Queries become pandas' frames. Run by tests/python/all in an
 environment that has aim, pyarrow, pandas and wandb."""
@@ -23,7 +23,7 @@ PROGRAM = os.path.join(lib.BUILD, 'dptrack')
 
 def bring(folder, *words, status=0, **more):
     env = lib.environment(os.path.join(folder, 'runs'), DPTRACK_PROGRAM=PROGRAM, PYTHONWARNINGS='ignore', **more)
-    done = subprocess.run([sys.executable, '-m', 'dptrack.bring', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=lib.LIMIT_S)
+    done = subprocess.run([sys.executable, '-m', 'dptrack.importers', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=lib.LIMIT_S)
     assert done.returncode == status, (words, done.stdout, done.stderr)
     return done.stdout if status == 0 else done.stderr
 
@@ -153,7 +153,7 @@ def of_aim(folder):
         f.write('damaged')
     said = bring(folder, 'aim', folder)
     assert '1 run,' in said and 'run %s, which cannot be read' % name in said, said
-    assert 'no repository of Aim' in bring(folder, 'aim', store, status=2)
+    assert 'not an Aim repository' in bring(folder, 'aim', store, status=2)
     return said.split('\n')[0]
 
 
@@ -231,7 +231,7 @@ def of_neptune(folder):
     assert 'no Parquet files' in bring(folder, 'neptune', files, status=2)
     with open(os.path.join(data, 'torn.parquet'), 'wb') as f:
         f.write(b'PAR1')
-    assert 'torn.parquet is no Parquet file' in bring(folder, 'neptune', data, status=2)
+    assert 'torn.parquet: not a Parquet file' in bring(folder, 'neptune', data, status=2)
     return said.split('\n')[0]
 
 
@@ -315,7 +315,7 @@ def of_wandb(folder):
     said = repeated(folder, ['wandb', 'ada/vision'], check, **own)
     assert '1 run, 101 points, 1 file' in said and 'a text or list in the history: word' in said and 'samples only' in said, said
     assert 'ada/none' in bring(folder, 'wandb', 'ada/none', status=2, **own)
-    assert 'neither ENTITY/PROJECT' in bring(folder, 'wandb', 'ada', status=2, **own)
+    assert 'expected ENTITY/PROJECT' in bring(folder, 'wandb', 'ada', status=2, **own)
     service.shutdown()
     return said.split('\n')[0]
 

@@ -71,7 +71,7 @@ test('a healthy run says what bounds it, and is compared with another', async (t
 	const fast = await run('fast', COMPUTE);
 	const page = await here.open(t, '?e=speed&r=' + fast);
 	await page.waitForSelector('.speed:has-text("healthy: no bottleneck whose removal would gain 5 %")', WAIT);
-	assert.match(await page.textContent('.speed'), /Bound by compute: .*Judged by \d+ steps/);
+	assert.match(await page.textContent('.speed'), /Bound by compute: .*Based on \d+ steps/);
 	await page.selectOption('.speed select', slow);
 	await page.waitForSelector('.speed .told', WAIT);
 	const w = await here.ask('GET', `compare/why?run=${slow}&run=${fast}`);
@@ -92,7 +92,7 @@ test('a run without steps has no such box; its page follows it without a chart',
 	assert.equal(await page.locator('.speed').count(), 0);
 });
 
-test('what each of several runs bought stands beside them', async (t) => {
+test('the speed by change of several runs is shown', async (t) => {
 	const slow = await run('one worker', { ...COMPUTE, data_wait: 0.1 }, { workers: '1' });
 	const half = await run('four workers', { ...COMPUTE, data_wait: 0.03 }, { workers: '4' });
 	const best = await run('bf16, many', { forward: 0.02, backward: 0.03, optimizer: 0.01 },
@@ -106,7 +106,7 @@ test('what each of several runs bought stands beside them', async (t) => {
 	assert.deepEqual(rows.map((r) => r[0]), ['one worker', 'four workers', 'bf16, many']);
 	assert.match(rows[1][1], /workers 1 → 4/);
 	assert.match(rows[2][1], /2 params changed at once/);
-	assert.ok(rows[1][3].startsWith(w.pairs[0].factor.toFixed(2) + '×'), rows[1][3]);
+	assert.ok(rows[1][3].startsWith(w.pairs[0].factor.toFixed(2) + '× faster'), rows[1][3]);
 	assert.equal(rows[2][4], w.pairs[1].product.toFixed(2) + '×');
 	assert.match(rows[1][6], /^data wait −/);
 	assert.ok(Math.abs(w.pairs[0].factor * w.pairs[1].factor - w.pairs[1].product) < 1e-9);

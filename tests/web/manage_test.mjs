@@ -126,7 +126,7 @@ test('what is in a run\'s files is seen without leaving the page', async (t) => 
 	await says(page, '.preview pre', /<script>globalThis\.evil/);
 	assert.equal(await page.evaluate(() => globalThis.evil), undefined);
 	await open('w.bin');
-	await says(page, '.preview', /no preview/);
+	await says(page, '.preview', /No preview/);
 	await open('empty.txt');
 	await says(page, '.preview', /empty\.txt0 B|empty\.txt 0 B/);
 	await page.click('.artifacts button:text-is("a/")');

@@ -565,7 +565,7 @@ test('next to the best run: what differs, and whether seeds differ as much', () 
 		0.5)];
 	const found = p.neighbours(list[1], list, { key: 'acc', dir: 'max' }, ['lr', 'seed', 'wd']);
 	assert.deepEqual(found.map((n) => n.run.id), ['c', 'd']);
-	assert.match(found[0].text, /^lr alone differs, −0\.5 points; seeds spread 0\.71 points: not distinguishable$/);
+	assert.match(found[0].text, /^lr differs, −0\.5 points; spread over seeds 0\.71 points: not significant$/);
 	assert.match(found[1].text, /more than that$/);
 });
 

@@ -80,9 +80,9 @@ test('what a restart took back, and artifacts', async (t) => {
 	await page.waitForSelector('.runpage h1');
 	const lines = (...ids) => charted(page, 'train/loss', (d) => d.lines.map((l) => l.id).join() === ids.join());
 	await lines(id);
-	await page.click('text=show what restarts took back');
+	await page.click('text=show rolled-back points');
 	await lines(id, id + ':0');
-	await page.click('text=hide what restarts took back');
+	await page.click('text=hide rolled-back points');
 	await lines(id);
 
 	await page.click('text=notes/');

@@ -100,7 +100,7 @@ test('parents and children', async (t) => {
 	await child('fold', trial);
 	await made('nested', 'loner');
 	const page = await here.open(t, '?e=nested');
-	await page.click('.facts button:has-text("below their parents")', WAIT);
+	await page.click('.facts button:text-is("Nest")', WAIT);
 	await page.waitForSelector('.grid[role=treegrid]', WAIT);
 	const rows = () => page.$$eval('.grid .body .row', (l) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
 		.map((r) => r.ariaLevel + r.querySelector('a').textContent).join(' '));

@@ -1,6 +1,5 @@
-"""Builds the wheel (PEP 517): the package and libdptrack.so, compiled from the C sources around this folder. Needs a C
-compiler and zlib's header and nothing from the network; without a compiler, a library that is installed is used instead.
-Knows nothing of what the library does."""
+"""Builds the wheel (PEP 517): the package and libdptrack.so, compiled from the C sources of this tree. Requires a C compiler and
+zlib's header, and no network; without a compiler the wheel uses an installed library."""
 import base64
 import ctypes.util
 import hashlib

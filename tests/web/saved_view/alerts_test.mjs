@@ -32,7 +32,7 @@ test('a rule is made on the page; what it finds appears by itself and leads to t
 	const page = await here.open(t, '?e=told');
 	await charted(page, 'loss', (d) => d.lines.length === 1);
 	await page.click('.head button:text-is("alerts")');
-	await says(page, '.picker', /No rule has found anything/);
+	await says(page, '.picker', /No alerts yet/);
 	await page.fill('[aria-label="Metric"]', 'loss');
 	await page.fill('[aria-label="Bound"]', '5');
 	await page.click('.picker button:text-is("add")');
@@ -47,7 +47,7 @@ test('a rule is made on the page; what it finds appears by itself and leads to t
 		return page.evaluate(() => document.querySelector('.found')?.textContent ?? '');
 	}, (s) => /one: loss is 7.5 at step 3, above 5/.test(s));
 	assert.equal(await page.locator('.found li').count(), 1, 'it is found once');
-	await page.click('[aria-label="no longer tell of loss above 5"]');
+	await page.click('[aria-label="Delete rule: loss above 5"]');
 	await page.waitForSelector('.picker .savedline', { state: 'detached', timeout: 30000 });
 	await page.click('.found a');
 	await says(page, 'h1', /one/);

@@ -53,7 +53,7 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	await page.goto(here.server.url + '?all');
 	await page.click('button:has-text("trash")', WAIT);
 	await page.click('button:text-is("restore all 2 runs")', WAIT);
-	await says(page, '[aria-label=Trash]', /Nothing is deleted/);
+	await says(page, '[aria-label=Trash]', /The trash is empty/);
 	assert.equal((await here.ask('GET', 'runs/' + ids.a)).deleted, false);
 });
 
@@ -124,9 +124,9 @@ test('rows are pinned, one is the baseline, only some are listed: by keys, kept 
 	await listed(page, 'c,a,b,d');
 	await page.focus(`[data-run="${ids.d}"] [role=rowheader]`);
 	await press(page, 'Space');
-	await page.click('.facts button:text-is("only these")');
+	await page.click('.facts button:text-is("Hide the others")');
 	await listed(page, 'c,a,b');
-	await page.click('.facts button:text-is("all runs")');
+	await page.click('.facts button:text-is("Show all runs")');
 	await listed(page, 'c,a,b,d');
 });
 
@@ -178,7 +178,7 @@ test('the overview: failed runs, the best by its goal, a description; put away a
 	await page.focus('button[aria-label="archive over/one"]');
 	await press(page, 'Enter');
 	await page.waitForSelector(line, { ...WAIT, state: 'detached' });
-	await says(page, '.banner', /over\/one is put away/);
+	await says(page, '.banner', /over\/one is archived/);
 	await page.click('[aria-label=Archive] button:has-text("archive")');
 	await page.waitForSelector('[aria-label=Archive] a:text-is("over/one")', WAIT);
 	await clean(page);

@@ -99,7 +99,7 @@ test('a run that is gone, a model without versions', async (t) => {
 	await version('lost', id);
 	await here.ask('DELETE', 'runs/' + id);
 	const page = await here.open(t, '?models=lost');
-	await says(page, 'tr.version', new RegExp(`${id.slice(0, 8)}, which is not here`));
+	await says(page, 'tr.version', new RegExp(`${id.slice(0, 8)} \\(not found\\)`));
 	await page.goto(here.server.url + '?models=other');
 	await says(page, 'main', /No versions yet/);
 });

@@ -44,7 +44,7 @@ test('written, frozen, exported: a frozen panel and its numbers stay, a live one
 	await charted(page, 'train/loss', (d) => d.lines.length === 2);
 	await page.click('.head a:text-is("reports")');
 	await page.fill('[aria-label="Name of the report"]', 'first week');
-	await page.click('button:text-is("begin")');
+	await page.click('button:text-is("New report")');
 	await page.click('button:text-is("edit")');
 	await page.fill('[aria-label="Text of the report"]', '# What we saw\n\nIt **fell** <img src=x '
 		+ 'onerror=alert(1)>\n'
@@ -100,13 +100,13 @@ test('the texts that it had are shown as they were, and one can be made the newe
 	const made = await here.ask('POST', 'reports', { experiment: 'week', name: 'plan', text: 'one' });
 	await here.ask('PATCH', 'reports/' + made.id, { text: 'two\n\n```panel\nmetric: x\nmetrics: no/such\n```' });
 	const page = await here.open(t, `?report=${made.id}`);
-	await says(page, '.reporttext', /two.*not understood: metric: x.*no points of this/s);
+	await says(page, '.reporttext', /two.*not understood: metric: x.*no points of these metrics/s);
 	await page.selectOption('main select', '1');
 	await says(page, '.reporttext', /not the newest.*one/s);
 	await page.waitForURL(/edition=1/);
 	assert.equal(await page.locator('button:text-is("edit")').count(), 0);
-	await page.click('button:text-is("make this the newest")');
-	await says(page, '.reporttext', /edition 3.*one/s);
+	await page.click('button:text-is("restore this version")');
+	await says(page, '.reporttext', /version 3.*one/s);
 	await page.goBack();
 	await page.goto(here.server.url + '?report');
 	await page.click('[aria-label="delete plan"]');

@@ -9,7 +9,7 @@
 // k.whole(): that what a panel holds can be seen.
 export const tasks = [
 	{ name: 'seeds as one line and one row', part: 'groups', at: '?e=sweep', async act(k) {
-		await k.enter('button:text-is("all but seed")');
+		await k.enter('button:text-is("Group by all params except seed")');
 		await k.lines('train/loss', 4);
 	} },
 	{ name: 'the standard error around the mean of a group', part: 'groups', at: '?e=sweep&by=lr', async act(k) {
@@ -50,7 +50,7 @@ export const tasks = [
 	} },
 	{ name: 'which params matter, and which nobody can tell', part: 'why', at: '?e=sweep', async act(k) {
 		await k.enter('section[aria-label="importance"] h2 button');
-		await k.says('.importance', /share of the variance|say too little/);
+		await k.says('.importance', /share of the variance|Needs \d+ runs/);
 	} },
 	{ name: 'a pivot of two params, its best runs in the charts', part: 'why', at: '?e=sweep', async act(k) {
 		await k.enter('section[aria-label="pivot"] h2 button');

@@ -8,14 +8,13 @@
     run.finish()
 
 The run is a folder below runs/ (or $DPTRACK_RUNS_DIR) that `dptrack serve --logdir runs` and TensorBoard read while it
-grows; with $DPTRACK_URL its journal is sent to a server as well. Nothing here waits for a disk or a network, but init and
-finish, for a bounded time, and no failure after init stops the program. What needs more than the standard library is
-imported when it is asked for."""
+grows. With $DPTRACK_URL its journal is also sent to a server. Only init and finish wait for a disk or a network, for a
+bounded time. No failure after init stops the program. Modules that need more than the standard library are imported on use."""
 from dptrack._run import Error, Run, active, init
 
 __all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init', 'log', 'note', 'run', 'runs', 'summary', 'tag', 'watch']
 
-# Where the names live that are imported when they are first used.
+# Modules of the names that are imported on first use.
 _LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio': '_media', 'Histogram': '_media',
           'Text': '_media', 'Table': '_media', 'File': '_media', 'watch': '_watch'}
 
@@ -23,39 +22,39 @@ _LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio':
 def _current(what):
     run = active()
     if run is None:
-        raise Error('dptrack.%s needs a run: call dptrack.init() first' % what)
+        raise Error('dptrack.%s requires a run: call dptrack.init() first' % what)
     return run
 
 
 def log(values, step=None):
-    """Run.log of the run that init began last."""
+    """Run.log of the active run."""
     _current('log').log(values, step)
 
 
 def finish(status=None, reason=None):
-    """Ends the run that init began last; without one nothing happens."""
+    """Finishes the active run, if any."""
     run = active()
     if run is not None:
         run.finish(status, reason)
 
 
 def define_metric(name, step_metric=None, summary=None):
-    """Run.define_metric of the run that init began last."""
+    """Run.define_metric of the active run."""
     _current('define_metric').define_metric(name, step_metric, summary)
 
 
 def tag(key, value=''):
-    """Run.tag of the run that init began last."""
+    """Run.tag of the active run."""
     _current('tag').tag(key, value)
 
 
 def note(markdown):
-    """Run.note of the run that init began last."""
+    """Run.note of the active run."""
     _current('note').note(markdown)
 
 
 def alert(title, text='', level='info'):
-    """Run.alert of the run that init began last."""
+    """Run.alert of the active run."""
     _current('alert').alert(title, text, level)
 
 

@@ -1,5 +1,5 @@
-"""How a process ends, so that its runs get the right last word: an exception that nobody caught, sys.exit with a code, a
-child of multiprocessing, a fork. Knows of runs only that they have finish and forked."""
+"""Exit hooks that give runs the right status: an uncaught exception, sys.exit with a code, the end of a multiprocessing child,
+a fork. Calls only finish and forked of a run."""
 import atexit
 import os
 import sys
@@ -9,7 +9,7 @@ _state = {'process': None, 'status': None, 'reason': None}
 
 
 def watch(run):
-    """From now on the run is finished when the process ends."""
+    """Finishes the run when the process ends."""
     _hook()
     _runs.append(run)
 
@@ -38,7 +38,7 @@ def _finish_all():
 
 
 def _finish_child():
-    """A child of multiprocessing leaves without atexit; an exception is still on its way here."""
+    """Multiprocessing children exit without atexit; the exception is still active here."""
     kind, value = sys.exc_info()[:2]
     _state['status'], _state['reason'] = judge(kind, value)
     _finish_all()
@@ -79,7 +79,7 @@ def _hook_child():
 
 
 def _hook():
-    """Once a process; what a fork inherits is there already, but for what a child of multiprocessing needs."""
+    """Installs the hooks once per process. A fork inherits all but the hook of a multiprocessing child."""
     before, _state['process'] = _state['process'], os.getpid()
     if before != _state['process']:
         _hook_child()

@@ -1,5 +1,5 @@
-"""What code ran: git's commit, branch, remote and the difference of the working tree to the commit, and the packages that are
-installed. Asks git where it is there, for some seconds at most; imports no package."""
+"""Collects the code state: git's commit, branch, remote and diff of the working tree, and the installed packages. Calls git
+with a timeout; imports no package."""
 import os
 import subprocess
 import sys
@@ -9,7 +9,7 @@ GIT_S = 5.0
 
 
 def _git(folder, *words):
-    """git's answer, or None."""
+    """Output of a git command, or None."""
     try:
         done = subprocess.run(['git', '-C', folder, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=GIT_S,
                               env=dict(os.environ, GIT_OPTIONAL_LOCKS='0', LC_ALL='C'), stdin=subprocess.DEVNULL)
@@ -19,7 +19,7 @@ def _git(folder, *words):
 
 
 def folder_of_program():
-    """Where the main program lies; in a notebook the working folder."""
+    """Folder of the main program; the working folder in a notebook."""
     path = getattr(sys.modules.get('__main__'), '__file__', None)
     return os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
 
@@ -36,7 +36,7 @@ def packages():
 
 
 def collect():
-    """{name: text}, nothing empty."""
+    """Returns {name: text} without empty values."""
     folder = folder_of_program()
     found = {'packages': packages()}
     commit = _git(folder, 'rev-parse', 'HEAD')
@@ -53,5 +53,5 @@ def collect():
 
 
 def _is_home(top):
-    """A home folder under version control holds more than a program."""
+    """Returns true if the repository is a home folder, whose diff has nothing to do with the program."""
     return os.path.realpath(top) == os.path.realpath(os.path.expanduser('~'))

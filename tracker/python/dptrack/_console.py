@@ -1,9 +1,9 @@
-"""What the program prints goes to its runs too: the write method of sys.stdout and sys.stderr is wrapped, the streams stay
-what they are. What C code prints past Python is not seen. Knows of a run only that it has printed(stream, text)."""
+"""Copies the output of the program to its runs by wrapping the write methods of sys.stdout and sys.stderr. Does not see output
+of C code. Calls only printed(stream, text) of a run."""
 import sys
 
 _runs = []
-_wrapped = {}  # stream number -> (stream, its own write)
+_wrapped = {}  # stream number -> (stream, its original write)
 STREAMS = {1: 'stdout', 2: 'stderr'}
 
 
@@ -21,7 +21,7 @@ def _wrap(number, stream):
 
 
 def add(run):
-    """From now on the run hears what is printed. A stream that cannot be wrapped (None, one without attributes) is left."""
+    """Sends output to the run. Skips a stream that cannot be wrapped (None, or read-only attributes)."""
     for number, name in STREAMS.items():
         stream = getattr(sys, name)
         if number not in _wrapped or _wrapped[number][0] is not stream:

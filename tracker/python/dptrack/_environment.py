@@ -1,18 +1,18 @@
-"""What a run should know of the process and machine it ran in. Environment variables only by a list of names; everything
-goes through the caller's scrubber. Imports nothing that the program has not imported already."""
+"""Collects facts about the process and the machine of a run. Reads only listed environment variables, hides secrets with the
+caller's scrubber and imports no framework."""
 import os
 import platform
 import shlex
 import sys
 
-# Names, and beginnings of names, that say how a job is laid out or change what is computed.
+# Variables, and prefixes of variables, that define the layout of a job or change results.
 VARIABLES = ('CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG', 'HIP_VISIBLE_DEVICES', 'HOSTNAME', 'KMP_AFFINITY', 'LOCAL_RANK',
              'LOCAL_WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT', 'MKL_NUM_THREADS', 'NODE_RANK', 'OMP_NUM_THREADS', 'OMP_PROC_BIND',
              'PYTHONHASHSEED', 'PYTORCH_CUDA_ALLOC_CONF', 'RANK', 'SLURM_JOB_ID', 'SLURM_JOB_NAME', 'SLURM_JOB_NODELIST',
              'SLURM_JOB_PARTITION', 'SLURM_PROCID', 'SLURM_STEP_ID', 'TORCHELASTIC_RESTART_COUNT', 'TORCHELASTIC_RUN_ID',
              'TOKENIZERS_PARALLELISM', 'WORLD_SIZE', 'XLA_FLAGS')
 FAMILIES = ('NCCL_', 'GLOO_', 'TORCH_NCCL_', 'UCX_')
-# Frameworks whose version is worth a line of its own, where they are loaded.
+# Frameworks whose version is recorded if they are loaded.
 FRAMEWORKS = ('torch', 'lightning', 'pytorch_lightning', 'transformers', 'keras', 'tensorflow', 'jax', 'numpy', 'accelerate')
 
 
@@ -37,7 +37,7 @@ def memory_bytes():
 
 
 def gpus():
-    """Names of the devices, where the program uses them already: asking would start the driver."""
+    """Names of the GPUs if the program uses them: a query would initialise the driver."""
     torch = sys.modules.get('torch')
     try:
         if torch and torch.cuda.is_initialized():
@@ -48,12 +48,12 @@ def gpus():
 
 
 def gpu_uuid():
-    """Of the device that the program works on, where it uses one already; '' otherwise."""
+    """UUID of the current GPU if the program uses one, else ''."""
     torch = sys.modules.get('torch')
     try:
         if torch and torch.cuda.is_initialized():
             return 'GPU-%s' % torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
-    except Exception:  # an older version has no uuid
+    except Exception:  # older versions have no uuid
         pass
     return ''
 
@@ -64,7 +64,7 @@ def command():
 
 
 def collect(env, scrubber):
-    """{name: text}, nothing empty."""
+    """Returns {name: text} without empty values."""
     facts = {
         'command': command(),
         'cpu': processor(),

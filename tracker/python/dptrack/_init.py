@@ -1,33 +1,32 @@
-"""What init decides before a run is opened: its names and folder, whether other ranks take part, whether it goes on with an
-older run."""
+"""Options of init, decided before a run is opened: names, folder, ranks of the job, and whether it resumes an older run."""
 import os
 import sys
 
-from dptrack import _ends, _job
+from dptrack import _atexit, _job
 from dptrack._run import Error, library
 
 SYSTEM_S = 5.0
-SYSTEM_LEAST_S = 0.1  # dptrack_system's
+SYSTEM_LEAST_S = 0.1  # the minimum of dptrack_system
 
 
 def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir=None, notes=None, run_id=None, resume=None,
           first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None, console=None, code=None, system=None):
-    """A run of class make, open or waiting for its first step.
+    """Returns a run of class make, open or waiting for its first step.
 
-    experiment, run_name (project, name): its names; $DPTRACK_EXPERIMENT, and a name made from the id.
-    config: its params. tags: a mapping, or words. notes: Markdown.
-    runs_dir: the folder of runs; $DPTRACK_RUNS_DIR, else runs. url: a server that gets the journal too; $DPTRACK_URL.
-    run_id: 32 hex digits. Where the run is there it goes on as a new segment, whose older points from first_step on (by
-        default the first step that is logged) are hidden.
-    resume: 'auto' goes on with the newest run named run_name where there is one; True needs run_id, and a run.
-    rank, world_size: of the job; found by torch.distributed, or what torchrun, Slurm or mpirun left in the environment.
-    console, code: False keeps what is printed, or commit, diff and packages, out of it; $DPTRACK_CONSOLE=0, $DPTRACK_CODE=0.
-    system: seconds between two looks at the machine (series system/..., by rank), 0 never; $DPTRACK_SYSTEM, else 5.
-    mode: 'disabled' records nothing; $DPTRACK_MODE."""
-    seat = _job.find_seat()
+    experiment, run_name (project, name): defaults: $DPTRACK_EXPERIMENT, and a name made from the id.
+    config: params. tags: a mapping or a list of words. notes: Markdown.
+    runs_dir: default $DPTRACK_RUNS_DIR, else runs. url: a server that also receives the journal; default $DPTRACK_URL.
+    run_id: 32 hex digits. An existing run is resumed as a new segment, which hides older points from first_step on (default:
+        the first step that is logged).
+    resume: 'auto' resumes the newest run named run_name, if any; True requires the run run_id to exist.
+    rank, world_size: default from torch.distributed, else from the variables of torchrun, Slurm or mpirun.
+    console, code: False does not record output, or commit, diff and packages; $DPTRACK_CONSOLE=0, $DPTRACK_CODE=0.
+    system: sampling interval of system metrics (system/..., by rank) in seconds, 0: never; default $DPTRACK_SYSTEM, else 5.
+    mode: 'disabled' records nothing; default $DPTRACK_MODE."""
+    context = _job.find_rank()
     if rank is not None or world_size is not None:
-        seat = _job.Seat(rank or 0, world_size or 1, seat.job if (world_size or 1) > 1 else None, seat.address, seat.attempt)
-    run = make(seat.rank, seat.world_size)
+        context = _job.RankContext(rank or 0, world_size or 1, context.job if (world_size or 1) > 1 else None, context.address, context.attempt)
+    run = make(context.rank, context.world_size)
     run._scrubber.add(_secrets(config))
     experiment = experiment or project or os.environ.get('DPTRACK_EXPERIMENT') or 'default'
     run.experiment = experiment
@@ -35,19 +34,19 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
         run.config.update(config or {})
         return run
     library()
-    options = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': seat.rank,
+    options = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': context.rank,
                'runs_dir': os.fsencode(runs_dir or os.environ.get('DPTRACK_RUNS_DIR') or 'runs'),
-               'world_size': seat.world_size, 'url': _bytes(url)}
+               'world_size': context.world_size, 'url': _bytes(url)}
     if first_step is not None:
         options['first_step'] = int(first_step)
     run._system_s = _seconds(system)
-    _ends.watch(run)
+    _atexit.watch(run)
     try:
-        _join(run, seat, options, run_id, resume)
+        _join(run, context, options, run_id, resume)
     except BaseException:
-        _ends.forget(run)
+        _atexit.forget(run)
         raise
-    _tell(run, config, tags, notes)
+    _record_setup(run, config, tags, notes)
     if _is_on(console, 'DPTRACK_CONSOLE'):
         from dptrack import _console
         _console.add(run)
@@ -63,14 +62,14 @@ def _is_on(asked, variable):
 
 
 def _seconds(asked):
-    """Between two looks at the machine."""
-    told = os.environ.get('DPTRACK_SYSTEM', SYSTEM_S) if asked is None else asked
+    """Sampling interval of system metrics in seconds."""
+    given = os.environ.get('DPTRACK_SYSTEM', SYSTEM_S) if asked is None else asked
     try:
-        seconds = 0.0 if told is False or told in ('off', 'false') else SYSTEM_S if told is True else float(told)
+        seconds = 0.0 if given is False or given in ('off', 'false') else SYSTEM_S if given is True else float(given)
     except (TypeError, ValueError):
         seconds = -1.0
     if not (seconds == 0 or seconds >= SYSTEM_LEAST_S):
-        raise Error('system (DPTRACK_SYSTEM) is %r: a number of seconds is needed, %g or more, or 0 for none' % (told, SYSTEM_LEAST_S))
+        raise Error('system (DPTRACK_SYSTEM) is %r: expected seconds, at least %g, or 0 to disable' % (given, SYSTEM_LEAST_S))
     return seconds
 
 
@@ -88,18 +87,18 @@ def _secrets(config):
 
 
 def _main_again():
-    """multiprocessing's spawn runs the main module again in every child: what it begins there is the parent's already."""
+    """Returns true while multiprocessing's spawn runs the main module again in a child, where the parent has started the run."""
     process = sys.modules.get('multiprocessing.process')
     return bool(process and getattr(process.current_process(), '_inheriting', False))
 
 
-def _tell(run, config, tags, notes):
+def _record_setup(run, config, tags, notes):
     if run.rank == 0:
-        from dptrack import _facts
-        for fact, value in _facts.collect(os.environ, run._scrubber).items():
-            run._tell('environment', run._keys[fact], value.encode('utf-8', 'replace'))
+        from dptrack import _environment
+        for fact, value in _environment.collect(os.environ, run._scrubber).items():
+            run._record('environment', run._keys[fact], value.encode('utf-8', 'replace'))
         if run.world_size > 1:
-            run._tell('segment_param', b'world_size', b'%d' % run.world_size)
+            run._record('segment_param', b'world_size', b'%d' % run.world_size)
         if config is not None:
             run.config.update(config)
         for key, value in (tags.items() if hasattr(tags, 'items') else ((word, '') for word in tags or ())):
@@ -118,7 +117,7 @@ def _plain_mapping(config):
 # ---- which run ----
 
 def _find(options, run_id=None):
-    """(id, newest segment, folder) of a run that is there, or None."""
+    """(id, newest segment, folder) of an existing run, or None."""
     import ctypes
 
     from dptrack import _library
@@ -134,31 +133,31 @@ def _find(options, run_id=None):
 
 
 def _wanted(options, run_id, resume):
-    """(id, newest segment, folder) of the run to go on with, or None for a new one."""
+    """(id, newest segment, folder) of the run to resume, or None for a new one."""
     if run_id is None and resume == 'auto':
         if not options['run_name']:
-            raise Error("resume='auto' finds a run by its name: give run_name")
+            raise Error("resume='auto' finds a run by its name: set run_name")
         return _find(options)
     if run_id is None:
         if resume:
-            raise Error('resume needs the run_id of the run to go on with, or resume="auto" and run_name')
+            raise Error('resume requires run_id, or resume="auto" and run_name')
         return None
     found = _find(options, run_id)
     if found is None and resume is True:
-        raise Error('no run %s below %s to go on with' % (run_id, os.fsdecode(options['runs_dir'])))
+        raise Error('run %s not found below %s: omit resume to start a new run' % (run_id, os.fsdecode(options['runs_dir'])))
     return found
 
 
-def _go_on(run, options, run_id, segment):
-    """A new segment of a run. Without a first step of the caller's it is opened with the first step that is logged."""
+def _resume(run, options, run_id, segment):
+    """Adds a segment to a run. Without a given first step, the first logged step opens it."""
     options.update(run_id=_bytes(run_id), reopen=True, segment=segment)
     run.id, run.segment = run_id, segment
     run._prepare(options, open_now='first_step' in options)
 
 
-def _join(run, seat, options, run_id, resume):
-    files, store = _job.meet(os.fsdecode(options['runs_dir']), seat) if seat.world_size > 1 or seat.job else (None, None)
-    if seat.rank > 0 and (files or store):
+def _join(run, context, options, run_id, resume):
+    files, store = _job.meet(os.fsdecode(options['runs_dir']), context) if context.world_size > 1 or context.job else (None, None)
+    if context.rank > 0 and (files or store):
         _follow(run, options, store or files)
         return
     found = _wanted(options, run_id, resume)
@@ -167,7 +166,7 @@ def _join(run, seat, options, run_id, resume):
         found = _find(options, before['run_id'])
     if found:
         run.dir = found[2]
-        _go_on(run, options, found[0], found[1] + 1)
+        _resume(run, options, found[0], found[1] + 1)
     else:
         options.update(run_id=_bytes(run_id))
         run._prepare(options, open_now=True)
@@ -190,4 +189,4 @@ def _follow(run, options, place):
                        run_name=_bytes(record['run_name']))
         run._prepare(options, open_now=True)
     else:
-        _go_on(run, options, record['run_id'], record['segment'])
+        _resume(run, options, record['run_id'], record['segment'])

@@ -1,6 +1,5 @@
-"""Which processes are one job, and how they agree on one run: by torch.distributed's store where that is initialised, else by
-files in a hidden folder beside the runs, named after what the launcher (torchrun, Slurm, mpirun) says of the job. Knows
-no journal and no library."""
+"""Finds the processes of one job and lets them agree on one run: through torch.distributed's store if initialised, else through
+files in a hidden folder next to the runs, named after the launcher's job id (torchrun, Slurm, mpirun)."""
 import hashlib
 import json
 import os
@@ -11,12 +10,12 @@ import time
 FOLDER = '.dptrack-jobs'
 WAIT_S = 60.0
 KEEP_S = 14 * 86400
-CLOCKS_S = 120.0  # by which the clocks of two machines may differ
+CLOCKS_S = 120.0  # largest difference between the clocks of two machines
 
 
-class Seat:
-    """Where this process sits. job: what is the same in all processes and restarts of the job, None where nothing but this
-    process is known; address: the same for processes on other machines; attempt counts restarts."""
+class RankContext:
+    """What a process knows of its job. job: equal in all processes and restarts of the job, None for a single process; address:
+    the same across machines; attempt counts restarts."""
 
     def __init__(self, rank=0, world_size=1, job=None, address=None, attempt=0):
         self.rank, self.world_size, self.job, self.address, self.attempt = rank, world_size, job, address, attempt
@@ -30,7 +29,7 @@ def number(env, name, otherwise=None):
 
 
 def started(pid):
-    """When a process began, in the kernel's ticks since boot; '' when it cannot be told."""
+    """Start time of a process in kernel ticks since boot; '' if unknown."""
     try:
         with open('/proc/%d/stat' % pid) as f:
             return f.read().rsplit(')', 1)[1].split()[19]
@@ -47,7 +46,7 @@ def parent_of(pid):
 
 
 def launcher(variable):
-    """The nearest process above that was not started with the variable in its environment: it set it."""
+    """Identifies the nearest ancestor that was started without the variable: the process that set it."""
     pid = os.getppid()
     while pid > 1:
         try:
@@ -74,7 +73,7 @@ def torchrun(env):
     address = '%s:%s' % (env.get('MASTER_ADDR', ''), env.get('MASTER_PORT', ''))
     run = env.get('TORCHELASTIC_RUN_ID', '')
     agent = launcher('TORCHELASTIC_RUN_ID' if run else 'RANK')
-    return Seat(number(env, 'RANK'), number(env, 'WORLD_SIZE'), ('torchrun', run, agent),
+    return RankContext(number(env, 'RANK'), number(env, 'WORLD_SIZE'), ('torchrun', run, agent),
                 ('torchrun', run, address), number(env, 'TORCHELASTIC_RESTART_COUNT', 0))
 
 
@@ -82,11 +81,11 @@ def slurm(env):
     if number(env, 'SLURM_JOB_ID') is None:
         return None
     step = number(env, 'SLURM_STEP_ID')
-    seat = Seat(job=('slurm', env.get('SLURM_CLUSTER_NAME', ''), env['SLURM_JOB_ID'], str(step)),
+    context = RankContext(job=('slurm', env.get('SLURM_CLUSTER_NAME', ''), env['SLURM_JOB_ID'], str(step)),
                 attempt=number(env, 'SLURM_RESTART_COUNT', 0))
     if step is not None and number(env, 'SLURM_STEP_NUM_TASKS', 1) > 1:
-        seat.rank, seat.world_size = number(env, 'SLURM_PROCID', 0), number(env, 'SLURM_STEP_NUM_TASKS')
-    return seat
+        context.rank, context.world_size = number(env, 'SLURM_PROCID', 0), number(env, 'SLURM_STEP_NUM_TASKS')
+    return context
 
 
 def mpi(env):
@@ -94,12 +93,12 @@ def mpi(env):
                               ('PMI_RANK', 'PMI_SIZE', ('PMI_ID', 'PMI_JOBID', 'HYDI_CONTROL_FD'))):
         if number(env, rank) is not None and number(env, size) is not None:
             job = next((env[name] for name in names[:2] if env.get(name)), None) if rank.startswith('OMPI') else None
-            return Seat(number(env, rank), number(env, size), ('mpi', job or launcher(rank)))
+            return RankContext(number(env, rank), number(env, size), ('mpi', job or launcher(rank)))
     return None
 
 
 def distributed():
-    """torch.distributed, where the program has initialised it; torch is not imported for that."""
+    """torch.distributed if the program has initialised it; never imports torch."""
     module = sys.modules.get('torch.distributed')
     try:
         return module if module and module.is_available() and module.is_initialized() else None
@@ -107,23 +106,23 @@ def distributed():
         return None
 
 
-def find_seat(env=os.environ):
-    seat = torchrun(env) or mpi(env) or slurm(env) or Seat()
+def find_rank(env=os.environ):
+    context = torchrun(env) or mpi(env) or slurm(env) or RankContext()
     dist = distributed()
     if dist:
-        seat.rank, seat.world_size = dist.get_rank(), dist.get_world_size()
-    return seat
+        context.rank, context.world_size = dist.get_rank(), dist.get_world_size()
+    return context
 
 
-# ---- one run for all ----
+# ---- agreement on one run ----
 
 class Files:
-    """Claims and records of the job's runs. The n-th run that one rank opens is the n-th of every other rank; a claim that
-    is there already was another program's of the same job."""
+    """Claims and records of the job's runs as files. The n-th run of one rank is the n-th of every rank. An existing claim
+    belongs to another program of the same job."""
 
-    def __init__(self, runs_dir, seat):
-        self.folder, self.seat = os.path.join(runs_dir, FOLDER), seat
-        self.name = self._hash(seat.job)
+    def __init__(self, runs_dir, context):
+        self.folder, self.context = os.path.join(runs_dir, FOLDER), context
+        self.name = self._hash(context.job)
         self.n = self._claim()
 
     @staticmethod
@@ -138,7 +137,7 @@ class Files:
         self.n = 0
         while True:
             try:
-                os.close(os.open(self._path(self.name, self.seat.attempt, 'rank%d' % self.seat.rank),
+                os.close(os.open(self._path(self.name, self.context.attempt, 'rank%d' % self.context.rank),
                                  os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
                 return self.n
             except FileExistsError:
@@ -152,8 +151,8 @@ class Files:
             return None
 
     def before(self):
-        """The record of the newest attempt before this one."""
-        for attempt in range(self.seat.attempt - 1, -1, -1):
+        """The record of the newest earlier attempt."""
+        for attempt in range(self.context.attempt - 1, -1, -1):
             record = self._read(self.name, attempt)
             if record:
                 return record
@@ -161,9 +160,9 @@ class Files:
 
     def publish(self, record):
         record = dict(record, host=socket.gethostname(), time=time.time())
-        names = [self.name] + ([self._hash(self.seat.address)] if self.seat.address else [])
+        names = [self.name] + ([self._hash(self.context.address)] if self.context.address else [])
         for name in names:
-            path = self._path(name, self.seat.attempt, 'json')
+            path = self._path(name, self.context.attempt, 'json')
             with open(path + '.new', 'w', encoding='utf-8') as f:
                 json.dump(record, f)
             os.replace(path + '.new', path)
@@ -179,17 +178,17 @@ class Files:
                 pass
 
     def _theirs(self, since):
-        """A record of a rank 0 on another machine, whose launcher this one cannot name."""
-        record = self.seat.address and self._read(self._hash(self.seat.address), self.seat.attempt)
+        """The record of a rank 0 on another machine, found by address because its launcher is unknown here."""
+        record = self.context.address and self._read(self._hash(self.context.address), self.context.attempt)
         if record and record['host'] != socket.gethostname() and record['time'] > since - CLOCKS_S:
             return record
         return None
 
     def wait(self, wait_s=WAIT_S):
-        """Rank 0's record, or None when it does not come."""
+        """Waits for rank 0's record; None after WAIT_S."""
         since = time.time()
         while time.time() < since + wait_s:
-            record = self._read(self.name, self.seat.attempt) or self._theirs(since)
+            record = self._read(self.name, self.context.attempt) or self._theirs(since)
             if record:
                 return record
             time.sleep(0.02)
@@ -197,7 +196,7 @@ class Files:
 
 
 class Store:
-    """The same over torch.distributed's own store: it reaches every rank, whatever disks they see."""
+    """The same through torch.distributed's store, which needs no shared disk."""
     opened = 0
 
     def __init__(self, dist):
@@ -213,13 +212,13 @@ class Store:
         try:
             self.store.wait([self.key], datetime.timedelta(seconds=wait_s))
             return json.loads(self.store.get(self.key))
-        except Exception:  # its type differs from version to version
+        except Exception:  # the type differs between versions
             return None
 
 
-def meet(runs_dir, seat):
-    """(files, store): where this job's records are; either may be None."""
-    dist = distributed() if seat.world_size > 1 else None
+def meet(runs_dir, context):
+    """(files, store) for this job's records; either may be None."""
+    dist = distributed() if context.world_size > 1 else None
     store = Store(dist) if dist else None
-    files = Files(runs_dir, seat) if seat.job and (seat.rank == 0 or not store) else None
+    files = Files(runs_dir, context) if context.job and (context.rank == 0 or not store) else None
     return files, store

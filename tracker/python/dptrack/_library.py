@@ -1,5 +1,4 @@
-"""libdptrack's functions, by ctypes. Looks for the library in $DPTRACK_LIBRARY, beside this file, then where the system
-keeps libraries. Must not know what a run is to Python's users."""
+"""ctypes bindings of libdptrack. Searches $DPTRACK_LIBRARY, this folder, then the system's library path."""
 import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
@@ -27,7 +26,7 @@ class Found(ctypes.Structure):
     _fields_ = [('id', c_char * 33), ('newest_segment', c_int), ('dir', c_char * 4096)]
 
 
-# What may wait lets other threads of Python run meanwhile.
+# Functions that may block release the GIL.
 WAITING = {
     'dptrack_run_open': (c_int, POINTER(c_void_p), POINTER(Options), POINTER(Failure)),
     'dptrack_find': (c_int, POINTER(Found), POINTER(Options), POINTER(Failure)),
@@ -39,7 +38,7 @@ WAITING = {
     'dptrack_system': (c_int, c_void_p, c_double),
 }
 
-# What only queues is quicker done than Python's lock is handed over.
+# Functions that only queue keep the GIL: they return sooner than it could be released.
 QUEUEING = {
     'dptrack_log': (None, c_void_p, c_int64, c_char_p, c_double),
     'dptrack_log_many': (None, c_void_p, c_int64, c_size_t, c_void_p, c_void_p),
@@ -70,7 +69,7 @@ QUEUEING = {
 
 
 class Library:
-    """One attribute a function, without its prefix: Library().log is dptrack_log."""
+    """The functions as attributes without their prefix: Library().log is dptrack_log."""
 
     def __init__(self, path):
         for table, load in ((WAITING, ctypes.CDLL), (QUEUEING, ctypes.PyDLL)):
@@ -82,21 +81,21 @@ class Library:
 
 
 def places():
-    """Where the library may be, best first."""
+    """Candidate paths of the library, best first."""
     named = os.environ.get('DPTRACK_LIBRARY')
     if named:
         return [named]
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'libdptrack.so')
-    return [beside] if os.path.exists(beside) else ['libdptrack.so.1', 'libdptrack.so']
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'libdptrack.so')
+    return [bundled] if os.path.exists(bundled) else ['libdptrack.so.1', 'libdptrack.so']
 
 
 def load():
-    """A Library; OSError or AttributeError with a line that says what to do."""
+    """Loads the library; OSError or AttributeError says what to do."""
     reasons = []
     for path in places():
         try:
             return Library(path)
         except (OSError, AttributeError) as error:
             reasons.append(str(error))
-    raise OSError('libdptrack cannot be loaded (%s): pip install ./tracker/python builds it, DPTRACK_LIBRARY names one' %
+    raise OSError('libdptrack cannot be loaded (%s): build it with pip install ./tracker/python, or set DPTRACK_LIBRARY' %
                   '; '.join(reasons))

@@ -1,5 +1,5 @@
-"""Pictures, histograms, texts, tables and sounds for Run.log: each turns what people have into the bytes that libdptrack
-records. NumPy is used where the data is NumPy's (or can become it); files are taken as they are."""
+"""Media for Run.log: images, histograms, texts, tables and audio. Each class encodes its data for libdptrack. Files are recorded
+unchanged; arrays are converted with NumPy."""
 import ctypes
 import os
 import struct
@@ -11,7 +11,7 @@ class Bytes(ctypes.Structure):
 
 
 def _array(data):
-    """A NumPy array of an array, a tensor on any device, or nested lists."""
+    """Converts an array, a tensor on any device or nested lists to a NumPy array."""
     import numpy
     for method in ('detach', 'cpu'):
         if hasattr(data, method):
@@ -32,10 +32,10 @@ def _file(data):
 
 
 class Media:
-    """What Run.log takes beside numbers."""
+    """Base class of the media that Run.log records."""
 
     def record(self, library, handle, step, key, hidden):
-        """hidden: takes secrets out of a text."""
+        """hidden: function that removes secrets from a text."""
         raise NotImplementedError
 
 
@@ -85,7 +85,7 @@ def _jpeg_size(data):
 
 
 def _size(data):
-    """Pixels of an encoded file."""
+    """Width and height of an encoded image."""
     if data[:8] == b'\x89PNG\r\n\x1a\n':
         return struct.unpack('>II', data[16:24])
     if data[:3] == b'\xff\xd8\xff':
@@ -200,8 +200,8 @@ class Table(Media):
 
 
 class File:
-    """A file of this machine, kept with the run: in its folder, and on the server where there is one. It is copied before log
-    returns. name: what it is called there, folders and all; the file's own name unless given."""
+    """A file of this machine, copied into the run's folder, and to the server if there is one, before log returns. name: path
+    within the run; default the file's name."""
 
     def __init__(self, path, name=None):
         self.path = os.fspath(path)
@@ -210,7 +210,7 @@ class File:
             raise FileNotFoundError('there is no file %s' % self.path)
 
     def wrong_name(self):
-        """Why it cannot be called so, or None."""
+        """Reason why the name is invalid, or None."""
         if any(part in ('', '.', '..') for part in self.name.split('/')) or '\\' in self.name or not self.name.isprintable():
             return 'parts divided by single slashes, none of them "." or ".."'
         return None

@@ -1,5 +1,5 @@
-"""What was recorded, read back: runs, their params and best values, every point. Asks a server ($DPTRACK_URL, or url=), else
-the program dptrack about a folder of runs. Records nothing."""
+"""Reads recorded runs, their params, metrics and points from a server ($DPTRACK_URL, or url=), else from a folder of runs with
+the program dptrack."""
 import json
 import math
 import os
@@ -16,7 +16,7 @@ _WORDS = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 
 
 class Rows(list):
-    """A list of mappings with the same meaning of their keys."""
+    """A list of mappings with the same keys."""
 
     def to_pandas(self):
         """The same as a pandas.DataFrame."""
@@ -29,7 +29,7 @@ def _number(value):
 
 
 class _Server:
-    """Answers over HTTP."""
+    """Queries over HTTP."""
 
     def __init__(self, url):
         self.url = url.rstrip('/')
@@ -75,13 +75,13 @@ def _refusal(error):
 
 
 class _Folder:
-    """Answers by the program dptrack, which reads a folder, or asks the server that holds it."""
+    """Queries with the program dptrack, which reads a folder or asks its server."""
 
     def __init__(self, runs_dir):
         self.runs_dir = runs_dir
         self.program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
         if not self.program:
-            raise Error('reading runs needs a server (DPTRACK_URL, or url=) or the program dptrack on PATH')
+            raise Error('reading runs requires a server (DPTRACK_URL, or url=) or the program dptrack on PATH')
 
     def ask(self, command, *words):
         process = subprocess.Popen([self.program, command, '--logdir', self.runs_dir, *words], stdout=subprocess.PIPE,

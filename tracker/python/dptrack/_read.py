@@ -1,4 +1,4 @@
-"""What the journals in a run's folder hold, by the library's own reader."""
+"""Reads the journals in a run's folder with the library's reader."""
 import ctypes
 import os
 
@@ -22,7 +22,7 @@ class Reader(ctypes.Structure):
 
 
 def newest_step(folder):
-    """The last step of the run as a whole that has a point; -1 without any."""
+    """Last step with a point in the run's series; -1 without points."""
     newest = [-1]
 
     def take(user, point):

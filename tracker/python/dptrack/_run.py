@@ -1,5 +1,5 @@
-"""A run: begun by init, told numbers by log, ended by finish or with the process. The work is libdptrack's, which writes the
-journal from threads of its own; here Python's values become its arguments."""
+"""A run: init starts it, log records values, finish or the end of the process closes it. libdptrack writes the journal from
+its threads; this module converts Python values to its arguments."""
 import os
 import sys
 
@@ -7,20 +7,20 @@ _PLAIN = frozenset((float, bool))
 OFF, WAITING, OPEN, CLOSED, FORKED = 'off', 'waiting', 'open', 'closed', 'forked'
 
 _active = []
-_shared = {}  # the library and what it calls back, once loaded
+_shared = {}  # the library and its callbacks, once loaded
 
 
 class Error(RuntimeError):
-    """A run cannot be begun, or something was asked of dptrack that needs one."""
+    """A run cannot be started, or a call needs an active run."""
 
 
 def active():
-    """The run that init began last and nobody finished, or None."""
+    """The run that init started last and that is not finished, or None."""
     return _active[-1] if _active else None
 
 
 def say(text):
-    """A line for people."""
+    """Prints a line for the user on stderr."""
     try:
         print('dptrack: ' + text, file=sys.stderr, flush=True)
     except Exception:  # a closed stderr must not end a training
@@ -36,15 +36,15 @@ def library():
 
 
 def _fits(numbers):
-    """Whether all are Python's own numbers, whole ones no larger than a double's."""
+    """Returns true if all are Python numbers that a double holds exactly."""
     return all(type(n) is float or (type(n) in (int, bool) and -2**1023 < n < 2**1023) for n in numbers)
 
 
 class _Keys(dict):
-    """Encoded keys by key, each made once."""
+    """Encoded keys by key, each encoded once."""
 
     def __missing__(self, key):
-        encoded = str(key).encode('utf-8', 'replace').replace(b'\0', b'\1')  # which the library refuses, and says so
+        encoded = str(key).encode('utf-8', 'replace').replace(b'\0', b'\1')  # the library rejects \1 with a warning
         self[key] = encoded
         return encoded
 
@@ -72,7 +72,7 @@ class Config:
         for key in values:
             self._values.setdefault(str(key), values[key])
         for name, value in _values.flatten(values, '.'):
-            self._run._tell_param(name, _values.plain(value))
+            self._run._record_param(name, _values.plain(value))
 
     def setdefault(self, key, value):
         if key not in self._values:
@@ -119,8 +119,8 @@ class Config:
 
 
 class Summary:
-    """The newest value of each key, or by define_metric its least or greatest. A number that is set becomes a point at the
-    last step, a text a tag."""
+    """The newest value of each key, or its minimum or maximum by define_metric. Setting a number records a point at the last
+    step; setting a text records a tag."""
 
     def __init__(self, run):
         self._run = run
@@ -128,7 +128,7 @@ class Summary:
     def update(self, values):
         from dptrack import _values
         for key, value in _values.flatten(_values.as_mapping(values), '/'):
-            self._run._tell_summary(key, value)
+            self._run._record_summary(key, value)
 
     def __setitem__(self, key, value):
         self.update({key: value})
@@ -159,15 +159,15 @@ class Summary:
 
 
 class Run:
-    """Made by init. Any thread may log; the points of one thread keep their order. id, name, dir, segment, rank and
-    world_size say what it is."""
+    """Created by init. Any thread may log; the points of one thread keep their order. Its attributes are id, name, dir,
+    segment, rank and world_size."""
 
     def __init__(self, rank=0, world_size=1):
         from dptrack._secrets import Pieces, Scrubber
         self.id = self.name = self.dir = None
         self.experiment, self.segment, self.rank, self.world_size = 'default', 0, rank, world_size
         self.config, self.summary = Config(self), Summary(self)
-        self._state, self._handle, self._options, self._told, self._after = OFF, None, {}, [], []
+        self._state, self._handle, self._options, self._pending, self._after = OFF, None, {}, [], []
         self._keys, self._rows, self._last = _Keys(), {}, {}
         self._step, self._rules, self._said, self._process = 0, {}, set(), os.getpid()
         self._system_s = 0.0
@@ -177,8 +177,8 @@ class Run:
     # ---- points ----
 
     def log(self, values, step=None):
-        """Points of one step: {key: number}, nested mappings joined by '/'. Without a step: one more than the last. A tensor
-        is asked for its item, which waits for its device."""
+        """Records {key: number} at a step (default: the last step plus 1). Keys of nested mappings are joined by '/'. item() is
+        called on tensors, which waits for the device."""
         handle = self._handle
         if handle is None:
             handle = self._enter(step)
@@ -202,7 +202,7 @@ class Run:
             self._log_row(handle, step, values)
 
     def _log_row(self, handle, step, values):
-        """Several at once. A row is away from the table while it is used, so that threads and signals do not meet in it."""
+        """Logs several values at once. A row is removed from the table while in use, so threads and signal handlers cannot share it."""
         names = tuple(values)
         row = self._rows.pop(names, None)
         if row is None:
@@ -218,15 +218,15 @@ class Run:
         self._rows[names] = row
 
     def log_rank(self, values, step):
-        """Points of this rank's own series, also in rank 0, where log's belong to the run as a whole. Numbers alone; a
-        segment that waits for its first step goes on waiting."""
+        """Records {key: number} in the series of this rank; log of rank 0 records the run's series. Does not open a segment that
+        waits for its first step."""
         handle = self._handle
         if handle is not None:
             for key, value in values.items():
                 _shared['lib'].log_rank(handle, self.rank, step, self._keys[key], value)
 
-    def log_beside(self, key, value):
-        """One value of the step that log comes to next, which stays the next one."""
+    def log_next_step(self, key, value):
+        """Records one value at the next step of log without advancing the step."""
         if self._handle is not None:
             self._log_any(self._handle, self._step + 1, key, value)
 
@@ -246,7 +246,7 @@ class Run:
         _shared['lib'].log(handle, step, self._keys[key], number)
 
     def _log_media(self, handle, step, key, value):
-        """Pictures and their like, several as KEY/0, KEY/1, ...; a word is a text."""
+        """Records media, a list as KEY/0, KEY/1, ...; a str is recorded as a text."""
         from dptrack import _media
         if isinstance(value, str):
             value = _media.Text(value)
@@ -264,7 +264,7 @@ class Run:
             say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
 
     def _log_defined(self, values, step):
-        """By the rules of define_metric: a key may count its steps by another one."""
+        """Applies the rules of define_metric, where a key may take its steps from another key."""
         from dptrack import _values
         flat = dict(_values.flatten(values, '/'))
         for key, value in flat.items():
@@ -292,21 +292,21 @@ class Run:
         return found if found is None or found['step_metric'] != key else None
 
     def define_metric(self, name, step_metric=None, summary=None):
-        """name: a key or a pattern with *. step_metric: the key whose whole numbers are the steps of it (epochs). summary:
-        'min' or 'max' is what run.summary then holds of it."""
+        """name: a key or a pattern with *. step_metric: the key whose integer values are its steps (epochs). summary:
+        'min' or 'max': which value run.summary holds."""
         self._rules[name] = {'step_metric': step_metric, 'summary': summary}
 
-    # ---- what is no point ----
+    # ---- records that are not points ----
 
     def alert(self, title, text='', level='info'):
-        """Something that people should hear of now. level: 'info', 'warning' or 'error'."""
+        """Sends an alert. level: 'info', 'warning' or 'error'."""
         levels = {'info': 1, 'warning': 2, 'warn': 2, 'error': 3}
         hidden = self._scrubber.text
-        self._tell('alert', levels.get(str(getattr(level, 'value', level)).lower(), 1), self._step,
+        self._record('alert', levels.get(str(getattr(level, 'value', level)).lower(), 1), self._step,
                    hidden(str(title)).encode('utf-8', 'replace') or b'alert', hidden(str(text)).encode('utf-8', 'replace'))
 
     def printed(self, stream, text):
-        """What the process printed; _console calls it."""
+        """Records console output; called by _console."""
         handle = self._handle
         if handle is not None and isinstance(text, str):
             self._print(handle, stream, self._pieces[stream].add(text))
@@ -317,11 +317,11 @@ class Run:
             _shared['lib'].console(handle, stream, encoded, len(encoded))
 
     def code(self, name, text):
-        """What ran, by name: 'commit', 'diff', 'packages', or what else there is to it."""
-        self._tell('code', self._keys[name], self._scrubber.text(text).encode('utf-8', 'replace').replace(b'\0', b''))
+        """Records a part of the code state by name: 'commit', 'diff', 'packages', or any other."""
+        self._record('code', self._keys[name], self._scrubber.text(text).encode('utf-8', 'replace').replace(b'\0', b''))
 
     def keep(self, file):
-        """A copy of a dptrack.File with the run; log does the same."""
+        """Copies a dptrack.File into the run; log does the same."""
         if self._handle is None and self._enter(None) is None:
             return
         why = file.wrong_name()
@@ -331,25 +331,25 @@ class Run:
             _shared['lib'].file(self._handle, file.name.encode(), os.fsencode(file.path))
 
     def tag(self, key, value=''):
-        """The last value wins."""
-        self._tell('tag', self._keys[key], self._scrubber.setting(key, str(value)).encode('utf-8', 'replace'))
+        """Sets a tag; the last value wins."""
+        self._record('tag', self._keys[key], self._scrubber.setting(key, str(value)).encode('utf-8', 'replace'))
 
     def note(self, markdown):
-        """The run's note; the last one wins."""
-        self._tell('note', self._scrubber.text(str(markdown)).encode('utf-8', 'replace'))
+        """Sets the run's note; the last one wins."""
+        self._record('note', self._scrubber.text(str(markdown)).encode('utf-8', 'replace'))
 
-    def _tell_param(self, name, value):
+    def _record_param(self, name, value):
         value = self._scrubber.setting(name, value)
         if isinstance(value, bool):
-            self._tell('param_bool', self._keys[name], value)
+            self._record('param_bool', self._keys[name], value)
         elif isinstance(value, int) and -2**63 <= value < 2**63:
-            self._tell('param_i64', self._keys[name], value)
+            self._record('param_i64', self._keys[name], value)
         elif isinstance(value, float):
-            self._tell('param_f64', self._keys[name], value)
+            self._record('param_f64', self._keys[name], value)
         else:
-            self._tell('param', self._keys[name], str(value).encode('utf-8', 'replace').replace(b'\0', b''))
+            self._record('param', self._keys[name], str(value).encode('utf-8', 'replace').replace(b'\0', b''))
 
-    def _tell_summary(self, key, value):
+    def _record_summary(self, key, value):
         from dptrack import _values
         number = _values.number(value)
         if number is None:
@@ -357,22 +357,22 @@ class Run:
         elif self._handle is not None or self._enter(None) is not None:
             self._log_any(self._handle, self._step, key, number)
 
-    def _tell(self, name, *arguments):
+    def _record(self, name, *arguments):
         if self._handle is not None:
             getattr(_shared['lib'], name)(self._handle, *arguments)
         elif self._state == WAITING:
-            self._told.append((name, arguments))
+            self._pending.append((name, arguments))
 
     def flush(self, wait_s=10.0):
-        """Waits until what was logged before is in the journal; whether it is."""
+        """Waits until all records so far are in the journal; returns false after wait_s seconds."""
         return self._handle is not None and _shared['lib'].flush(self._handle, wait_s) == 0
 
     @property
     def dropped(self):
-        """Points lost so far."""
+        """Number of points lost so far."""
         return _shared['lib'].dropped(self._handle) if self._handle is not None else 0
 
-    # ---- begin and end ----
+    # ---- start and end ----
 
     def _prepare(self, options, open_now):
         self._options, self._state = options, WAITING
@@ -392,21 +392,21 @@ class Run:
         self.dir, self.segment = os.fsdecode(lib.run_dir(handle)), lib.run_segment(handle)
         if self._system_s:
             self._watch_machine(lib, handle)
-        told, self._told = self._told, []
-        for name, arguments in told:
+        pending, self._pending = self._pending, []
+        for name, arguments in pending:
             getattr(lib, name)(handle, *arguments)
         for call in self._after:
             call(self)
 
     def _watch_machine(self, lib, handle):
-        from dptrack import _facts
-        uuid = _facts.gpu_uuid()
+        from dptrack import _environment
+        uuid = _environment.gpu_uuid()
         if uuid:
             lib.gpu(handle, uuid.encode())
         lib.system(handle, self._system_s)
 
     def _enter(self, step):
-        """log on a run that is not open: a segment begins with the first step that it is told; else nothing is recorded."""
+        """Opens a run that waits for its first step. Returns the handle, or None with a message: nothing is recorded then."""
         if self._state == WAITING:
             first = self._step + 1 if step is None else int(step)
             self._options.update(first_step=first)
@@ -426,11 +426,11 @@ class Run:
     def finish(self, status=None, reason=None):
         """Writes what is queued and the status ('finished' unless given: 'failed', 'killed', 'preempted'), waits for the disk
         and some seconds for a server. A second call does nothing."""
-        from dptrack import _ends
+        from dptrack import _atexit
         status = status or 'finished'
         codes = library() and _shared['module'].STATUS if self._state in (OPEN, WAITING) else {status: 0}
         if status not in codes:
-            raise ValueError('status %r is none of %s' % (status, ', '.join(sorted(codes))))
+            raise ValueError('status %r: expected one of %s' % (status, ', '.join(sorted(codes))))
         if self._state == WAITING:
             self._options.update(first_step=self._step + 1)
             try:
@@ -439,7 +439,7 @@ class Run:
                 say('nothing was recorded: %s' % error)
         if self in _active:
             _active.remove(self)
-        _ends.forget(self)
+        _atexit.forget(self)
         if 'dptrack._console' in sys.modules:
             sys.modules['dptrack._console'].remove(self)
         handle, self._handle = self._handle, None
@@ -456,15 +456,15 @@ class Run:
         if self.rank > 0:
             lib.run_close(handle, codes['running'])
             if status == 'failed':
-                self._speak_for_all(codes[status], 'rank %d: %s' % (self.rank, reason))
+                self._fail_job(codes[status], 'rank %d: %s' % (self.rank, reason))
             return
         if text:
             lib.set_status(handle, codes[status], text)
         lib.run_close(handle, codes[status])
 
-    def _speak_for_all(self, code, reason):
-        """A rank that fails ends the job, but of ranks only the first has a word on the status: a journal of the launcher's
-        kind says it."""
+    def _fail_job(self, code, reason):
+        """Records that this rank failed, which ends the job. Only rank 0 and the launcher may set the run's status, so it is
+        written as a launcher's journal."""
         import ctypes
         lib, module = _shared['lib'], _shared['module']
         handle = ctypes.c_void_p()
@@ -474,7 +474,7 @@ class Run:
             lib.run_close(handle, code)
 
     def forked(self):
-        """In a child of fork: the run stays the parent's."""
+        """Called in a forked child: the run remains with the parent."""
         if self._handle is not None or self._state == WAITING:
             self._handle, self._state = None, FORKED
 
@@ -482,15 +482,15 @@ class Run:
         return self
 
     def __exit__(self, kind, value, traceback):
-        from dptrack import _ends
-        self.finish(*_ends.judge(kind, value))
+        from dptrack import _atexit
+        self.finish(*_atexit.judge(kind, value))
 
     def __repr__(self):
         return 'Run(%r, id=%r, %s)' % (self.name, self.id, self._state)
 
 
 def init(experiment=None, run_name=None, config=None, tags=None, runs_dir=None, **options):
-    """Begins a run and returns it; dptrack._init says what the options are."""
+    """Starts a run and returns it; dptrack._init documents the options."""
     from dptrack import _init
     named = dict(options, experiment=experiment, run_name=run_name, config=config, tags=tags, runs_dir=runs_dir)
     previous = active()

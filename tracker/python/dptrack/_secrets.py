@@ -1,6 +1,5 @@
-"""What must not be recorded: values of settings, arguments and environment variables whose names say that they are secret,
-and whatever looks like a well-known kind of key. Everything that is recorded as text goes through a Scrubber. Knows
-neither runs nor where text comes from."""
+"""Hides secrets: values of params, arguments and environment variables with secret names, and text in the form of well-known
+keys. All recorded text passes through a Scrubber."""
 import re
 
 HIDDEN = '(hidden)'
@@ -9,11 +8,11 @@ SHORTEST = 6
 _NAME = re.compile(r'(?:^|[^a-z])(?:api[_-]?key|apikey|access[_-]?key|private[_-]?key|secret(?:s|[_-]?key)?|[a-z]*passw(?:or)?d|passphrase|pwd'
                    r'|credentials?|token|auth|bearer|cookie|dsn|webhook(?:[_-]?url)?)(?:$|[^a-z])', re.I)
 _CAMEL = re.compile(r'(?<=[a-z0-9])(?=[A-Z])')
-# Prefixes that the services themselves chose so that keys can be found.
+# Key prefixes that services publish for secret scanners.
 _SHAPE = re.compile(r'\b(?:sk-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}'
                     r'|glpat-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|dpt_[A-Za-z0-9_-]{16,}'
                     r'|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})')
-# What stands before the host of an address: user and password, or a word so long that it is a token. A password holds no quotes.
+# User and password before the host of a URL, or a word long enough to be a token. A password contains no quotes.
 _USERINFO = re.compile(r"""(?<=://)(?:[^/\s:@?#"'<>]*:([^/\s?#"'<>]+)|([^/\s:@?#"'<>]{20,}))(?=@)""")
 # name=value and "name": value inside a word
 _PAIR = re.compile(r"""([A-Za-z0-9_.-]+)["']?\s*[:=]\s*["']?([^"',;&{}\s]+)""")
@@ -26,18 +25,18 @@ def is_secret_name(name):
 
 
 def is_secret_value(value):
-    """Whether a value beside a secret's name can be one: a tokenizer's pad_token or a number of tokens cannot."""
+    """Returns false for values under a secret name that cannot be secret: a tokenizer's pad_token, a number of tokens."""
     return isinstance(value, str) and len(value) >= SHORTEST and value[0] not in '<[' and not re.search(r'\s', value)
 
 
 def _parts(value):
-    """What is to be hidden of a value that is secret: itself, and the long words of one that has several (a key in PEM)."""
+    """Parts of a secret to hide: the whole, and the long words of a text with several (a PEM key)."""
     words = [] if value[:1] in ('<', '[') else value.split()  # no pad_token
     return [value] * (len(value) >= SHORTEST and bool(words)) + [word for word in words if len(words) > 1 and len(word) >= LONG_WORD]
 
 
 def of_arguments(argv):
-    """Values of arguments whose flags name a secret: --api-key X, --api-key=X, api_key=X, {"api_key": "X"}; passwords in addresses."""
+    """Values of arguments whose flags name a secret: --api-key X, --api-key=X, api_key=X, {"api_key": "X"}; passwords in URLs."""
     found = []
     for at, word in enumerate(argv):
         found += of_addresses(word)
@@ -53,7 +52,7 @@ def of_arguments(argv):
 
 
 def of_environment(env):
-    """Values of variables whose names call them secret, paths left out; passwords in addresses."""
+    """Values of variables with secret names, except paths; passwords in URLs."""
     found = []
     for name, value in env.items():
         found += of_addresses(value)
@@ -63,7 +62,7 @@ def of_environment(env):
 
 
 def of_addresses(text):
-    """The passwords in https://user:password@host/, as they stand there and as they are meant."""
+    """Passwords in https://user:password@host/, percent-encoded and decoded."""
     if '://' not in text:
         return []
     found = [password or token for password, token in _USERINFO.findall(text)]
@@ -88,7 +87,7 @@ class Scrubber:
         self._known = re.compile('|'.join(map(re.escape, longest_first))) if longest_first else None
 
     def text(self, text):
-        """A password in an address is remembered, so that it is hidden elsewhere too."""
+        """Adds passwords of URLs to the secrets, so they are hidden in all text."""
         if len(text) < SHORTEST:
             return text
         if '://' in text and '@' in text:
@@ -99,7 +98,7 @@ class Scrubber:
         return _SHAPE.sub(HIDDEN, text)
 
     def setting(self, name, value):
-        """A param's value; one that its name calls secret is remembered, so that it is hidden elsewhere too."""
+        """Scrubs a param's value; a value with a secret name is added to the secrets."""
         if isinstance(value, str):
             if is_secret_name(name) and is_secret_value(value):
                 self.add([value])
@@ -109,14 +108,14 @@ class Scrubber:
 
 
 class Pieces:
-    """A stream that is written in pieces: a word that may go on waits for its end, so that a secret in two pieces is one."""
+    """Buffers the last word of a stream until its end, so that a secret written in two pieces is found."""
 
     def __init__(self, scrubber):
         import _thread
         self._scrubber, self._word, self._lock = scrubber, '', _thread.RLock()
 
     def add(self, text):
-        """What can be told by now."""
+        """Adds text and returns what is complete."""
         with self._lock:
             text = self._word + text
             end = max(text.rfind(' '), text.rfind('\n'), text.rfind('\r'), text.rfind('\t')) + 1

@@ -1,21 +1,21 @@
-"""What people hand over as numbers and params, in the library's terms: nested mappings flattened, tensors and NumPy's
-numbers turned into Python's. Knows no run and needs no array library."""
+"""Converts numbers and params to the library's types: flattens nested mappings, converts tensors and NumPy scalars to Python
+numbers. Needs no array library."""
 import json
 from collections.abc import Mapping
 
 
 def number(value):
-    """A float, or None for what is no single number. A tensor on a device is waited for."""
+    """A float, or None if value is not a single number. Waits for the device of a tensor."""
     if isinstance(value, (str, bytes, bytearray)) or value is None:
         return None
     try:
         return float(value.item() if hasattr(value, 'item') else value)
-    except Exception:  # whatever a foreign type raises, it is no number
+    except Exception:  # other types may raise anything: not a number
         return None
 
 
 def flatten(values, joint, prefix=''):
-    """(key, leaf) of a nested mapping; keys of inner ones are joined to the outer's."""
+    """Yields (key, leaf) of a nested mapping with joined keys."""
     for key in values.keys():
         name, value = prefix + str(key), values[key]
         if isinstance(value, Mapping) and len(value):
@@ -25,7 +25,7 @@ def flatten(values, joint, prefix=''):
 
 
 def as_mapping(config):
-    """A mapping of whatever carries settings: argparse's namespace, a dataclass, an object with attributes."""
+    """Converts settings to a mapping: an argparse namespace, a dataclass or an object with attributes."""
     if config is None:
         return {}
     if isinstance(config, Mapping):
@@ -35,11 +35,11 @@ def as_mapping(config):
             return getattr(config, method)()
     if hasattr(config, '__dict__'):
         return {k: v for k, v in vars(config).items() if not k.startswith('_')}
-    raise TypeError('config is a %s: a mapping, a namespace or a dataclass is needed' % type(config).__name__)
+    raise TypeError('config is a %s: expected a mapping, a namespace or a dataclass' % type(config).__name__)
 
 
 def plain(value):
-    """A param as bool, int, float or str. Nothing of it differs between two processes that mean the same."""
+    """A param as bool, int, float or str; equal params give equal text in all processes."""
     if isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, bytes):

@@ -16,8 +16,8 @@ def watch(model, log='gradients', log_freq=1000, prefix='', record=None, run=Non
         raise ValueError("watch: log is 'gradients', 'parameters' or 'all', not %r" % (log,))
     run = run or _run.active()
     if run is None and record is None:
-        raise _run.Error('watch needs a run: call dptrack.init() first')
-    return Watch(model, kinds[log], max(int(log_freq), 1), prefix, record or run.log_beside)
+        raise _run.Error('watch requires a run: call dptrack.init() first')
+    return Watch(model, kinds[log], max(int(log_freq), 1), prefix, record or run.log_next_step)
 
 
 def _histogram(tensor):
@@ -64,7 +64,7 @@ class Watch:
             self.record('%s/%s%s' % (kind, self.prefix, name), made)
 
     def remove(self):
-        """Takes the hooks away."""
+        """Removes the hooks."""
         for hook in self.hooks:
             hook.remove()
         self.hooks = []

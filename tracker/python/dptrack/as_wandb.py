@@ -4,18 +4,18 @@
     python -m dptrack.as_wandb -m accelerate.commands.launch train.py
     torchrun --nproc-per-node 2 -m dptrack.as_wandb train.py
 
-`import wandb` then finds the module in the folder stand_in, also in processes that the program starts, and also where the real
-one is installed. It has what trainers and their callbacks call; anything else raises. Nothing is sent to W&B."""
+`import wandb` then finds the module in the folder wandb_shim instead of an installed W&B, also in child processes. It has what
+trainers and their callbacks call; anything else raises. Nothing is sent to W&B."""
 import os
 import runpy
 import sys
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'stand_in')
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'wandb_shim')
 USAGE = 'usage: python -m dptrack.as_wandb [-m MODULE | FILE] [ARGUMENT...]'
 
 
-def stand_in():
-    """From here on `import wandb` finds the stand-in, here and in child processes."""
+def use_shim():
+    """Makes `import wandb` find the shim, here and in child processes."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path.insert(1, FOLDER)
     known = [part for part in os.environ.get('PYTHONPATH', '').split(os.pathsep) if part]
@@ -23,21 +23,21 @@ def stand_in():
 
 
 def main(words):
-    """words: those behind this module's name."""
+    """words: the arguments after this module's name."""
     if not words or words[0] in ('-h', '--help') or (words[0] == '-m' and len(words) < 2):
         print(USAGE, file=sys.stdout if words and words[0] != '-m' else sys.stderr)
         return 0 if words and words[0] != '-m' else 2
     if 'wandb' in sys.modules and not hasattr(sys.modules['wandb'], 'STANDS_FOR'):
-        print('dptrack: wandb is imported already: something imports it before the program begins', file=sys.stderr)
+        print('dptrack: wandb is already imported: remove what imports it before the program starts', file=sys.stderr)
         return 2
-    stand_in()
+    use_shim()
     if words[0] == '-m':
         sys.argv = words[1:]
         sys.path[0] = os.getcwd()
         runpy.run_module(words[1], run_name='__main__', alter_sys=True)
         return 0
     if not os.path.isfile(words[0]):
-        print('dptrack: %s is no file; %s' % (words[0], USAGE), file=sys.stderr)
+        print('dptrack: %s: not a file; %s' % (words[0], USAGE), file=sys.stderr)
         return 2
     sys.argv = list(words)
     sys.path[0] = os.path.dirname(os.path.abspath(words[0]))

@@ -3,7 +3,7 @@
     model.fit(..., callbacks=[dptrack.keras.Callback(experiment="mnist")])
 
 records after every epoch what Keras says of it (epoch/train_loss, epoch/val_loss, ...) and the learning rate, and as params the
-optimizer's settings, the model's name and size. The run goes on after fit, so that what evaluate says belongs to it, until
+optimizer's settings, the model's name and size. The run stays open after fit, so that it records evaluate too, until
 dptrack.finish, the next fit or the end of the process."""
 import keras
 
@@ -34,9 +34,9 @@ class Callback(keras.callbacks.Callback):
         optimizer = self.model.optimizer
         settings = {name: value for name, value in optimizer.get_config().items() if value is not None}
         settings['learning_rate'] = float('%.7g' % self._learning_rate())  # 0.01, of which Keras keeps 32 bits
-        told = {'model': self.model.name, 'parameters': self.model.count_params(), 'optimizer': settings}
-        told.update((name, value) for name, value in (self.params or {}).items() if name in ('epochs', 'steps') and value is not None)
-        return told
+        params = {'model': self.model.name, 'parameters': self.model.count_params(), 'optimizer': settings}
+        params.update((name, value) for name, value in (self.params or {}).items() if name in ('epochs', 'steps') and value is not None)
+        return params
 
     def _step(self):
         return int(keras.ops.convert_to_numpy(self.model.optimizer.iterations))

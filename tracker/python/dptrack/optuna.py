@@ -22,7 +22,7 @@ _runs = {}  # by study and number, while they go on
 
 
 def run_of(trial):
-    """The run of a trial that goes on."""
+    """The run of a running trial."""
     run = _runs.get((trial.study.study_name, trial.number))
     if run is None:
         raise Error('trial %d has no run: decorate its objective with dptrack.optuna.track()' % trial.number)
@@ -40,12 +40,12 @@ def track(experiment=None, **options):
             run = _runs[key] = _init.begin(Run, experiment=experiment or trial.study.study_name, **chosen)
             try:
                 value = objective(trial, *more, **named)
-                _tell(run, trial)
+                _record_trial(run, trial)
                 _tell_result(run, value)
                 run.finish()
                 return value
             except BaseException as error:
-                _tell(run, trial)
+                _record_trial(run, trial)
                 run.finish(*_judge(run, error))
                 raise
             finally:
@@ -54,7 +54,7 @@ def track(experiment=None, **options):
     return decorate
 
 
-def _tell(run, trial):
+def _record_trial(run, trial):
     """What the study knows of the trial by now."""
     run.config.update(trial.params)
     run.tag('optuna.study', trial.study.study_name)

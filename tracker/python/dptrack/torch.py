@@ -18,7 +18,7 @@ def instrument(model, optimizer, loader=None, device=None, run=None, first_step=
     """The loader to iterate over (None without one); with device its batches come moved there, which is the phase h2d.
 
     model: also one inside DistributedDataParallel: what backward takes after the last gradient is there, waiting for other
-    ranks, is comm_exposed. first_step: number of the next step, where the training goes on. every: steps between two that are
+    ranks, is comm_exposed. first_step: number of the next step, when training resumes. every: steps between two that are
     recorded; 1 on a CPU, 20 on a GPU."""
     clock = _Steps(run or _run.active(), first_step, every or (20 if _on_gpu(model) else 1), _on_gpu(model))
     if clock.run is None:

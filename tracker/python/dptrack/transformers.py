@@ -3,7 +3,7 @@
     trainer = Trainer(..., callbacks=[dptrack.transformers.Callback(experiment="glue")])
 
 begins a run with the first step, or uses the one that init began; its params are the model's configuration and the Trainer's
-arguments, its series what the Trainer logs (train/loss, eval/loss, ...). The run goes on after train, so that what evaluate
+arguments, its series what the Trainer logs (train/loss, eval/loss, ...). The run stays open after train, so that what evaluate
 says belongs to it, until dptrack.finish, the next training or the end of the process."""
 from transformers import TrainerCallback
 

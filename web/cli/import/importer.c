@@ -28,7 +28,7 @@
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err)
 {
 	*b = (struct importer){ .target = target, .spool_fd = -1 };
-	b->later_end = &b->later;
+	b->deferred_end = &b->deferred;
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
 	if (!b->left_out || !b->kept)

@@ -30,8 +30,8 @@ struct importer {
 	struct http *http;    /* set with a URL */
 	int spool_fd;         /* set with a URL: an unnamed file for the journal that is being sent */
 	struct map *left_out; /* description → uint64_t, number of occurrences */
-	struct arena *kept;   /* owns the queue `later` and the names of runs */
-	struct importer_later *later, **later_end;
+	struct arena *kept;   /* owns the queue `deferred` and the names of runs */
+	struct importer_deferred *deferred, **deferred_end;
 	uint64_t runs, points, files;
 };
 

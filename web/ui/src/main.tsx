@@ -1,4 +1,4 @@
-// Starts the page: the state, then the view that the address names.
+// Entry point: starts the state and shows the view of the address.
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import './style.css';
@@ -6,7 +6,7 @@ import * as s from './state/index.ts';
 import { Compare, Header, lazy, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
-/** So long a first answer, which is mostly here by now, is waited for before a page without it is drawn. */
+/** How long to wait for the first reply before an empty page is drawn. */
 const ANSWER_MS = 50;
 const Experiments = lazy(() => import('./views/experiments/experiments.tsx').then((m) => m.Experiments));
 const SideBySide = lazy(() => import('./views/side/side.tsx').then((m) => m.SideBySide));
@@ -14,14 +14,14 @@ const Reports = lazy(() => import('./views/report/report.tsx').then((m) => m.Rep
 const Models = lazy(() => import('./views/models/models.tsx').then((m) => m.Models));
 const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
-/** The most serious thing that stands between the reader and the server. */
+/** The most serious problem with the server. */
 function Banner() {
 	const alarm = (text: ComponentChildren) => <p class="banner" role="alert">{text}</p>;
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
 		return alarm(<>You are signed out: the session has ended or its token was revoked. {again('sign in')}
 			</>);
-	if (s.away.value) return alarm('The server does not answer. The page goes on by itself once it does.');
+	if (s.away.value) return alarm('The server does not answer. The page reconnects automatically.');
 	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('try again')}</>);
 	const done = s.done.value;
 	return done && (
@@ -63,7 +63,7 @@ effect(() => {
 	document.documentElement.dataset.theme = theme();
 });
 effect(() => {
-	// most readers open a run next; what they wait for now comes first
+	// most users open a run next: load that first
 	if (s.settled.value) setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 });
 void s.start();

@@ -1,4 +1,4 @@
-// The parts of the page that need no browser, as one module for the tests.
+// The modules that need no browser, bundled for the tests.
 export * from './base/types.ts';
 export * from './base/text/ansi.ts';
 export * from './base/diff.ts';

@@ -1,11 +1,12 @@
-"""Brings in the runs of trackers that `dptrack import` cannot read by itself, through what reads them in Python:
+"""Imports the runs of trackers that only a Python package can read:
 
-    python -m dptrack.bring aim REPOSITORY
-    python -m dptrack.bring neptune DATA --files FILES
-    python -m dptrack.bring wandb ENTITY/PROJECT
+    python -m dptrack.importers aim REPOSITORY
+    python -m dptrack.importers neptune DATA --files FILES
+    python -m dptrack.importers wandb ENTITY/PROJECT
 
-A module per tracker tells its runs; Told words them as the lines of JSON that `dptrack import` takes (web/cli/import/json_lines.h
-says what they are). Ids follow from the tracker's own, and points come in the order of time, so that a repeat adds nothing."""
+One module per tracker reads the runs. RunWriter writes them as the JSON lines that `dptrack import` reads
+(web/cli/import/json_lines.h defines them). Run ids are hashes of the tracker's ids and points are sorted by time, so that a
+repeated import adds nothing."""
 import hashlib
 import json
 import math
@@ -21,27 +22,27 @@ SUFFIXES = {b'\x89PNG': '.png', b'\xff\xd8\xff': '.jpg', b'GIF8': '.gif', b'RIFF
 
 
 class Refused(Exception):
-    """What was asked for cannot be read; one line for people."""
+    """The source cannot be read; the message is one line for the user."""
 
 
 def run_id(*words):
-    """32 hex digits that follow from what a tracker calls a run."""
+    """Hashes a tracker's name of a run to 32 hex digits."""
     return hashlib.sha256(' '.join(words).encode()).hexdigest()[:32]
 
 
 def number(value):
-    """As the lines have it: what JSON has no number for as a word."""
+    """A float, or the strings NaN, Infinity and -Infinity, which JSON has no number for."""
     value = float(value)
     return 'NaN' if math.isnan(value) else _WORDS.get(value, value)
 
 
 def text(value):
-    """A setting as `dptrack import` prints it."""
+    """A param as text, in the form that `dptrack import` uses."""
     return value if isinstance(value, str) else json.dumps(value, separators=(',', ':'), ensure_ascii=False, default=str)
 
 
 def flat(mapping, prefix=''):
-    """(key, leaf) of nested mappings; names are joined by dots."""
+    """Yields (key, leaf) of nested mappings; keys are joined by dots."""
     for key, value in mapping.items():
         if isinstance(value, dict) and value:
             yield from flat(value, '%s%s.' % (prefix, key))
@@ -50,15 +51,15 @@ def flat(mapping, prefix=''):
 
 
 def local_path(uri):
-    """The path that a file: address or a plain path names; None for what lies elsewhere."""
+    """Path of a file: URI or a plain path; None for any other URI."""
     from urllib.parse import unquote, urlsplit
     parts = urlsplit(uri)
     return unquote(parts.path) if parts.scheme == 'file' else None if parts.scheme else uri
 
 
-class Told:
-    """Writes lines; folder: for files until they are read. Each run is filled within `one_run` and ended there; it is handed
-    on when it is whole."""
+class RunWriter:
+    """Writes JSON lines to a stream. folder holds media files until the importer has read them. A run is written within
+    `one_run`, which sends it on once it is complete."""
 
     def __init__(self, stream, folder):
         self._stream, self.folder, self._made = stream, folder, 0
@@ -70,12 +71,12 @@ class Told:
 
     @contextmanager
     def one_run(self, called):
-        """A run that cannot be read to its end is left out, which is said; the others are not touched by that."""
+        """Reports a run that cannot be read to its end as left out, and continues with the next."""
         self._events = []
         with tempfile.SpooledTemporaryFile(SPOOL_BYTES, 'w+', encoding='utf-8') as self._spool:
             try:
                 yield
-            except Exception as error:  # whatever the tracker's own reader raises
+            except Exception as error:  # the tracker's package may raise anything
                 self._spool = None
                 self.left_out('run %s, which cannot be read: %s: %s' % (called, type(error).__name__, str(error).split('\n')[0][:200]))
                 return
@@ -110,20 +111,20 @@ class Told:
     def left_out(self, what):
         self._line('left_out', what)
 
-    # ---- what has a time ----
+    # ---- items with a time ----
 
     def point(self, key, step, at, value):
         self._events.append((at, len(self._events), 'points', [key, step, at, number(value)]))
 
     def media(self, kind, key, step, at, content):
-        """content: as lines.h has it of an image, audio, histogram, text or table."""
+        """content: as json_lines.h defines it for an image, audio, histogram, text or table."""
         self._events.append((at, len(self._events), kind, [key, step, at, content]))
 
     def console(self, stream, at, line):
         self._events.append((at, len(self._events), 'console', [stream, at, line]))
 
     def keep(self, data):
-        """The path of a file with these bytes, until all is read."""
+        """Writes bytes to a file that exists until the import ends, and returns its path."""
         suffix = next((s for head, s in SUFFIXES.items() if data.startswith(head)), '')
         self._made += 1
         path = os.path.join(self.folder, '%d%s' % (self._made, suffix))
@@ -132,7 +133,7 @@ class Told:
         return path
 
     def image(self, key, step, at, data, size=None):
-        """The bytes of a picture's file; one that browsers do not show is left out."""
+        """data: an image file; formats that browsers cannot show are left out."""
         from dptrack._media import _size
         try:
             width, height = size or _size(data)
@@ -142,7 +143,7 @@ class Told:
         self.media('image', key, step, at, {'file': self.keep(data), 'width': int(width), 'height': int(height)})
 
     def end(self, status, at):
-        """status: 'finished', 'failed', 'killed', 'preempted', or 'running' where the run goes on."""
+        """status: 'finished', 'failed', 'killed', 'preempted', or 'running' while it has not ended."""
         points = []
         for _, _, kind, value in sorted(self._events, key=lambda event: event[:2]):
             if kind == 'points':

@@ -1,4 +1,4 @@
-"""The command line of python -m dptrack.bring."""
+"""The command line of python -m dptrack.importers."""
 import argparse
 import importlib
 import os
@@ -7,46 +7,46 @@ import subprocess
 import sys
 import tempfile
 
-from dptrack.bring import Refused, Told
+from dptrack.importers import Refused, RunWriter
 
-TRACKERS = {'aim': ('REPOSITORY', 'a folder with .aim in it, or .aim itself; needs the package aim'),
-            'neptune': ('DATA', "the Parquet files that neptune-exporter wrote; needs the package pyarrow"),
-            'wandb': ('PROJECT', 'ENTITY/PROJECT, or ENTITY/PROJECT/RUN for one run; needs the package wandb and its login')}
+TRACKERS = {'aim': ('REPOSITORY', 'a folder that contains .aim, or .aim itself; requires the package aim'),
+            'neptune': ('DATA', "the Parquet files that neptune-exporter wrote; requires the package pyarrow"),
+            'wandb': ('PROJECT', 'ENTITY/PROJECT, or ENTITY/PROJECT/RUN for one run; requires the package wandb and its login')}
 PACKAGES = {'aim': 'aim', 'neptune': 'pyarrow', 'wandb': 'wandb'}
 
 
 def parse(words):
-    parser = argparse.ArgumentParser(prog='python -m dptrack.bring', description='Brings the runs of another tracker in. '
-                                     'Ids are kept (a tag has them too), a repeat adds nothing, what is left out is listed.')
+    parser = argparse.ArgumentParser(prog='python -m dptrack.importers', description='Imports the runs of another tracker. '
+                                     'Run ids are kept as tags, a repeated import adds nothing, and skipped data is listed.')
     parsers = parser.add_subparsers(dest='tracker', required=True)
     for name, (word, what) in TRACKERS.items():
         one = parsers.add_parser(name, help=what)
         one.add_argument('source', metavar=word, help=what)
         if name == 'neptune':
-            one.add_argument('--files', metavar='FOLDER', help='where neptune-exporter put the files (default: files beside DATA)')
-        one.add_argument('--logdir', metavar='DIR', help='folder of runs that they are put into (default: $DPTRACK_RUNS_DIR, else runs)')
-        one.add_argument('--url', metavar='URL', help='send them to the server there instead')
-        one.add_argument('--experiment', metavar='NAME', help='of all of them (default: their own)')
-        one.add_argument('--out', metavar='FILE', help='write what `dptrack import FILE` takes, and pictures into '
-                         'FILE.files, and import nothing')
+            one.add_argument('--files', metavar='FOLDER', help='where neptune-exporter put the files (default: the folder files next to DATA)')
+        one.add_argument('--logdir', metavar='DIR', help='write the runs into this folder (default: $DPTRACK_RUNS_DIR, else runs)')
+        one.add_argument('--url', metavar='URL', help='send the runs to this server instead')
+        one.add_argument('--experiment', metavar='NAME', help='experiment of all imported runs (default: as in the source)')
+        one.add_argument('--out', metavar='FILE', help='import nothing; write FILE for `dptrack import FILE`, with media '
+                         'in FILE.files')
     return parser.parse_args(words)
 
 
-def teller(options):
-    """The tracker's tell(told, options)."""
+def find_reader(options):
+    """Returns write_runs(out, options) of the tracker's module."""
     try:
-        return importlib.import_module('dptrack.bring.' + options.tracker).tell
+        return importlib.import_module('dptrack.importers.' + options.tracker).write_runs
     except ModuleNotFoundError as error:
         if (error.name or '').partition('.')[0] not in (PACKAGES[options.tracker], options.tracker):
             raise
-        raise Refused('reading %s needs its package: pip install %s' % (options.tracker, PACKAGES[options.tracker])) from None
+        raise Refused('reading %s requires a package: pip install %s' % (options.tracker, PACKAGES[options.tracker])) from None
 
 
 def importer(options):
-    """The command that takes the lines."""
+    """The command that reads the JSON lines."""
     program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
     if not program:
-        raise Refused('the program dptrack is not on PATH, which takes the runs; --out FILE writes them for it to import elsewhere')
+        raise Refused('the program dptrack is not on PATH: install it, set DPTRACK_PROGRAM, or use --out FILE and import that file elsewhere')
     words = [program, 'import', '-']
     if options.url:
         words += ['--url', options.url]
@@ -55,19 +55,19 @@ def importer(options):
     return words + (['--experiment', options.experiment] if options.experiment else [])
 
 
-def bring(options, tell):
-    """The importer's exit status."""
+def import_runs(options, write_runs):
+    """Returns the exit status of `dptrack import`."""
     if options.out:
         os.makedirs(options.out + '.files', exist_ok=True)
         with open(options.out, 'w', encoding='utf-8') as f:
-            tell(Told(f, os.path.abspath(options.out) + '.files'), options)
+            write_runs(RunWriter(f, os.path.abspath(options.out) + '.files'), options)
         return 0
-    with tempfile.TemporaryDirectory(prefix='dptrack-bring.') as folder:
+    with tempfile.TemporaryDirectory(prefix='dptrack-importers.') as folder:
         process = subprocess.Popen(importer(options), stdin=subprocess.PIPE, text=True, encoding='utf-8')
         try:
             with process.stdin:
-                tell(Told(process.stdin, folder), options)
-        except BrokenPipeError:  # it has said why
+                write_runs(RunWriter(process.stdin, folder), options)
+        except BrokenPipeError:  # it has printed the reason
             pass
         return process.wait()
 
@@ -75,9 +75,9 @@ def bring(options, tell):
 def main(words):
     options = parse(words)
     try:
-        return bring(options, teller(options))
+        return import_runs(options, find_reader(options))
     except Refused as error:
-        print('dptrack.bring: error: %s' % error, file=sys.stderr)
+        print('dptrack.importers: error: %s' % error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

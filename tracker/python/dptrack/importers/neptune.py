@@ -1,11 +1,11 @@
-"""Neptune's runs, from the Parquet files that its own neptune-exporter wrote: a file (or several parts) a run, a row an
-attribute or a point of a series. Neptune's servers are gone; what was exported is all there is."""
+"""Reads Neptune's runs from the Parquet files of neptune-exporter: one file (or several parts) per run, one row per attribute
+or point of a series."""
 import glob
 import os
 
 import pyarrow.parquet
 
-from dptrack.bring import Refused, run_id
+from dptrack.importers import Refused, run_id
 
 PARAMS = {'float': 'float_value', 'int': 'int_value', 'string': 'string_value', 'bool': 'bool_value', 'datetime': 'datetime_value',
           'string_set': 'string_set_value'}
@@ -14,19 +14,19 @@ DECIMALS = 6  # of a step
 
 
 def parts_of(folder):
-    """[(project, run, [paths])] of all runs below the folder, parts in their order."""
+    """Returns [(project, run, [paths])] of all runs below the folder, with the parts in order."""
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), '**', '*.parquet'), recursive=True):
         try:
             names = pyarrow.parquet.ParquetFile(path)
             first = next(names.iter_batches(batch_size=1, columns=['project_id', 'run_id']), None)
         except (pyarrow.ArrowException, KeyError, OSError) as error:
-            raise Refused('%s is no Parquet file of neptune-exporter: %s' % (path, str(error).split('\n')[0])) from None
+            raise Refused('%s: not a Parquet file of neptune-exporter: %s' % (path, str(error).split('\n')[0])) from None
         if first is not None and first.num_rows:
             row = first.to_pylist()[0]
             found.setdefault((row['project_id'], row['run_id']), []).append(path)
     if not found:
-        raise Refused('%s holds no Parquet files of neptune-exporter' % folder)
+        raise Refused('%s: no Parquet files of neptune-exporter found' % folder)
     return [(*run, sorted(found[run], key=part_number)) for run in sorted(found)]
 
 
@@ -42,7 +42,7 @@ def rows_of(paths):
 
 
 class Attributes:
-    """What stands once in a run, and how finely its steps are cut."""
+    """Attributes with a single value in a run, and the number of decimals of its steps."""
 
     def __init__(self, paths):
         self.known, self.decimals, self.first, self.last = {}, 0, None, None
@@ -61,7 +61,7 @@ class Attributes:
         return self.known.get('sys/' + name)
 
     def time(self, *names):
-        """The first of these attributes that is there, in seconds since 1970."""
+        """The first of these attributes that exists, in seconds since 1970."""
         return next((self.system(n).timestamp() for n in names if hasattr(self.system(n), 'timestamp')), None)
 
     def start(self):
@@ -76,11 +76,11 @@ class Attributes:
         return 'failed' if self.system('failed') else 'finished'
 
 
-class Teller:
-    """Tells the rows of one run."""
+class RowWriter:
+    """Writes the rows of one run."""
 
-    def __init__(self, told, attributes, files):
-        self.told, self.attributes, self.files = told, attributes, files
+    def __init__(self, out, attributes, files):
+        self.out, self.attributes, self.files = out, attributes, files
 
     def step(self, row):
         return int(row['step'].scaleb(self.attributes.decimals)) if row['step'] is not None else 0
@@ -89,34 +89,34 @@ class Teller:
         return row['timestamp'].timestamp() if row['timestamp'] is not None else self.attributes.start()
 
     def path_of(self, row):
-        """Of the row's file on this machine; None, which is said, without one."""
+        """Local path of the row's file; None, reported as left out, when it is missing."""
         named = (row['file_value'] or {}).get('path')
         path = os.path.join(self.files, named) if named else None
         if path and os.path.exists(path):
             return path
-        self.told.left_out('a file that is not below %s: %s' % (self.files, named or row['attribute_path']))
+        self.out.left_out('a file that is missing below %s: %s' % (self.files, named or row['attribute_path']))
         return None
 
     def float_series(self, row):
-        self.told.point(row['attribute_path'], self.step(row), self.at(row), row['float_value'])
+        self.out.point(row['attribute_path'], self.step(row), self.at(row), row['float_value'])
 
     def string_series(self, row):
         key, text = row['attribute_path'], row['string_value'] or ''
         stream = {'stdout': 1, 'stderr': 2}.get(key.rpartition('/')[2]) if key.startswith(('monitoring/', 'runtime/')) else None
         if stream:
-            self.told.console(stream, self.at(row), text.rstrip('\r\n'))
+            self.out.console(stream, self.at(row), text.rstrip('\r\n'))
         else:
-            self.told.media('text', key, self.step(row), self.at(row), {'text': text})
+            self.out.media('text', key, self.step(row), self.at(row), {'text': text})
 
     def histogram_series(self, row):
         value = row['histogram_value']
-        self.told.media('histogram', row['attribute_path'], self.step(row), self.at(row), {'values': value['values'], 'bins': value['edges']})
+        self.out.media('histogram', row['attribute_path'], self.step(row), self.at(row), {'values': value['values'], 'bins': value['edges']})
 
     def file(self, row):
         path = self.path_of(row)
         if path:
             name = row['attribute_path']
-            self.told.file(name if os.path.splitext(name)[1] or os.path.isdir(path) else name + os.path.splitext(path)[1], path)
+            self.out.file(name if os.path.splitext(name)[1] or os.path.isdir(path) else name + os.path.splitext(path)[1], path)
 
     def file_series(self, row):
         path = self.path_of(row)
@@ -125,9 +125,9 @@ class Teller:
         ending = os.path.splitext(path)[1].lower()
         if ending in PICTURES:
             with open(path, 'rb') as f:
-                self.told.image(row['attribute_path'], self.step(row), self.at(row), f.read())
+                self.out.image(row['attribute_path'], self.step(row), self.at(row), f.read())
         else:
-            self.told.file('%s/%d%s' % (row['attribute_path'], self.step(row), ending), path)
+            self.out.file('%s/%d%s' % (row['attribute_path'], self.step(row), ending), path)
 
     artifact = file_set = file
 
@@ -135,44 +135,44 @@ class Teller:
         kind = row['attribute_type']
         if kind in PARAMS:
             return
-        tell_one = getattr(self, kind, None) if kind in ('float_series', 'string_series', 'histogram_series', 'file', 'file_series',
+        write_one = getattr(self, kind, None) if kind in ('float_series', 'string_series', 'histogram_series', 'file', 'file_series',
                                                          'file_set', 'artifact') else None
-        if tell_one:
-            tell_one(row)
+        if write_one:
+            write_one(row)
         else:
-            self.told.left_out('%s of Neptune: %s' % (kind, row['attribute_path']))
+            self.out.left_out('%s of Neptune: %s' % (kind, row['attribute_path']))
 
 
-def tell_attributes(told, attributes, run):
-    told.tag('neptune.run_id', run)
+def write_attributes(out, attributes, run):
+    out.tag('neptune.run_id', run)
     for name, value in sorted(attributes.known.items()):
         if value is None:
             continue
         if not name.startswith('sys/'):
-            told.param(name, sorted(value) if isinstance(value, (list, tuple, set)) else value)
+            out.param(name, sorted(value) if isinstance(value, (list, tuple, set)) else value)
         elif name in ('sys/tags', 'sys/group_tags'):
             for word in value:
-                told.tag(word)
+                out.tag(word)
         elif name == 'sys/description':
-            told.note(str(value))
+            out.note(str(value))
         elif name not in ('sys/name', 'sys/creation_time', 'sys/modification_time', 'sys/ping_time', 'sys/state', 'sys/failed'):
-            told.tag('neptune.' + name[len('sys/'):], value)
+            out.tag('neptune.' + name[len('sys/'):], value)
     if attributes.decimals:
-        told.tag('neptune.steps_a_whole', 10 ** attributes.decimals)
+        out.tag('neptune.steps_a_whole', 10 ** attributes.decimals)
 
 
-def tell_run(told, project, run, paths, files):
+def write_run(out, project, run, paths, files):
     attributes = Attributes(paths)
-    told.run(run_id('neptune', project, run), project, str(attributes.system('name') or run), attributes.start())
-    tell_attributes(told, attributes, run)
-    teller = Teller(told, attributes, files)
+    out.run(run_id('neptune', project, run), project, str(attributes.system('name') or run), attributes.start())
+    write_attributes(out, attributes, run)
+    rows = RowWriter(out, attributes, files)
     for row in rows_of(paths):
-        teller.row(row)
-    told.end(attributes.status(), attributes.end())
+        rows.row(row)
+    out.end(attributes.status(), attributes.end())
 
 
-def tell(told, options):
+def write_runs(out, options):
     files = options.files or os.path.join(os.path.dirname(os.path.abspath(options.source)), 'files')
     for project, run, paths in parts_of(options.source):
-        with told.one_run(run):
-            tell_run(told, project, run, paths, files)
+        with out.one_run(run):
+            write_run(out, project, run, paths, files)

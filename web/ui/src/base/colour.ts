@@ -1,6 +1,6 @@
-// One look (colour and dash) per run: hue by one param, dash by another, shades within; a chosen param of numbers is a
-// scale. Looks are given out in the order of the runs, so a new run never changes those that are there, and no two of
-// 64 look alike; of more runs those that are drawn are told apart.
+// Assigns a look (colour and dash) to each run: hue by one param, dash by another, shades within. A chosen numeric
+// param is a colour scale. Looks are assigned in run order, so a new run changes no existing look. Up to 64 looks are
+// distinct; with more runs, only the drawn ones are.
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 import { splitParams } from './params.ts';
@@ -17,15 +17,15 @@ interface Looks {
 	byRun: Map<string, Look>;
 	hueParam: string | null;
 	dashParam: string | null;
-	/** Colours stand for how large the param's numbers are. */
+	/** The hue shows the magnitude of a numeric param. */
 	scale: boolean;
 }
 
-/** What the reader wants colours and dashes to mean; null: what seems to tell most. */
+/** The params that the user chose for colour and dash; null: chosen automatically. */
 interface LookChoice {
 	hue: string | null;
 	dash: string | null;
-	/** Where neither is chosen: only these params are looked at. */
+	/** Params considered when neither is chosen. */
 	among?: ReadonlySet<string> | null;
 }
 
@@ -33,15 +33,13 @@ type Lab = [number, number, number];
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 
-/**
- * Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; apart for colour-blind eyes in this order.
- */
+/** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; a colour-blind safe order. */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
 /** Steps of lightness and hue within one base hue. */
 const SHADES: [number, number][] =
 	[[0, 0], [0.13, 10], [-0.13, -8], [0.05, 32], [-0.06, -30], [0.17, -14], [-0.17, 18]];
 const LIMIT = 64;
-/** Smallest distance in Oklab between two lines with the same dash. */
+/** Minimum distance in Oklab between two lines with the same dash. */
 export const APART = 0.075;
 
 function lab(l: number, c: number, h: number): Lab {
@@ -120,7 +118,7 @@ function look(hue: number, shade: number, dash: number): Look {
 	return fresh;
 }
 
-/** The look of the n-th of some lines that have no params: hues first, then shades. */
+/** The look of the n-th line without params: hues first, then shades. */
 export function lookAt(n: number): Look {
 	return look(HUES[n % HUES.length]!, Math.floor(n / HUES.length), 0);
 }
@@ -129,7 +127,7 @@ function farApart(a: Look, b: Look): boolean {
 	return distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART;
 }
 
-/** Whether two runs can be told apart: another dash, or colours far enough from each other in both themes. */
+/** Returns true if two looks can be distinguished: by dash, or by colour in both themes. */
 export function differ(a: Look, b: Look): boolean {
 	return a.dash.join() !== b.dash.join() || farApart(a, b);
 }
@@ -137,7 +135,7 @@ export function differ(a: Look, b: Look): boolean {
 const HUE_FIRST = ['model', 'arch', 'architecture', 'network', 'opt', 'optimizer', 'strategy'];
 const DASH_FIRST = ['strategy', 'precision', 'opt', 'optimizer', 'world_size'];
 
-/** The param that splits the runs into 2..max groups, the preferred names first, seeds never. */
+/** The param that splits the runs into 2..max groups; preferred names first, seeds never. */
 function splitter(runs: readonly Run[], differing: readonly string[], first: readonly string[], max: number,
 	not: string | null): string | null {
 	let best: string | null = null;
@@ -155,7 +153,7 @@ function splitter(runs: readonly Run[], differing: readonly string[], first: rea
 	return best;
 }
 
-/** Order that is the same for everybody and appends new runs at the end. */
+/** A fixed order that appends new runs at the end. */
 function byStart(runs: readonly Run[]): Run[] {
 	return [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0) || (a.id < b.id ? -1 : 1));
 }
@@ -166,12 +164,12 @@ function indexOfValues(runs: readonly Run[], key: string | null): Map<string | u
 	return seen;
 }
 
-/** All looks for one hue and dash, in the order in which they are tried. */
+/** All looks of one hue and dash, in order of preference. */
 function candidates(hueIndex: number, dash: number): Look[] {
 	return SHADES.map((_, s) => look(HUES[hueIndex % HUES.length]!, s, dash));
 }
 
-/** First a colour that no other run has, then one that only runs of another dash have, then any dash, any hue. */
+/** Prefers a unique colour, then a colour used only with other dashes, then any dash, then any hue. */
 function choose(used: readonly Look[], hue: number, dash: number): Look | undefined {
 	const own = candidates(hue, dash);
 	const free = (c: Look) => used.every((u) => differ(u, c));
@@ -180,12 +178,12 @@ function choose(used: readonly Look[], hue: number, dash: number): Look | undefi
 		?? HUES.flatMap((_, h) => candidates(h, dash)).find(free);
 }
 
-/** A number from the id that stays the same whoever else is drawn. */
+/** A number derived from the id alone. */
 function salt(id: string): number {
 	return parseInt(id.slice(-4), 16) || 0;
 }
 
-/** Of many runs: those that are drawn get shades of their own, the others the colour of their value. */
+/** With many runs: drawn runs get distinct shades, the others the colour of their value. */
 function lookOfMany(r: Run, [hue, dash]: [number, number], drawn: boolean, used: Look[]): Look {
 	if (!drawn || used.length >= LIMIT) return look(HUES[hue % HUES.length]!, 0, dash);
 	const own = candidates(hue, dash);
@@ -196,7 +194,7 @@ function lookOfMany(r: Run, [hue, dash]: [number, number], drawn: boolean, used:
 	return got;
 }
 
-/** From small (blue) over magenta to large (gold), apart in lightness too. */
+/** From small (blue) over magenta to large (gold); lightness increases too. */
 function shadeOf(part: number, dash: number): Look {
 	const hue = (265 + 170 * part) % 360;
 	return {
@@ -207,10 +205,8 @@ function shadeOf(part: number, dash: number): Look {
 
 type Scale = (text: string | undefined) => number;
 
-/**
- * Where a number stands between the smallest and the largest of the runs, by factors where they span many; null: the
- * param is no number in all of them, or has hardly any values.
- */
+/** Maps a number to 0..1 between the smallest and the largest of the runs, logarithmically over large ranges. Null if
+ * the param is not numeric or has few values. */
 function scaleOf(all: readonly Run[], some: readonly Run[], key: string): Scale | null {
 	const texts = (list: readonly Run[]) =>
 		[...new Set(list.map((r) => r.params[key]).filter((v): v is string => v !== undefined))];
@@ -229,7 +225,7 @@ interface Meaning {
 	hues: Map<string | undefined, number>;
 	dashes: Map<string | undefined, number>;
 	part: Scale | null;
-	/** Hue and dash were chosen by the reader. */
+	/** The user chose hue and dash. */
 	chosen: boolean;
 }
 
@@ -245,7 +241,7 @@ function meaningOf(runs: readonly Run[], drawn: ReadonlySet<string>, choice: Loo
 	};
 }
 
-/** drawn: ids of the runs that the charts show. */
+/** drawn: ids of the runs in the charts. */
 export function assignLooks(all: readonly Run[], drawn: ReadonlySet<string> = new Set(),
 	choice: LookChoice = { hue: null, dash: null }): Looks {
 	const runs = byStart(all);

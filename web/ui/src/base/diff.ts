@@ -1,4 +1,4 @@
-// What differs between two lists of lines or words: the shortest edit, by Myers' walk along diagonals.
+// Myers' diff of two lists of lines or words: the shortest edit script.
 
 export interface Edit {
 	/** In both, in the second alone, in the first alone. */
@@ -6,10 +6,10 @@ export interface Edit {
 	text: string;
 }
 
-/** Beyond so many edits the rest is said to be replaced: nobody reads it, and the walk grows with their square. */
+/** With more edits the rest counts as replaced, since the search is quadratic in their number. */
 const EDITS_MAX = 600;
 
-/** Furthest places on each diagonal after each number of edits; null when there are too many. */
+/** Furthest position on each diagonal after each number of edits; null with too many edits. */
 function walk(a: readonly string[], b: readonly string[]): Map<number, number>[] | null {
 	const trace: Map<number, number>[] = [];
 	let ends = new Map([[1, 0]]);
@@ -28,7 +28,7 @@ function walk(a: readonly string[], b: readonly string[]): Map<number, number>[]
 	return null;
 }
 
-/** The way back through the trace, as edits in order. */
+/** Walks the trace backwards and returns the edits in order. */
 function back(a: readonly string[], b: readonly string[], trace: readonly Map<number, number>[]): Edit[] {
 	const out: Edit[] = [];
 	let [x, y] = [a.length, b.length];
@@ -61,12 +61,12 @@ export function diff(a: readonly string[], b: readonly string[]): Edit[] {
 	return [...same(a.slice(0, from)), ...middle, ...same(a.slice(a.length - end))];
 }
 
-/** Words with the blanks between them, which differ on their own. */
+/** Splits text into words and blanks. */
 export function wordsOf(text: string): string[] {
 	return text.match(/\s+|[^\s]+/g) ?? [];
 }
 
-/** Edits with only so many of the same lines around them; null stands where lines were left out. */
+/** Keeps `context` unchanged lines around each edit; null marks omitted lines. */
 export function around(edits: readonly Edit[], context: number): (Edit | null)[] {
 	const near = new Set<number>();
 	edits.forEach((e, i) => {

@@ -1,6 +1,6 @@
-// Numbers, times and names as people read them. One precision per column, so that digits line up.
+// Formats numbers, times and names. Values of a column share one precision, so that digits line up.
 
-/** Decimals that show three significant digits of the largest value and two of the spread; null asks for exponents. */
+/** Decimals for three significant digits of the largest value and two of the spread; null selects exponents. */
 export function decimalsFor(values: readonly number[]): number | null {
 	const finite = values.filter(Number.isFinite);
 	if (!finite.length) return 0;
@@ -24,7 +24,7 @@ export function fixed(v: number | null | undefined, decimals: number | null): st
 	return s.startsWith('-') ? (Number(s) === 0 ? s.slice(1) : '−' + s.slice(1)) : s;
 }
 
-/** At most four significant digits, no needless zeros: for axes, labels and alerts. */
+/** At most four significant digits, without trailing zeros; for axes, labels and alerts. */
 export function short(v: number): string {
 	if (Number.isNaN(v)) return 'NaN';
 	if (!Number.isFinite(v)) return v > 0 ? '∞' : '−∞';
@@ -34,7 +34,7 @@ export function short(v: number): string {
 	return String(Number(v.toPrecision(4)));
 }
 
-/** A param as a cell shows it: long decimal fractions with six significant digits. */
+/** A param in a cell: long decimal fractions with six significant digits. */
 export function paramText(v: string): string {
 	return v.length > 9 && /^-?\d*\.\d+(e[-+]?\d+)?$/i.test(v) ? String(Number(Number(v).toPrecision(6))) : v;
 }
@@ -49,7 +49,13 @@ export function count(n: number, word: string): string {
 	return `${n} ${word}${n === 1 ? '' : 's'}`;
 }
 
-/** A short time as a person says it: µs, ms, s or more. */
+/** "1st", "2nd", "13th". */
+export function ordinal(n: number): string {
+	const suffix = n % 100 >= 11 && n % 100 <= 13 ? 'th' : ['th', 'st', 'nd', 'rd'][n % 10] ?? 'th';
+	return n + suffix;
+}
+
+/** Formats seconds with a unit from µs up. */
 export function seconds(s: number): string {
 	if (!(s < 1)) return duration(s * 1000);
 	if (s < 1e-3) return (s * 1e6).toFixed(s < 1e-5 ? 2 : s < 1e-4 ? 1 : 0) + ' µs';
@@ -65,7 +71,7 @@ export function duration(ms: number): string {
 	return (s / 86400).toFixed(1) + ' d';
 }
 
-/** Seconds since a start as an axis says them: in the largest unit of which there are two, and the rest of it. */
+/** Formats seconds since a start in the two largest units, for axes. */
 export function sinceStart(s: number): string {
 	const of = (n: number, unit: string, rest: number, small: string) =>
 		`${n} ${unit}${rest ? ` ${rest} ${small}` : ''}`;
@@ -79,7 +85,7 @@ export function sinceStart(s: number): string {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Seconds since 1970 as a clock on the wall: midnight is said by its day. */
+/** Formats seconds since 1970 as time of day; midnight as the date. */
 export function clockText(s: number): string {
 	const d = new Date(Math.round(s) * 1000);
 	const p = (n: number) => String(n).padStart(2, '0');
@@ -97,13 +103,13 @@ export function bytes(n: number): string {
 	return (i ? n.toFixed(1) : String(n)) + ' ' + units[i];
 }
 
-/** How values of a metric are said: counts of bytes with their unit. */
+/** Returns a formatter for a metric: byte counts get units. */
 export function valueText(key: string): (v: number) => string {
 	return /(^|[/_.])bytes$/.test(key)
 		? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 
-/** Date and time in the reader's zone, without seconds. */
+/** Local date and time without seconds. */
 export function when(ms: number | null): string {
 	if (ms === null) return '';
 	const d = new Date(ms);
@@ -111,10 +117,10 @@ export function when(ms: number | null): string {
 	return `${d.getFullYear()}-${p(d.getMonth() + 1)}-${p(d.getDate())} ${p(d.getHours())}:${p(d.getMinutes())}`;
 }
 
-/** The order of names, numbers in them by their value; made once, because a list of thousands is sorted by it. */
+/** Natural order of names. Created once because lists of thousands are sorted with it. */
 export const byName = new Intl.Collator('en', { numeric: true }).compare;
 
-/** Orders text so that "ddp2" stands before "ddp10" and numbers by value. */
+/** Natural order: "ddp2" before "ddp10", numbers by value. */
 export function natural(a: string, b: string): number {
 	const x = Number(a);
 	const y = Number(b);

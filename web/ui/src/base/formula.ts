@@ -1,11 +1,11 @@
-// Arithmetic over what a run has: `params.lr * params.batch_size`, `val/loss.min - train/loss.min`, `"a name" / 3`.
-// The grammar is that of the server's formulas over points (web/api/native/formula); here a metric is one number, its
-// last unless .first, .min or .max behind its name says another.
+// Arithmetic over params and metrics of a run: `params.lr * params.batch_size`, `val/loss.min - train/loss.min`, `"a
+// name" / 3`. The grammar equals that of the server's formulas over points (web/api/native/formula), but a metric is
+// one number: its last value, or the one selected by .first, .min or .max.
 
 /** A param or a number of a metric. */
 interface FormulaName {
 	key: string;
-	/** What of a metric; null: it is a param. */
+	/** Which value of a metric; null for a param. */
 	what: 'first' | 'last' | 'min' | 'max' | null;
 }
 
@@ -13,13 +13,13 @@ type Value = (of: (n: FormulaName) => number) => number;
 
 interface Formula {
 	names: readonly FormulaName[];
-	/** IEEE arithmetic: nothing is refused, a missing number is NaN. */
+	/** IEEE arithmetic without errors; a missing number is NaN. */
 	value: Value;
 }
 
 const ONE: Record<string, (a: number) => number> = { abs: Math.abs, exp: Math.exp, log: Math.log, log2: Math.log2,
 	log10: Math.log10, sqrt: Math.sqrt };
-/** As in C and NumPy's fmin: of a number and a NaN the number. */
+/** As fmin in C and NumPy: NaN is ignored if the other value is a number. */
 const TWO: Record<string, (a: number, b: number) => number> = {
 	min: (a, b) => (a < b || Number.isNaN(b) ? a : b),
 	max: (a, b) => (a > b || Number.isNaN(b) ? a : b),
@@ -30,7 +30,7 @@ const NUMBER = /(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y;
 const WHAT = /\.(first|last|min|max)$/;
 const NESTED_MAX = 64;
 
-/** Reads a formula from left to right; throws a SyntaxError that says what is wrong and where. */
+/** Recursive-descent parser; throws a SyntaxError with the problem and its position. */
 class Parser {
 	at = 0;
 	nested = 0;
@@ -42,7 +42,7 @@ class Parser {
 		throw new SyntaxError(`${what} at character ${this.at + 1}`);
 	}
 
-	/** The next character that is no blank. */
+	/** Skips blanks and returns the next character. */
 	next(): string {
 		while (/\s/.test(this.text[this.at] ?? '')) this.at++;
 		return this.text[this.at] ?? '';
@@ -116,7 +116,7 @@ class Parser {
 		return number === null ? this.nameOrCall() : () => Number(number);
 	}
 
-	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is taken too. */
+	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is accepted. */
 	power(): Value {
 		if (++this.nested > NESTED_MAX) this.fail('too deep');
 		let out: Value;
@@ -159,7 +159,7 @@ class Parser {
 
 const known = new Map<string, Formula | string>();
 
-/** The formula, or what is wrong with it, in words. */
+/** The parsed formula, or an error message. */
 export function formulaOf(text: string): Formula | string {
 	const have = known.get(text);
 	if (have !== undefined) return have;

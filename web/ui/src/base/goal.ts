@@ -1,4 +1,4 @@
-// Which metric the comparison is about, which direction is better, and how runs rank by it.
+// The goal metric: which one, which direction is better, and how runs rank by it.
 import type { Alert, Metric, Run } from './types.ts';
 
 export type Direction = 'max' | 'min';
@@ -14,17 +14,17 @@ const HIGHER =
 const LOSS = /loss|nll|perplexity|error|cer|wer|rmse|mse|mae/i;
 const HELD_OUT = /(^|[/_.\-])(val|valid|validation|test|eval|dev)($|[/_.\-])/i;
 
-/** What a step, a net's parts and the machine say of themselves: never a goal, nor the curve beside it. */
+/** Internal metrics, which are never a default goal or curve. */
 const INNER = /^(phase|memory|system|data|dptrack|dead_units|grad_norm|update_ratio)\//;
 
 export function directionOf(key: string): Direction {
 	return HIGHER.test(key) ? 'max' : 'min';
 }
 
-/** Of every key that was asked for: there are thousands, and they are asked for again and again. */
+/** Cache of meritOf, which is called for thousands of keys. */
 const merits = new Map<string, number>();
 
-/** How good a key is as a default goal; 0 means never. */
+/** Suitability of a key as default goal; 0: never. */
 function merit(key: string): number {
 	let m = merits.get(key);
 	if (m === undefined) merits.set(key, m = meritOf(key));
@@ -61,7 +61,7 @@ export function isLoss(key: string): boolean {
 	return LOSS.test(key);
 }
 
-/** The training curve that stands beside the goal's on the first screen. */
+/** The training curve next to the goal's chart on the first screen. */
 export function defaultCurve(keys: readonly string[], goal: string | null): string | null {
 	const rank = (k: string) => k === 'train/loss' ? 5 : k === 'epoch/train_loss' ? 4
 		: LOSS.test(k) && /train/.test(k) ? 3 : LOSS.test(k) ? 2 : INNER.test(k) ? 0 : 1;
@@ -86,18 +86,18 @@ export function bestStep(m: Metric | undefined, dir: Direction): number | null {
 	return dir === 'max' ? m.max_step : m.min_step;
 }
 
-/** Something was not finite, but what came last is. */
+/** A value was not finite, but the last one is. */
 export function recovered(a: Alert): boolean {
 	return a.kind === 'nan' && a.value !== null && Number.isFinite(a.value);
 }
 
-/** A run whose result does not count among the others': it failed, or its numbers ended as NaN or diverged. */
+/** A run that is excluded from rankings: it failed, diverged, or ended with NaN. */
 export function fellOut(r: Run): boolean {
 	return r.status === 'failed'
 		|| r.alerts.some((a) => (a.kind === 'nan' && !recovered(a)) || a.kind === 'diverged');
 }
 
-/** Best run by the goal among those that did not fall out, else among all. */
+/** The best run by the goal; excluded runs only count if there are no others. */
 export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
 	if (!goal) return null;
 	const bestIn = (list: readonly Run[]) => {
@@ -116,7 +116,7 @@ export function bestRun(runs: readonly Run[], goal: Goal | null): Run | null {
 	return bestIn(runs.filter((r) => !fellOut(r))) ?? bestIn(runs);
 }
 
-/** Accuracies between 0 and 1 differ in points of a percent; everything else differs in its own unit. */
+/** Accuracies in 0..1 differ in percentage points, everything else in its unit. */
 export function inPoints(key: string, values: readonly number[]): boolean {
 	return HIGHER.test(key) && !/per_s|throughput|reward|score|psnr/i.test(key)
 		&& values.every((v) => !Number.isFinite(v) || (v >= 0 && v <= 1));

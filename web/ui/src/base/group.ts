@@ -1,29 +1,29 @@
-// Runs of the same values as one group.
+// Groups runs with equal values.
 import { natural } from './format.ts';
 import type { Run } from './types.ts';
 
-/** A field that groups are made by: a param's name, or "t:" and that of a tag. */
+/** A field to group by: a param, or "t:" and a tag. */
 export const TAG_FIELD = 't:';
 
 export interface RunGroup {
-	/** The values that its runs share, in words; what the group is known by. */
+	/** The shared values in words, which identify the group. */
 	name: string;
-	/** By field; null where its runs have none. */
+	/** By field; null if its runs lack the field. */
 	values: Record<string, string | null>;
 	runs: Run[];
 }
 
-/** The field without what says that it is a tag, for people. */
+/** The field without the prefix for tags, for display. */
 export function fieldText(field: string): string {
 	return (field.startsWith(TAG_FIELD) ? field.slice(TAG_FIELD.length) : field).replace(/_/g, ' ');
 }
 
-/** The field as the server's addresses say it. */
+/** The field in the server's syntax. */
 export function fieldAddress(field: string): string {
 	return field.startsWith(TAG_FIELD) ? 'tags.' + field.slice(TAG_FIELD.length) : 'params.' + field;
 }
 
-/** Up to so many fields are named beside their values; of more the values alone tell groups apart. */
+/** Up to this many fields are named next to their values; with more, only values are shown. */
 const NAMED = 2;
 
 export function groupName(values: Readonly<Record<string, string | null>>): string {
@@ -32,7 +32,7 @@ export function groupName(values: Readonly<Record<string, string | null>>): stri
 	return list.map(([k, v]) => `${fieldText(k)} ${v ?? '–'}`).join(', ');
 }
 
-/** Groups in the order of their names; their runs as the list has them. */
+/** Groups sorted by name; runs keep the order of the list. */
 export function groupRuns(list: readonly Run[], by: readonly string[],
 	tagsOf: (r: Run) => Record<string, string>): RunGroup[] {
 	const known = new Map<string, RunGroup>();

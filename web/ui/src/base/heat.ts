@@ -1,4 +1,4 @@
-// Rank by step: a matrix of means from the buckets of each rank's series, and which rank the others wait for, when.
+// Rank × step matrix of bucket means, and the rank that the others wait for.
 import type { BucketColumns } from './types.ts';
 
 export interface RankSeries {
@@ -8,14 +8,14 @@ export interface RankSeries {
 }
 
 export interface Heat {
-	/** Of the rows, ascending. */
+	/** Ranks of the rows, ascending. */
 	ranks: number[];
 	/** First and last x of each column. */
 	from: number[];
 	to: number[];
-	/** cells[row][column]; NaN where the rank has no point. */
+	/** cells[row][column]; NaN without a point. */
 	cells: number[][];
-	/** The usual rank's value of each column: the median over the ranks, the lower of two in the middle. */
+	/** Lower median over the ranks of each column. */
 	usual: number[];
 }
 
@@ -24,7 +24,8 @@ function median(values: readonly number[]): number {
 	return sorted.length ? sorted[(sorted.length - 1) >> 1]! : NaN;
 }
 
-/** Sums of the bucket means of the keys with +1, less those with -1: "step less comm_exposed" is a rank's own time. */
+/** Adds the bucket means of keys with +1 and subtracts those with -1: "step less comm_exposed" is a rank's compute
+ * time. */
 export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<string, number>>): Heat {
 	const spans = new Map<number, [number, number]>();
 	const rows = new Map<number, Map<number, number>>();
@@ -51,18 +52,18 @@ export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<stri
 	};
 }
 
-/** A rank's row as a whole. */
+/** Summary of a rank's row. */
 export interface RankRow {
 	rank: number;
 	mean: number;
 	highest: number;
-	/** What it has more than the usual rank in the same columns, as a share of that. */
+	/** Excess over the median rank in the same columns, as a share of it. */
 	more: number;
-	/** The share of all columns in which it is clearly above the usual rank. */
+	/** Share of columns in which it is clearly above the median. */
 	slow: number;
 }
 
-/** What each row says as a whole; clearly above is by more than `margin`. */
+/** Summarises each row; "clearly above" means by more than `margin`. */
 export function rankRows(h: Heat, margin = 0.05): RankRow[] {
 	return h.ranks.map((rank, r) => {
 		const row = h.cells[r]!;
@@ -74,7 +75,7 @@ export function rankRows(h: Heat, margin = 0.05): RankRow[] {
 	});
 }
 
-/** The rank that is most often clearly above the usual one; null for none. */
+/** The rank that is most often clearly above the median, or null. */
 export function mostOftenSlow(rows: readonly RankRow[]): RankRow | null {
 	return rows.reduce<RankRow | null>((best, r) => (r.slow > (best?.slow ?? 0) ? r : best), null);
 }

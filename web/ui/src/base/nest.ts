@@ -1,4 +1,4 @@
-// Runs that belong to another run, as MLflow's clients say it: with a tag that names the parent.
+// Nested runs: a tag (as MLflow's clients set it) names the parent.
 import type { Run } from './types.ts';
 
 export const PARENT_TAG = 'mlflow.parentRunId';
@@ -9,13 +9,13 @@ export function parentOf(r: Run): string | null {
 
 export interface Nested {
 	run: Run;
-	/** Parents above it in the list. */
+	/** Number of ancestors in the list. */
 	depth: number;
-	/** Runs below it in the list, at any depth. */
+	/** Number of descendants in the list. */
 	below: number;
 }
 
-/** The parent under which each run of the list is drawn, null at the top; parents come before their children. */
+/** The parent of each listed run, null at the top; parents come before their children. */
 function parentsIn(list: readonly Run[]): Map<Run, Run | null> {
 	const byId = new Map(list.map((r) => [r.id, r]));
 	const under = new Map<Run, Run | null>();
@@ -35,11 +35,8 @@ function parentsIn(list: readonly Run[]): Map<Run, Run | null> {
 	return under;
 }
 
-/**
- * The list with every run below its parent. The order stays that of the list: a tree stands where its first run stood,
- * and so do the branches within it. A parent that is not in the list counts for nothing, and a circle of parents is
- * cut. Runs below one whose id is in closed are left out.
- */
+/** Sorts every run below its parent. The order of the list is kept: a tree appears where its first run was, and so do
+ * its branches. Parents outside the list are ignored and cycles are cut. Descendants of ids in closed are left out. */
 export function nest(list: readonly Run[], closed: ReadonlySet<string>): Nested[] {
 	const under = parentsIn(list);
 	const children = new Map<Run | null, Run[]>();

@@ -1,4 +1,4 @@
-// The order of the charts: the training curve and the goal, then groups by the part of the key before the first slash.
+// Order of the charts: the training curve and the goal, then groups by key prefix.
 
 import { natural } from './format.ts';
 import { isLoss } from './goal.ts';
@@ -14,7 +14,7 @@ interface ChartOrder {
 	groups: ChartGroup[];
 }
 
-/** Charts of a group that are drawn at once; more on demand. */
+/** Charts of a group that are drawn at first. */
 export const AT_ONCE = 12;
 
 const GROUPS_FIRST = ['epoch', 'val', 'train', 'other'];
@@ -24,12 +24,12 @@ function groupOf(key: string): string {
 	return i > 0 ? key.slice(0, i) : 'other';
 }
 
-/** What stands in front: the training curve and the goal; the goal first where no loss is left beside it. */
+/** Charts in front: the training curve and the goal; the goal first if there is no loss besides it. */
 export function frontKeys(curve: string | null, goal: string | null | undefined): (string | null | undefined)[] {
 	return curve !== null && isLoss(curve) ? [curve, goal] : [goal, curve];
 }
 
-/** words narrows the keys to those that hold all of them; with words nothing stands apart in front. */
+/** words filters the keys; with words, no chart is put in front. */
 export function chartOrder(keys: readonly string[], front: readonly (string | null | undefined)[],
 	words = ''): ChartOrder {
 	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
@@ -46,7 +46,7 @@ export function chartOrder(keys: readonly string[], front: readonly (string | nu
 		.sort((a, b) => weight(a.name) - weight(b.name) || natural(a.name, b.name)) };
 }
 
-/** How many charts of a group are open before anybody has said so. */
+/** Default number of open charts per group. */
 export function openAtFirst(g: ChartGroup): number {
 	return g.keys.length <= AT_ONCE && g.name !== 'phase' ? g.keys.length : 0;
 }

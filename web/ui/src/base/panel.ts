@@ -1,18 +1,17 @@
-// Charts that the reader puts together: several metrics, or all whose names match a pattern, over the view's axis or
-// over another metric.
+// User-defined panels: several metrics, or all that match a pattern, over the view's axis or another metric.
 import type { Series } from './types.ts';
 import { valueAt } from './series.ts';
 
 export interface Panel {
-	/** Names with commas between them, /a pattern/, or = and a formula over metrics and params. */
+	/** Comma-separated names, /a pattern/, or = and a formula over metrics and params. */
 	metrics: string;
-	/** The metric that x stands for; '' is the view's axis. */
+	/** Metric of the x axis; '' is the view's axis. */
 	x: string;
 }
 
 const METRICS_MAX = 12;
 
-/** The pattern that the words of a panel are; null where they are names; '' where the pattern cannot be read. */
+/** The pattern of a panel; null for plain names; '' if it is invalid. */
 export function patternOf(metrics: string): RegExp | '' | null {
 	const m = /^\/(.+)\/$/.exec(metrics);
 	if (!m) return null;
@@ -23,16 +22,16 @@ export function patternOf(metrics: string): RegExp | '' | null {
 	}
 }
 
-/** What the key of a series begins with that a formula makes of others. */
+/** Prefix of the series keys of formulas. */
 export const FORMULA = '=';
 
-/** What the reader wrote as a panel says it: a formula, else a pattern. */
+/** Converts user input to a panel's text: a formula, else a pattern. */
 export function panelWords(text: string): string {
 	const words = text.trim();
 	return words === '' || words.startsWith(FORMULA) ? words : `/${words}/`;
 }
 
-/** The metrics of a panel among those that there are, and how many more a pattern matches. */
+/** The available metrics of the panel, and how many more a pattern matches. */
 export function panelMetrics(p: Panel, keys: readonly string[]): { keys: string[]; more: number } {
 	if (p.metrics.startsWith(FORMULA)) return { keys: p.metrics.length > 1 ? [p.metrics] : [], more: 0 };
 	const pattern = patternOf(p.metrics);
@@ -41,7 +40,7 @@ export function panelMetrics(p: Panel, keys: readonly string[]): { keys: string[
 	return { keys: found.slice(0, METRICS_MAX), more: Math.max(0, found.length - METRICS_MAX) };
 }
 
-/** The points of y over what x says at the same place, in the order of x; places where either says nothing are left
+/** Joins two series by position: points of y over the values of x, sorted by x. Points missing on either side are left
  * out. */
 export function over(x: Series, y: Pick<Series, 'xs' | 'ys'>): { xs: number[]; ys: number[] } {
 	const pairs = y.xs.map((at, i) => [valueAt(x, at) ?? NaN, y.ys[i]!] as const)

@@ -1,15 +1,15 @@
-// What differs between runs, and what is the same in all of them.
+// Params that differ between runs, and those that are equal in all.
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 
 interface ParamSplit {
-	/** Names whose values differ, the most telling first. */
+	/** Names whose values differ, most relevant first. */
 	differ: string[];
-	/** [name, value] pairs that every run shares. */
+	/** [name, value] pairs that all runs share. */
 	same: [string, string][];
 }
 
-/** Names that tell most about a run, in this order. */
+/** Relevant names, in this order. */
 export const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
 	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
 const NOISE =
@@ -24,9 +24,9 @@ function order(a: string, b: string): number {
 	return n || natural(a, b);
 }
 
-/** A param that only some runs have differs; with one run everything is "the same". */
+/** A param that only some runs have differs. With one run, all params are equal. */
 export function splitParams(runs: readonly Run[]): ParamSplit {
-	/** The first value of each param, and how many runs share it. */
+	/** First value of each param and the number of runs that share it. */
 	const first = new Map<string, { value: string; runs: number }>();
 	for (const { params } of runs)
 		for (const k in params) {
@@ -44,10 +44,8 @@ export function splitParams(runs: readonly Run[]): ParamSplit {
 	return { differ, same };
 }
 
-/**
- * Params that say something about the run rather than about where it ran: the default columns. Where nothing differs
- * (a single run), the best known names.
- */
+/** Default columns: params of the training rather than of the environment. If nothing differs (a single run), the
+ * best-known names. */
 export function tellingParams(split: ParamSplit, max: number): string[] {
 	if (!split.differ.length) return split.same.map(([k]) => k).filter((k) => FIRST.includes(k)).slice(0, max);
 	return split.differ.filter((k) => !NOISE.test(k)).slice(0, max);

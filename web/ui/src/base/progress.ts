@@ -1,11 +1,11 @@
-// How far a run has come, where its params say how many steps it will take.
+// Progress of a run whose params define the number of steps.
 import { runTime } from './rank.ts';
 import type { Run } from './types.ts';
 
 interface Progress {
 	/** Between 0 and 1. */
 	share: number;
-	/** Milliseconds until it is done at its pace so far; null: it goes on no more, or has no pace yet. */
+	/** Estimated milliseconds until it ends; null if it is not running or has no speed yet. */
 	left: number | null;
 }
 
@@ -16,7 +16,7 @@ function totalOf(p: Readonly<Record<string, string>>): number {
 	return most ?? Number(p.epochs ?? p.num_epochs) * Number(p.steps_per_epoch);
 }
 
-/** null: nobody can tell. */
+/** Returns null if unknown. */
 export function progressOf(r: Run, now = Date.now()): Progress | null {
 	const total = totalOf(r.params);
 	if (!(total > 0) || r.last_step === null) return null;

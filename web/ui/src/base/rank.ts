@@ -1,19 +1,17 @@
-// The order of the rows: by the goal or by any column, runs that fell out below the others, missing values last.
+// Order of the rows: by the goal or any column; excluded runs last, missing values last.
 import { formulaOf } from './formula.ts';
 import { bestOf, fellOut, type Direction, type Goal } from './goal.ts';
 import { natural } from './format.ts';
 import type { Metric, Run } from './types.ts';
 
-/** One cell's value for sorting; undefined is missing. */
+/** Sort value of a cell; undefined is missing. */
 type Cell = string | number | undefined;
 
-/** What the id of a column begins with that a formula makes of others. */
+/** Prefix of column ids of formulas. */
 export const DERIVED = 'f:';
 
-/**
- * Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:WHAT:KEY with WHAT best, last, min, max or
- * first.
- */
+/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:WHAT:KEY with WHAT best, last, min, max
+ * or first. */
 interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;
@@ -30,7 +28,7 @@ export function metricValue(m: Metric | undefined, what: MetricColumn['what'], d
 	return v ?? undefined;
 }
 
-/** Metrics that a column's values are made of. */
+/** Metrics that a column reads. */
 export function metricsOfColumn(id: string): string[] {
 	const m = metricColumn(id);
 	if (m) return [m.key];
@@ -38,7 +36,7 @@ export function metricsOfColumn(id: string): string[] {
 	return typeof f === 'string' ? [] : f.names.filter((n) => n.what !== null).map((n) => n.key);
 }
 
-/** What a formula makes of the run; undefined where it cannot be read, or something that it names is missing. */
+/** Value of a formula for a run; undefined if it is invalid or a name is missing. */
 function derived(r: Run, text: string): number | undefined {
 	const f = formulaOf(text);
 	if (typeof f === 'string') return undefined;
@@ -57,7 +55,7 @@ export function runTime(r: Run, now = Date.now()): number | undefined {
 	return end === null ? undefined : end - r.start_time;
 }
 
-/** A column's value of a run: a number where it is one, undefined where there is none. */
+/** A column's value of a run: a number if possible; undefined if missing. */
 export function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cell {
 	const m = metricColumn(id);
 	if (m) return metricValue(r.metrics[m.key], m.what, dirOf(m.key));
@@ -87,7 +85,7 @@ function byMetric(sort: string | null): boolean {
 	return sort === null || metricsOfColumn(sort).length > 0;
 }
 
-/** Order by the goal when sort is null, best first; else by the column. Ties: newest first, then id. */
+/** Sorts by the goal (best first) if sort is null, else by the column. Ties: newest first, then id. */
 export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean): Run[] {
 	const dirOf = (key: string): Direction => (goal && goal.key === key ? goal.dir : 'min');
 	const id = sort ?? (goal ? 'm:best:' + goal.key : 'start');
@@ -98,7 +96,7 @@ export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string 
 	return keyed.map((k) => k.r);
 }
 
-/** Index of the first row that fell out; the number of rows when none stand apart. */
+/** Index of the first excluded run; the number of rows without any. */
 export function partition(list: readonly Run[], sort: string | null): number {
 	if (!byMetric(sort)) return list.length;
 	const i = list.findIndex(fellOut);

@@ -1,27 +1,27 @@
-// Curves of one metric by rank: which of many ranks are drawn, and what there is to say of them all.
+// Curves of one metric by rank: which ranks are drawn, and a summary of all.
 import { count } from './format.ts';
 import type { Series } from './types.ts';
 
-/** Lines of one chart: of more ranks those with the highest means, and some with the lowest. */
+/** Maximum of lines in a chart; beyond it, the ranks with the highest and some with the lowest means are drawn. */
 export const HIGH = 12;
 export const LOW = 4;
-/** Ranks that a sentence names at most. */
+/** Maximum of ranks named in a sentence. */
 const NAMED_MAX = 6;
 
-/** The mean of all points that are finite; -Infinity without any. */
+/** Mean of all finite points; -Infinity without any. */
 function meanOf(t: Series): number {
 	const n = t.weight.reduce((a, w) => a + w, 0);
 	return n ? t.mean.reduce((a, m, i) => a + m * t.weight[i]!, 0) / n : -Infinity;
 }
 
-/** The ranks that are drawn, by number. */
+/** Drawn ranks in ascending order. */
 export function drawnRanks(list: readonly Series[]): Series[] {
 	if (list.length <= HIGH + LOW) return [...list];
 	const sorted = [...list].sort((a, b) => meanOf(b) - meanOf(a));
 	return [...sorted.slice(0, HIGH), ...sorted.slice(-LOW)].sort((a, b) => a.rank - b.rank);
 }
 
-/** Which ranks stand out, in words. */
+/** Names the outlier ranks. */
 export function ranksSaid(list: readonly Series[], format: (v: number) => string): string {
 	const means = list.map((t) => ({ rank: t.rank, mean: meanOf(t) })).filter((m) => m.mean > -Infinity);
 	means.sort((a, b) => b.mean - a.mean || a.rank - b.rank);
@@ -37,10 +37,7 @@ export function ranksSaid(list: readonly Series[], format: (v: number) => string
 	return said.join(' ');
 }
 
-/**
- * The values of lines where the cursor stands, the highest first, what is no number behind; of many the highest and the
- * lowest.
- */
+/** Values of the lines at the cursor, highest first, non-finite last. With many lines, the highest and the lowest. */
 export function ranksAt(values: readonly (readonly [string, number | null])[], format: (v: number) => string): string {
 	const weight = (v: number) => (Number.isNaN(v) ? -Number.MAX_VALUE : v);
 	const words = values.filter((v): v is readonly [string, number] => v[1] !== null)

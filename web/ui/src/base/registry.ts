@@ -1,5 +1,5 @@
-// Versions of a registered model beside the runs that made them: each one's number, and what has changed since the
-// version before. No browser here.
+// Versions of a registered model with their runs: the metric of each, and what changed since the previous version.
+// Needs no browser.
 import { bestOf, type Goal } from './goal.ts';
 import { natural } from './format.ts';
 import type { Run } from './types.ts';
@@ -8,13 +8,13 @@ export interface Version {
 	version: number;
 	/** None, Staging, Production, Archived. */
 	stage: string;
-	/** Where its files lie. */
+	/** URI of its files. */
 	source: string;
-	/** Id of the run that made it; null where nobody said so. */
+	/** Id of the run that created it, or null if unknown. */
 	run: string | null;
 	description: string;
 	user: string;
-	/** READY, or why it cannot be used. */
+	/** READY, or the reason why it cannot be used. */
 	status: string;
 	created: number;
 	aliases: string[];
@@ -23,28 +23,28 @@ export interface Version {
 
 export interface Change {
 	name: string;
-	/** null where one of the two does not have it. */
+	/** null if one of the two lacks it. */
 	was: string | null;
 	now: string | null;
 }
 
 export interface VersionLine {
 	version: Version;
-	/** null where the run is not here. */
+	/** null if the run is not available. */
 	run: Run | null;
-	/** The best value of the goal's metric; null without any. */
+	/** Best value of the goal metric, or null. */
 	value: number | null;
-	/** The number of the version before that has a value too, and how much higher this one's is. */
+	/** Number of the previous version with a value, and the difference to it. */
 	since: number | null;
 	step: number | null;
-	/** What differs between its run and that of the version before, null where one of them is not here. */
+	/** Differences to the run of the previous version; null if a run is not available. */
 	changes: Change[] | null;
 }
 
 const COMMIT = 'mlflow.source.git.commit';
 const COMMIT_DIGITS = 10;
 
-/** What a run was made with: its params, and the commit. */
+/** Params and commit of a run. */
 function madeWith(r: Run): Map<string, string> {
 	const all = new Map(Object.entries(r.params));
 	const commit = r.tags[COMMIT];
@@ -52,7 +52,7 @@ function madeWith(r: Run): Map<string, string> {
 	return all;
 }
 
-/** What stands in one of two runs alone or differs in them, by name. */
+/** Entries that only one of two runs has or that differ, by name. */
 function changesBetween(was: Run, now: Run): Change[] {
 	const [a, b] = [madeWith(was), madeWith(now)];
 	const names = [...new Set([...a.keys(), ...b.keys()])].sort(natural);
@@ -60,7 +60,7 @@ function changesBetween(was: Run, now: Run): Change[] {
 		.map((name) => ({ name, was: a.get(name) ?? null, now: b.get(name) ?? null }));
 }
 
-/** A line for each version, the newest first. */
+/** One row per version, newest first. */
 export function versionLines(versions: readonly Version[], runs: ReadonlyMap<string, Run>,
 	goal: Goal | null): VersionLine[] {
 	const lines: VersionLine[] = [];

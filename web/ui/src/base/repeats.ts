@@ -1,13 +1,10 @@
-// Repeats of the same setting: which params make them, and what their numbers are together: how many, mean, sample
-// standard deviation.
+// Repeats of a setting: which params define them; count, mean and sample standard deviation.
 import { tellingParams, type splitParams } from './params.ts';
 
 const SEED = /(^|[_.-])(random_)?seed$/i;
 
-/**
- * The params that make groups of repeats: all that differ but the seed. Where the seed alone differs, one that is the
- * same in all. Empty where there is no seed to leave out.
- */
+/** Params that define a setting: all that differ, except the seed. If only the seed differs, a constant one. Empty
+ * without a seed. */
 export function allButSeed(split: ReturnType<typeof splitParams>): string[] {
 	if (!split.differ.some((k) => SEED.test(k))) return [];
 	const others = tellingParams(split, Infinity).filter((k) => !SEED.test(k));
@@ -15,11 +12,11 @@ export function allButSeed(split: ReturnType<typeof splitParams>): string[] {
 }
 
 export interface Together {
-	/** How many of the values are finite; the others stay out. */
+	/** Number of finite values; others are ignored. */
 	n: number;
-	/** NaN without any. */
+	/** NaN without values. */
 	mean: number;
-	/** Of a sample; NaN of fewer than two. */
+	/** Sample standard deviation; NaN of fewer than two values. */
 	std: number;
 }
 

@@ -1,25 +1,25 @@
-// The text of a report: Markdown, with panels between as fenced blocks. A panel says what it shows, a line each:
-// "metrics: train/loss, val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and as one likes "x: epoch",
-// "scale: log", "title: …", "experiment: …". One that is frozen says "frozen: 2" and is drawn from the block "frozen 2"
-// at the text's end, which holds what REST said when it was frozen.
+// Text of a report: Markdown with panels as fenced blocks. A panel has one setting per line: "metrics: train/loss,
+// val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and optionally "x: epoch", "scale: log", "title:
+// …", "experiment: …". A frozen panel has "frozen: 2" and is drawn from the block "frozen 2" at the end of the text,
+// which holds the REST replies of that time.
 
-/** What x may stand for, as the server knows it. */
+/** Values of x that the server knows. */
 type PanelX = 'step' | 'elapsed' | 'epoch';
 const X_AXES: readonly string[] = ['step', 'elapsed', 'epoch'];
 
 export interface ReportPanel {
 	title: string;
 	metrics: string[];
-	/** '' is that of the report. */
+	/** '' is the report's experiment. */
 	experiment: string;
-	/** Beginnings of ids; none: what the filter finds, the newest first. */
+	/** Prefixes of run ids; if empty, the newest runs of the filter. */
 	runs: string[];
 	filter: string;
 	x: PanelX;
 	log: boolean;
-	/** Number of the block that holds its data; null: it is live. */
+	/** Number of its data block; null for a live panel. */
 	frozen: number | null;
-	/** Lines that say nothing that is known. */
+	/** Lines that are not recognised. */
 	wrong: string[];
 }
 
@@ -27,7 +27,7 @@ type ReportPart = { text: string } | { panel: ReportPanel; lines: string[] };
 
 interface ReportText {
 	parts: ReportPart[];
-	/** JSON of the frozen blocks, by number. */
+	/** JSON of the data blocks, by number. */
 	data: Map<number, string>;
 }
 
@@ -38,7 +38,7 @@ function listOf(words: string): string[] {
 	return words.split(',').map((w) => w.trim()).filter(Boolean);
 }
 
-/** Takes what one line of a panel says; false where it says nothing known. */
+/** Parses one line of a panel; returns false if it is unknown. */
 function takeLine(p: ReportPanel, name: string, value: string): boolean {
 	if (name === 'metrics') p.metrics = listOf(value);
 	else if (name === 'runs') p.runs = value.split(/[\s,]+/).filter((id) => /^[0-9a-f]{4,32}$/.test(id));
@@ -89,7 +89,7 @@ function fenced(name: string, lines: readonly string[]): string {
 	return ['```' + name, ...lines, '```'].join('\n');
 }
 
-/** The text again, with the data of those panels alone that are frozen. */
+/** Serialises the report, with data only for frozen panels. */
 function writeReport({ parts, data }: ReportText): string {
 	const used = new Set(parts.flatMap((p) => ('panel' in p && p.panel.frozen !== null ? [p.panel.frozen] : [])));
 	const body = parts.map((p) => ('text' in p ? p.text : fenced('panel', p.lines)));
@@ -97,18 +97,18 @@ function writeReport({ parts, data }: ReportText): string {
 	return [...body, ...kept].join('\n') + (kept.length ? '\n' : '');
 }
 
-/** What an author sees of the text: all but the data of frozen panels. */
+/** The text as its author edits it: without data blocks. */
 export function bodyOf(text: string): string {
 	const { parts } = readReport(text);
 	return writeReport({ parts, data: new Map() });
 }
 
-/** The text with another body, and the data that it had. */
+/** The text with another body and the same data. */
 export function withBody(text: string, body: string): string {
 	return writeReport({ parts: readReport(body).parts, data: readReport(text).data });
 }
 
-/** The text with the n-th of its parts frozen to what json says, or live again (null). */
+/** The text with its n-th part frozen to json, or live again (null). */
 export function withFrozen(text: string, at: number, json: string | null): string {
 	const { parts, data } = readReport(text);
 	const part = parts[at];

@@ -1,5 +1,5 @@
-// Turns bucket columns into the polyline that a chart draws, and answers questions about it (nearest point,
-// smoothing). A bucket's smallest and largest point are always on the line, so no extreme can be lost on the way.
+// Converts bucket columns to the polyline of a chart, finds the nearest point and smooths. The minimum and maximum of
+// each bucket are always on the line, so no extreme is lost.
 import type { BucketColumns, Coded, LineColumns, Series } from './types.ts';
 
 interface Point {
@@ -7,7 +7,7 @@ interface Point {
 	y: number;
 }
 
-/** The distinct points of bucket b in the order of x; a point that is not finite stands as NaN. */
+/** Distinct points of bucket b, sorted by x; non-finite points are NaN. */
 function bucketPoints(c: BucketColumns, b: number): Point[] {
 	const all: Point[] = [];
 	const add = (x: number | null | undefined, y: number | null | undefined) => {
@@ -30,7 +30,7 @@ function emptySeries(run: string, key: string, rank: number): Series {
 	return { run, key, rank, count: 0, xs: [], ys: [], mx: [], mean: [], weight: [], badX: null, badToEnd: false };
 }
 
-/** Appends decoded buckets to a series; scale maps the server's x to the chart's (identity for steps). */
+/** Appends decoded buckets to a series; scale converts the server's x to the chart's (identity for steps). */
 export function appendBuckets(s: Series, c: BucketColumns, scale: (x: number) => number = (x) => x): void {
 	for (let b = 0; b < c.i.length; b++) {
 		const finite = c.count[b]! - c.nonfinite[b]!;
@@ -59,7 +59,7 @@ export function seriesOf(run: string, key: string, rank: number, c: BucketColumn
 	return s;
 }
 
-/** Sums of whole numbers of units; a power of ten below 1 divides, so that decimals come out as they were. */
+/** Decodes sums of integers in units. A power of ten below 1 divides, so that decimals are exact. */
 function decoded(list: readonly Coded[], unit: number): number[] {
 	const per = unit < 1 ? Math.round(1 / unit) : 0;
 	let at = 0;
@@ -70,7 +70,7 @@ function decoded(list: readonly Coded[], unit: number): number[] {
 	});
 }
 
-/** A series as the server sends it to be drawn. */
+/** A drawn series in the server's encoding. */
 export function lineOf(run: string, key: string, rank: number, count: number, c: LineColumns): Series {
 	const s: Series = { ...emptySeries(run, key, rank), count };
 	const [xs, ys] = [decoded(c.x, c.xq), decoded(c.y, c.q)];
@@ -102,7 +102,7 @@ export function lineOf(run: string, key: string, rank: number, count: number, c:
 /** What a line is drawn from. */
 type Drawn = Pick<Series, 'xs' | 'ys' | 'badX' | 'badToEnd'>;
 
-/** Index of the drawn point whose x is nearest, -1 when the series has none; gaps are skipped. */
+/** Index of the drawn point with the nearest x, -1 without any; gaps are skipped. */
 export function nearest(s: Drawn, x: number): number {
 	let lo = 0;
 	let hi = s.xs.length - 1;
@@ -124,7 +124,7 @@ export function nearest(s: Drawn, x: number): number {
 	return best;
 }
 
-/** Value at x for the read-out: NaN inside a run of NaNs, null where the series has no point near x. */
+/** Value at x for the read-out: NaN within a run of NaNs, null if no point is near x. */
 export function valueAt(s: Drawn, x: number): number | null {
 	const n = s.xs.length;
 	if (!n) return s.badX !== null && x >= s.badX ? NaN : null;
@@ -135,10 +135,8 @@ export function valueAt(s: Drawn, x: number): number | null {
 	return i < 0 ? null : s.ys[i]!;
 }
 
-/**
- * Exponential moving average over the buckets with the start corrected (no pull towards zero). A bucket of n points
- * counts n times, so the curve does not depend on how wide the chart is.
- */
+/** Exponential moving average over buckets with bias correction. A bucket of n points counts n times, so the curve does
+ * not depend on the width of the chart. */
 export function smooth(s: Series, alpha: number): { xs: number[]; ys: number[] } {
 	const ys: number[] = [];
 	let acc = 0;

@@ -1,14 +1,14 @@
-// Runs side by side: one row for each name, one cell for each run, and whether they differ. No browser here.
+// Side-by-side comparison: a row per name, a cell per run, and whether they differ. Needs no browser.
 import { bytes, natural } from './format.ts';
 
 export interface SideRow {
 	name: string;
-	/** undefined where the run has none. */
+	/** undefined if the run has no value. */
 	cells: (string | undefined)[];
 	differs: boolean;
 }
 
-/** Rows of what several runs say under the same names, in the order of the names. */
+/** Rows of equal names of several runs, sorted by name. */
 export function sideRows(maps: readonly Readonly<Record<string, string>>[]): SideRow[] {
 	const names = [...new Set(maps.flatMap((m) => Object.keys(m)))].sort(natural);
 	return names.map((name) => {
@@ -19,16 +19,13 @@ export function sideRows(maps: readonly Readonly<Record<string, string>>[]): Sid
 
 export interface SideFile {
 	bytes: number;
-	/** null where it is not known. */
+	/** null if unknown. */
 	sha256: string | null;
 }
 
 const DIGITS = 10;
 
-/**
- * Rows of files: they differ by their digests where all of them have one, else by their sizes; what is said of one is
- * both.
- */
+/** Rows of files. Files are compared by digest if all have one, else by size; one cell shows both. */
 export function fileRows(maps: readonly Readonly<Record<string, SideFile>>[]): (SideRow & { texts: string[] })[] {
 	const names = [...new Set(maps.flatMap((m) => Object.keys(m)))].sort(natural);
 	return names.map((name) => {
@@ -41,7 +38,7 @@ export function fileRows(maps: readonly Readonly<Record<string, SideFile>>[]): (
 	});
 }
 
-/** "name==version" a line, as names and versions. */
+/** Parses "name==version" lines. */
 export function packagesOf(text: string): Record<string, string> {
 	const pairs = text.split('\n').filter((l) => l.trim() !== '').map((l) => {
 		const m = /^([^=\s@]+)\s*(?:==|@|\s)\s*(.*)$/.exec(l.trim());
@@ -50,12 +47,12 @@ export function packagesOf(text: string): Record<string, string> {
 	return Object.fromEntries(pairs) as Record<string, string>;
 }
 
-/** Lines of a diff that say what changed where, without those that differ from commit to commit alone. */
+/** Lines of a diff without those that differ in every commit. */
 export function changeLines(diff: string): string[] {
 	return diff.split('\n').filter((l) => !/^(index |@@ |diff --git )/.test(l));
 }
 
-/** How many lines a diff adds and takes away, and in how many files. */
+/** Counts added and removed lines and files of a diff. */
 export function diffSize(diff: string): { added: number; removed: number; files: number } {
 	const lines = diff.split('\n');
 	const begin = (word: string) => lines.filter((l) => l.startsWith(word)).length;

@@ -1,24 +1,24 @@
-// A run's trace: Chrome's trace events as rows of spans, a rank and thread each, and which rank the others waited for.
-// Plain numbers, no canvas.
+// Parses Chrome trace events of a run into rows of spans, one per rank and thread, and finds the rank that the others
+// waited for.
 
 export interface Span {
 	name: string;
-	/** Phase; '' of none. */
+	/** Phase, or ''. */
 	cat: string;
 	/** Microseconds of the trace. */
 	from: number;
 	to: number;
 	step: number;
-	/** How many spans of its row lie around it. */
+	/** Nesting depth in its row. */
 	depth: number;
 }
 
 export interface Row {
 	rank: number;
 	thread: string;
-	/** By their begins; none crosses another one. */
+	/** Sorted by start; spans never overlap partially. */
 	spans: Span[];
-	/** Spans above each other, at most. */
+	/** Maximum nesting depth. */
 	depth: number;
 }
 
@@ -33,9 +33,9 @@ export interface StepOf {
 
 export interface Trace {
 	rows: Row[];
-	/** The trace begins at 0 and ends here. */
+	/** Length of the trace, which starts at 0. */
 	end: number;
-	/** Of each step the rank that the others waited for, in order. */
+	/** For each step, the rank that the others waited for. */
 	critical: StepOf[];
 }
 
@@ -50,11 +50,11 @@ export interface TraceEvent {
 	args?: { name?: string; step?: number };
 }
 
-/** The thread that makes the steps: its spans fill each step. */
+/** The main thread, whose spans cover each step. */
 const STEP_ROW = 'step';
 const WAITS = 'comm_exposed';
 
-/** Nests the spans of a row; those that begin together lie in the longest. */
+/** Computes the nesting of a row's spans; of those with equal start the longest is the outermost. */
 function nest(spans: Span[]): number {
 	const open: Span[] = [];
 	let most = 0;
@@ -68,10 +68,10 @@ function nest(spans: Span[]): number {
 	return most;
 }
 
-/** Microseconds of whole nanoseconds, so that spans which meet there meet here too. */
+/** Rounds to whole nanoseconds, so that adjacent spans touch. */
 const ofNanoseconds = (us: number) => Math.round(us * 1000) / 1000;
 
-/** The longest own time is what the others wait for. */
+/** The rank with the longest compute time is the one that the others wait for. */
 function criticalOf(rows: readonly Row[]): StepOf[] {
 	const by = new Map<number, StepOf>();
 	for (const row of rows.filter((r) => r.thread === STEP_ROW)) {
@@ -89,7 +89,7 @@ function criticalOf(rows: readonly Row[]): StepOf[] {
 	return [...by.values()].sort((a, b) => a.step - b.step);
 }
 
-/** The step's own thread first, then by name. */
+/** The main thread first, then by name. */
 function inOrder(a: Row, b: Row): number {
 	const own = (r: Row) => (r.thread === STEP_ROW ? 0 : 1);
 	return a.rank - b.rank || own(a) - own(b) || (a.thread < b.thread ? -1 : 1);
@@ -111,7 +111,7 @@ export function traceOf(events: readonly TraceEvent[]): Trace {
 		critical: criticalOf(list) };
 }
 
-/** The deepest span of a row at that time; null: none. */
+/** The deepest span of a row at a time, or null. */
 export function spanAt(row: Row, time: number): Span | null {
 	let found: Span | null = null;
 	for (const s of row.spans) {
@@ -121,7 +121,7 @@ export function spanAt(row: Row, time: number): Span | null {
 	return found;
 }
 
-/** What a look shows: from and to within the trace, wide enough to be drawn. */
+/** Clamps a visible range to the trace with a minimum width. */
 export interface Stretch {
 	from: number;
 	to: number;
@@ -129,14 +129,14 @@ export interface Stretch {
 
 const NARROWEST_US = 1;
 
-/** Around a time that stays where it is; factor below 1 looks closer. */
+/** Zooms around a fixed time; factor below 1 zooms in. */
 export function zoomed(look: Stretch, end: number, at: number, factor: number): Stretch {
 	const wide = Math.min(end, Math.max(NARROWEST_US, (look.to - look.from) * factor));
 	const share = (at - look.from) / (look.to - look.from);
 	return moved({ from: at - share * wide, to: at - share * wide + wide }, end, 0);
 }
 
-/** Moved by a share of its width, not beyond the ends. */
+/** Pans by a share of the width within the trace. */
 export function moved(look: Stretch, end: number, share: number): Stretch {
 	const wide = look.to - look.from;
 	const from = Math.min(Math.max(0, look.from + share * wide), Math.max(0, end - wide));

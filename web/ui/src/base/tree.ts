@@ -1,18 +1,18 @@
-// Experiments as a tree by the slashes in their names, each folder with what lies in it.
+// Tree of experiments by the slashes in their names.
 import { natural } from './format.ts';
 import type { Experiment } from './types.ts';
 
 export interface Branch {
-	/** From the root on; what folding goes by. */
+	/** Full path, which identifies a folded folder. */
 	path: string;
-	/** Its last part, or the whole name where nothing else shares its folder. */
+	/** The last part, or the full name if it is alone in its folder. */
 	name: string;
 	depth: number;
-	/** null: a folder alone. */
+	/** null for a plain folder. */
 	experiment: Experiment | null;
-	/** Experiments in it; 0: it is no folder. */
+	/** Experiments in it; 0 for a leaf. */
 	below: number;
-	/** Of all that lie in it. */
+	/** Total over its experiments. */
 	runs: number;
 	running: number;
 	failed: number;
@@ -42,7 +42,7 @@ function all(n: Node): Experiment[] {
 	return [...n.experiment ? [n.experiment] : [], ...[...n.children.values()].flatMap(all)];
 }
 
-/** A folder with one thing in it is no folder: its name goes to what it holds. */
+/** Merges a folder with a single child into that child. */
 function inOne(name: string, node: Node): [string, Node] {
 	while (!node.experiment && node.children.size === 1) {
 		const [part, child] = [...node.children][0]!;
@@ -62,7 +62,7 @@ function branchOf(path: string, name: string, depth: number, node: Node): Branch
 	};
 }
 
-/** The branches that are not folded away, in the order of what was written last in each. */
+/** Visible branches, most recently written first. */
 export function treeOf(list: readonly Experiment[], folded: ReadonlySet<string>): Branch[] {
 	const walk = (node: Node, prefix: string, depth: number): Branch[] => {
 		const own = [...node.children].map(([part, child]) => inOne(part, child)).map(([name, child]) =>

@@ -1,6 +1,6 @@
-// What the REST replies hold once decoded, and what the page derives from it. No browser, no fetch here.
+// Types of decoded REST replies and of data derived from them. Needs no browser, sends no requests.
 
-/** Summary of one visible run-level series. Non-finite numbers are real numbers here, not strings. */
+/** Summary of a run-level series. Non-finite values are numbers here, not strings. */
 export interface Metric {
 	count: number;
 	first: number;
@@ -16,7 +16,7 @@ export interface Metric {
 
 type AlertKind = 'spike' | 'nan' | 'failed' | 'diverged';
 
-/** Something about a run that a reader must see in words; key and step say where in the charts. */
+/** An alert of a run; key and step locate it in the charts. */
 export interface Alert {
 	kind: AlertKind;
 	key: string | null;
@@ -39,7 +39,7 @@ export interface Run {
 	metrics: Record<string, Metric>;
 	notes: string;
 	alerts: Alert[];
-	/** Of the series that count optimiser steps; null without any. */
+	/** Last optimiser step over all series; null without any. */
 	last_step: number | null;
 	deleted: boolean;
 }
@@ -48,32 +48,32 @@ export interface RunDetail extends Run {
 	environment: Record<string, string>;
 	ranks: number[];
 	segments: { segment: number; first_step: number | null }[];
-	/** Who ran it, as MLflow's client says; ''. */
+	/** User, as MLflow's client recorded it, or ''. */
 	user: string;
-	/** Data sets that it read. */
+	/** Input data sets. */
 	inputs: Input[];
-	/** What could not be applied of its journals, in words. */
+	/** Errors of its journals, in words. */
 	problems: string[];
-	/** Of the topmost folder. */
+	/** Number of files in the topmost folder. */
 	artifacts: Artifact[];
 }
 
 interface Input {
 	name: string;
 	digest: string;
-	/** What it was read for: training, … */
+	/** Context: training, … */
 	context: string;
 	source: string;
-	/** JSON of its sizes, or empty. */
+	/** JSON of its sizes, or ''. */
 	profile: string;
 }
 
 export interface Artifact {
-	/** From the run's folder on. */
+	/** Path relative to the run's folder. */
 	path: string;
 	folder: boolean;
 	bytes: number | null;
-	/** Where digests were asked for and it is known. */
+	/** Present if requested and known. */
 	sha256: string | null;
 }
 
@@ -85,15 +85,13 @@ export interface Experiment {
 	failed_count: number;
 	/** Markdown. */
 	description: string;
-	/** Put away, still whole. */
+	/** Archived, but not deleted. */
 	archived: boolean;
 	last_time: number | null;
 }
 
-/**
- * Columns of one series in buckets, as the server sends them. A min or max is null where nothing is comparable; a
- * first or last that is null or not finite stands for a point that cannot be drawn.
- */
+/** Columns of one series in buckets, as the server sends them. min or max is null if nothing is comparable. A first or
+ * last value that is null or non-finite cannot be drawn. */
 export interface BucketColumns {
 	i: number[];
 	x_first: (number | null)[];
@@ -107,14 +105,14 @@ export interface BucketColumns {
 	sum: (number | null)[];
 	count: number[];
 	nonfinite: number[];
-	/** x of the bucket's first point that is not finite, where the server says it. */
+	/** x of the bucket's first non-finite point, if present. */
 	x_nonfinite?: (number | null)[];
 }
 
-/** A number as the difference from the one before it in units, by itself as text, or none. */
+/** A number as difference to the previous one in units, as text, or missing. */
 export type Coded = number | string | null;
 
-/** The points that are drawn of one series, as the server sends them (web/api/native/series_line.h). */
+/** The drawn points of a series, as the server sends them (web/api/native/series_line.h). */
 export interface LineColumns {
 	xq: number;
 	q: number;
@@ -125,10 +123,8 @@ export interface LineColumns {
 	w?: number[];
 }
 
-/**
- * One series ready to draw. xs/ys walk through every bucket in the order of x and visit its first, min, max and last
- * point; ys is NaN where the line must break. mx/mean/weight hold one entry per bucket, for smoothing.
- */
+/** A series ready to draw. xs and ys contain the first, min, max and last point of every bucket, sorted by x; ys is NaN
+ * where the line breaks. mx, mean and weight have one entry per bucket, for smoothing. */
 export interface Series {
 	run: string;
 	key: string;
@@ -139,8 +135,8 @@ export interface Series {
 	mx: number[];
 	mean: number[];
 	weight: number[];
-	/** x of the first point that is not finite, or null. */
+	/** x of the first non-finite point, or null. */
 	badX: number | null;
-	/** True when nothing finite follows badX. */
+	/** True if no finite point follows badX. */
 	badToEnd: boolean;
 }

@@ -1,31 +1,31 @@
-// The view as a short query string and back: what another person must see is in the address, nothing else is.
+// Encodes the view as a short query string and parses it: everything that another reader must see, and nothing else.
 import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';
 
-/** side: runs side by side; report, models: one of them, or all. */
+/** side: runs side by side; report, models: one of them, or the list. */
 export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report' | 'models';
-/** time: since each run's start; clock: of the day. */
+/** time: since the run's start; clock: time of day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
 export type Middle = 'mean' | 'median';
 const BANDS: readonly string[] = ['std', 'se', 't95'];
 export type Limits = [number | null, number | null];
-/** In the place of a saved view's id. */
+/** Value for "no saved view". */
 export const PLAIN = '0';
 const X_AXES: readonly string[] = ['time', 'epoch', 'clock'];
 
-/** Column ids; '' is what seems to tell most, for the colour that of the run. */
+/** Column ids; '' selects automatically, for the colour: that of the run. */
 export interface Scatter {
 	x: string;
 	y: string;
 	colour: string;
-	/** Which axes go by factors. */
+	/** Which axes are logarithmic. */
 	log: '' | 'x' | 'y' | 'xy';
-	/** The runs that none beats in both are joined. */
+	/** Draws the Pareto front. */
 	front: boolean;
 }
 
-/** Column ids of rows, columns and cells; '' is what seems to tell most, for cells the goal. */
+/** Column ids of rows, columns and cells; '' selects automatically, for cells the goal. */
 export interface Pivot {
 	rows: string;
 	columns: string;
@@ -41,69 +41,69 @@ export interface View {
 	run: string | null;
 	goal: string | null;
 	dir: Direction | null;
-	/** Column id, null = by the goal. */
+	/** Column id, null: by the goal. */
 	sort: string | null;
 	desc: boolean;
-	/** Column ids chosen by the user, null = the default columns. */
+	/** Chosen column ids, null: the default columns. */
 	columns: string[] | null;
 	filter: string;
-	/** Runs that were put away are listed too. */
+	/** Lists archived runs too. */
 	archived: boolean;
-	/** Only the runs in the charts are listed. */
+	/** Lists only charted runs. */
 	only: boolean;
-	/** Ids (8 digits) of rows that stay on top, and of the run that others are measured by. */
+	/** Ids (8 digits) of pinned rows, and of the baseline run. */
 	pins: string[];
 	baseline: string | null;
-	/** Pixels of columns that the reader has sized, by id. */
+	/** Column widths in pixels by id, as set by the user. */
 	widths: Record<string, number>;
 	x: XAxis;
 	log: boolean;
-	/** x goes by factors. */
+	/** Logarithmic x axis. */
 	logX: boolean;
 	smooth: number;
 	full: boolean;
 	zoom: [number, number] | null;
-	/** Of charts that count epochs, where these say nothing of steps. */
+	/** Of charts that count epochs and have no relation to steps. */
 	epochZoom: [number, number] | null;
-	/** Params that colour and dash stand for, null = what seems to tell most. */
+	/** Params of colour and dash, null: automatic. */
 	hue: string | null;
 	dash: string | null;
-	/** Fields (a param, "t:" and a tag) whose values make groups; table and charts show these instead of runs. */
+	/** Fields (a param, or "t:" and a tag) to group by; table and charts then show groups instead of runs. */
 	group: string[];
-	/** What is drawn around a group's line, and what the line is. */
+	/** The band around a group's line, and how the line is computed. */
 	band: Band;
 	middle: Middle;
-	/** Runs stand below their parents. */
+	/** Nests runs below their parents. */
 	nest: boolean;
-	/** Parallel coordinates are open. */
+	/** The parallel coordinates are open. */
 	parallel: boolean;
-	/** Column ids of the axes of the parallel coordinates, null = what seems to tell most. */
+	/** Column ids of the axes of the parallel coordinates, null: automatic. */
 	axes: string[] | null;
-	/** Runs as points: open or not, by which columns. */
+	/** The scatter plot: open or not, and its columns. */
 	scatter: Scatter | null;
-	/** Runs by two fields: open or not, by which ones. */
+	/** The pivot table: open or not, and its fields. */
 	pivot: Pivot | null;
-	/** The importance of params is open. */
+	/** The importance panel is open. */
 	importance: boolean;
-	/** Charts that the reader has put together. */
+	/** User-defined panels. */
 	panels: Panel[];
-	/** Words that charts are looked for with. */
+	/** Search words for charts. */
 	find: string;
-	/** How many charts of a group are open, where the reader has said so. */
+	/** Number of open charts by group, if set by the user. */
 	groups: Record<string, number>;
-	/** Ranges of axes of the parallel coordinates by their titles. */
+	/** Brushed ranges of the parallel coordinates by axis title. */
 	brushes: Record<string, [number, number]>;
-	/** Ends of the y axis by chart, as the reader has set them; null: as the lines have it. */
+	/** Limits of the y axis by chart, as set by the user; null: automatic. */
 	limits: Record<string, Limits>;
-	/** Ids (8 digits) shown in the charts, null = the default choice. */
+	/** Ids (8 digits) of the charted runs, null: the default selection. */
 	shown: string[] | null;
-	/** The report of its page; '' for the list of all. */
+	/** The open report; '' for the list. */
 	report: string;
-	/** Name of the registered model that is open; '': none of them. */
+	/** Name of the open registered model; '' for the list. */
 	model: string;
-	/** Which of its texts, null = the newest. */
+	/** Version of the report, null: the newest. */
 	edition: number | null;
-	/** The saved view that this one began as; PLAIN: none, though the experiment has a default. */
+	/** The saved view that this one started from; PLAIN: none, although the experiment has a default. */
 	saved: string | null;
 }
 
@@ -131,17 +131,17 @@ function zoomOf(s: string | null): [number, number] | null {
 }
 
 function zoomText([from, to]: [number, number]): string {
-	// times of the clock need their seconds
+	// times of day need seconds
 	return [from, to].map((n) => Number(n.toPrecision(Math.abs(n) > 1e8 ? 12 : 7))).join('~');
 }
 
-/** "12.epoch" as epoch: 12. */
+/** Parses "12.epoch" as epoch: 12. */
 function numbersOf(list: readonly string[]): Record<string, number> {
 	const pairs = list.map((t) => /^(\d{1,6})\.(.+)$/.exec(t));
 	return Object.fromEntries(pairs.filter((m) => m !== null).map((m) => [m[2]!, Number(m[1])]));
 }
 
-/** "0.1~0.5~lr" as lr: [0.1, 0.5]. */
+/** Parses "0.1~0.5~lr" as lr: [0.1, 0.5]. */
 function brushesOf(list: readonly string[]): Record<string, [number, number]> {
 	const out: Record<string, [number, number]> = {};
 	for (const t of list) {
@@ -152,7 +152,7 @@ function brushesOf(list: readonly string[]): Record<string, [number, number]> {
 	return out;
 }
 
-/** "0~~loss" as loss: [0, null]. */
+/** Parses "0~~loss" as loss: [0, null]. */
 function limitsOf(list: readonly string[]): Record<string, Limits> {
 	const found = list.map((t) => /^([^~]*)~([^~]*)~(.+)$/.exec(t)).filter((m) => m !== null);
 	return Object.fromEntries(found.map((m) => [m[3]!, [num(m[1]!), num(m[2]!)]]));
@@ -172,7 +172,7 @@ function pivotOf(list: readonly string[]): Pivot | null {
 	return list.length ? { rows, columns, value } : null;
 }
 
-/** "train/loss,val/loss~lr": the metrics of a panel, and the one that x stands for. */
+/** Parses "train/loss,val/loss~lr": the metrics of a panel and its x metric. */
 function panelOf(text: string): Panel {
 	const at = text.lastIndexOf('~');
 	return at < 0 ? { metrics: text, x: '' } : { metrics: text.slice(0, at), x: text.slice(at + 1) };
@@ -182,19 +182,19 @@ function panelText(p: Panel): string {
 	return p.x || p.metrics.includes('~') ? `${p.metrics}~${p.x}` : p.metrics;
 }
 
-/** The query of an address as MLflow's clients print it (#/experiments/1/runs/<id>), null for any other. */
+/** The query of an address that MLflow's clients print (#/experiments/1/runs/<id>), null for others. */
 export function linkedQuery(hash: string): string | null {
 	const m = /^#\/experiments\/\d+\/runs\/([0-9a-f]{32})(?:[/?].*)?$/.exec(hash);
 	return m ? '?r=' + m[1]! : null;
 }
 
-/** What else such an address names: an experiment, or a model that a run logged. */
+/** Other targets of such an address: an experiment, or a logged model. */
 export function linkedTarget(hash: string): { experiment: string; model: string | null } | null {
 	const m = /^#\/experiments\/(\d+)(?:\/models\/(m-[0-9a-z-]+))?(?:[/?].*)?$/.exec(hash);
 	return m && linkedQuery(hash) === null ? { experiment: m[1]!, model: m[2] ?? null } : null;
 }
 
-/** "0123abcd.4567ef01" as beginnings of ids. */
+/** Parses "0123abcd.4567ef01" as id prefixes. */
 function idsOf(text: string | null): string[] | null {
 	return text === null ? null : text.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s));
 }
@@ -253,7 +253,7 @@ export function parseView(query: string): View {
 	};
 }
 
-/** Writes only what is not the default; '/' and ',' stay readable. */
+/** Writes only non-default values; '/' and ',' stay readable. */
 export function viewQuery(v: View): string {
 	const out: string[] = [];
 	const add = (k: string, val: string) => out.push(k + '=' + encodeURIComponent(val)
@@ -309,17 +309,17 @@ export function viewQuery(v: View): string {
 	return out.length ? '?' + out.join('&') : '';
 }
 
-/** The saved view that an address names and says nothing else of, null for any other. */
+/** The saved view if the address contains nothing else, or null. */
 export function savedAlone(query: string): string | null {
 	return /^\?v=([1-9]\d*)$/.exec(query)?.[1] ?? null;
 }
 
-/** Nothing but the experiment is chosen. */
+/** Only the experiment is set. */
 export function isBare(v: View): boolean {
 	return v.page === 'compare' && viewQuery({ ...v, experiment: null }) === '';
 }
 
-/** A filter in the grammar of the API (it goes to the server) rather than words to look for (done here). */
+/** Returns true for a filter expression (evaluated by the server), false for search words (matched here). */
 export function isExpression(s: string): boolean {
 	const kind = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)/.source;
 	const entity = kind + /\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
@@ -328,9 +328,9 @@ export function isExpression(s: string): boolean {
 	return new RegExp(`(?:^|[\\s(])(?:${entity}|${known})${compared}`, 'i').test(s);
 }
 
-/** Words that all must occur in the run's name, a param, a tag, the status or the notes. */
+/** Returns true if all words occur in the run's name, a param, a tag, the status or the notes. */
 export function matchesWords(words: string, hay: readonly string[]): boolean {
-	if (words === '') return true; // asked of thousands of names
+	if (words === '') return true; // called for thousands of names
 	const text = hay.join('\n').toLowerCase();
 	return words.toLowerCase().split(/\s+/).every((w) => w === '' || text.includes(w));
 }

@@ -1,5 +1,4 @@
-// The words of a Markdown text without its marks, for one line of the table. Only the marks that people write are
-// known; what is not one of them stays as it is.
+// Removes common Markdown marks from a text, for a single line in the table. Unknown marks are kept.
 
 const LINE_MARKS = /^\s*(?:>\s?|#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)*/;
 const NO_WORDS = /^\s*(?:(?:```|~~~).*|[-*_=](?:\s*[-*_=])*|\|?[\s:|-]+\|?)\s*$/;
@@ -19,7 +18,7 @@ function lineWords(line: string): string {
 	return cells.split(/`([^`]+)`/).map((t, i) => (i % 2 ? t : plain(t))).join('');
 }
 
-/** Meant for the beginning of a text: a few hundred characters. */
+/** Meant for the first few hundred characters of a text. */
 export function plainText(text: string): string {
 	return text.split('\n').map(lineWords).join(' ').replace(/\s+/g, ' ').trim();
 }

@@ -1,15 +1,15 @@
-// A heat map on one canvas: rows of cells, coloured by how far they lie from a reference or between two ends. Rows
-// beyond the height share pixels; a shared pixel shows its furthest cell, so no slow rank can be lost.
+// Heat map on one canvas, coloured relative to a reference or between two limits. Rows beyond the height share pixels,
+// which show the most extreme cell, so no slow rank is lost.
 
 interface HeatData {
 	cells: readonly (readonly number[])[];
-	/** -1 to 1 for a cell: 0 is the colour of the panel, 1 full warm, -1 full cold; NaN leaves it empty. */
+	/** -1 to 1 for a cell: 0 is the background, 1 warm, -1 cold; NaN is empty. */
 	shade(value: number, column: number): number;
 	warm: string;
 	cold: string;
 }
 
-/** Row and column of a place in a canvas of that size, null outside. */
+/** Row and column at a position, or null outside. */
 export function cellAt(d: { rows: number; columns: number; width: number; height: number }, x: number,
 	y: number): [number, number] | null {
 	const [row, column] = [Math.floor((y / d.height) * d.rows), Math.floor((x / d.width) * d.columns)];

@@ -1,5 +1,5 @@
-// Parallel coordinates: an axis for each value, a line for each run. A range of an axis can be brushed; what lies
-// outside a brush stands back. Knows nothing of runs: places in, events out. drawn() says what is on the screen.
+// Parallel coordinates: an axis per value, a line per run. Ranges of axes can be brushed; other lines are dimmed.
+// drawn() returns what is on the screen.
 import { Chart } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
 
@@ -8,9 +8,9 @@ interface ParallelLine {
 	name: string;
 	colour: string;
 	dash: number[];
-	/** The place on each axis from 0, the bottom, to 1; null where the run has no value. */
+	/** Position on each axis, from 0 (bottom) to 1; null without a value. */
 	at: (number | null)[];
-	/** Behind the others, and paler. */
+	/** Dimmed and in the background. */
 	back: boolean;
 }
 
@@ -18,20 +18,20 @@ interface ParallelAxis {
 	title: string;
 	ticks: { at: number; text: string }[];
 	brush: [number, number] | null;
-	/** Lines that share a value lie beside each other, over this share of the axis. */
+	/** Lines with equal values are spread over this share of the axis. */
 	beside: number;
 }
 
 export interface ParallelData {
 	axes: ParallelAxis[];
-	/** The last is in front. */
+	/** The last line is in front. */
 	lines: ParallelLine[];
 }
 
 interface ParallelEvents {
 	onHover(id: string | null): void;
 	onOpen(id: string): void;
-	/** The axis that keys are about. */
+	/** The axis with the keyboard focus. */
 	onAxis(axis: number): void;
 	/** null: no brush on that axis. */
 	onBrush(axis: number, range: [number, number] | null): void;
@@ -49,7 +49,7 @@ const RIGHT = 74;
 const NEAR_PX = 16;
 const AXIS_PX = 12;
 const DRAG_PX = 4;
-/** A range made by keys reaches so far beyond its ends: an address rounds them. */
+/** Ranges made by keyboard are extended by this margin, because an address rounds them. */
 const KEY_EDGE = 0.001;
 
 interface Drag {
@@ -58,7 +58,7 @@ interface Drag {
 	to: number;
 }
 
-/** Whether a line passes through all brushes. */
+/** Returns true if a line passes all brushes. */
 export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boolean {
 	return axes.every(({ brush }, i) => !brush
 		|| (l.at[i] != null && l.at[i]! >= brush[0] && l.at[i]! <= brush[1]));
@@ -66,7 +66,7 @@ export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boole
 
 export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	private drag: Drag | null = null;
-	/** The axis that keys are about, once one was chosen; the run at which a range of it began. */
+	/** The axis with the keyboard focus, once chosen; the run at which a keyboard range started. */
 	private axis: number | null = null;
 	private begun: ParallelLine | null = null;
 
@@ -109,7 +109,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		return l.back || !isBrushed(this.data!.axes, l);
 	}
 
-	/** A run without a value leaves a gap there; a value between two gaps is a dot. */
+	/** A run without a value leaves a gap; a value between two gaps is a dot. */
 	private trace(g: CanvasRenderingContext2D, l: ParallelLine, width: number): void {
 		g.strokeStyle = l.colour;
 		g.fillStyle = l.colour;
@@ -244,7 +244,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const drag = this.drag;
 		if (!drag || this.begun) return;
 		this.cancel();
-		this.hover(null); // a click follows, and opens what is hovered
+		this.hover(null); // a click follows and opens the hovered run
 		const place = (py: number) => 1 - (py - TOP) / this.height;
 		const range: [number, number] =
 			[place(Math.max(drag.from, drag.to)), place(Math.min(drag.from, drag.to))];
@@ -261,17 +261,15 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		if (this.data && this.axisAt(px) === null && this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 
-	/**
-	 * Up and down walk through the runs from the best on, left and right through the axes; Enter opens. Space
-	 * begins a range of the axis at the run, and ends it at another; Delete takes it away.
-	 */
+	/** Up and Down step through the runs, best first; Left and Right through the axes; Enter opens. Space starts a
+	 * range of the axis at a run and ends it at another; Delete removes it. */
 	private readonly key = (e: KeyboardEvent): void => {
 		if (!this.data || !this.act(e.key)) return;
 		e.preventDefault();
 		e.stopPropagation();
 	};
 
-	/** Does what a key says; false where it says nothing here. */
+	/** Handles a key; returns false if it is not bound. */
 	private act(key: string): boolean {
 		const lines = this.data!.lines;
 		const list = lines.filter((l) => !(this.begun ? l.back : this.isBack(l))).reverse();
@@ -301,7 +299,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		this.drawOver();
 	}
 
-	/** Begins a range at a run's value, or ends the one that has begun. */
+	/** Starts a range at a run's value, or ends the open one. */
 	private range(l: ParallelLine, axis: number): void {
 		const at = l.at[axis] ?? null;
 		if (at === null) return;

@@ -1,4 +1,4 @@
-// Where places from 0 to 1 on two axes lie in an element.
+// Maps positions from 0 to 1 on two axes to pixels of an element.
 
 export interface Place {
 	left: number;

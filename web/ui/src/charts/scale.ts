@@ -1,15 +1,15 @@
-// One axis for values of a kind: numbers, evenly or by their logarithm, or words, one place each. No canvas, no DOM.
+// An axis for values: numbers on a linear or log scale, or categories. Needs no canvas or DOM.
 import { evenTicks, logTicks, tickTexts } from './base/ticks.ts';
 
 export type Value = number | string | null;
 
 export interface Scale {
 	log: boolean;
-	/** Every value has its own tick, so lines that share one may lie side by side. */
+	/** Every value has a tick, so lines with equal values may be spread. */
 	discrete: boolean;
-	/** Places from 0, the bottom, to 1. */
+	/** Positions from 0 (bottom) to 1. */
 	ticks: { at: number; text: string }[];
-	/** Where a value stands; numbers beyond the ends stand at them. null for what has no place. */
+	/** Position of a value, clamped to the ends; null if it has none. */
 	at(v: Value): number | null;
 }
 
@@ -17,18 +17,18 @@ interface ScaleOptions {
 	format(v: number): string;
 	/** The smallest number is at the top. */
 	flip?: boolean;
-	/** By factors or evenly, where somebody wants it so; else as the values ask for. */
+	/** Logarithmic or linear if set by the user; else automatic. */
 	log?: boolean | null;
-	/** Some have no value: they get a place at the bottom. */
+	/** Reserves a position at the bottom for missing values. */
 	missing?: boolean;
 }
 
-/** Distinct numbers up to this many, and no closer than this, are ticks themselves. */
+/** Up to this many distinct numbers, no closer than this, are the ticks. */
 const OWN_TICKS = 7;
 const APART = 0.06;
 const TICKS = 6;
 const WORDS = 14;
-/** Numbers that span at least this factor are spread by their logarithm. */
+/** Ratio of values from which the scale is logarithmic. */
 const LOG_FROM = 10;
 const EDGE = 0.04;
 const MISSING = { at: 0.02, text: '–' };
@@ -44,7 +44,7 @@ function wordScale(words: readonly string[], floor: number): Omit<Scale, 'at'> &
 function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions): Scale {
 	const [lo, hi] = [numbers[0] ?? 0, numbers[numbers.length - 1] ?? 0];
 	const log = lo > 0 && (o.log ?? hi / lo >= LOG_FROM);
-	const t = log ? Math.log : (v: number) => v / 2; // halves: the whole range of doubles has no difference
+	const t = log ? Math.log : (v: number) => v / 2; // halves: the range of doubles overflows a difference
 	const width = t(hi) - t(lo);
 	const at = (v: Value): number | null => {
 		if (typeof v !== 'number' || !Number.isFinite(v)) return null;
@@ -58,7 +58,7 @@ function numberScale(numbers: readonly number[], floor: number, o: ScaleOptions)
 	return { log, discrete, at, ticks: ticks.map((v, i) => ({ at: at(v)!, text: texts[i]! })) };
 }
 
-/** values: what the axis is made for, words in their order. */
+/** values: the values to fit, categories in order. */
 export function scaleOf(values: readonly Value[], o: ScaleOptions): Scale {
 	const there = [...new Set(values.filter((v): v is number | string => v !== null))];
 	const floor = o.missing ? ABOVE_MISSING : 0;

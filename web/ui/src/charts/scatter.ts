@@ -1,5 +1,5 @@
-// Points of runs over two axes, each a number or a word; the best of both in front as a line. Knows nothing of runs,
-// state or requests.
+// Scatter plot of runs over two axes, each numeric or categorical, with the Pareto front as a line. Takes points, emits
+// events.
 import { Chart } from './base/chart.ts';
 import { blank, cut, disc, FONT, halo } from './base/ink.ts';
 import { xyPlace, type Place } from './place.ts';
@@ -8,10 +8,10 @@ interface ScatterPoint {
 	id: string;
 	name: string;
 	colour: string;
-	/** Places on the axes from 0 to 1; null where the run has no value. */
+	/** Positions on the axes from 0 to 1; null without a value. */
 	x: number | null;
 	y: number | null;
-	/** Paler, behind the others. */
+	/** Dimmed and in the background. */
 	back: boolean;
 }
 
@@ -24,14 +24,14 @@ export interface ScatterData {
 	x: ScatterAxis;
 	y: ScatterAxis;
 	points: ScatterPoint[];
-	/** Places of the runs that no other beats in both, in the order of x; empty: not wanted. */
+	/** Points of the Pareto front sorted by x; empty: not drawn. */
 	front: [number, number][];
 }
 
 interface ScatterEvents {
 	onHover(id: string | null): void;
 	onOpen(id: string): void;
-	/** The runs within the rectangle that was drawn. */
+	/** The runs in the selected rectangle. */
 	onPick(ids: string[]): void;
 }
 
@@ -50,9 +50,9 @@ const RADIUS_MANY = 2.6;
 const MANY = 300;
 
 export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
-	/** Corners between which the pointer is held down. */
+	/** Corners of the drag. */
 	private drag: [number, number, number, number] | null = null;
-	/** The run at which keys began a rectangle. */
+	/** The run at which a keyboard selection started. */
 	private begun: ScatterPoint | null = null;
 
 	constructor(el: HTMLElement, ev: ScatterEvents) {
@@ -196,11 +196,11 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		this.cancel();
 		const [x0, y0, x1, y1] = drag;
 		if (Math.abs(x1 - x0) < DRAG_PX && Math.abs(y1 - y0) < DRAG_PX) return;
-		this.hover(null); // a click follows, and opens what is hovered
+		this.hover(null); // a click follows and opens the hovered run
 		this.pick(x0, y0, x1, y1);
 	};
 
-	/** Picks the runs of a rectangle between two corners. */
+	/** Selects the runs in a rectangle. */
 	private pick(x0: number, y0: number, x1: number, y1: number): void {
 		const within = (v: number, a: number, b: number) => v >= Math.min(a, b) && v <= Math.max(a, b);
 		this.ev.onPick(this.data!.points.filter((p) => p.x !== null && p.y !== null
@@ -216,14 +216,14 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		if (this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 
-	/** Arrows walk through the runs by x, Enter opens; Space begins a rectangle at a run and ends it at another. */
+	/** Arrows step through the runs by x, Enter opens; Space starts a rectangle at a run and ends it at another. */
 	private readonly key = (e: KeyboardEvent): void => {
 		if (!this.data || !this.act(e.key)) return;
 		e.preventDefault();
 		e.stopPropagation();
 	};
 
-	/** Does what a key says; false where it says nothing here. */
+	/** Handles a key; returns false if it is not bound. */
 	private act(key: string): boolean {
 		const list = this.data!.points.filter((p) => p.x !== null && p.y !== null)
 			.sort((a, b) => a.x! - b.x! || a.y! - b.y!);
@@ -246,7 +246,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		this.walkTo(p?.id ?? null);
 	}
 
-	/** Begins a rectangle at a run, or ends the one that has begun. */
+	/** Starts a rectangle at a run, or ends the open one. */
 	private corner(p: ScatterPoint): void {
 		const from = this.begun;
 		if (from) {

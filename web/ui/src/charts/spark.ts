@@ -1,6 +1,6 @@
-// A sparkline: one small polyline without axes, as the path of an SVG. For the cards of narrow screens.
+// A sparkline: one small polyline without axes as an SVG path, for the cards of narrow screens.
 
-/** SVG path of a polyline scaled into width x height; gaps stay gaps. */
+/** SVG path of a polyline scaled to width x height; gaps are kept. */
 export function sparkPath(xs: readonly number[], ys: readonly number[],
 	range: { from: number; to: number; lo: number; hi: number },
 	width: number, height: number): string {

@@ -1,4 +1,4 @@
-// Stacked horizontal bars, for the share of each phase in a step: one segment per part, widths in percent.
+// Stacked horizontal bars of the phases of a step; widths in percent.
 
 export interface Part {
 	name: string;
@@ -8,14 +8,14 @@ export interface Part {
 export interface Segment extends Part {
 	/** Share of the whole, 0 to 1. */
 	share: number;
-	/** Where the segment starts, 0 to 1. */
+	/** Start of the segment, 0 to 1. */
 	start: number;
 }
 
-/** Order and class of the phases, the same everywhere; what is not listed comes last. */
+/** Fixed order and class of the phases; unlisted ones are last. */
 const PHASES = ['data_wait', 'data', 'h2d', 'forward', 'backward', 'comm_exposed', 'allreduce', 'copy_exposed',
 	'bubble', 'optimizer', 'eval', 'other'];
-/** Phases that have the colour of another one. */
+/** Phases that share the colour of another. */
 const LIKE: Record<string, string> = {
 	data: 'data_wait', allreduce: 'comm_exposed', copy_exposed: 'h2d', bubble: 'eval',
 };

@@ -1,5 +1,5 @@
-// Spans over time, a band for each row, nested ones below each other; the spans of one part may stand out. Dragging
-// and the wheel move and zoom what is looked at.
+// Timeline: spans over time, a band per row, nested spans below each other, with highlighted parts. Dragging pans, the
+// wheel zooms.
 import { Chart } from './base/chart.ts';
 import { blank, cut } from './base/ink.ts';
 import { evenTicks } from './base/ticks.ts';
@@ -20,11 +20,11 @@ export interface Band {
 
 export interface TimelineData {
 	bands: readonly Band[];
-	/** From and to. */
+	/** Visible range. */
 	look: { from: number; to: number };
-	/** Which band and bar is chosen; -1: none. */
+	/** Selected band and bar; -1: none. */
 	chosen: [number, number];
-	/** Parts of the time in which a band stands out. */
+	/** Parts of the time in which a band is highlighted. */
 	critical: readonly { band: number; from: number; to: number }[];
 	format(us: number): string;
 }
@@ -75,7 +75,7 @@ export class Timeline extends Chart<TimelineData, Events> {
 	}
 
 	protected drawOver(): void {
-		// nothing follows the pointer
+		// no overlay follows the pointer
 	}
 
 	private x(d: TimelineData, time: number, width: number): number {

@@ -1,35 +1,35 @@
-// The unit of x: that of the view, and of single charts that count epochs where the view counts steps.
+// The unit of x: that of the view, and of charts that count epochs while the view counts steps.
 import { computed } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import type { XAxis } from '../base/url.ts';
 import { drawn } from './runs.ts';
 import { go, view } from './view.ts';
 
-/** steps_per_epoch of a run; null when it has none. */
+/** steps_per_epoch of a run, or null. */
 export function stepsPerEpoch(r: Run | undefined): number | null {
 	const n = Number(r?.params.steps_per_epoch);
 	return n > 0 ? n : null;
 }
 
-/** The x of a chart: series named epoch/… count epochs, not steps. */
+/** The x unit of a chart: series named epoch/… count epochs. */
 export function unitOf(key: string): XAxis {
 	const x = view.value.x;
 	return x === 'step' && key.startsWith('epoch/') ? 'epoch' : x;
 }
 
-/** Steps in one epoch when all shown runs agree, for moving a cursor or a zoom between the two units. */
+/** Steps per epoch if all shown runs agree, to convert a cursor or a zoom. */
 const commonEpoch = computed(() => {
 	const set = new Set(drawn.value.map(stepsPerEpoch));
 	const [only] = set;
 	return set.size === 1 ? only ?? null : null;
 });
 
-/** Whether a chart counts in a unit of its own, into which there is no way from the view's. */
+/** Returns true if a chart has its own unit, which cannot be converted to the view's. */
 function isApart(key: string): boolean {
 	return unitOf(key) !== view.value.x && commonEpoch.value === null;
 }
 
-/** Moves x from the unit of the view to that of a chart; null when there is no way. */
+/** Converts x from the unit of the view to that of a chart; null if impossible. */
 export function toUnit(key: string, x: number): number | null {
 	if (unitOf(key) === view.value.x) return x;
 	return commonEpoch.value === null ? null : x / commonEpoch.value;
@@ -40,7 +40,7 @@ export function fromUnit(key: string, x: number): number | null {
 	return commonEpoch.value === null ? null : x * commonEpoch.value;
 }
 
-/** The view's zoom in the unit of a chart; null for the whole range. Charts in a unit of their own have their own. */
+/** The view's zoom in the unit of a chart; null for the whole range. Charts with their own unit have their own zoom. */
 export function zoomOf(key: string): [number, number] | null {
 	if (isApart(key)) return view.value.epochZoom;
 	const z = view.value.zoom;
@@ -49,7 +49,7 @@ export function zoomOf(key: string): [number, number] | null {
 	return a === null || b === null ? null : [a, b];
 }
 
-/** Steps are whole; a zoom within two steps is left as it is. */
+/** Steps are integers; a zoom within two steps is kept. */
 function whole(a: number, b: number): [number, number] {
 	return view.value.x === 'step' && b - a > 2 ? [Math.round(a), Math.round(b)] : [a, b];
 }

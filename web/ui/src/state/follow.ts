@@ -1,27 +1,26 @@
-// What changes while the page is open: runs that the server names are read again, points are added to their curves.
-// Loaded once the first screen is drawn.
+// Live updates: reads changed runs again and appends points to their curves. Loaded after the first screen is drawn.
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { refresh, serverFilter } from './load.ts';
 import { away, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report, runs } from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
 
-/** Changes are taken at once, but not more often than this, nor for more than a share of the time. */
+/** Minimum interval between updates, and the maximum share of time that they may take. */
 const LIVE_MS = 400;
 const LIVE_SHARE = 0.25;
 const SOON_MS = 60;
-/** Without events. */
+/** Polling interval without events. */
 const POLL_MS = 2000;
-/** A server that starts again is not worth a word. */
+/** Grace period for a restarting server. */
 const PATIENCE_MS = 2000;
-/** Runs that are asked for at once: their ids stand in the address. */
+/** Runs per request: their ids are in the address. */
 const AT_ONCE = 100;
 
 const changed = new Set<string>();
 let liveTimer = 0;
 let nextAt = 0;
 
-/** Of these something is new. */
+/** Ids of changed runs. */
 export function onRuns(ids: string[]): void {
 	ids.forEach((id) => changed.add(id));
 	if (!liveTimer) takeSoon();
@@ -31,7 +30,7 @@ function takeSoon(): void {
 	liveTimer = window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, nextAt - Date.now()));
 }
 
-/** Reads the runs that changed and the points they have gained. */
+/** Reads the changed runs and their new points. */
 async function takeChanges(): Promise<void> {
 	const ids = [...changed].slice(0, AT_ONCE);
 	ids.forEach((id) => changed.delete(id));
@@ -57,13 +56,13 @@ async function takeChanges(): Promise<void> {
 	}
 }
 
-/** Metrics that no run had until now. */
+/** Metrics that no run had before. */
 function countNew(keys: ReadonlyMap<string, number>): void {
 	const fresh = [...keys].filter(([k]) => !keyRuns.value.has(k));
 	if (fresh.length) countKeys(new Map(fresh));
 }
 
-/** Of the runs asked for, those that came are new or changed; the others were deleted or no longer match. */
+/** Runs in the reply are new or changed; the missing ones were deleted or no longer match. */
 function mergeRuns(asked: string[], fresh: Run[]): void {
 	const byId = new Map(fresh.map((r) => [r.id, r]));
 	const gone = new Set(asked.filter((id) => !byId.has(id)));
@@ -78,7 +77,7 @@ let pollTimer = 0;
 let awayTimer = 0;
 let token: string | null = null;
 
-/** Without events the page asks for changes, but only while a run is running. */
+/** Polls without events, but only while a run is running. */
 async function poll(): Promise<void> {
 	pollTimer = 0;
 	if (document.hidden || away.value) return;
@@ -97,14 +96,14 @@ async function poll(): Promise<void> {
 		pollTimer = window.setTimeout(() => void poll(), POLL_MS);
 }
 
-/** Follows for the first time; what the runs that go on have gained since they were read is asked for. */
+/** Starts live updates and asks for the points of running runs since their last read. */
 export function begin(): void {
 	follow();
 	const going = runs.value.filter((r) => r.status === 'running');
 	if (going.length) onRuns(going.slice(0, AT_ONCE).map((r) => r.id));
 }
 
-/** Listens no more. */
+/** Stops live updates. */
 export function unfollow(): void {
 	closeEvents?.();
 	closeEvents = null;
@@ -113,7 +112,7 @@ export function unfollow(): void {
 	awayTimer = 0;
 }
 
-/** One open connection while the page is visible; a hidden tab holds none. */
+/** One connection while the page is visible; a hidden tab has none. */
 export function follow(): void {
 	unfollow();
 	if (document.hidden || away.value) return;

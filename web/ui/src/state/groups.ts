@@ -1,5 +1,5 @@
-// Groups of runs by params and tags: which runs they are, and their curves for the charts that are on the screen, read
-// again when the view or the runs change.
+// Groups of runs by params and tags, and their curves for the visible charts. Reloaded when the view or the runs
+// change.
 import { computed, effect, signal } from '@preact/signals';
 import { groupRuns, type RunGroup } from '../base/group.ts';
 import type { GroupReply } from './server/api.ts';
@@ -9,25 +9,25 @@ import { isShown, liveRev, report, rows, shown } from './runs.ts';
 import { tagsOf } from './tags.ts';
 import { isGrouped, view } from './view.ts';
 
-/** Buckets of a group: a band needs fewer than a line of points. */
+/** Buckets of a group: a band needs fewer than a line. */
 const BUCKETS = 150;
 
-/** The groups of the table's runs, in the order of their names: the same look in every chart. */
+/** Groups of the table's runs sorted by name: the same look in every chart. */
 const allGroups = computed<RunGroup[]>(() =>
 	isGrouped.value ? groupRuns(rows.value, view.value.group, tagsOf) : []);
 
-/** The groups with those of their runs that are not hidden; all: with the hidden ones. */
+/** The groups with their visible runs; all: with hidden ones. */
 export const runGroups = computed(() => allGroups.value.map((g, at) =>
 	({ name: g.name, values: g.values, at, all: g.runs, runs: g.runs.filter((r) => isShown(r.id)) })));
 
-/** Place of each group by its name: what its look is made of. */
+/** Index of each group by name, which selects its look. */
 export const groupOrder = computed(() => new Map(allGroups.value.map((g, i) => [g.name, i])));
 
-/** By metric; absent until they are there. */
+/** By metric; absent until loaded. */
 export const groupCurves = signal<ReadonlyMap<string, GroupReply[]>>(new Map());
 const wanted = signal<ReadonlySet<string>>(new Set());
 
-/** A chart of the metric is on the screen. */
+/** A chart of the metric is visible. */
 export function wantGroups(key: string): void {
 	if (!wanted.peek().has(key)) wanted.value = new Set([...wanted.peek(), key]);
 }
@@ -38,7 +38,7 @@ export function middleOf(b: GroupBucket): number {
 	return (view.value.middle === 'median' ? b.median : b.mean) ?? NaN;
 }
 
-/** What a group's line says at x and how many runs say it, by what holds the group's run; null where none does. */
+/** A group's value at x and its number of runs, by run id; null if no group contains the run. */
 export function middleAt(key: string, x: number, run: string): { value: number; n: number } | null {
 	const g = groupCurves.value.get(key)?.find((c) => c.runs.includes(run));
 	if (!g?.buckets.length) return null;
@@ -52,7 +52,7 @@ let asked = '';
 
 async function ask(sign: string, keys: readonly string[], runs: readonly string[]): Promise<void> {
 	try {
-		// edges are shared by all series of a question: each metric has its own, whatever it counts
+		// series of one request share edges: ask for each metric separately, whatever its unit
 		const all = await Promise.all(keys.map((k) =>
 			askGroups({ runs, keys: [k], buckets: BUCKETS, zoom: zoomOf(k) })));
 		if (sign !== asked) return;

@@ -1,5 +1,5 @@
-// All state of the page, as signals. Views read it and call its functions; nothing else changes it. What is loaded with
-// later parts of the page stands in faces of its own: run.ts, tagging.ts; what the server keeps besides runs in kept/.
+// All state of the page as signals. Views read it and call its functions; nothing else changes it. State of parts that
+// load later has separate modules: run.ts, tagging.ts, and saved/.
 export * from './view.ts';
 export * from './runs.ts';
 export * from './axis.ts';

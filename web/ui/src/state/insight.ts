@@ -1,8 +1,8 @@
-// What makes a run slow and what a change bought, as the server says it; asked for by the page of one run alone.
+// Diagnosis of a run and speed comparisons, from the server; used by the page of one run.
 import type { TraceEvent } from '../base/trace.ts';
 import { ApiError, num, numOrNull, request, type Json } from './server/api.ts';
 
-/** A reason for lost time; shares of the wall time. */
+/** A cause of lost time; shares of the wall time. */
 export interface Leaf {
 	leaf: string;
 	share: number;
@@ -14,15 +14,15 @@ export interface Leaf {
 }
 
 export interface Diagnosis {
-	/** The first leaf, or "healthy"; '': its speed cannot be judged. */
+	/** The first leaf, or "healthy"; '' if the speed cannot be judged. */
 	verdict: string;
-	/** That in words. */
+	/** The verdict in words. */
 	sentence: string;
 	leaves: Leaf[];
 	bound: string;
-	/** Since which step validation rises while training falls, in words. */
+	/** Step since which validation loss rises while training loss falls, in words. */
 	overfitting: string | null;
-	/** Steps that were judged, and left out before them. */
+	/** Steps that were judged, and skipped before them. */
 	steps: number;
 	warmup: number;
 }
@@ -32,7 +32,7 @@ function leafOf(l: Json): Leaf {
 		usual: String(l.usual), action: String(l.action) };
 }
 
-/** What the server has nothing to say about is none. */
+/** null if the server has no answer. */
 async function orNull<T>(asked: Promise<T>): Promise<T | null> {
 	try {
 		return await asked;
@@ -53,14 +53,14 @@ export async function getDiagnosis(run: string): Promise<Diagnosis | null> {
 
 const pairOf = (from: string, to: string) => `run=${encodeURIComponent(from)}&run=${encodeURIComponent(to)}`;
 
-/** How much faster a run is than another one, in words; null: nothing tells. */
+/** Speed-up of a run over another, in words; null if unknown. */
 export async function getChange(from: string, to: string): Promise<string | null> {
 	const w = await orNull(request('compare/why?' + pairOf(from, to)));
 	const [first] = (w?.pairs ?? []) as Json[];
 	return first ? String(first.sentence) : null;
 }
 
-/** The picture of it. */
+/** Address of its picture. */
 export function changeAddress(from: string, to: string): string {
 	return 'api/v1/compare/why.svg?' + pairOf(from, to);
 }
@@ -72,21 +72,21 @@ export interface Pair {
 	factor: number;
 	low: number | null;
 	high: number | null;
-	/** Of all factors so far. */
+	/** Product of all factors so far. */
 	product: number;
-	/** Seconds a sample, and of them by phase. */
+	/** Seconds per sample, and by phase. */
 	difference: number;
 	phases: Record<string, number>;
 	params: { key: string; a: string | null; b: string | null }[];
-	/** worse: by more than equal runs differ. */
+	/** worse: by more than the noise of equal runs. */
 	metric: { key: string; a: number; b: number; worse: boolean } | null;
 }
 
 export interface Why {
 	runs: { id: string; name: string; seconds: number; phases: Record<string, number> }[];
-	/** From each run to the next one. */
+	/** From each run to the next. */
 	pairs: Pair[];
-	/** What was left out as warm-up, in words. */
+	/** The skipped warm-up, in words. */
 	rule: string;
 }
 
@@ -109,7 +109,7 @@ export function whyAddress(runs: readonly string[], form = ''): string {
 	return `api/v1/compare/why${form}?` + runs.map((r) => 'run=' + encodeURIComponent(r)).join('&');
 }
 
-/** What each step of several runs bought; null: one of them has no steps that can be timed. */
+/** Speed by change over several runs; null if a run has no timed steps. */
 export async function getWhy(runs: readonly string[]): Promise<Why | null> {
 	const w = await orNull(request(whyAddress(runs).slice('api/v1/'.length)));
 	const paces = ((w?.runs ?? []) as Json[]).map((r) => ({ id: String(r.id), name: String(r.name),
@@ -121,7 +121,7 @@ export function traceAddress(run: string): string {
 	return `api/v1/runs/${encodeURIComponent(run)}/trace`;
 }
 
-/** Chrome's trace events of the traced steps; null: none. */
+/** Chrome trace events of the traced steps, or null. */
 export async function getTrace(run: string): Promise<TraceEvent[] | null> {
 	const t = await orNull(request(`runs/${encodeURIComponent(run)}/trace`));
 	return t && (t.traceEvents as TraceEvent[]);

@@ -1,5 +1,4 @@
-// What is done while the page is open: what it needs is asked for, changes are followed, and a server that does not
-// answer is asked until it does.
+// Lifetime of the page: loads what it needs, follows changes, and retries an unavailable server.
 import { effect, untracked } from '@preact/signals';
 import * as api from './server/api.ts';
 import { followLink, loadExperiments, loadRuns, openLinked, refresh, serverFilter } from './load.ts';
@@ -11,11 +10,11 @@ import { view } from './view.ts';
 
 const PROBE_MS = 3000;
 
-/** What listens to the server, loaded when the first screen is drawn. */
+/** Live updates, loaded after the first screen is drawn. */
 const follower = part(() => import('./follow.ts'));
 let probeTimer = 0;
 
-/** Asks a server that does not answer until it does. */
+/** Retries a server that does not answer. */
 async function probe(): Promise<void> {
 	try {
 		await api.getChanges(null);
@@ -33,7 +32,7 @@ async function probe(): Promise<void> {
 
 let hiddenAt = 0;
 
-/** Begins with what the address says. */
+/** Starts with the view of the address. */
 export async function start(): Promise<void> {
 	const wrong = await openLinked();
 	void followLink(location.hash);
@@ -41,10 +40,10 @@ export async function start(): Promise<void> {
 	effect(() => {
 		const name = viewExperiment.value;
 		const filter = serverFilter.value;
-		// what the page shows comes first
+		// load what the page shows first
 		const shown = viewPage.value === 'experiments' ? loadExperiments() : null;
 		if (shown) void shown.then(() => loadRuns(name, filter));
-		// what a load reads and sets on its way is no reason for another one
+		// signals that a load reads and sets must not trigger another one
 		else untracked(() => void loadRuns(name, filter));
 	});
 	effect(() => {

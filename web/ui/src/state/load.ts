@@ -1,4 +1,4 @@
-// Asks the server for runs and experiments, in pages, and for the first screen's curves before anything is drawn.
+// Loads runs and experiments in pages, and the first screen's curves before anything is drawn.
 import { batch, computed } from '@preact/signals';
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
@@ -12,30 +12,28 @@ import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRun
 import { fill, grow, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
-/**
- * The first question, as in web/api/native/api_page.c: how many runs, how many metrics and params all come with it, and
- * which metrics come where there are more.
- */
+/** The first request, as in web/api/native/api_page.c: number of runs, limits of metrics and params for a complete
+ * reply, and the metrics to ask for beyond them. */
 const FIRST_PAGE = 200;
 const METRICS_MAX = 48;
 const PARAMS_MAX = 32;
 const FRONT = ['train/loss', 'loss', 'val/loss', 'val_loss', 'eval/loss', 'epoch/val_loss', 'epoch/top1', 'val/top1'];
 const PHASES_MAX = 12;
 const NEXT_PAGE = 1000;
-/** Runs that the page holds at most; a filter reaches the others. */
+/** Maximum number of runs in the page; a filter finds the others. */
 const HELD_MAX = 10000;
 
 let loadSeq = 0;
-/** What runs holds: the experiment and filter of the last load. */
+/** Experiment and filter of the last load. */
 let loaded = '';
 
-/** What the server is asked for: an expression goes there, words are looked for here. */
+/** The filter for the server: expressions are evaluated there, words are matched here. */
 export const serverFilter = computed(() => (isExpression(view.value.filter) ? view.value.filter : ''));
 
 export const viewExperiment = computed(() => view.value.experiment);
 export const viewPage = computed(() => view.value.page);
 
-/** The charts that the first screen will show, as far as the size of the window tells. */
+/** Charts of the first screen, estimated from the size of the window. */
 function firstKeys(): string[] {
 	const { first, groups } = chartOrder(metricKeys.value, frontKeys(curve.value, goal.value?.key));
 	const table = Math.min(36 + runs.value.length * 27, innerHeight * 0.56);
@@ -46,7 +44,7 @@ function firstKeys(): string[] {
 	return innerWidth > 720 ? [...first, ...rest.slice(0, perRow * Math.ceil(below / 270))] : first;
 }
 
-/** Asks for the first screen's curves before the table is drawn; the charts take over when they are there. */
+/** Asks for the first screen's curves before the table is drawn; later the charts do so. */
 function ahead(): void {
 	if (view.value.page !== 'compare') return;
 	const width = innerWidth > 720 ? innerWidth / 2 - 207 : 320;
@@ -55,7 +53,7 @@ function ahead(): void {
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));
 }
 
-/** What the page asks of a list of runs: with few metrics all of them come, else those that it holds. */
+/** Options of a list request: all metrics if there are few, else those in use. */
 function question(more: { experiment?: string; filter: string; limit: number; page?: string }) {
 	const held = heldMetrics.value;
 	return { ...more, keys: true, ...(held ? { metrics: [...held] } : { most: METRICS_MAX }) };
@@ -64,18 +62,18 @@ function question(more: { experiment?: string; filter: string; limit: number; pa
 interface Load {
 	name: string | null;
 	filter: string;
-	/** False once another load has begun. */
+	/** False once another load has started. */
 	mine(): boolean;
 }
 
 interface FirstPage {
 	list: Run[];
 	next: string | null;
-	/** The runs have params that are not here yet. */
+	/** Some params of the runs are not loaded yet. */
 	some: boolean;
 }
 
-/** The newest runs of an experiment (of the one that was written to last without a name), with the metrics in front. */
+/** The newest runs of an experiment (without a name: of the most recent one), with the metrics in front. */
 async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null> {
 	heldMetrics.value = null;
 	const got = await api.getRuns({ experiment: name ?? undefined, filter, limit: FIRST_PAGE, keys: true,
@@ -105,7 +103,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 	return { list, next, some };
 }
 
-/** Whether the view says something by any param that the reader chose. */
+/** Returns true if the view uses a param that the user chose. */
 function readsParams(): boolean {
 	const v = view.value;
 	const ids = [...v.columns ?? [], v.sort ?? ''];
@@ -113,7 +111,7 @@ function readsParams(): boolean {
 		|| v.hue !== null || v.dash !== null || (v.filter !== '' && !isExpression(v.filter));
 }
 
-/** Metrics that the table and the charts of the first screen are about, as far as the state knows. */
+/** Metrics of the table and the charts of the first screen, as far as known. */
 function frontMetrics(n: number): string[] {
 	const keys = keyRuns.value;
 	const v = view.value;
@@ -125,7 +123,7 @@ function frontMetrics(n: number): string[] {
 		.filter((k): k is string => !!k && keys.has(k));
 }
 
-/** The runs with what others of their ids have besides. */
+/** Merges further data of runs with the same ids. */
 function withMore(list: readonly Run[], more: readonly Run[]): Run[] {
 	const byId = new Map(more.map((r) => [r.id, r]));
 	return list.map((r) => {
@@ -134,7 +132,7 @@ function withMore(list: readonly Run[], more: readonly Run[]): Run[] {
 	});
 }
 
-/** The params that did not come with the first page, once that is drawn. */
+/** Loads the params that the first page lacks, after it is drawn. */
 async function restOfParams(experiment: string | undefined, filter: string, mine: () => boolean): Promise<void> {
 	const more = await api.getRuns({ experiment, filter, limit: FIRST_PAGE, fields: ['params'] });
 	if (mine()) runs.value = withMore(runs.value, more.runs);
@@ -160,7 +158,7 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 		});
 		ahead();
 		if (page.some) await restOfParams(newest, filter, mine);
-		// a page's token belongs to the question that gave it
+		// a page token belongs to the request that returned it
 		await loadRest(newest, filter, page.next === '' ? [] : runs.value, page.next, mine);
 	} catch (e) {
 		if (!mine()) return;
@@ -171,7 +169,7 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 	}
 }
 
-/** The pages after the first, added as they come; '' starts again at the first. */
+/** Loads the pages after the first; '' starts again at the first. */
 async function loadRest(name: string | undefined, filter: string, list: readonly Run[], next: string | null,
 	mine: () => boolean): Promise<void> {
 	loadingMore.value = next !== null;
@@ -195,11 +193,11 @@ async function loadRest(name: string | undefined, filter: string, list: readonly
 	void needMetrics([]);
 }
 
-/** Metrics that something on the page shows numbers of, and that are not here for all of its runs. */
+/** Metrics whose numbers the page needs and does not have for all runs. */
 const lacking = new Set<string>();
 let fetching = false;
 
-/** Asks for the numbers of these metrics for all runs; columns are filled when they are there. */
+/** Loads the numbers of these metrics for all runs; columns fill in when they arrive. */
 export async function needMetrics(keys: readonly string[]): Promise<void> {
 	const held = heldMetrics.value;
 	if (held) for (const k of keys) if (!held.has(k) && keyRuns.value.has(k)) lacking.add(k);
@@ -235,16 +233,13 @@ async function fetchMetrics(keys: readonly string[], mine: () => boolean): Promi
 	});
 }
 
-/** The list again, after the server was away. */
+/** Reloads the list after the server was unavailable. */
 export function reloadRuns(): Promise<void> {
 	loaded = '';
 	return loadRuns(viewExperiment.value, serverFilter.value);
 }
 
-/**
- * Goes where an address of MLflow's clients leads that names no run: to the experiment, or the run that logged the
- * model.
- */
+/** Resolves an address of MLflow's clients without a run: opens the experiment, or the run that logged the model. */
 export async function followLink(hash: string): Promise<void> {
 	const target = linkedTarget(hash);
 	if (!target) return;
@@ -261,12 +256,12 @@ export async function followLink(hash: string): Promise<void> {
 	}
 }
 
-/** Shows a view as it was saved, of the experiment's name of now. */
+/** Shows a view as it was saved, in its experiment's current name. */
 export function openSaved(v: { id: string; query: string; experiment: string }): void {
 	go({ ...emptyView, ...parseView(v.query), experiment: v.experiment, saved: v.id });
 }
 
-/** Where the address is that of a saved view alone: shows it; what went wrong, or null. */
+/** Opens the saved view if the address contains only that; returns an error or null. */
 export async function openLinked(): Promise<unknown> {
 	const id = savedAlone(location.search);
 	if (id === null) return null;
@@ -287,7 +282,7 @@ export async function loadExperiments(): Promise<void> {
 	}
 }
 
-/** What may have changed while nobody listened: the list again, and what the drawn runs have gained. */
+/** Catches up after a gap in live updates: the list, and new points of drawn runs. */
 export function refresh(): void {
 	void reloadRuns().then(() => grow(runs.value)).finally(() => liveRev.value++);
 	if (viewPage.value === 'experiments') void loadExperiments();

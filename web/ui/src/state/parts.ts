@@ -1,6 +1,5 @@
-// Parts of the page that its first screen does not need: scripts of their own, loaded when they are first wanted. What
-// stands in the way is told apart: the server is away (they are loaded once it is back), it has another version of the
-// page (only loading the page again helps), or this once something went wrong.
+// Scripts that the first screen does not need, loaded on first use. A failure has one of three reasons: the server is
+// unavailable (retried once it is back), it has another version of the page (reload), or a single error.
 import { effect, signal, type ReadonlySignal } from '@preact/signals';
 import * as api from './server/api.ts';
 import { away } from './runs.ts';
@@ -8,16 +7,13 @@ import { away } from './runs.ts';
 type Lost = 'newer' | 'failed';
 
 export interface Part<T> {
-	/** null until it is there. */
+	/** null until loaded. */
 	value: ReadonlySignal<T | null>;
-	/** Why it is not there; null while it is loaded or nobody wanted it. */
+	/** Reason why it is missing; null while it is loading or unused. */
 	lost: ReadonlySignal<Lost | null>;
-	/** Loads it unless it is there; never fails, lost says how it went. */
+	/** Loads it unless loaded; never fails, see lost. */
 	load(): Promise<void>;
-	/**
-	 * For a reader who asks again: a browser may remember that a script could not be had, then the page is loaded
-	 * again.
-	 */
+	/** Retries on request. Browsers may remember a failed script; then the page is reloaded. */
 	again(): void;
 }
 

@@ -1,29 +1,29 @@
-// Where the time of a step goes: mean seconds by phase of runs as a whole, and of each of their ranks.
+// Mean seconds per step by phase, of runs and of their ranks.
 import { signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import { askMeans } from './points.ts';
 
 export const PHASE_KEYS = ['data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'copy_exposed', 'bubble',
 	'optimizer', 'other'];
-/** Also recorded, but no share of a step. */
+/** Recorded, but not part of a step. */
 const NO_SHARE = ['comm_total', 'step'];
 const PREFIX = 'phase/';
 
 export interface RankPhases {
 	rank: number;
-	/** Mean seconds by phase name. */
+	/** Mean seconds by phase. */
 	seconds: Record<string, number>;
 }
 
-/** Per-rank means of runs that log phases by rank; absent while asked for. */
+/** Per-rank means of runs that log phases by rank; absent while loading. */
 const byRank = new Map<string, RankPhases[]>();
-/** When a run's phases were asked for, and what its status was: a running run is asked for again. */
+/** Request time and run status by run: running runs are requested again. */
 const asked = new Map<string, { at: number; status: string }>();
 const AGAIN_MS = 10000;
 const rev = signal(0);
 let queue: string[] = [];
 
-/** Phases that the run logs as a whole, from its summaries: the newest value of each. */
+/** Latest phases of the whole run, from its summaries. */
 function ownPhases(r: Run): Record<string, number> | null {
 	const own = Object.entries(r.metrics).map(([k, m]): [string, number] => [k, m.last])
 		.filter(([k, v]) => k.startsWith(PREFIX) && !NO_SHARE.includes(k.slice(PREFIX.length))
@@ -36,7 +36,7 @@ export function rankPhases(id: string): RankPhases[] | null {
 	return byRank.get(id) ?? null;
 }
 
-/** Seconds by phase of a run as a whole; null when it logs no phases or they are not there yet. */
+/** Seconds by phase of a whole run; null if not logged or not loaded. */
 export function phaseSeconds(r: Run): Record<string, number> | null {
 	const own = ownPhases(r);
 	if (own) return own;
@@ -49,7 +49,7 @@ export function phaseSeconds(r: Run): Record<string, number> | null {
 	return mean;
 }
 
-/** Asks for the per-rank phases of runs that do not log them as a whole; one request for all asked in one turn. */
+/** Requests per-rank phases of runs without phases of the whole run; one request per turn. */
 export function wantPhases(list: readonly Run[]): void {
 	const now = Date.now();
 	for (const r of list) {

@@ -1,5 +1,4 @@
-// The one place that asks the server for points: what each part of the page asks for, and how the answer is read. Holds
-// nothing: what came is kept by those who asked.
+// All requests for points and the decoding of their replies. Caches nothing.
 import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
@@ -7,28 +6,28 @@ import { askSeries, num, queryGroups, queryLines, querySeries, request, type Gro
 	from './server/api.ts';
 import { view } from './view.ts';
 
-/** Zoomed curves carry a point beyond each edge, so that lines run to the border. */
+/** Zoomed curves include a point beyond each edge, so that lines reach the border. */
 const MARGIN = 0.02;
 const TAIL_BUCKETS = 100;
 const TAKEN_BACK_BUCKETS = 400;
 
-/** Curves of the runs as a whole. */
+/** Curves of whole runs. */
 export interface CurveQuestion {
 	runs: Iterable<string>;
 	keys: readonly string[];
-	/** As many points as there are pixels. */
+	/** One bucket per pixel. */
 	buckets: number;
 	/** In the unit of the axis. */
 	zoom: [number, number] | null;
 }
 
-/** The view's axis as it is asked for. */
+/** The view's axis in the server's terms. */
 function viewAxis(): { x: 'step' | 'time' | 'elapsed' | 'epoch'; spacing?: 'log' } {
 	const { x, logX } = view.value;
 	return { x: x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x, ...(logX ? { spacing: 'log' } : {}) };
 }
 
-/** A zoom with its margins; none where the whole range is shown. */
+/** A zoom with margins; undefined for the whole range. */
 function rangeOf(zoom: [number, number] | null): { from?: number; to?: number } {
 	if (!zoom) return {};
 	const [from, to] = zoom;
@@ -40,19 +39,19 @@ function rangeOf(zoom: [number, number] | null): { from?: number; to?: number } 
 	return { from: from - margin, to: to + margin };
 }
 
-/** What a formula made goes by the key that it was asked for with. */
+/** Formulas have the key of their request. */
 function named<T extends { key: string }>(keys: readonly string[], list: T[]): T[] {
 	const key = keys[0];
 	return key?.startsWith(FORMULA) ? list.map((t) => ({ ...t, key })) : list;
 }
 
-/** Under the view's axis. */
+/** On the view's axis. */
 export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): Promise<Series[]> {
 	const list = await queryLines({ runs: [...runs], keys, rank: -1, buckets, ...viewAxis(), ...rangeOf(zoom) });
 	return named(keys, list.map((t) => t.series));
 }
 
-/** The curves of groups of runs, under the view's axis; each has its key, its runs and their means in a band. */
+/** Curves of groups on the view's axis; each has its key, its runs and their means in a band. */
 export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
 	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, ...viewAxis(), ...range },
@@ -60,20 +59,18 @@ export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): P
 	return named(keys, list);
 }
 
-/** Curves of the runs as a whole as the server sends them, with every digit, to be kept. */
+/** Curves of whole runs as the server sends them, in full precision, for storage. */
 export function askWhole(runs: readonly string[], keys: readonly string[], buckets: number,
 	x: 'step' | 'elapsed' | 'epoch'): Promise<Json[]> {
 	return askSeries({ runs, keys, rank: -1, buckets, x });
 }
 
-/** What lies behind a step. */
+/** Points after a step. */
 export function askNewer(runs: readonly string[], keys: readonly string[], step: number): Promise<SeriesReply[]> {
 	return querySeries({ runs, keys, rank: -1, buckets: TAIL_BUCKETS, x: 'step', from: step + 1 });
 }
 
-/**
- * What restarts of a run took back, by metric: the series of all its segments but the newest, under the view's axis.
- */
+/** Points hidden by restarts, by metric: the series of all segments but the newest, on the view's axis. */
 export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>> {
 	const newest = Math.max(...r.segments.map((g) => g.segment));
 	const list = await queryLines({
@@ -86,7 +83,7 @@ export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>>
 	return back;
 }
 
-/** One mean of each series of each rank. The first step is left out: it pays for what later ones find ready. */
+/** Mean of each series of each rank, without the first step, which includes warm-up. */
 export async function askMeans(runs: readonly string[],
 	keys: readonly string[]): Promise<{ of: SeriesReply; mean: number }[]> {
 	const list = await querySeries({ runs, keys, rank: null, buckets: 1, x: 'step', from: 2 });
@@ -110,10 +107,8 @@ export function askRanks(run: string, keys: readonly string[], buckets: number,
 
 const PLACES = 1000;
 
-/**
- * First and last step of the few points among which is the last that a series had at a time, in seconds since 1970;
- * null when it had none. Points by time are counted, then found again by step.
- */
+/** Step range that contains the last point of a series at a time (seconds since 1970); null without points. Points
+ * are counted by time, then located by step. */
 export async function pointsUpTo(run: string, key: string, seconds: number): Promise<[number, number] | null> {
 	const one = { runs: [run], keys: [key], rank: -1 };
 	const [early] = await querySeries({ ...one, buckets: 1, x: 'time', to: seconds });
@@ -128,7 +123,7 @@ export async function pointsUpTo(run: string, key: string, seconds: number): Pro
 	return null;
 }
 
-/** The points of a series from one step to another, as they were recorded. */
+/** Points of a series in a step range, in full precision. */
 export async function pointsBetween(run: string, key: string, from: number,
 	to: number): Promise<{ step: number; seconds: number; value: number }[]> {
 	const p = new URLSearchParams({ run, key, rank: '-1', from: String(from), to: String(to), limit: '100000' });

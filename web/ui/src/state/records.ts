@@ -1,9 +1,8 @@
-// What a run told besides numbers and settings: what it printed, what code ran, its alerts, its media. Asked for where
-// somebody looks; nothing is kept here.
+// Console, code, alerts and media of a run. Loaded on demand; caches nothing.
 import { num, request, type Json } from './server/api.ts';
 import { pointsBetween, pointsUpTo } from './points.ts';
 
-/** What one rank printed in one segment. */
+/** Console of one rank in one segment. */
 export interface ConsolePart {
 	rank: number;
 	segment: number;
@@ -11,19 +10,19 @@ export interface ConsolePart {
 }
 
 export interface ConsoleLine {
-	/** From 0 in its part. */
+	/** Line number from 0 in its part. */
 	n: number;
 	/** Milliseconds since 1970. */
 	time: number;
 	error: boolean;
-	/** The next line was printed over it, as progress bars do. */
+	/** The next line overwrote it, as progress bars do. */
 	again: boolean;
 	text: string;
 }
 
 export interface Console {
 	parts: ConsolePart[];
-	/** The one that was read, and how many lines it has. */
+	/** The part that was read, and its number of lines. */
 	rank: number;
 	segment: number;
 	total: number;
@@ -33,7 +32,7 @@ export interface Console {
 interface ConsoleQuestion {
 	rank?: number;
 	segment?: number;
-	/** First line; negative: so many before the end, or with at before the last that was printed by then. */
+	/** First line; negative: that many before the end, or with at before the last line printed by then. */
 	from?: number;
 	/** Milliseconds since 1970. */
 	at?: number;
@@ -56,7 +55,7 @@ export async function getConsole(run: string, q: ConsoleQuestion): Promise<Conso
 	};
 }
 
-/** What ran, of the newest segment that told it: commit, branch, remote, diff, packages, or what else there is. */
+/** Code of the newest segment that recorded any: commit, branch, remote, diff, packages, and other entries. */
 export async function getCode(run: string): Promise<Record<string, string>> {
 	const list = (await request(addressOf(run, 'code'))).code as Json[];
 	const newest = [...list].sort((a, b) => num(a.segment) - num(b.segment));
@@ -105,7 +104,7 @@ export async function getMediaKeys(run: string): Promise<MediaKey[]> {
 	}));
 }
 
-/** All of a key, by step and rank. */
+/** All items of a key, by step and rank. */
 export async function getMedia(run: string, key: string): Promise<Media[]> {
 	const r = await request(addressOf(run, `media?limit=${MEDIA_MAX}&key=${encodeURIComponent(key)}`));
 	return (r.media as Json[]).map((m) => ({
@@ -125,7 +124,7 @@ export async function getMediaText(m: Media): Promise<string> {
 }
 
 export interface Histogram {
-	/** One more than there are counts. */
+	/** One more than counts. */
 	edges: number[];
 	counts: number[];
 }
@@ -139,7 +138,7 @@ export async function getTable(m: Media): Promise<string[][]> {
 	return (await request(addressOf(m.run, 'media/' + m.content))).rows as string[][];
 }
 
-/** The step of the run's series that was the last at a time (in seconds); null before the first. */
+/** The last step of the run's series at a time in seconds; null before the first. */
 export async function stepAt(run: string, key: string, seconds: number): Promise<number | null> {
 	const range = await pointsUpTo(run, key, seconds);
 	if (!range) return null;
@@ -149,7 +148,7 @@ export async function stepAt(run: string, key: string, seconds: number): Promise
 	return step ?? range[0];
 }
 
-/** When the run was at a step of a series, in seconds; null when it has no point there. */
+/** Time of a step of a series, in seconds; null without a point. */
 export async function timeOf(run: string, key: string, step: number): Promise<number | null> {
 	const [p] = await pointsBetween(run, key, step, step);
 	return p ? p.seconds : null;

@@ -1,4 +1,4 @@
-// What leaves the page at once can be had back as long as it says so.
+// Undo of removals.
 import { signal } from '@preact/signals';
 import { report } from './runs.ts';
 
@@ -8,7 +8,7 @@ interface Done {
 	undo: () => Promise<void>;
 }
 
-/** What was done last, while that can be undone with a button. */
+/** The last action, while it can be undone. */
 export const done = signal<Done | null>(null);
 
 export async function undoLast(): Promise<void> {

@@ -1,4 +1,4 @@
-// What only the page of one run asks for and changes; loaded with it.
+// Requests of the page of one run; loaded with it.
 import { batch } from '@preact/signals';
 import { byName } from '../base/format.ts';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
@@ -7,7 +7,7 @@ import { done } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';
 
-/** Of a text that is shown. */
+/** Maximum bytes of a displayed text. */
 const TEXT_BYTES = 256 * 1024;
 
 function artifactsOf(list: unknown): Artifact[] {
@@ -16,14 +16,14 @@ function artifactsOf(list: unknown): Artifact[] {
 			sha256: (a.sha256 as string | undefined) ?? null }));
 }
 
-/** What lies in one folder of a run's artifacts; with the files' digests where these are asked for. */
+/** Entries of an artifact folder of a run, with digests if requested. */
 export async function getArtifacts(run: string, folder: string, digests = false): Promise<Artifact[]> {
 	const p = new URLSearchParams({ path: folder, ...digests && { include: 'digests' } });
 	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?${p}`);
 	return artifactsOf(r.files);
 }
 
-/** What lies in one folder of a run's own, below the followed one; folder null: its journals are not files here. */
+/** Entries of a run's own folder; folder null: its journals are not local files. */
 export async function getFiles(run: string, path: string): Promise<{ folder: string | null; files: Artifact[] }> {
 	const r = await request(`runs/${encodeURIComponent(run)}/files?path=${encodeURIComponent(path)}`);
 	return { folder: r.folder === null ? null : String(r.folder), files: artifactsOf(r.files) };
@@ -33,7 +33,7 @@ export function artifactAddress(run: string, path: string): string {
 	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
 }
 
-/** The beginning of a text file. */
+/** The first bytes of a text file. */
 export async function getText(run: string, path: string): Promise<{ text: string; cut: boolean }> {
 	const r = await fetch(artifactAddress(run, path), { headers: { Range: `bytes=0-${TEXT_BYTES - 1}` } });
 	// an empty file has no first byte
@@ -59,7 +59,7 @@ export async function getRun(id: string): Promise<RunDetail> {
 	};
 }
 
-/** Keys that a run records for its ranks. */
+/** Keys that a run records by rank. */
 export async function getRankKeys(id: string): Promise<string[]> {
 	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
 	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
@@ -70,14 +70,14 @@ export async function changeRun(id: string, change: { notes?: string; name?: str
 	return runOf(await request('runs/' + encodeURIComponent(id), change, 'PATCH'));
 }
 
-/** Restores a deleted run; the list has it again. */
+/** Restores a deleted run in the list. */
 export async function bringBack(id: string): Promise<Run> {
 	const back = await restoreRun(id);
 	if (!runs.value.some((o) => o.id === id)) runs.value = [back, ...runs.value];
 	return back;
 }
 
-/** Deletes a run and goes to the others; throws when the server refuses. */
+/** Deletes a run and shows the list; throws if the server refuses. */
 export async function removeRun(r: Run): Promise<void> {
 	await request('runs/' + encodeURIComponent(r.id), undefined, 'DELETE');
 	batch(() => {

@@ -1,4 +1,4 @@
-// The runs of an experiment and what follows from them and the view: goal, order, columns of keys, which are drawn.
+// Runs of an experiment and what follows from them and the view: goal, order, keys, drawn runs.
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Session } from './server/api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
@@ -14,29 +14,29 @@ import { go, isGrouped, view } from './view.ts';
 
 const SHOWN_ALL = 16;
 const SHOWN_MANY = 10;
-/** Runs that make groups at most: as many as one question to the server may name. */
+/** Maximum of runs in groups: the limit of one request. */
 const MEMBERS_MAX = 500;
 
 export const runs = signal<Run[]>([]);
 export const experiments = signal<Experiment[] | null>(null);
 export const loading = signal(true);
 export const loadingMore = signal(false);
-/** There are more runs, older ones, than the page holds. */
+/** Older runs exist that the page does not hold. */
 export const notHeld = signal(false);
-/** What went wrong, in words; null after the next success. */
+/** The last error in words; null after a success. */
 export const problem = signal<string | null>(null);
-/** The server does not answer: what is on the screen is what it said last. */
+/** The server does not answer: the screen shows the last known state. */
 export const away = signal(false);
-/** How this page stands with the server; null until it has said so. */
+/** Session; null until known. */
 export const session = signal<Session | null>(null);
-/** The server no longer takes the token that this page came with. */
+/** The server no longer accepts the token of this page. */
 export const signedOut = signal(false);
 export const filterProblem = signal<string | null>(null);
 
-/** Grows whenever something of a run may have changed, for pages that hold more than the list does. */
+/** Incremented whenever runs may have changed, for pages with more data than the list. */
 export const liveRev = signal(0);
 
-/** Puts a failed request into the words that it deserves. */
+/** Reports a failed request. */
 export function report(e: unknown): void {
 	const status = e instanceof ApiError ? e.status : -1;
 	if (status === 401) signedOut.value = true;
@@ -46,34 +46,34 @@ export function report(e: unknown): void {
 
 export const experiment = computed(() => view.value.experiment ?? runs.value[0]?.experiment ?? null);
 
-/** The names that any of the runs has something under. */
+/** Names with a value in any of the runs. */
 export function keysOf(of: (r: Run) => object): string[] {
 	const set = new Set<string>();
 	for (const r of runs.value) for (const k in of(r)) set.add(k);
 	return [...set].sort(byName);
 }
 
-/** How many of the runs have each metric. */
+/** Number of runs with each metric. */
 export const keyRuns = signal<ReadonlyMap<string, number>>(new Map());
-/** Metrics whose numbers are here for every run; null: all of them are. */
+/** Metrics whose numbers are loaded for every run; null: all. */
 export const heldMetrics = signal<ReadonlySet<string> | null>(null);
 
 export const metricKeys = computed(() => [...keyRuns.value.keys()].sort(byName));
 
-/** Adds what a list of runs says of its metrics. */
+/** Adds the metric counts of a list of runs. */
 export function countKeys(more: ReadonlyMap<string, number>, anew = false): void {
 	const all = new Map(anew ? [] : keyRuns.value);
 	for (const [k, n] of more) all.set(k, (all.get(k) ?? 0) + n);
 	keyRuns.value = all;
 }
 
-/** Whether the run has points of the metric, as far as the page knows. */
+/** Returns true if the run has points of the metric, as far as known. */
 export function mayHave(r: Run, key: string): boolean {
 	if (key.startsWith(FORMULA) || r.metrics[key] !== undefined) return true;
 	return heldMetrics.value !== null && !heldMetrics.value.has(key);
 }
 
-/** Last part of a key unless two shown keys share it. */
+/** Last part of a key, unless two shown keys share it. */
 export function shortKey(key: string): string {
 	const tail = key.slice(key.lastIndexOf('/') + 1);
 	const clash = metricKeys.value.some((k) => k !== key && k.endsWith('/' + tail) && !k.startsWith('phase/'));
@@ -89,10 +89,10 @@ export const goal = computed<Goal | null>(() => {
 	return kept.goal;
 });
 
-/** The default goal that the page has begun with: what comes later does not change it under the reader's eyes. */
+/** The default goal at page load; it does not change later. */
 let kept: { of: string | null; goal: Goal | null } = { of: null, goal: null };
 
-/** A goal that would be the default by now; null when it is the one that there is, or the reader chose one. */
+/** A better default goal that has appeared since; null if the goal is current or chosen by the user. */
 export const betterGoal = computed(() => {
 	const fresh = view.value.goal === null ? defaultGoal(keyRuns.value, runs.value.length) : null;
 	return fresh && fresh.key !== goal.value?.key ? fresh : null;
@@ -111,14 +111,14 @@ export const split = computed(() => splitParams(runs.value));
 export const paramKeys = computed(() =>
 	[...split.value.differ, ...split.value.same.map(([k]) => k)].sort(byName));
 
-/** The tag of runs that were put away. */
+/** The tag of archived runs. */
 export const ARCHIVED = 'dptrack.archived';
 
 export const isArchived = (r: Run) => r.tags[ARCHIVED] === 'true';
 
 const named = (ids: readonly string[]) => (r: Run) => ids.some((p) => r.id.startsWith(p));
 
-/** Runs that the table may list, whatever is looked for. */
+/** Runs that the table may list, before the filter. */
 const listed = computed<Run[]>(() => {
 	const { archived, only, shown } = view.value;
 	const list = archived ? runs.value : runs.value.filter((r) => !isArchived(r));
@@ -135,16 +135,16 @@ export const rows = computed<Run[]>(() => {
 	return orderRuns(list, goal.value, view.value.sort, view.value.desc);
 });
 
-/** The best run of the table by the goal. */
+/** Best run of the table by the goal. */
 export const best = computed(() => bestRun(rows.value, goal.value));
 
-/** The run that the others are measured by, where the reader has chosen one. */
+/** The baseline run chosen by the user. */
 export const baseline = computed(() => {
 	const id = view.value.baseline;
 	return id === null ? null : runs.value.find(named([id])) ?? null;
 });
 
-/** Whether its row stays on top. */
+/** Returns true if its row is pinned. */
 export function isPinned(r: Run): boolean {
 	return view.value.pins.length > 0 && named(view.value.pins)(r);
 }
@@ -154,29 +154,29 @@ export function togglePin(r: Run): void {
 	go({ pins: isPinned(r) ? pins.filter((p) => !r.id.startsWith(p)) : [...pins, r.id.slice(0, 8)] });
 }
 
-/** The others are measured by this run, or by the best again. */
+/** Makes the run the baseline, or the best run again. */
 export function toggleBaseline(r: Run): void {
 	go({ baseline: baseline.value?.id === r.id ? null : r.id.slice(0, 8) });
 }
 
-/** Lists only the runs that are in the charts, or all again. */
+/** Lists only charted runs, or all. */
 export function toggleOnly(): void {
 	const { only } = view.value;
 	go({ only: !only, shown: only ? view.value.shown : shown.value.map((r) => r.id.slice(0, 8)) });
 }
 
-/** What a run is called: its name, or the beginning of its id where it has none or is not here. */
+/** Display name of a run: its name, or the start of its id. */
 export function nameOf(id: string, r: Run | undefined = runs.value.find((o) => o.id === id)): string {
 	return r?.name || id.slice(0, 8);
 }
 
-/** Whether any of the runs belongs to another that is here. */
+/** Returns true if any run has its parent in the list. */
 export const haveParents = computed(() => {
 	const ids = new Set(runs.value.map((r) => r.id));
 	return runs.value.some((r) => ids.has(parentOf(r) ?? ''));
 });
 
-/** Rows that fell out stand below this index when the order is by a metric. */
+/** Index of the first excluded run when sorted by a metric. */
 export const fallenFrom = computed(() => partition(rows.value, view.value.sort));
 
 const chosen = computed<Set<string>>(() => {
@@ -190,26 +190,26 @@ const chosen = computed<Set<string>>(() => {
 	return set;
 });
 
-/** Params that looks are chosen among where not all came at first; null: all. What comes later changes no colour. */
+/** Params considered for looks while some params are not loaded; null: all. Later params change no colour. */
 export const lookParams = signal<ReadonlySet<string> | null>(null);
 
 export const looks = computed(() => assignLooks(runs.value, chosen.value,
 	{ hue: view.value.hue, dash: view.value.dash, among: lookParams.value }));
 
-/** Runs drawn in the charts, in the order of the table. */
+/** Charted runs, in table order. */
 export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));
 
-/** The run whose page is open. */
+/** The open run. */
 export const opened = signal<RunDetail | null>(null);
 
-/** Runs that the charts draw now: those of the table, or the one of its own page. */
+/** Runs that the charts draw: those of the table, or the open run. */
 export const drawn = computed<readonly Run[]>(() => {
 	if (view.value.page !== 'run') return shown.value;
 	const one = opened.value;
 	return one ? [runs.value.find((r) => r.id === one.id) ?? one] : [];
 });
 
-/** Shows all of the runs or hides them. */
+/** Shows or hides all of the runs. */
 export function showAll(ids: readonly string[], on: boolean): void {
 	const set = new Set(chosen.value);
 	for (const id of ids) if (on) set.add(id);
@@ -228,13 +228,13 @@ export function toggleShown(id: string): void {
 	setShown(set);
 }
 
-/** Only this run is drawn. */
+/** Charts only this run. */
 export function showOnly(id: string): void {
 	lastToggled = id;
 	setShown(new Set([id]));
 }
 
-/** The run and all between it and the one that was shown or hidden last are shown. */
+/** Charts the run and all up to the last toggled one. */
 export function showTo(id: string, list: readonly Run[]): void {
 	const [a, b] = [lastToggled, id].map((i) => list.findIndex((r) => r.id === i)) as [number, number];
 	if (a < 0) return toggleShown(id);

@@ -1,5 +1,4 @@
-// The points that the charts draw: which series something on the screen needs, what of them is there, what is asked
-// for.
+// Cache of the series that the charts draw: which are needed, loaded, and requested.
 import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';
 import { ApiError } from './server/api.ts';
@@ -11,24 +10,24 @@ import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs
 import { takenBack } from './rolled_back.ts';
 import { isGrouped, view } from './view.ts';
 
-/** Grows with every change of the series below. */
+/** Incremented with every change of the series below. */
 export const seriesRev = signal(0);
-/** True once everything on the first screen has its data. */
+/** True once the first screen has all its data. */
 export const settled = signal(false);
 
-/** Why the server refuses a formula, by its key. */
+/** Error of a formula by its key. */
 export const refusedFormulas = signal<Record<string, string>>({});
 
-/** Series by run, key and rank under the present axis; null while asked for or when the run has none. */
+/** Series by run, key and rank on the current axis; null while loading or if the run has none. */
 const cache = new Map<string, Series | null>();
-/** Keys that something on the screen needs: who, and in how many buckets. */
+/** Needed keys: by whom, and in how many buckets. */
 const wanted = new Map<string, Map<object, number>>();
-/** Series of which every point is drawn: a zoom needs nothing more from the server. */
+/** Series with every point loaded: a zoom needs no request. */
 const complete = new Set<string>();
-/** In how many buckets a series was asked for; a chart that has grown well beyond that asks again. */
+/** Requested buckets of a series; a chart that has grown well beyond that requests it again. */
 const askedFor = new Map<string, number>();
 const GROWN = 1.3;
-/** Questions for what is new at once; what is left is asked for with the next change. */
+/** Maximum of parallel requests for new points; the rest follows with the next change. */
 const TAILS_MAX = 8;
 let cacheSign = '';
 let asking = 0;
@@ -38,12 +37,12 @@ function seriesKey(run: string, key: string, rank = -1): string {
 	return run + '|' + key + '|' + rank;
 }
 
-/** Metrics that something on the screen needs. */
+/** Metrics needed on the screen. */
 export function wantedKeys(): string[] {
 	return [...wanted.keys()];
 }
 
-/** Whether none of the drawn runs has points of the metric; false as long as that is not known. */
+/** Returns true if none of the drawn runs has points of the metric; false while unknown. */
 export function isBare(key: string): boolean {
 	void seriesRev.value;
 	return drawn.value.every((r) => heldMetrics.value === null || r.metrics[key] ? !r.metrics[key]
@@ -54,7 +53,7 @@ export function seriesFor(run: string, key: string, rank = -1): Series | null {
 	return cache.get(seriesKey(run, key, rank)) ?? null;
 }
 
-/** A chart says that it is visible and how wide; the series it lacks are asked for together with those of others. */
+/** Registers a visible chart and its width; missing series are requested together with those of other charts. */
 export function want(key: string, width: number, who: object): void {
 	const list = wanted.get(key) ?? new Map<object, number>();
 	list.set(who, Math.min(1200, Math.max(100, Math.round(width))));
@@ -68,7 +67,7 @@ export function unwant(key: string, who: object): void {
 	if (!list?.size) wanted.delete(key);
 }
 
-/** Whether charts have had a frame in which to want their points: none may be within reach of the window. */
+/** Returns true once charts have had a frame to register: none may be near the window. */
 let placed = false;
 
 export function chartsPlaced(): void {
@@ -87,7 +86,7 @@ export function schedule(): void {
 	});
 }
 
-/** What the series of the cache were asked for under. */
+/** Parameters under which the cached series were requested. */
 function sign(): string {
 	const v = view.value;
 	return [v.x + (v.logX ? 'log' : ''), ...v.zoom ?? [], '', ...v.epochZoom ?? []].join('~');
@@ -102,7 +101,7 @@ function isLacking(id: string, buckets: number): boolean {
 	return !cache.has(id) || (!complete.has(id) && (askedFor.get(id) ?? Infinity) * GROWN < buckets);
 }
 
-/** Groups what is missing by zoom range: one request each (one in all unless epochs are mixed with steps). */
+/** Groups missing series by zoom range, one request each (a single one unless epochs and steps are mixed). */
 function missing(): Batch[] {
 	if (isGrouped.value) return [];
 	const groups = new Map<string, Batch>();
@@ -177,13 +176,13 @@ function drop(id: string): void {
 	complete.delete(id);
 }
 
-/** Of runs that changed: what nothing on the screen needs now is read again when it is. */
+/** Drops changed series that are not needed now; they are read again when needed. */
 function forget(list: readonly Run[], kept: ReadonlySet<string>): void {
 	const ids = new Set(list.map((r) => r.id));
 	for (const [id, s] of cache) if (s && ids.has(s.run) && !kept.has(id)) drop(id);
 }
 
-/** What a series needs whose run has changed: nothing, what lies behind its last drawn step, or to be read again. */
+/** What a series of a changed run needs: nothing, the points after its last drawn step, or a full read. */
 function needOf(s: Series | null | undefined, m: Metric): 'nothing' | 'tail' | 'all' {
 	const last = s?.xs[s.xs.length - 1];
 	if (!s || last === undefined || view.value.x !== 'step' || view.value.zoom) return 'all';
@@ -191,10 +190,8 @@ function needOf(s: Series | null | undefined, m: Metric): 'nothing' | 'tail' | '
 	return m.last_step > last ? 'tail' : 'nothing';
 }
 
-/**
- * Takes in that runs have changed. Of those that are drawn only what lies behind the last drawn step is asked for;
- * other axes and restarted runs are read again.
- */
+/** Handles changed runs. For drawn runs only points after the last drawn step are requested; other axes and restarted
+ * runs are read again. */
 export async function grow(changed: readonly Run[]): Promise<void> {
 	const on = new Set(drawn.value.map((r) => r.id));
 	const list = changed.filter((r) => on.has(r.id));

@@ -1,4 +1,4 @@
-// What several runs are, whole, to stand side by side: asked for once each, and again when one of them changes.
+// Complete runs for the side-by-side page: requested once each, and again when one changes.
 import { signal } from '@preact/signals';
 import type { SideFile } from '../base/side.ts';
 import type { Artifact, RunDetail } from '../base/types.ts';
@@ -6,9 +6,9 @@ import { report } from './runs.ts';
 import { getArtifacts, getRun } from './run.ts';
 import { getCode } from './records.ts';
 
-/** Runs beside each other at most: more columns than can be read. */
+/** Maximum of runs side by side. */
 export const SIDE_MAX = 12;
-/** Files of a run that are listed, and folders that are looked into. */
+/** Maximum of listed files and of visited folders of a run. */
 const FILES_MAX = 2000;
 const FOLDERS_MAX = 60;
 
@@ -17,14 +17,14 @@ export interface Side {
 	/** commit, branch, diff, packages, … */
 	code: Record<string, string>;
 	files: Record<string, SideFile>;
-	/** There are more files than were looked at. */
+	/** More files exist. */
 	more: boolean;
 }
 
-/** By run; absent until it is there. */
+/** By run; absent until loaded. */
 export const sides = signal<ReadonlyMap<string, Side>>(new Map());
 
-/** Every file of a run, folder by folder. */
+/** Lists all files of a run, folder by folder. */
 async function allFiles(run: RunDetail): Promise<{ files: Record<string, SideFile>; more: boolean }> {
 	const files: Record<string, SideFile> = {};
 	const folders: Artifact[] = [];
@@ -47,7 +47,7 @@ async function load(id: string): Promise<Side> {
 	return { run, code, ...await allFiles(run) };
 }
 
-/** Reads the runs that are not here; all of them again where fresh says so. */
+/** Loads missing runs; all of them again if fresh. */
 export async function wantSides(ids: readonly string[], fresh: boolean): Promise<void> {
 	const lacking = ids.filter((id) => fresh || !sides.value.has(id));
 	await Promise.all(lacking.map(async (id) => {

@@ -1,24 +1,21 @@
-// Changes of tags: at once on the page, taken back where the server refuses them. Loaded where somebody writes tags.
+// Changes of tags: shown at once, reverted if the server refuses. Loaded on demand.
 import { batch } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import { request, runOf } from './server/api.ts';
 import { opened, runs } from './runs.ts';
 import { isReserved, waiting, type Edit } from './tags.ts';
 
-/** Requests under way at once. */
+/** Maximum number of parallel requests. */
 const AT_ONCE = 6;
 
-/** Why a key cannot be; '' when it can. */
+/** Reason why a key is invalid, or ''. */
 export function keyProblem(key: string): string {
 	if (key.trim() === '') return 'A tag needs a name.';
 	if (!isReserved(key)) return '';
-	return 'Names that begin with “mlflow.” belong to MLflow\'s clients; “dptrack.archived” to the page.';
+	return 'Reserved name: “mlflow.…” belong to MLflow\'s clients, “dptrack.archived” to the page.';
 }
 
-/**
- * Notes the change for all of the runs; once the server has answered, forgets it where no newer one has taken its
- * place.
- */
+/** Records a pending change of all runs. Once the server has replied, removes it unless a newer one has replaced it. */
 function note(ids: readonly string[], key: string, edit: Edit, answered: boolean): void {
 	const all = new Map(waiting.value);
 	for (const id of ids) {
@@ -31,7 +28,7 @@ function note(ids: readonly string[], key: string, edit: Edit, answered: boolean
 	waiting.value = all;
 }
 
-/** What the server says the runs' tags are now. */
+/** Stores the runs' tags as the server reports them. */
 function take(said: ReadonlyMap<string, Run>): void {
 	if (runs.value.some((r) => said.has(r.id)))
 		runs.value = runs.value.map((r) => (said.has(r.id) ? { ...r, tags: said.get(r.id)!.tags } : r));
@@ -39,7 +36,7 @@ function take(said: ReadonlyMap<string, Run>): void {
 	if (one && said.has(one.id)) opened.value = { ...one, tags: said.get(one.id)!.tags };
 }
 
-/** The run as it is after a request for one of its tags. */
+/** The run after a change of one of its tags. */
 async function ask(id: string, key: string, value: string | null): Promise<Run> {
 	const address = `runs/${encodeURIComponent(id)}/tags/${encodeURIComponent(key)}`;
 	return runOf(await (value === null ? request(address, undefined, 'DELETE')
@@ -51,7 +48,7 @@ interface Refused {
 	why: string;
 }
 
-/** Sets a tag of runs, or removes it (null); resolves to what was refused. onDone hears how many are done. */
+/** Sets a tag of runs, or removes it (null); resolves to the refusals. onDone receives the number of finished runs. */
 export async function changeTag(ids: readonly string[], key: string, value: string | null,
 	onDone: (done: number) => void = () => undefined): Promise<Refused[]> {
 	const edit: Edit = { to: value };

@@ -1,17 +1,17 @@
-// The tags of runs as the reader has left them, whether or not the server has confirmed it.
+// Tags of the runs with the user's pending changes.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import { ARCHIVED, keysOf } from './runs.ts';
 
 export interface Edit {
-	/** null removes. */
+	/** null removes the tag. */
 	to: string | null;
 }
 
-/** Changes that the server has not confirmed: by run, then key. */
+/** Unconfirmed changes: by run, then key. */
 export const waiting = signal<ReadonlyMap<string, ReadonlyMap<string, Edit>>>(new Map());
 
-/** A run's tags as the reader has left them. */
+/** A run's tags including pending changes. */
 export function tagsOf(r: Run): Record<string, string> {
 	const edits = waiting.value.get(r.id);
 	if (!edits) return r.tags;
@@ -22,7 +22,7 @@ export function tagsOf(r: Run): Record<string, string> {
 	return out;
 }
 
-/** Tags of the runs that are here, without those that MLflow's clients keep for themselves. */
+/** Tags of the loaded runs, without MLflow's internal ones. */
 export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 export function isReserved(key: string): boolean {

@@ -1,21 +1,21 @@
-// The view: what the address says is on the screen, and what the pointer or the keyboard is on. Knows no runs.
+// The view: the state in the address, and what the pointer or the keyboard is on.
 import { computed, signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
 
 const ADDRESS_MS = 120;
-/** A pointer that stays so long on a chart orders the table by the values under it. */
+/** After this time on a chart the table is sorted by the values under the pointer. */
 const DWELL_MS = 150;
 
 export const view = signal<View>(parseView(linkedQuery(location.hash) ?? location.search));
-/** The run under the pointer or the keyboard, whose lines stand in front. */
+/** The run under the pointer or the keyboard, whose lines are in front. */
 export const lit = signal<string | null>(null);
-/** Where a chart's pointer is: the metric and x in units of the chart. */
+/** Position of the pointer in a chart: the metric, and x in units of the chart. */
 export const cursor = signal<{ key: string; x: number } | null>(null);
 
 /** The table and the charts show groups of runs. */
 export const isGrouped = computed(() => view.value.group.length > 0 && view.value.page === 'compare');
 
-/** Changes the view; push makes a step of the browser's history, for changes of page. */
+/** Changes the view; push adds a history entry, for changes of page. */
 export function go(patch: Partial<View>, push = false): void {
 	const next = { ...view.value, ...patch };
 	if (push) {
@@ -30,7 +30,7 @@ export function go(patch: Partial<View>, push = false): void {
 let addressTimer = 0;
 let wroteAt = 0;
 
-/** A slider changes the view many times a second; browsers refuse that many changes of the address. */
+/** Limits the rate of address changes, which browsers restrict, while a slider moves. */
 function writeAddress(): void {
 	clearTimeout(addressTimer);
 	addressTimer = 0;
@@ -43,12 +43,12 @@ export function addressOf(patch: Partial<View>): string {
 	return location.pathname + (viewQuery({ ...view.value, ...patch }) || '?');
 }
 
-/** Back to the whole range; a spike that was looked at no longer sets the axis. */
+/** Resets the zoom and the axis of a visited spike. */
 export function resetZoom(): void {
 	go({ zoom: null, epochZoom: null, full: false });
 }
 
-/** The view of a run's page; the beginning of an id is enough to find it. */
+/** The view of a run's page; an id prefix suffices. */
 function pageOf(id: string): Partial<View> {
 	return { page: 'run', run: id.slice(0, 12) };
 }
@@ -67,12 +67,12 @@ export function openExperiment(name: string): void {
 	go({ ...emptyView, experiment: name }, true);
 }
 
-/** Rows are in the order of the values under the pointer. */
+/** Rows are sorted by the values under the pointer. */
 export const byCursor = signal(false);
 
 let dwell = 0;
 
-/** The pointer or the keyboard stands at x of a metric's chart, in its unit, or has left (null). */
+/** Sets the position of the cursor in a metric's chart, in its unit; null: left. */
 export function setCursor(key: string, x: number | null): void {
 	cursor.value = x === null ? null : { key, x };
 	if (x === null) {

@@ -1,5 +1,5 @@
-// The pages. A new page is a room (or a module beside this one), a line here (or in main.tsx, where it is loaded when
-// it is wanted) and a name in base/url.ts.
+// The pages. To add one: a room (or module), a line here (or in main.tsx if loaded on demand) and a name in
+// base/url.ts.
 export { Compare } from './compare/compare.tsx';
 export { Header } from './header/header.tsx';
 export { lazy } from './base/lazy.tsx';

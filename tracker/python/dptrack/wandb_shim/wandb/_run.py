@@ -191,7 +191,7 @@ class Run:
         """Commit, diff and packages are recorded with the run."""
 
     def mark_preempting(self):
-        """Nothing here waits to be told."""
+        """Does nothing: rows are recorded at once."""
 
     def _label(self, *arguments, **named):
         """Which library calls, for W&B's own statistics."""

@@ -1,9 +1,9 @@
-// Lines of a terminal as pieces with colours: escape sequences that set colours and weight are understood, all others
-// left out.
+// Splits terminal lines into coloured pieces. Escape sequences for colour and weight are interpreted; all others are
+// dropped.
 
 interface Piece {
 	text: string;
-	/** Of the eight colours of a terminal, 8 to 15 the bright ones; null: the page's. */
+	/** One of the 16 terminal colours (8 to 15: bright), or null for the default. */
 	colour: number | null;
 	bold: boolean;
 }
@@ -12,7 +12,7 @@ const ESCAPE = /\x1b(?:\[([0-9;?]*)([ -/]*[@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 
 type Look = Omit<Piece, 'text'>;
 
-/** The look after a sequence of codes; those of 256 and of true colours are skipped with what belongs to them. */
+/** Applies a sequence of codes; 256-colour and true-colour codes are skipped with their arguments. */
 function changed(look: Look, codes: readonly number[]): Look {
 	let { colour, bold } = look;
 	for (let i = 0; i < codes.length; i++) {
@@ -36,7 +36,7 @@ export function piecesOf(line: string): Piece[] {
 	let look: Look = { colour: null, bold: false };
 	let at = 0;
 	const add = (text: string) => {
-		// other control characters have no look
+		// other control characters are not shown
 		const clean = text.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, '');
 		if (clean) out.push({ text: clean, ...look });
 	};

@@ -1,8 +1,8 @@
-// Markdown of notes as marked's tokens (GitHub's flavour). They are drawn as elements, never as HTML: markup that a
-// note contains stays text, and only links that cannot run anything become links.
+// Parses Markdown (GitHub flavour) of notes to marked's tokens. They are rendered as elements, never as HTML: HTML in a
+// note stays text, and only safe links become links.
 import { lexer, type MarkedToken } from 'marked';
 
-/** Longer notes are shown as they are: hostile emphasis takes time that grows with the square, here half a second. */
+/** Longer notes are shown as plain text: hostile emphasis takes quadratic time, half a second at this size. */
 const LENGTH_MAX = 16_000;
 
 function plain(text: string): MarkedToken[] {
@@ -14,17 +14,17 @@ export function parseMarkdown(text: string): MarkedToken[] {
 	try {
 		return lexer(text) as MarkedToken[];
 	} catch {
-		return plain(text); // nested too deep for a stack
+		return plain(text); // nested too deep for the stack
 	}
 }
 
-/** Tokens inside a token; marked's type leaves room for extensions, of which there are none here. */
+/** Child tokens; marked's type also allows extensions, which are not used here. */
 export function inside(t: MarkedToken): MarkedToken[] {
 	if (t.type === 'list') return t.items;
 	return ('tokens' in t && t.tokens ? t.tokens : []) as MarkedToken[];
 }
 
-/** http, https and mailto; anything else would be followed inside the page or run. */
+/** Allows http, https and mailto; other schemes could run code or resolve inside the page. */
 export function safeLink(href: string): boolean {
 	return /^(https?:\/\/|mailto:)/i.test(href);
 }

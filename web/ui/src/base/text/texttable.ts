@@ -1,14 +1,14 @@
-// A table as text for papers and issues: Markdown or LaTeX.
+// Formats a table as Markdown or LaTeX, for papers and issues.
 
 export interface TextCell {
 	text: string;
-	/** The best of its column. */
+	/** The best value of its column. */
 	best: boolean;
 }
 
 export interface TextTable {
 	head: readonly string[];
-	/** Columns of numbers stand to the right. */
+	/** Right-aligned columns of numbers. */
 	numbers: readonly boolean[];
 	rows: readonly (readonly TextCell[])[];
 }
@@ -40,7 +40,7 @@ function latexCell({ text, best }: TextCell): string {
 	return best && plain ? `\\textbf{${plain}}` : plain;
 }
 
-/** With the rules of the package booktabs. */
+/** Uses the rules of the package booktabs. */
 export function latexTable({ head, numbers, rows }: TextTable): string {
 	const row = (cells: readonly string[]) => `  ${cells.join(' & ')} \\\\`;
 	return [

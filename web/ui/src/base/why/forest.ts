@@ -1,6 +1,6 @@
-// Extremely randomised regression trees over columns of numbers: small, fast, and repeatable by their seed.
+// Extremely randomised regression trees over numeric columns. Deterministic for a given seed.
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+/** Random numbers in [0, 1) by mulberry32. */
 export function random(seed: number): () => number {
 	let a = seed >>> 0;
 	return () => {
@@ -12,36 +12,36 @@ export function random(seed: number): () => number {
 }
 
 export interface Tree {
-	/** Of each node the column that is asked, -1 at a leaf. */
+	/** Split column of each node, -1 for a leaf. */
 	column: Int16Array;
-	/** Its threshold, or what a leaf says. */
+	/** Threshold, or the value of a leaf. */
 	at: Float64Array;
-	/** Its left child; the right one stands behind that. */
+	/** Index of the left child; the right one follows it. */
 	left: Int32Array;
 }
 
 interface TreeOptions {
 	columns: readonly Float32Array[];
 	y: Float64Array;
-	/** Rows that the tree is made from, repeats included. */
+	/** Training rows, with repetitions. */
 	rows: Int32Array;
-	/** Columns tried at a node. */
+	/** Columns tried per node. */
 	tries: number;
 	leaf: number;
 	next: () => number;
 }
 
-/** A tree while it grows. */
+/** State of a tree under construction. */
 class Grower {
 	readonly column: Int16Array;
 	readonly at: Float64Array;
 	readonly left: Int32Array;
 	private used = 1;
 	private readonly order: Int16Array;
-	/** Values of a column, and of y, for the rows of a node: in one piece, because they are read so often. */
+	/** Values of a column and of y for the rows of a node, contiguous for speed. */
 	private readonly xs: Float64Array;
 	private readonly ys: Float64Array;
-	/** The threshold that was drawn last, and the one of the best split. */
+	/** The last drawn threshold, and that of the best split. */
 	private drawn = 0;
 	private split = 0;
 
@@ -81,10 +81,8 @@ class Grower {
 		return sum / (to - from);
 	}
 
-	/**
-	 * The best of random thresholds over some columns, in a random order: its column, and its place in split; -1
-	 * where nothing parts the rows.
-	 */
+	/** Finds the best of random thresholds over some columns in random order. Returns its column and sets split; -1
+	 * if nothing splits the rows. */
 	private best(from: number, to: number): number {
 		const { columns, tries, next, rows, y } = this.o;
 		const n = to - from;
@@ -109,7 +107,7 @@ class Grower {
 		return column;
 	}
 
-	/** Draws a threshold between the values of the rows; false where they are all the same. */
+	/** Draws a threshold between the values of the rows; false if all are equal. */
 	private draw(x: Float32Array, from: number, n: number): boolean {
 		const { rows } = this.o;
 		const { xs } = this;
@@ -126,13 +124,13 @@ class Grower {
 		return true;
 	}
 
-	/** How much less the squares around the parts' means are than around the sum's; 0 where a part is too small. */
+	/** Reduction of the squared error by the split; 0 if a part is too small. */
 	private gain(all: number, sumOfAll: number): number {
 		const { xs, ys, drawn } = this;
 		let n = 0;
 		let sum = 0;
 		for (let i = 0; i < all; i++) {
-			const below = +(xs[i]! <= drawn); // a branch here would be guessed wrongly half the time
+			const below = +(xs[i]! <= drawn); // branchless: the branch would be mispredicted half the time
 			n += below;
 			sum += ys[i]! * below;
 		}
@@ -141,7 +139,7 @@ class Grower {
 		return sum * sum / n + (sumOfAll - sum) ** 2 / rest - sumOfAll * sumOfAll / all;
 	}
 
-	/** Moves the rows up to the threshold in front; returns where the others begin. */
+	/** Partitions the rows by the threshold; returns the first index of the upper part. */
 	private part(column: number, at: number, from: number, to: number): number {
 		const { rows } = this.o;
 		const x = this.o.columns[column]!;
@@ -159,20 +157,20 @@ export function growTree(o: TreeOptions): Tree {
 	return new Grower(o).grow();
 }
 
-/** What a model says of rows, and how that changes by column: changes[column][row]. */
+/** Predictions, and their changes by column: changes[column][row]. */
 export interface Predictions {
 	still: Float64Array;
 	changes: Float64Array[];
 }
 
-/** A row, and for one column the value of another row: -1 for none. */
+/** A row, with the value of one column taken from another row (-1: none). */
 interface Place {
 	row: number;
 	moved: number;
 	from: number;
 }
 
-/** The leaf that a tree has for a row, from a node on. */
+/** The leaf of a row, starting from a node. */
 function leafOf({ column, at, left }: Tree, columns: readonly Float32Array[], node: number, p: Place): number {
 	for (let c = column[node]!; c >= 0; c = column[node]!) {
 		const v = columns[c]![c === p.moved ? p.from : p.row]!;
@@ -181,16 +179,14 @@ function leafOf({ column, at, left }: Tree, columns: readonly Float32Array[], no
 	return at[node]!;
 }
 
-/**
- * What the trees say of rows on average, and how that changes (changes[column][row]) when a column's values come from
- * other rows, others[column]. Only the columns that a tree asks on a row's way are looked at again, from there on.
- */
+/** Mean prediction of the trees, and its changes (changes[column][row]) when a column's values come from other rows,
+ * others[column]. Only columns on a row's path are evaluated again, from there on. */
 export function predictions(trees: readonly Tree[], columns: readonly Float32Array[], rows: Int32Array,
 	others: readonly Int32Array[]): Predictions {
 	const still = new Float64Array(rows.length);
 	const changes = columns.map(() => new Float64Array(rows.length));
 	const place: Place = { row: 0, moved: -1, from: 0 };
-	/** Of each column the last way (a tree and a row) that asked it. */
+	/** For each column, the last path (tree and row) that used it. */
 	const asked = new Int32Array(columns.length).fill(-1);
 	const first = new Int32Array(columns.length);
 	const seen: number[] = [];

@@ -1,48 +1,47 @@
-// Which params move a number, and how surely: a param's importance is the share of the number's variance that is lost
-// when its values are shuffled among runs that the model has not seen (the total Sobol index, as far as the model has
-// learnt the function). Every model also gets a shuffled copy of each param; a param that does no better than the best
-// of the copies says nothing.
+// Importance of params for a metric: the share of the variance that is lost when a param's values are permuted among
+// runs unseen by the model (total Sobol index). Every model also gets permuted copies of the params; a param that is no
+// better than the best copy is not significant.
 import { growTree, predictions, random, type Predictions, type Tree } from './forest.ts';
 import { growSmooth, smoothPredictions, type Smooth } from './smooth.ts';
 
-/** A param's values by run: numbers, or words; undefined where a run has none. */
+/** Values of a param by run: numbers or strings; undefined if missing. */
 type ParamValues = readonly (string | undefined)[];
 
 export interface Importance {
 	name: string;
-	/** Share of the variance, and the ends of its 90 % interval. */
+	/** Share of the variance, and its 90 % interval. */
 	share: number;
 	low: number;
 	high: number;
-	/** More than noise would show; else nobody can tell. */
+	/** Above the noise level. */
 	sure: boolean;
 }
 
 interface Options {
 	seed?: number;
-	/** Models over resampled runs, and trees of each at most. */
+	/** Number of resampled models, and maximum of trees in each. */
 	models?: number;
 	trees?: number;
 }
 
-/** Fewer runs than this say nothing. */
+/** Minimum number of runs. */
 export const RUNS_MIN = 12;
-/** Runs that a model is made from at most. */
+/** Maximum number of runs per model. */
 const SAMPLE_MAX = 700;
 const LEAF = 2;
-/** Values that the trees of a model go over at their first node, all together: many params of many runs get fewer. */
+/** Total budget of values that the trees of a model read at their roots: many params of many runs get fewer trees. */
 const WORK_MAX = 560000;
 const TREES_MIN = 6;
-/** Values of columns that a smooth model is made from too, at most: with more, trees see enough by themselves. */
+/** Maximum number of values for the smooth model; trees suffice for more. */
 const SMOOTH_MAX = 3500;
 const NOISE_QUANTILE = 0.95;
-/** A share of less is printed as 0 %: nothing to act on, however sure it is. */
+/** Smaller shares are printed as 0 %. */
 const SHARE_MIN = 0.005;
 
-/** A param's values as a model sees them, by run: made anew for each, since words have no order of their own. */
+/** A param's values as model input, by run. Encoded anew for each model, since strings have no natural order. */
 type Column = (next: () => number) => Float64Array;
 
-/** Words as places in a random order, a missing value as one of them. */
+/** Strings as positions in a random order; a missing value is one of them. */
 function words(values: ParamValues): Column {
 	const all = [...new Set(values)];
 	const place = new Map(all.map((w, i) => [w, i]));
@@ -53,7 +52,7 @@ function words(values: ParamValues): Column {
 	};
 }
 
-/** Numbers by their rank, a missing value below them; words in a random order. */
+/** Numbers by rank, missing values lowest; strings in random order. */
 function column(values: ParamValues): Column {
 	const numbers = values.map((v) => (v === undefined || v.trim() === '' ? NaN : Number(v)));
 	if (!values.every((v, i) => v === undefined || Number.isFinite(numbers[i]!))) return words(values);
@@ -62,10 +61,9 @@ function column(values: ParamValues): Column {
 	return () => made;
 }
 
-/** Numbers spread over the whole range by their rank, ties together: where values span factors, a cut is as likely in
- * each. */
+/** Numbers spread evenly by rank, with ties together, so that splits are equally likely over orders of magnitude. */
 function ranked(x: Float64Array): Float64Array {
-	const values = x.slice().sort(); // by the engine's own order, many times faster than by a function
+	const values = x.slice().sort(); // the default sort is many times faster than one with a comparator
 	let n = 0;
 	for (const v of values) if (n === 0 || v !== values[n - 1]) values[n++] = v;
 	return x.map((v) => {
@@ -88,12 +86,12 @@ function shuffled(n: number, next: () => number): Int32Array {
 	return out;
 }
 
-/** What a model is made of: some of the runs, close together in memory, because it goes over them so often. */
+/** Training data of a model, contiguous in memory for speed. */
 interface Model {
 	columns: Float32Array[];
 	y: Float64Array;
 	trees: Tree[];
-	/** Of few runs another one: what errs least on the rows unseen is asked. */
+	/** With few runs, a second model; the one with the smaller error on unseen rows is used. */
 	smooth: Smooth | null;
 	/** Rows that it has not seen. */
 	unseen: Int32Array;
@@ -104,7 +102,7 @@ function fit(params: readonly Column[], y: Float64Array, most: number, next: () 
 	const size = Math.min(SAMPLE_MAX, Math.ceil(n * 0.65));
 	const used = shuffled(n, next).slice(0, size + SAMPLE_MAX);
 	const own = params.map((p) => {
-		const x = p(next); // ranks: 32 bits hold them
+		const x = p(next); // ranks fit 32 bits
 		return Float32Array.from(used, (row) => x[row]!);
 	});
 	const copies = own.map((x) => Float32Array.from(shuffled(used.length, next), (i) => x[i]!));
@@ -118,7 +116,7 @@ function fit(params: readonly Column[], y: Float64Array, most: number, next: () 
 	return { columns, y: of, trees: Array.from({ length: trees }, grow), smooth, unseen: all.slice(size) };
 }
 
-/** The share of the variance that is lost without each column: half the mean square of what shuffling it changes. */
+/** The share of variance lost by permuting each column: half the mean squared change. */
 function shares({ columns, y, trees, smooth, unseen }: Model, next: () => number): number[] {
 	const others = columns.map(() => shuffled(unseen.length, next).map((i) => unseen[i]!));
 	const of = Float64Array.from(unseen, (row) => y[row]!);
@@ -130,7 +128,7 @@ function shares({ columns, y, trees, smooth, unseen }: Model, next: () => number
 	return errors.map((e) => (e - base) / (2 * variance));
 }
 
-/** The mean square errors of what a model says of y, and with each column changed. */
+/** Mean squared errors of the predictions of y, and with each column changed. */
 function judged({ still, changes }: Predictions, y: Float64Array): { base: number; errors: number[] } {
 	const error = (change: Float64Array | null) => y.reduce((sum, v, i) =>
 		sum + (still[i]! + (change ? change[i]! : 0) - v) ** 2, 0) / y.length;
@@ -143,10 +141,8 @@ function quantile(sorted: readonly number[], q: number): number {
 	return sorted[i]! + (sorted[Math.min(i + 1, sorted.length - 1)]! - sorted[i]!) * (at - i);
 }
 
-/**
- * The importance of params for a number, the largest first. Runs whose number is not finite are to be left out before.
- * Empty where there are too few runs. Between models the page may breathe: it is a generator that yields how far it is.
- */
+/** Importance of the params for a number, largest first. The caller leaves out runs with a non-finite number. Empty
+ * with too few runs. A generator that yields its progress between models, so that the page stays responsive. */
 export function* importanceOf(params: Readonly<Record<string, ParamValues>>, target: readonly number[],
 	{ seed = 1, models = 20, trees = 40 }: Options = {}): Generator<number, Importance[]> {
 	const names = Object.keys(params);

@@ -1,5 +1,5 @@
-// The runs next to one: those that differ from it in one param alone, and whether the difference of the goal is more
-// than repeats of the same setting make.
+// Neighbours of a run: runs that differ in a single param, and whether the difference of the goal exceeds that of
+// repeats.
 import { signed, short } from '../format.ts';
 import { bestOf, fellOut, inPoints, type Goal } from '../goal.ts';
 import { groupRuns } from '../group.ts';
@@ -9,7 +9,7 @@ import type { Run } from '../types.ts';
 interface Neighbour {
 	run: Run;
 	param: string;
-	/** The neighbour's goal less the run's. */
+	/** The neighbour's goal minus the run's. */
 	delta: number;
 	text: string;
 }
@@ -17,7 +17,7 @@ interface Neighbour {
 const SEED = /seed/i;
 const LISTED = 6;
 
-/** The usual standard deviation of repeats: settings with several runs, pooled. NaN without repeats. */
+/** Pooled standard deviation of repeats. NaN without repeats. */
 function seedSpread(runs: readonly Run[], goal: Goal, params: readonly string[]): number {
 	const settings = groupRuns(runs.filter((r) => !fellOut(r)), params.filter((k) => !SEED.test(k)), () => ({}));
 	let [squares, freedom] = [0, 0];
@@ -35,15 +35,15 @@ const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
 function wordsOf(param: string, delta: number, spread: number, per: number): string {
 	const unit = per === 100 ? ' points' : '';
 	const difference =
-		`${param.replace(/_/g, ' ')} alone differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
-	if (Number.isNaN(spread)) return `${difference}; no repeats say how much seeds spread`;
-	// two single runs differ by this much once in twenty times though nothing differs
-	const told = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
-	return `${difference}; seeds spread ${short(rounded(spread * per, 2))}${unit}: `
-		+ (told ? 'more than that' : 'not distinguishable');
+		`${param.replace(/_/g, ' ')} differs, ${signed(rounded(delta * per, 3), null)}${unit}`;
+	if (Number.isNaN(spread)) return `${difference}; unknown spread over seeds: no repeats`;
+	// 95 % limit for the difference of two single runs with equal settings
+	const significant = Math.abs(delta) > 1.96 * Math.SQRT2 * spread;
+	return `${difference}; spread over seeds ${short(rounded(spread * per, 2))}${unit}: `
+		+ (significant ? 'significant' : 'not significant');
 }
 
-/** Those of the runs that differ from one in a single param besides the seed, the nearest in the goal first. */
+/** Runs that differ in a single param besides the seed, nearest in the goal first. */
 export function neighbours(one: Run, runs: readonly Run[], goal: Goal, params: readonly string[]): Neighbour[] {
 	const mine = bestOf(one.metrics[goal.key], goal.dir);
 	if (mine === null) return [];

@@ -1,4 +1,4 @@
-// The runs that no other beats in both of two numbers.
+// Pareto front of two numbers.
 import type { Direction } from '../goal.ts';
 
 interface Pair {
@@ -6,7 +6,7 @@ interface Pair {
 	y: number;
 }
 
-/** Indexes of the pairs of the front, in the order of x; numbers that are not finite are never on it. */
+/** Indexes of the pairs on the front, sorted by x; non-finite numbers are never on it. */
 export function paretoFront(pairs: readonly Pair[], dirX: Direction, dirY: Direction): number[] {
 	const sign = { max: -1, min: 1 };
 	const list = pairs.map((p, i) => ({ i, x: p.x * sign[dirX], y: p.y * sign[dirY] }))

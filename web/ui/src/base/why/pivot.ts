@@ -1,20 +1,19 @@
-// Runs by two of their fields: what they reach where each value of the one meets each value of the other, repeats
-// together.
+// Pivot table: runs by two of their fields, repeats combined in a cell.
 import { natural } from '../format.ts';
 import { together, type Together } from '../repeats.ts';
 import type { Run } from '../types.ts';
 
 export interface PivotCell extends Together {
-	/** All of its runs; those without a number are not among n. */
+	/** All of its runs; n counts those with a number. */
 	runs: Run[];
 }
 
 export interface Pivot {
 	rows: string[];
 	columns: string[];
-	/** cells[row][column]; null: nobody ran it. */
+	/** cells[row][column]; null without runs. */
 	cells: (PivotCell | null)[][];
-	/** Values of either field that found no place. */
+	/** Number of values of each field beyond the limit. */
 	left: number;
 }
 
@@ -24,9 +23,9 @@ interface Fields {
 	value(r: Run): number | null | undefined;
 }
 
-/** Rows and columns at most. */
+/** Maximum of rows and columns. */
 const PIVOT_MAX = 60;
-/** In the place of a value that a run lacks. */
+/** Placeholder for a missing value. */
 const NONE = '–';
 
 export function pivotOf(runs: readonly Run[], f: Fields): Pivot {

@@ -1,24 +1,24 @@
-// Whether two columns of numbers move together: their rank correlation (Spearman's, ties by their mean rank) with its
-// interval, and that in words. Ranks, because params go by factors and curves bend.
+// Rank correlation of two columns (Spearman, ties by mean rank) with its interval, in words. Ranks, because params span
+// orders of magnitude and relations are rarely linear.
 
 interface Relation {
-	/** Pairs of two finite numbers. */
+	/** Pairs of finite numbers. */
 	n: number;
-	/** NaN where one of the columns is the same everywhere, or nothing is there. */
+	/** NaN if a column is constant or empty. */
 	r: number;
 	/** The ends of the interval. */
 	low: number;
 	high: number;
-	/** The interval leaves 0 out. */
+	/** The interval excludes 0. */
 	sure: boolean;
 }
 
-/** Fewer pairs than this have no interval. */
+/** Minimum number of pairs for an interval. */
 const PAIRS_MIN = 4;
-/** How often an interval may miss. */
+/** Error rate of the intervals. */
 const MISS = 0.05;
 
-/** Places from 1, equal values sharing the mean of theirs. */
+/** Ranks from 1; ties share their mean rank. */
 function ranks(x: readonly number[]): Float64Array {
 	const order = Int32Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);
 	const out = new Float64Array(x.length);
@@ -47,11 +47,9 @@ function upper(p: number): number {
 		/ (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
-/**
- * The relation of two columns, one of several that are looked at together (all their intervals hold at once in 95 % of
- * cases). The interval is Bonett and Wright's (Psychometrika 65, 2000); r counts in it as half a swap of neighbours
- * nearer to 0, so that few runs in perfect order are not taken for certainty.
- */
+/** Correlation of two columns, one of several that are tested together (simultaneous 95 % coverage). The interval is
+ * Bonett and Wright's (Psychometrika 65, 2000). r is moved half a swap of neighbours towards 0, so that few runs in
+ * perfect order are not certain. */
 export function relationOf(x: readonly number[], y: readonly number[], several = 1): Relation {
 	const both = [...x.keys()].filter((i) => Number.isFinite(x[i]) && Number.isFinite(y[i]));
 	const n = both.length;
@@ -70,7 +68,7 @@ export function numbersOf(f: Relation): string {
 	return `rank correlation ${two(f.r)} (95 % interval ${two(f.low)} to ${two(f.high)})`;
 }
 
-/** What the relation of two columns says, in a sentence. */
+/** The relation of two columns as a sentence. */
 export function relationWords(x: string, y: string, f: Relation): string {
 	if (f.sure) return `Higher ${x} goes with ${f.r > 0 ? 'higher' : 'lower'} ${y}: ${numbersOf(f)}.`;
 	const why = f.n < PAIRS_MIN ? `too few runs with both (${f.n})`

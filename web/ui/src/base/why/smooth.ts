@@ -1,17 +1,16 @@
-// A smooth model of few terms, for what trees see badly from few runs: params that act by waves, or through another
-// one only. A sparse polynomial chaos expansion (Blatman and Sudret, 2011, J. Comput. Phys. 230, 2345): Legendre
-// polynomials of single columns and products of two, taken one at a time by orthogonal matching pursuit (Pati et al.,
-// 1993), as many as leave the least error on rows left out, which for least squares follows from the hat matrix
-// (Allen's PRESS, 1974).
+// A smooth sparse model for few runs, where trees are weak: params with wave-like effects or interactions. A sparse
+// polynomial chaos expansion (Blatman and Sudret, 2011, J. Comput. Phys. 230, 2345): Legendre polynomials of single
+// columns and products of two, selected by orthogonal matching pursuit (Pati et al., 1993). The number of terms
+// minimises the leave-one-out error, which for least squares follows from the hat matrix (Allen's PRESS, 1974).
 import type { Predictions } from './forest.ts';
 
-/** A polynomial of a column, or of two (b is -1 for one), by their degrees. */
+/** A polynomial of one column or two (b is -1 for one), by degrees. */
 interface Term {
 	a: number;
 	i: number;
 	b: number;
 	k: number;
-	/** Its values on the rows that the model is made from: less their mean, divided by their length. */
+	/** Its values on the training rows, centred and normalised. */
 	values: Float64Array;
 	mean: number;
 	length: number;
@@ -28,18 +27,18 @@ export interface Smooth {
 type Basis = Float64Array[][];
 
 const DEGREE_MAX = 8;
-/** Of a product, both degrees together. */
+/** Total degree of a product. */
 const PRODUCT_MAX = 7;
-/** Terms at most: a share of the rows. */
+/** Maximum number of terms as a share of the rows. */
 const TERMS_SHARE = 0.25;
-/** Terms that may fail to lessen the error before no more are taken. */
+/** Terms without improvement before the search stops. */
 const PATIENCE = 4;
-/** Columns that are offered with each other one, at most. */
+/** Maximum number of columns that are paired with all others. */
 const MET_MAX = 5;
-/** What is left of a term beside those taken, below which it says nothing new. */
+/** Residual norm of a term below which it is redundant. */
 const NEW_MIN = 1e-3;
 
-/** Legendre polynomials (Bonnet's recursion) of a column over its range, as many as it has values to tell apart. */
+/** Legendre polynomials (Bonnet's recursion) of a column over its range; at most as many as it has distinct values. */
 function legendre(x: Float32Array): Float64Array[] {
 	let [lo, hi] = [Infinity, -Infinity];
 	for (const v of x) [lo, hi] = [Math.min(lo, v), Math.max(hi, v)];
@@ -65,19 +64,19 @@ function product(a: Float64Array, b: Float64Array): Float64Array {
 	return out;
 }
 
-/** Takes away what b says of a; b has the length 1. Returns how much that was. */
+/** Removes the projection of a on b, a unit vector; returns the coefficient. */
 function without(a: Float64Array, b: Float64Array, n: number): number {
 	const f = dot(a, b, n);
 	for (let i = 0; i < n; i++) a[i]! -= f * b[i]!;
 	return f;
 }
 
-/** The model while it takes terms. */
+/** State of the selection. */
 class Pursuit {
 	readonly taken: Term[] = [];
 	private readonly free = new Set<Term>();
 	private readonly met = new Set<number>();
-	/** The terms taken made orthogonal, and what each says of them and of y: R and Q'y of the QR decomposition. */
+	/** Orthogonalised terms, and their coefficients for the terms and y: R and Q'y of the QR decomposition. */
 	private readonly q: Float64Array[] = [];
 	private readonly r: number[][] = [];
 	private readonly said: number[] = [];
@@ -88,14 +87,14 @@ class Pursuit {
 		basis.forEach((of, a) => of.forEach((x, i) => this.offer(a, i, -1, -1, x)));
 	}
 
-	/** The mean square error on a row left out. */
+	/** Leave-one-out mean squared error. */
 	error(): number {
 		let sum = 0;
 		for (let i = 0; i < this.n; i++) sum += (this.rest[i]! / Math.max(1e-9, 1 - this.hat[i]!)) ** 2;
 		return sum / this.n;
 	}
 
-	/** Takes the term that says most of what is left; false where there is none. */
+	/** Adds the term that explains most of the residual; false without any. */
 	take(): boolean {
 		for (let best = this.best(); best; best = this.best()) {
 			this.free.delete(best);
@@ -109,7 +108,7 @@ class Pursuit {
 		return false;
 	}
 
-	/** The weights of the first terms, by back substitution. */
+	/** Weights of the first terms, by back substitution. */
 	weights(count: number): number[] {
 		const out = new Array<number>(count).fill(0);
 		for (let i = count - 1; i >= 0; i--) {
@@ -140,7 +139,7 @@ class Pursuit {
 		for (const c of t.b < 0 ? [t.a] : [t.a, t.b]) this.meet(c);
 	}
 
-	/** A column that has said something is offered with each other one. */
+	/** Pairs a selected column with each other one. */
 	private meet(a: number): void {
 		if (this.met.has(a) || this.met.size >= MET_MAX) return;
 		this.basis.forEach((of, b) => b !== a && !this.met.has(b) && of.forEach((y, k) => {
@@ -151,7 +150,7 @@ class Pursuit {
 		this.met.add(a);
 	}
 
-	/** A term by its values: around their mean, made as long as 1. */
+	/** A term by its values, centred and normalised. */
 	private offer(a: number, i: number, b: number, k: number, x: Float64Array): void {
 		const { n } = this;
 		const values = x.slice();
@@ -165,7 +164,7 @@ class Pursuit {
 	}
 }
 
-/** The model of y that the first n rows make. */
+/** Fits y on the first n rows. */
 export function growSmooth(columns: readonly Float32Array[], y: Float64Array, n: number): Smooth {
 	const basis = columns.map(legendre);
 	const mean = y.slice(0, n).reduce((sum, v) => sum + v, 0) / n;
@@ -182,8 +181,7 @@ export function growSmooth(columns: readonly Float32Array[], y: Float64Array, n:
 }
 
 /**
- * What the model says of rows, and how that changes (changes[column][row]) when a column's values come from other rows,
- * others[column].
+ * Predictions, and their changes (changes[column][row]) when a column's values come from other rows, others[column].
  */
 export function smoothPredictions({ basis, mean, terms, weights }: Smooth, rows: Int32Array,
 	others: readonly Int32Array[]): Predictions {

@@ -1,6 +1,5 @@
-// What every chart does: canvases above each other that fill its element, data drawn in the next frame and again when
-// the size changes, one line in front of the others, word of the line under the pointer. How it looks is the chart's
-// own.
+// Base class of charts: stacked canvases that fill an element, drawing in the next frame and on resize, a highlighted
+// line, and hit testing under the pointer.
 import { themeOf, type Theme } from './ink.ts';
 
 type Listeners = { [K in keyof HTMLElementEventMap]?: (e: HTMLElementEventMap[K]) => void };
@@ -10,9 +9,9 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 	protected theme: Theme;
 	/** All lines. */
 	protected readonly base: HTMLCanvasElement;
-	/** What follows the pointer, so that a hover never redraws all lines. */
+	/** The overlay that follows the pointer, so that a hover never redraws all lines. */
 	protected readonly over: HTMLCanvasElement;
-	/** The line in front, and the one that the pointer was last said to be on. */
+	/** The highlighted line, and the last line reported under the pointer. */
 	protected lit: string | null = null;
 	protected hoverId: string | null = null;
 	private readonly layers: HTMLCanvasElement[] = [];
@@ -33,14 +32,14 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		this.later();
 	}
 
-	/** Brings one line forward; null brings all back. */
+	/** Highlights one line; null resets. */
 	highlight(id: string | null): void {
 		if (id === this.lit) return;
 		this.lit = id;
 		this.drawOver();
 	}
 
-	/** Takes away all that the chart put into its element. */
+	/** Removes all that the chart added to its element. */
 	destroy(): void {
 		cancelAnimationFrame(this.frame);
 		this.size.disconnect();
@@ -49,13 +48,13 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		this.data = null;
 	}
 
-	/** Draws everything; the element may be too small for it, or without data. */
+	/** Draws everything; the element may be too small, or the data missing. */
 	protected abstract draw(): void;
 
-	/** Draws what lies over the lines. */
+	/** Draws the overlay. */
 	protected abstract drawOver(): void;
 
-	/** Another canvas, above those that are there. */
+	/** Adds a canvas on top. */
 	protected layer(name: string): HTMLCanvasElement {
 		const c = document.createElement('canvas');
 		c.className = name;
@@ -63,13 +62,13 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		return this.el.appendChild(c);
 	}
 
-	/** Hears its element until it is destroyed. */
+	/** Listens to events of the element until it is destroyed. */
 	protected listen(to: Listeners): void {
 		for (const [type, f] of Object.entries(to))
 			this.el.addEventListener(type, f as EventListener, { signal: this.gone.signal });
 	}
 
-	/** The line in front; the others stay as strong as said behind it. */
+	/** Opacity of a line while another one is highlighted. */
 	protected front<Line extends { id: string }>(lines: readonly Line[], others: string): Line | undefined {
 		const line = lines.find((l) => l.id === this.lit);
 		this.base.style.opacity = line ? others : '1';
@@ -83,19 +82,19 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		this.ev.onHover(id);
 	}
 
-	/** By a key: the next one finds it in front, however soon it comes. */
+	/** Highlights by key at once, so that the next key event sees it. */
 	protected walkTo(id: string | null): void {
 		this.hover(id);
 		this.highlight(id);
 	}
 
-	/** Where an event lies in the element. */
+	/** Position of an event in the element. */
 	protected pixelsOf(e: MouseEvent): [number, number] {
 		const r = this.el.getBoundingClientRect();
 		return [e.clientX - r.left, e.clientY - r.top];
 	}
 
-	/** Draws in the next frame: only then has the page its new style, and with it its colours. */
+	/** Draws in the next frame, when the page has its new style and colours. */
 	private later(): void {
 		if (!this.frame) this.frame = requestAnimationFrame(() => {
 			this.frame = 0;

@@ -1,4 +1,4 @@
-// What every chart draws with: the colours of the page, its words, an empty canvas. Knows nothing of what is drawn.
+// Drawing helpers of all charts: colours of the page, text, canvases.
 
 export interface Theme {
 	text: string;
@@ -10,9 +10,9 @@ export interface Theme {
 
 export const FONT =
 	'11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif';
-/** Share of the text colour in a name, so that pale lines have readable names. */
+/** Share of the text colour in a name, so that names of pale lines are readable. */
 const INK = 0.28;
-/** Wide enough that no line shows between two digits, where it would read as a sign. */
+/** Wide enough to cover lines between two digits, which could look like a sign. */
 const HALO = 5;
 
 export function themeOf(el: HTMLElement): Theme {
@@ -22,7 +22,7 @@ export function themeOf(el: HTMLElement): Theme {
 		accent: get('--accent') };
 }
 
-/** Both colours as #rrggbb; anything else comes back unchanged. */
+/** Mixes two #rrggbb colours; other formats are returned unchanged. */
 function mix(a: string, b: string, share: number): string {
 	if (!/^#[0-9a-f]{6}$/i.test(a) || !/^#[0-9a-f]{6}$/i.test(b)) return a;
 	const part = (s: string, i: number) => parseInt(s.slice(i, i + 2), 16);
@@ -30,12 +30,12 @@ function mix(a: string, b: string, share: number): string {
 	return '#' + [1, 3, 5].map((i) => mixed(i).toString(16).padStart(2, '0')).join('');
 }
 
-/** The colour of words about a line. */
+/** Text colour for a line. */
 export function inkOf(t: Theme, colour: string): string {
 	return mix(colour, t.text, INK);
 }
 
-/** Words with the background around them, so that they can be read over lines. */
+/** Draws text with a background outline, readable over lines. */
 export function halo(g: CanvasRenderingContext2D, t: Theme, text: string,
 	at: { x: number; y: number; colour: string }): void {
 	g.lineWidth = HALO;
@@ -45,7 +45,7 @@ export function halo(g: CanvasRenderingContext2D, t: Theme, text: string,
 	g.fillText(text, at.x, at.y);
 }
 
-/** Leaves out the middle: names differ at their ends more often than at their beginnings. */
+/** Shortens in the middle: names usually differ at their ends. */
 export function cut(g: CanvasRenderingContext2D, text: string, width: number): string {
 	if (g.measureText(text).width <= width) return text;
 	const short = (n: number) => text.slice(0, Math.floor(n / 2)) + '…'
@@ -61,7 +61,7 @@ export function disc(g: CanvasRenderingContext2D, x: number, y: number, radius: 
 	g.fill();
 }
 
-/** A straight line between two places. */
+/** Draws a straight line. */
 export function segment(g: CanvasRenderingContext2D, from: [number, number], to: [number, number],
 	dash: number[] = []): void {
 	g.setLineDash(dash);
@@ -72,7 +72,7 @@ export function segment(g: CanvasRenderingContext2D, from: [number, number], to:
 	g.setLineDash([]);
 }
 
-/** A canvas of the chart's element, empty and ready to draw on in CSS pixels. */
+/** Adds an empty canvas in CSS pixels to the chart's element. */
 export function blank(c: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
 	const r = devicePixelRatio || 1;
 	const w = Math.round(width * r);

@@ -1,9 +1,9 @@
-// Where the ticks of an axis stand and what they say. Plain numbers and words, no canvas.
+// Positions and labels of axis ticks. Needs no canvas.
 
 const LOG_STEPS = [1, 2, 5];
 const TICKS_MAX = 50;
 
-/** Round values from lo to hi, evenly apart, about `most` of them; whole keeps to whole numbers. */
+/** About `most` round, evenly spaced values from lo to hi; whole: integers only. */
 export function evenTicks(lo: number, hi: number, most: number, whole = false): number[] {
 	const raw = (hi - lo) / Math.max(1, most);
 	if (!(raw > 0) || !Number.isFinite(raw)) return [];
@@ -24,7 +24,7 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MI
 	2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 5 * DAY, 10 * DAY, 20 * DAY, 50 * DAY, 100 * DAY,
 	200 * DAY];
 
-/** Ticks of an axis of seconds, at whole minutes, hours and days; before: how many seconds earlier days begin. */
+/** Ticks of a time axis at whole minutes, hours and days; before: offset of midnight in seconds. */
 export function timeTicks(lo: number, hi: number, most: number, before = 0): number[] {
 	const raw = (hi - lo) / Math.max(1, most);
 	const step = TIME_STEPS.find((t) => t >= raw);
@@ -35,7 +35,7 @@ export function timeTicks(lo: number, hi: number, most: number, before = 0): num
 	return out;
 }
 
-/** Ticks of a log axis: powers of ten, with 2 and 5 between while they fit, or even steps within one decade. */
+/** Ticks of a log axis: powers of ten, with 2 and 5 if they fit; linear within one decade. */
 export function logTicks(lo: number, hi: number, most: number): number[] {
 	const decades = Math.log10(hi) - Math.log10(lo);
 	if (decades < 0.9) return evenTicks(lo, hi, most);
@@ -48,16 +48,13 @@ export function logTicks(lo: number, hi: number, most: number): number[] {
 	return out;
 }
 
-/** Digits behind the point of a number as it is written. */
+/** Number of decimals of a formatted number. */
 function digitsAfter(v: number): number {
 	return (String(v).split('.')[1] ?? '').length;
 }
 
-/**
- * What the ticks of a value axis say: one number of decimals for all of them; values that would read the same are told
- * by what they lie above the lowest. Values that need exponents, and those of a log axis over decades, are left to
- * format.
- */
+/** Labels of a value axis with equal decimals. Values that would look equal are labelled by their difference to the
+ * lowest. Exponents and log axes over decades use format. */
 export function tickTexts(ticks: readonly number[], log: boolean, format: (v: number) => string): string[] {
 	const step = ticks.length > 1 ? ticks[1]! - ticks[0]! : 1;
 	const decade = log && Math.max(...ticks) < 10 * Math.min(...ticks);

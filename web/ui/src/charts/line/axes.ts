@@ -1,4 +1,4 @@
-// The axes of a line chart: where the box between them lies, the grid, the ticks with their words.
+// Axes of a line chart: plot area, grid, ticks and labels.
 import type { Range } from './geometry.ts';
 import { FONT } from '../base/ink.ts';
 import type { Box, LineData, Pane } from './pane.ts';
@@ -8,7 +8,7 @@ const TOP = 8;
 const BOTTOM = 24;
 const LEFT = 50;
 const RIGHT = 10;
-/** Pixels between ticks, at least; across, words need more where they are long. */
+/** Minimum pixels between ticks; long x labels need more. */
 const APART_X = 56;
 const APART_Y = 32;
 
@@ -17,7 +17,7 @@ function ticksY(d: LineData, range: Range, height: number): number[] {
 	return d.log ? logTicks(range.lo, range.hi, most) : evenTicks(range.lo, range.hi, most);
 }
 
-/** The box for the lines; lanes is the height of the words above it. */
+/** The plot area; lanes is the height of the flags above it. */
 export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 	size: { width: number; height: number; lanes: number },
 	formatY: (y: number) => string): Box {
@@ -29,7 +29,7 @@ export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
 }
 
-/** Where the ticks of x stand, so many pixels apart at least. */
+/** Ticks of x with a minimum distance in pixels. */
 export function ticksX({ box, d }: Pane, apart = APART_X): number[] {
 	if (d.logX) return logTicks(d.from, d.to, box.width / apart);
 	if (d.ticksX === 'even') return evenTicks(d.from, d.to, box.width / apart, d.whole);

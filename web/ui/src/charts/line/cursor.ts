@@ -1,10 +1,9 @@
-// The place under the pointer: a line across the box, the points of the lines there, x in words below; and the range
-// that is being selected.
+// The cursor of a line chart: vertical line, points, x label, and the selected range.
 import { yAt, type ChartLine } from './geometry.ts';
 import { disc, halo, segment } from '../base/ink.ts';
 import { isInside, type Pane } from './pane.ts';
 
-/** What the line in front (or the only one) says at x, beside its point. */
+/** Label of the highlighted (or only) line at x, next to its point. */
 function drawValue(g: CanvasRenderingContext2D, p: Pane, x: number, front: ChartLine | null): void {
 	const l = front ?? (p.d.lines.length === 1 ? p.d.lines[0]! : null);
 	const y = l ? yAt(l.xs, l.ys, x) : null;
@@ -17,7 +16,7 @@ function drawValue(g: CanvasRenderingContext2D, p: Pane, x: number, front: Chart
 		y: Math.max(p.box.top + 7, p.y(y) - 10), colour: l.colour });
 }
 
-/** front is the line that stands before the others. */
+/** front: the highlighted line. */
 export function drawCursor(g: CanvasRenderingContext2D, p: Pane, x: number, front: ChartLine | null): void {
 	const b = p.box;
 	const px = p.x(x);
@@ -40,7 +39,7 @@ export function drawCursor(g: CanvasRenderingContext2D, p: Pane, x: number, fron
 	g.fillText(text, left, b.top + b.height + 12);
 }
 
-/** Pixels from one end to the other, in either order. */
+/** Pixel range from one end to the other, in ascending order. */
 export function drawSelection(g: CanvasRenderingContext2D, p: Pane, [from, to]: [number, number]): void {
 	const b = p.box;
 	g.globalAlpha = 0.18;

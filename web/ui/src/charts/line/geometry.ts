@@ -1,6 +1,6 @@
-// The arithmetic behind the charts: axis range, what lies outside it, where labels go, what is near. No canvas, no DOM.
+// Geometry of line charts: axis range, clipping, label placement, hit testing. Needs no canvas or DOM.
 
-/** A word or value that belongs to a place on a line. */
+/** A text or value attached to a place on a line. */
 export interface Flag {
 	x: number;
 	y: number | null;
@@ -13,13 +13,13 @@ export interface ChartLine {
 	name: string;
 	colour: string;
 	dash: number[];
-	/** The polyline through every bucket's extremes; y is NaN where it breaks. Sorted by x. */
+	/** The polyline through the extremes of every bucket; y is NaN at breaks. Sorted by x. */
 	xs: number[];
 	ys: number[];
 	smooth: { xs: number[]; ys: number[] } | null;
-	/** What lies around the line: between low and high at each of xs. */
+	/** The band around the line: low and high at each of xs. */
 	band?: { low: number[]; high: number[] };
-	/** False for a run that fell out: it may be clipped so that it does not flatten the others. */
+	/** False for an excluded run, which may be clipped so that it does not flatten the others. */
 	fit: boolean;
 	badX: number | null;
 	badToEnd: boolean;
@@ -40,7 +40,7 @@ export interface Range {
 	outside: Outside[];
 }
 
-/** Lines of so few points are drawn with dots, and the stretches between count for the axis. */
+/** Lines with at most this many points are drawn with dots, and their segments count for the axis. */
 export const FEW = 40;
 
 interface Span {
@@ -65,7 +65,7 @@ function spanOf(lines: readonly ChartLine[], from: number, to: number, log: bool
 		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) take(l.ys[i]!);
 		for (const side of l.band ? [l.band.low, l.band.high] : [])
 			side.forEach((y, i) => visible({ ...l, ys: side }, i, from, to, log) && take(y));
-		// where a line of few points leaves a zoomed axis
+		// where a line with few points leaves a zoomed axis
 		for (const x of [from, to]) {
 			const y = l.ys.length <= FEW ? yAt(l.xs, l.ys, x) : null;
 			if (y !== null && (!log || y > 0)) take(y);
@@ -74,7 +74,7 @@ function spanOf(lines: readonly ChartLine[], from: number, to: number, log: bool
 	return lo <= hi ? { lo, hi } : null;
 }
 
-/** The span without the rarest half percent at each side: what the axis would be without lone spikes. */
+/** The span without the rarest half percent on each side, which ignores isolated spikes. */
 function usualSpan(lines: readonly ChartLine[], from: number, to: number, log: boolean): Span | null {
 	const all: number[] = [];
 	for (const l of lines)
@@ -85,9 +85,9 @@ function usualSpan(lines: readonly ChartLine[], from: number, to: number, log: b
 	return { lo: all[cut]!, hi: all[all.length - 1 - cut]! };
 }
 
-/** How much a lone spike may stretch the axis before it is clipped and gets an arrow instead. */
+/** How far an isolated spike may extend the axis before it is clipped and marked with an arrow. */
 const STRETCH_SPIKE = 6;
-/** How much a run that fell out may stretch it. */
+/** How far an excluded run may extend the axis. */
 const STRETCH_FALLEN = 1.25;
 
 function limit(span: Span, inner: Span, factor: number, log: boolean): Span {
@@ -102,7 +102,7 @@ function limit(span: Span, inner: Span, factor: number, log: boolean): Span {
 	};
 }
 
-/** The furthest point of each line beyond each edge of the range; on a log axis zero and less lie below it. */
+/** The furthest point of each line beyond each limit; on a log axis values up to zero are below it. */
 function outsideOf(lines: readonly ChartLine[], s: Span, from: number, to: number): Outside[] {
 	const out: Outside[] = [];
 	for (const l of lines) {
@@ -130,28 +130,26 @@ function pad(s: Span, log: boolean): Span {
 	return { lo: s.lo >= 0 && s.lo - d < 0 ? 0 : s.lo - d, hi: s.hi + d };
 }
 
-/** What a y axis is made by. */
+/** Options of a y axis. */
 export interface Fit {
 	/** The range of x. */
 	from: number;
 	to: number;
 	log: boolean;
-	/** Lone spikes and runs that fell out stretch it as far as they go. */
+	/** Extends the axis to isolated spikes and excluded runs. */
 	full: boolean;
-	/** Ends that the reader has set; null: where the lines have it. */
+	/** Limits set by the user; null: automatic. */
 	limits?: readonly [number | null, number | null];
 }
 
-/** The span with the reader's ends, where these leave a span. */
+/** Applies the user's limits if a span remains. */
 function limited(s: Span, { limits, log }: Fit): Span {
 	const [lo, hi] = [limits?.[0] ?? s.lo, limits?.[1] ?? s.hi];
 	return lo < hi && !(log && lo <= 0) ? { lo, hi } : s;
 }
 
-/**
- * The y axis. Every value of the runs that count is inside, lone spikes included (up to STRETCH_SPIKE times what is
- * usual); a run that fell out may stretch it a little. Whatever is still outside comes back with its place and value.
- */
+/** The y axis. It contains every value of the runs that count, including isolated spikes up to STRETCH_SPIKE times the
+ * usual span; an excluded run may extend it a little. Values outside are returned with position and value. */
 export function fitRange(lines: readonly ChartLine[], fit: Fit): Range {
 	const { from, to, log, full } = fit;
 	const all = spanOf(lines, from, to, log);
@@ -174,10 +172,8 @@ export function fitRange(lines: readonly ChartLine[], fit: Fit): Range {
 	return { ...p, outside: outsideOf(lines, p, from, to) };
 }
 
-/**
- * Moves labels apart: wanted centres in, centres out, at least `gap` apart and within [top, bottom] while they fit.
- * Order is kept, so a label never changes place with its neighbour.
- */
+/** Spreads labels: takes desired centres and returns centres at least `gap` apart, within [top, bottom] if they fit.
+ * Order is kept. */
 export function spreadLabels(want: readonly number[], gap: number, top: number, bottom: number): number[] {
 	const order = want.map((_, i) => i).sort((a, b) => want[a]! - want[b]!);
 	const room = Math.min(gap, order.length > 1 ? (bottom - top) / (order.length - 1) : gap);
@@ -192,7 +188,7 @@ export function spreadLabels(want: readonly number[], gap: number, top: number, 
 	return out;
 }
 
-/** Puts [left, width] boxes into rows so that none overlap; -1 when no row has room. */
+/** Assigns [left, width] boxes to rows without overlap; -1 if no row has room. */
 export function packRows(boxes: readonly { left: number; width: number }[], rows: number): number[] {
 	const ends = new Array<number>(rows).fill(-Infinity);
 	const order = boxes.map((_, i) => i).sort((a, b) => boxes[a]!.left - boxes[b]!.left);
@@ -206,7 +202,7 @@ export function packRows(boxes: readonly { left: number; width: number }[], rows
 	return out;
 }
 
-/** y of a polyline at x, straight between neighbours; null outside it or in a gap. */
+/** y of a polyline at x, interpolated linearly; null outside it or in a gap. */
 export function yAt(xs: readonly number[], ys: readonly number[], x: number): number | null {
 	let lo = 0;
 	let hi = xs.length - 1;
@@ -223,14 +219,14 @@ export function yAt(xs: readonly number[], ys: readonly number[], x: number): nu
 	return w > 0 ? a + ((b - a) * (x - xs[lo]!)) / w : b;
 }
 
-/** Distance from (px, py) to the segment between a and b, all in pixels. */
+/** Distance in pixels from (px, py) to the segment from a to b. */
 function toSegment(px: number, py: number, ax: number, ay: number, bx: number, by: number): number {
 	const w = (bx - ax) ** 2 + (by - ay) ** 2;
 	const t = w > 0 ? Math.min(1, Math.max(0, ((px - ax) * (bx - ax) + (py - ay) * (by - ay)) / w)) : 0;
 	return Math.hypot(px - ax - t * (bx - ax), py - ay - t * (by - ay));
 }
 
-/** First index whose x is at least v. */
+/** First index with x of at least v. */
 function lowerBound(xs: readonly number[], v: number): number {
 	let lo = 0;
 	let hi = xs.length;
@@ -242,10 +238,8 @@ function lowerBound(xs: readonly number[], v: number): number {
 	return lo;
 }
 
-/**
- * Distance in pixels from a place to a polyline, looking only at what lies within `reach` in x, so that it is cheap
- * for long lines; sx and sy map values to pixels. Infinity when nothing is near.
- */
+/** Distance in pixels from a position to a polyline. Looks only within `reach` in x, so that long lines are cheap; sx
+ * and sy map values to pixels. Infinity if nothing is near. */
 export function distanceTo(xs: readonly number[], ys: readonly number[],
 	at: { x: number; px: number; py: number; reach: number },
 	sx: (x: number) => number, sy: (y: number) => number): number {
@@ -259,10 +253,8 @@ export function distanceTo(xs: readonly number[], ys: readonly number[],
 	return best;
 }
 
-/**
- * x of the drawn point nearest to a place, in pixels both ways, so that the tip of a spike can be hit; the place's own
- * x where no point is within reach.
- */
+/** x of the drawn point nearest in pixels in both directions, so that the tip of a spike can be selected; the
+ * position's x if no point is within reach. */
 export function snapX(xs: readonly number[], ys: readonly number[],
 	at: { x: number; px: number; py: number; reach: number },
 	sx: (x: number) => number, sy: (y: number) => number): number {

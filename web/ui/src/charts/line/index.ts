@@ -1,5 +1,4 @@
-// The line chart of many runs: its class, and what prepares or describes its lines. Knows nothing of runs, state or
-// requests.
+// Line chart of many runs: its class and the helpers that prepare and describe lines.
 export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';
 export type { ChartLine, Flag } from './geometry.ts';

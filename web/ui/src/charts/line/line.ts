@@ -1,6 +1,6 @@
-// A line chart of many runs on three canvases: axes, lines, and what follows the pointer, so that a hover never redraws
-// all lines. Knows nothing of runs, state or requests: lines in, events out. drawn() says what is on the screen, for
-// tests and for the text alternative.
+// Line chart of many runs on three canvases: axes, lines, and an overlay that follows the pointer, so that a hover
+// never redraws all lines. Takes lines, emits events. drawn() returns what is on the screen, for tests and the text
+// alternative.
 import { boxOf, drawAxes, ticksX } from './axes.ts';
 import { Chart } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
@@ -18,7 +18,7 @@ interface DrawnLine {
 	points: number;
 	top: number;
 	topX: number;
-	/** From the top of the box. */
+	/** From the top of the plot area. */
 	topPixel: number;
 	bottom: number;
 }
@@ -28,20 +28,20 @@ interface Drawn {
 	hi: number;
 	from: number;
 	to: number;
-	/** Where the cursor stands. */
+	/** Position of the cursor. */
 	at: number | null;
-	/** Inside the axes, in pixels of the element. */
+	/** Plot area in pixels of the element. */
 	box: Box;
 	lines: DrawnLine[];
 	marks: Mark[];
 	names: string[];
-	/** What the ticks of x say. */
+	/** Labels of the x ticks. */
 	ticks: string[];
 }
 
 const NEAR_PX = 24;
 const SNAP_PX = 12;
-/** Shorter drags are clicks. */
+/** Shorter drags count as clicks. */
 const DRAG_PX = 4;
 
 function drawnLine(l: ChartLine, p: Pane): DrawnLine {
@@ -70,7 +70,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private marks: Mark[] = [];
 	private at: number | null = null;
 	private rows = 0;
-	/** Pixels between which the pointer is held down. */
+	/** Pixels of a drag. */
 	private drag: [number, number] | null = null;
 
 	constructor(el: HTMLElement, ev: LineEvents) {
@@ -83,7 +83,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		});
 	}
 
-	/** Shows the cursor at x, wherever it came from. */
+	/** Shows the cursor at x. */
 	cursor(x: number | null): void {
 		if (x === this.at) return;
 		this.at = x;
@@ -105,7 +105,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		};
 	}
 
-	/** Draws all but what follows the pointer on another canvas; where it lies there, null before it is drawn. */
+	/** Draws everything except the overlay on another canvas; returns null before the first draw. */
 	paint(g: CanvasRenderingContext2D): Pane | null {
 		const p = this.pane;
 		if (!p) return null;
@@ -137,7 +137,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.el.dataset.drawn = String(Number(this.el.dataset.drawn ?? 0) + 1);
 	}
 
-	/** The lines, what stands at their ends, flags and names. */
+	/** Draws the lines, their ends, flags and names. */
 	private drawLines(g: CanvasRenderingContext2D, p: Pane): void {
 		g.save();
 		clip(g, p.box);
@@ -151,7 +151,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		for (const l of this.labels) drawLabel(g, p, l, false);
 	}
 
-	/** The run in front, the cursor and the points under it, the selection. */
+	/** Draws the highlighted run, the cursor with its points, and the selection. */
 	protected drawOver(): void {
 		const p = this.pane;
 		if (!p) return;
@@ -194,7 +194,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.hover(id);
 	};
 
-	/** So many pixels about a place as a length on the x axis, the longer one of both sides. */
+	/** Converts a distance in pixels around a position to x units (the larger of both sides). */
 	private reach(p: Pane, px: number, pixels: number): number {
 		return p.xAt(px + pixels) - p.xAt(px);
 	}
@@ -225,7 +225,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.hover(null);
 	};
 
-	/** A finger reads values and scrolls; only a mouse or a pen selects. */
+	/** Touch reads values and scrolls; only a mouse or a pen selects. */
 	private readonly down = (e: PointerEvent): void => {
 		const p = this.pane;
 		if (!p || e.button !== 0 || e.pointerType === 'touch') return;
@@ -241,7 +241,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const drag = this.drag;
 		this.cancel();
 		if (!p || !drag || Math.abs(drag[1] - drag[0]) < DRAG_PX) return;
-		this.hover(null); // a click follows, and opens what is hovered
+		this.hover(null); // a click follows and opens the hovered run
 		this.ev.onZoom(p.xAt(Math.min(...drag)), p.xAt(Math.max(...drag)));
 	};
 

@@ -1,4 +1,4 @@
-// The lines of a chart and their ends: a run that turned NaN ends hollow, with a cross on the axis; a failed one with a
+// Lines of a chart and their ends: a run that became NaN ends hollow with a cross on the axis; a failed run ends with a
 // cross.
 import { FEW, lastPoint, type ChartLine } from './geometry.ts';
 import { disc, segment } from '../base/ink.ts';
@@ -20,7 +20,7 @@ function trace(g: CanvasRenderingContext2D, p: Pane, xs: number[], ys: number[])
 	g.stroke();
 }
 
-/** Points that nothing joins would be invisible; lines of few points show each of them. */
+/** Draws dots of isolated points, and all points of lines with few. */
 function dots(g: CanvasRenderingContext2D, p: Pane, l: ChartLine, width: number): void {
 	const drawable = (i: number) => Number.isFinite(l.ys[i] ?? NaN) && !(p.d.log && l.ys[i]! <= 0);
 	const few = l.xs.length <= FEW;
@@ -29,7 +29,7 @@ function dots(g: CanvasRenderingContext2D, p: Pane, l: ChartLine, width: number)
 			disc(g, p.x(l.xs[i]!), p.y(l.ys[i]!), l.xs.length === 1 ? 3 : 1.1 + width * 0.6);
 }
 
-/** The band around a line, what is not above 0 lies at the foot of a log axis. */
+/** Draws the band around a line; values up to 0 are at the bottom of a log axis. */
 function fill(g: CanvasRenderingContext2D, p: Pane, l: ChartLine): void {
 	const { low, high } = l.band!;
 	const y = (v: number) => (p.d.log && v <= 0 ? p.box.top + p.box.height : p.y(v));
@@ -68,7 +68,7 @@ function cross(g: CanvasRenderingContext2D, x: number, y: number): void {
 	segment(g, [x + r, y - r], [x - r, y + r]);
 }
 
-/** Draws a line's end; what it drew comes back. */
+/** Draws a line's end and returns what it drew. */
 export function drawEnd(g: CanvasRenderingContext2D, p: Pane, l: ChartLine): Mark[] {
 	const marks: Mark[] = [];
 	const i = lastPoint(l.ys);

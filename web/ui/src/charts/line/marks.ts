@@ -1,5 +1,5 @@
-// What a chart says beside its lines: arrows at the edge for what the axis leaves out, and flags, the words in the lane
-// above the box that belong to a place on a line.
+// Marks of a chart: arrows at the edge for clipped values, and flags, the labels above the plot area for places on a
+// line.
 import { packRows, type ChartLine, type Outside } from './geometry.ts';
 import { FONT, halo, segment } from '../base/ink.ts';
 import { isInside, type LineData, type Mark, type Pane } from './pane.ts';
@@ -32,7 +32,7 @@ function drawArrow(g: CanvasRenderingContext2D, p: Pane, o: Outside, colour: str
 	return { left: Math.min(x - 5, at), right: Math.max(x + 5, at + width), side: o.side };
 }
 
-/** How many runs the axis leaves out, at the edge where the first of them is, clear of the arrows. */
+/** Draws how many runs are clipped, at the edge near the first of them and clear of the arrows. */
 function sayOutside(g: CanvasRenderingContext2D, p: Pane, taken: Taken[]): Mark {
 	const b = p.box;
 	const n = new Set(p.range.outside.map((o) => o.id)).size;
@@ -56,7 +56,7 @@ export function drawOutside(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 		sayOutside(g, p, taken)];
 }
 
-/** A log axis has no place for zero and below: says how many points that concerns. */
+/** Reports how many points a log axis cannot show (0 and below). */
 export function drawNotOnLog(g: CanvasRenderingContext2D, p: Pane): Mark[] {
 	if (!p.d.log) return [];
 	let n = 0;
@@ -85,7 +85,7 @@ function flagsOf(g: CanvasRenderingContext2D, d: LineData): FlagWords[] {
 	}));
 }
 
-/** Rows of the lane above the box that the flags need, at most three; width is that of the element. */
+/** Number of rows for the flags, at most three; width is that of the element. */
 export function flagRows(g: CanvasRenderingContext2D, d: LineData, width: number): number {
 	const room = width - 56 - d.gutter;
 	const boxes = flagsOf(g, d).map((f) => ({
@@ -95,9 +95,7 @@ export function flagRows(g: CanvasRenderingContext2D, d: LineData, width: number
 	return Math.min(LANES, new Set(packRows(boxes, LANES)).size);
 }
 
-/**
- * Words in the lane, with a thin dotted line down to the place they speak of; of one line alone where only names it.
- */
+/** Draws the flags with a thin dotted line to their place; only: flags of one line. */
 export function drawFlags(g: CanvasRenderingContext2D, p: Pane, rows: number, only: string | null): Mark[] {
 	const b = p.box;
 	const list = flagsOf(g, p.d);

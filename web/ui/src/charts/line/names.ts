@@ -1,11 +1,11 @@
-// Names at the ends of the lines, instead of a legend.
+// Names at the ends of the lines, in place of a legend.
 import { spreadLabels, yAt } from './geometry.ts';
 import { cut, FONT, inkOf, segment } from '../base/ink.ts';
 import type { Pane } from './pane.ts';
 
 export interface Label {
 	id: string;
-	/** Where the line ends, and where its name stands. */
+	/** End of the line, and position of its name. */
 	x: number;
 	y: number;
 	at: number;
@@ -17,10 +17,10 @@ const LABELS_MAX = 24;
 const APART = 13;
 /** A line that ends before this share of the axis and has a flag is named by the flag, not at the right edge. */
 const EARLY = 0.96;
-/** Pixels between a line's end and the edge from which on dots lead from one to the other. */
+/** Minimum pixels between a line's end and the edge for a dotted leader. */
 const LONG = 24;
 
-/** The names of the lines, moved apart so that none overlap; none where there is no room for them. */
+/** Spreads the names so that none overlap; empty if there is no room. */
 export function labelsOf(p: Pane): Label[] {
 	const { d, box: b } = p;
 	if (d.gutter < 40) return [];

@@ -1,5 +1,4 @@
-// What a line chart shows and where it is drawn: the data that comes in, the events that go out, and the pane, which
-// turns values into pixels. Shared by the modules that draw the parts of a chart.
+// Shared types of a line chart: its data, its events, and the pane, which maps values to pixels.
 import type { ChartLine, Fit, Range } from './geometry.ts';
 import type { Theme } from '../base/ink.ts';
 
@@ -8,18 +7,18 @@ export interface LineData extends Fit {
 	xLabel: string;
 	/** x is a number, seconds, or seconds since 1970. */
 	ticksX: 'even' | 'time' | 'clock';
-	/** x goes by factors; from is above 0 then. */
+	/** Logarithmic x axis; requires from above 0. */
 	logX?: boolean;
-	/** x counts things: no ticks between whole numbers. */
+	/** x counts things: integer ticks only. */
 	whole: boolean;
-	/** Width for the names at the line ends; 0 leaves them out. */
+	/** Width of the names at the line ends; 0 hides them. */
 	gutter: number;
 }
 
 export interface LineEvents {
 	formatX(x: number): string;
 	formatY(y: number): string;
-	/** The pointer or the arrow keys stand at x, or have left. */
+	/** The cursor (pointer or arrow keys) is at x, or has left. */
 	onCursor(x: number | null): void;
 	onHover(id: string | null): void;
 	onZoom(from: number, to: number): void;
@@ -27,7 +26,7 @@ export interface LineEvents {
 	onOpen(id: string): void;
 }
 
-/** Something drawn besides lines: hollow ends, crosses, arrows, flags; with the value or the words. */
+/** A drawn mark (hollow end, cross, arrow, flag) with its value or text. */
 export interface Mark {
 	id: string;
 	kind: string;
@@ -43,13 +42,13 @@ export interface Box {
 	height: number;
 }
 
-/** Everything in CSS pixels of the chart's element. */
+/** In CSS pixels of the chart's element. */
 export interface Pane {
 	d: LineData;
 	range: Range;
-	/** Inside the axes. */
+	/** The plot area. */
 	box: Box;
-	/** Of the whole element. */
+	/** The whole element. */
 	width: number;
 	height: number;
 	theme: Theme;
@@ -57,11 +56,11 @@ export interface Pane {
 	formatY(y: number): string;
 	x(v: number): number;
 	y(v: number): number;
-	/** The x that is drawn there. */
+	/** The x value at a pixel. */
 	xAt(px: number): number;
 }
 
-/** What lies further away is drawn there: a canvas drops a whole line for one coordinate beyond a float's range. */
+/** Points further away are clamped: a canvas drops a whole line for one coordinate beyond a float's range. */
 const FAR_PX = 1e5;
 
 /** Maps of values to pixels: a line's point is drawn at (x, y). */
@@ -85,7 +84,7 @@ export function isInside(p: Pane, x: number, y: number): boolean {
 	return x >= p.d.from && x <= p.d.to && y >= p.range.lo && y <= p.range.hi;
 }
 
-/** Keeps what is drawn next within the axes. */
+/** Clips to the plot area. */
 export function clip(g: CanvasRenderingContext2D, b: Box): void {
 	g.beginPath();
 	g.rect(b.left - 1, b.top - 1, b.width + 2, b.height + 2);

@@ -1,10 +1,9 @@
-// A chart to keep: as a PNG, and as an SVG whose lines and words are what the canvas was told to draw. Loaded when it
-// is wanted.
+// Saves a chart as PNG, or as SVG by recording the canvas calls. Loaded on demand.
 import { blank, FONT } from '../base/ink.ts';
 import type { LineChart } from './line.ts';
 import type { Pane } from './pane.ts';
 
-/** For the title above the chart. */
+/** Title above the chart. */
 const TITLE_PX = 24;
 const MARGIN = 8;
 
@@ -38,13 +37,11 @@ interface Ink {
 	globalAlpha: number;
 	font: string;
 	dash: readonly number[];
-	/** Attributes of a group that everything drawn now lies in. */
+	/** Attributes of the group of everything that follows. */
 	groups: readonly string[];
 }
 
-/**
- * As much of a canvas as charts draw on, which writes SVG. Words are measured by a real canvas, in the same font.
- */
+/** The subset of the canvas API that charts use, writing SVG. Text is measured with a real canvas in the same font. */
 export class SvgCanvas {
 	fillStyle = '#000';
 	strokeStyle = '#000';
@@ -106,7 +103,7 @@ export class SvgCanvas {
 		this.path += `M${round(x)} ${round(y)}h${round(width)}v${round(height)}h${round(-width)}z`;
 	}
 
-	/** Charts draw whole circles alone. */
+	/** Charts draw only full circles. */
 	arc(x: number, y: number, radius: number): void {
 		const r = round(radius);
 		this.path += `M${round(x - radius)} ${round(y)}a${r} ${r} 0 1 0 ${round(2 * radius)} 0`
@@ -171,7 +168,7 @@ function svgOf(chart: LineChart, p: Pane, title: string): string {
 		+ `<title>${escaped(title)}</title>${g.parts.join('\n')}</svg>\n`;
 }
 
-/** null before the chart is drawn. */
+/** Returns null before the chart is drawn. */
 export function pictureOf(chart: LineChart, title: string, kind: 'png' | 'svg'): Promise<Blob | null> {
 	const p = chart.paint(blank(document.createElement('canvas'), 1, 1));
 	if (!p) return Promise.resolve(null);

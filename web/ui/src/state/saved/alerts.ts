@@ -1,11 +1,11 @@
-// Rules that runs are held against, and what they found. Loaded with the panel that shows them.
+// Alert rules and the alerts that they raised. Loaded with their panel.
 import { signal } from '@preact/signals';
 import { num, numOrNull, request, type Json } from '../server/api.ts';
 import { experiment, report } from '../index.ts';
 
 export type RuleKind = 'metric' | 'nan' | 'failed' | 'silent' | 'done';
 
-/** What a rule holds runs against. */
+/** Condition of a rule. */
 export interface RuleWish {
 	kind: RuleKind;
 	/** null: every experiment. */
@@ -28,13 +28,13 @@ interface Found {
 	run: string;
 	runName: string;
 	time: number;
-	/** When it was posted; null: it was not. */
+	/** Time of its notification, or null. */
 	posted: number | null;
-	/** It is still to be posted. */
+	/** Its notification is pending. */
 	due: boolean;
 }
 
-/** null until they are here. */
+/** null until loaded. */
 export const rules = signal<Rule[] | null>(null);
 export const found = signal<Found[] | null>(null);
 
@@ -50,7 +50,7 @@ function foundOf(a: Json): Found {
 		due: a.due_time !== null };
 }
 
-/** The rules of the experiment and of all, and what was found in it. */
+/** Loads the rules of the experiment and of all, and its alerts. */
 export async function loadAlerts(): Promise<void> {
 	const of = experiment.value;
 	if (of === null) return;
@@ -66,7 +66,7 @@ export async function loadAlerts(): Promise<void> {
 	}
 }
 
-/** Throws what the server refuses. */
+/** Throws if the server refuses. */
 export async function makeRule(wish: RuleWish): Promise<void> {
 	const given = Object.entries(wish).filter(([, v]) => v !== null && v !== '');
 	await request('alerts/rules', Object.fromEntries(given));

@@ -1,4 +1,4 @@
-// Changes of many runs at once: deleted, moved, put away; each is undone as a whole. Loaded where somebody asks for it.
+// Bulk changes: runs are deleted, moved or archived; each change can be undone. Loaded on demand.
 import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
@@ -6,12 +6,12 @@ import { ARCHIVED, done, loadExperiments, reloadRuns, runs } from '../index.ts';
 import { request, restoreRun } from '../server/api.ts';
 import { changeTag } from '../tagging.ts';
 
-/** Requests under way at once. */
+/** Maximum number of parallel requests. */
 const AT_ONCE = 6;
 
 export interface Outcome {
 	done: readonly Run[];
-	/** Why the first of the others was refused; '' where none was. */
+	/** Reason of the first refusal, or ''. */
 	why: string;
 	refused: number;
 }
@@ -36,14 +36,14 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 	return out;
 }
 
-/** Undoes a change of runs; the error says how many did not come back. */
+/** Undoes a bulk change; the error counts the runs that could not be restored. */
 export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<unknown>): Promise<void> {
 	const back = await each(list, undo);
 	await Promise.all([reloadRuns(), loadExperiments()]);
-	if (back.refused) throw new Error(`${count(back.refused, 'run')} did not come back: ${back.why}`);
+	if (back.refused) throw new Error(`${count(back.refused, 'run')} could not be restored: ${back.why}`);
 }
 
-/** The runs leave the page; undo is offered, and brings all of them back. */
+/** Removes the runs from the page and offers to undo it. */
 function leave(gone: readonly Run[], text: string, undo: (r: Run) => Promise<unknown>): void {
 	if (!gone.length) return;
 	const ids = new Set(gone.map((r) => r.id));
@@ -70,7 +70,7 @@ export async function moveRuns(list: readonly Run[], experiment: string): Promis
 	return out;
 }
 
-/** Puts runs away, or takes them out again; they stay whole. */
+/** Archives runs or restores them. */
 export async function archiveRuns(list: readonly Run[], away: boolean): Promise<Outcome> {
 	const mark = async (l: readonly Run[], on: boolean) => {
 		const refused = await changeTag(l.map((r) => r.id), ARCHIVED, on ? 'true' : 'false');
@@ -79,7 +79,7 @@ export async function archiveRuns(list: readonly Run[], away: boolean): Promise<
 	};
 	const out = await mark(list, away);
 	if (out.done.length)
-		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'put away' : 'taken out'}.`,
+		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'archived' : 'restored'}.`,
 			undo: async () => void await mark(out.done, !away) };
 	return out;
 }

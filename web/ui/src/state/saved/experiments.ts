@@ -1,4 +1,4 @@
-// Changes of experiments, and what is deleted; loaded with the page that shows them.
+// Changes of experiments, and the trash; loaded with their page.
 import { batch, signal } from '@preact/signals';
 import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
@@ -7,17 +7,17 @@ import { done, experiments, go, loadExperiments, reloadRuns, report, view } from
 import { takeBack } from './bulk.ts';
 
 const RUNS_MAX = 200;
-/** Runs of an experiment among which its best is looked for. */
+/** Number of runs among which the best of an experiment is searched. */
 const BEST_OF = 200;
 
 interface Trash {
 	experiments: Experiment[];
 	runs: Run[];
-	/** There are more runs than these. */
+	/** More deleted runs exist. */
 	more: boolean;
 }
 
-/** null until it is known. */
+/** null until loaded. */
 export const trash = signal<Trash | null>(null);
 
 const addressOf = (id: string) => 'experiments/' + encodeURIComponent(id);
@@ -40,14 +40,14 @@ export async function deleteExperiment(e: Experiment): Promise<void> {
 	done.value = { text: `${e.name} is deleted, with its runs.`, undo: () => restore('experiment', e.id) };
 }
 
-/** Puts an experiment away, or takes it out again; it stays whole. */
+/** Archives an experiment or restores it. */
 export async function archiveExperiment(e: Experiment, archived: boolean): Promise<void> {
 	const put = async (to: boolean) => {
 		await request(addressOf(e.id), { archived: to }, 'PATCH');
 		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, archived: to } : o)) ?? null;
 	};
 	await put(archived);
-	done.value = { text: `${e.name} is ${archived ? 'put away' : 'taken out'}.`, undo: () => put(!archived) };
+	done.value = { text: `${e.name} is ${archived ? 'archived' : 'restored'}.`, undo: () => put(!archived) };
 }
 
 export interface Best {
@@ -56,7 +56,7 @@ export interface Best {
 	value: number;
 }
 
-/** The best of an experiment's newest runs by the goal that it opens with; null where there is none. */
+/** Best of an experiment's newest runs by its default goal, or null. */
 export async function bestOfExperiment(e: Experiment): Promise<Best | null> {
 	const all = { experiment: e.name, limit: BEST_OF };
 	const { keys, runs } = await getRuns({ ...all, keys: true, metrics: [''], fields: ['alerts'] });
@@ -84,7 +84,7 @@ export async function restore(kind: 'experiment' | 'run', id: string): Promise<v
 	await Promise.all([loadTrash(), loadExperiments(), reloadRuns()]);
 }
 
-/** All runs of the trash that it shows. */
+/** Restores all runs of the trash that are shown. */
 export async function restoreAll(): Promise<void> {
 	try {
 		await takeBack(trash.value?.runs ?? [], (r) => restoreRun(r.id));

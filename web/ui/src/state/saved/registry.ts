@@ -1,5 +1,4 @@
-// The registry: models, their versions, and the names that stand for a version. Its routes are MLflow's; loaded with
-// the page of models.
+// Model registry: models, versions and aliases, through MLflow's routes. Loaded with the page of models.
 import { signal } from '@preact/signals';
 import { defaultGoal, directionOf, type Goal } from '../../base/goal.ts';
 import type { Version } from '../../base/registry.ts';
@@ -8,39 +7,39 @@ import { ApiError, getRuns, request, type Json } from '../server/api.ts';
 import { report, view } from '../index.ts';
 
 const MODELS_MAX = 500;
-/** Versions that are asked for at once, with their runs. */
+/** Number of versions loaded with their runs. */
 const VERSIONS_MAX = 100;
 
 export interface ModelHead {
 	name: string;
 	description: string;
 	changed: number;
-	/** The highest number of a version, 0 without any. */
+	/** The highest version number, 0 without any. */
 	newest: number;
 	aliases: { alias: string; version: number }[];
 	tags: Record<string, string>;
 }
 
 export interface Model extends ModelHead {
-	/** The newest ones. */
+	/** The newest versions. */
 	versions: Version[];
-	/** There are older ones. */
+	/** Older versions exist. */
 	more: boolean;
-	/** Runs that made these versions, by id. */
+	/** Runs that created these versions, by id. */
 	runs: ReadonlyMap<string, Run>;
-	/** How many of these runs have each metric. */
+	/** Number of these runs with each metric. */
 	keys: ReadonlyMap<string, number>;
-	/** What versions are measured by. */
+	/** Metric of the versions. */
 	goal: Goal | null;
 }
 
 interface ModelList {
 	models: ModelHead[];
-	/** There are more than these. */
+	/** More models exist. */
 	more: boolean;
 }
 
-/** Those whose name holds the words, null until they are here. */
+/** Models whose name contains the words, null until loaded. */
 export const models = signal<ModelList | null>(null);
 
 const ask = (path: string, body?: unknown, method?: string) =>
@@ -62,7 +61,7 @@ function headOf(m: Json): ModelHead {
 	};
 }
 
-/** Aliases stand with the model. */
+/** Aliases are part of the model. */
 function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
 	const version = Number(v.version);
 	return {
@@ -74,11 +73,11 @@ function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
 	};
 }
 
-/** A text as a filter takes it; one that holds both kinds of quotes cannot be said. */
+/** Quotes a text for a filter; a text with both kinds of quotes cannot be expressed. */
 function quoted(text: string): string {
 	if (!text.includes("'")) return `'${text}'`;
 	if (text.includes('"'))
-		throw new ApiError(`A name with both kinds of quotes cannot be looked for: ${text}`, 0, null);
+		throw new ApiError(`Cannot search for a name with both kinds of quotes: ${text}`, 0, null);
 	return `"${text}"`;
 }
 
@@ -95,7 +94,7 @@ export async function loadModels(words: string): Promise<void> {
 	}
 }
 
-/** Runs by id, with the metric that the view names or, without one, the one that most of them are measured by. */
+/** Loads runs by id with the view's metric, else with the metric that most of them have. */
 async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 'keys' | 'goal'>> {
 	if (!ids.length) return { runs: new Map(), keys: new Map(), goal: null };
 	const asked = { ids, limit: ids.length };
@@ -107,7 +106,7 @@ async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 
 	return { keys, goal, runs: new Map(runs.map((r) => [r.id, { ...r, metrics: metrics.get(r.id) ?? {} }])) };
 }
 
-/** A model with its newest versions and the runs behind them. Throws what the server refuses, as all of these do. */
+/** Loads a model with its newest versions and their runs. Throws if the server refuses, as all of these do. */
 export async function getModel(name: string): Promise<Model> {
 	const [got, found] = await Promise.all([ask('registered-models/get?' + new URLSearchParams({ name })),
 		search('model-versions', `name = ${quoted(name)}`, VERSIONS_MAX, 'version_number DESC')]);
@@ -118,13 +117,13 @@ export async function getModel(name: string): Promise<Model> {
 		...(await runsBehind([...ids])) };
 }
 
-/** Versions that a run made, by their models' names. */
+/** Versions created by a run, by model name. */
 export async function versionsOf(run: string): Promise<{ name: string; version: number }[]> {
 	const r = await search('model-versions', `run_id = '${run}'`, VERSIONS_MAX, 'version_number DESC');
 	return list(r.model_versions).map((v) => ({ name: String(v.name), version: Number(v.version) }));
 }
 
-/** Lets an alias stand for a version, whatever it stood for before. */
+/** Points an alias at a version, replacing its target. */
 export async function setAlias(name: string, alias: string, version: number): Promise<void> {
 	await ask('registered-models/alias', { name, alias, version: String(version) });
 }

@@ -1,15 +1,14 @@
-// Reports that readers keep: their texts, what a panel of one shows now, and what it showed when it was frozen. Loaded
-// with the page of reports.
+// Saved reports: their texts, current data of a panel, and frozen data. Loaded with the page of reports.
 import { signal } from '@preact/signals';
 import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
 import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type Json, type SeriesReply } from '../server/api.ts';
 import { askWhole, report as complain } from '../index.ts';
 
-/** Runs and metrics of a panel at most: more lines than can be told apart. */
+/** Maximum of runs and metrics in a panel: more lines cannot be distinguished. */
 const RUNS_MAX = 12;
 const METRICS_MAX = 8;
-/** Points that a panel's chart has room for. */
+/** Points in a panel's chart. */
 const BUCKETS = 200;
 
 export interface ReportHead {
@@ -22,23 +21,23 @@ export interface ReportHead {
 
 export interface Report extends ReportHead {
 	text: string;
-	/** The texts that it had and that are still there, the oldest first. */
+	/** Stored versions of the text, oldest first. */
 	editions: { edition: number; time: number }[];
 }
 
-/** What a panel shows: runs and their series as REST said them. */
+/** Data of a panel: runs and series as REST replies. */
 export interface PanelData {
-	/** When it was asked for, in milliseconds since 1970. */
+	/** Time of the request, in milliseconds since 1970. */
 	time: number;
 	runs: Pick<Run, 'id' | 'name'>[];
-	/** As the server sent them. */
+	/** In the server's encoding. */
 	sent: Json[];
 	series: SeriesReply[];
-	/** There are more runs or metrics than a panel shows. */
+	/** More runs or metrics exist than the panel shows. */
 	more: boolean;
 }
 
-/** Those of the experiment or of all, null until they are here. */
+/** Reports of the experiment or of all, null until loaded. */
 export const reports = signal<ReportHead[] | null>(null);
 
 function headOf(r: Json): ReportHead {
@@ -60,7 +59,7 @@ export async function loadReports(experiment: string | null): Promise<void> {
 	}
 }
 
-/** One of them; edition null: as it is now. Throws what the server refuses, as all of these do. */
+/** Loads a report; version null: the newest. Throws if the server refuses, as all of these do. */
 export async function getReport(id: string, edition: number | null): Promise<Report> {
 	const which = edition === null ? '' : `?edition=${edition}`;
 	return reportOf(await request('reports/' + encodeURIComponent(id) + which));
@@ -74,7 +73,7 @@ export async function changeReport(id: string, change: { name?: string; text?: s
 	return reportOf(await request('reports/' + id, change, 'PATCH'));
 }
 
-/** Deletes it; what brings its newest text back comes back. */
+/** Deletes a report; returns the function that restores its newest text. */
 export async function deleteReport(id: string): Promise<() => Promise<Report>> {
 	const was = reportOf(await request('reports/' + id, undefined, 'DELETE'));
 	return () => makeReport(was.experiment, was.name, was.text);
@@ -96,7 +95,7 @@ async function runsOf(p: ReportPanel, experiment: string): Promise<{ runs: Run[]
 	return { runs: found, more };
 }
 
-/** What a panel shows now. */
+/** Loads the current data of a panel. */
 export async function panelNow(p: ReportPanel, experiment: string): Promise<PanelData> {
 	const { runs, more } = await runsOf(p, experiment);
 	const keys = p.metrics.slice(0, METRICS_MAX);
@@ -105,7 +104,7 @@ export async function panelNow(p: ReportPanel, experiment: string): Promise<Pane
 		more: more || p.metrics.length > METRICS_MAX };
 }
 
-/** What a frozen panel holds; null where its block is lost or cannot be read. */
+/** Data of a frozen panel; null if its block is missing or invalid. */
 export function frozenData(text: string, number: number): PanelData | null {
 	try {
 		const { time, runs, series } = JSON.parse(readReport(text).data.get(number)!) as Json;
@@ -117,7 +116,7 @@ export function frozenData(text: string, number: number): PanelData | null {
 	}
 }
 
-/** The text with its panels at these parts frozen to what they show now. */
+/** The text with the panels at these parts frozen to their current data. */
 export async function freeze(r: Report, parts: readonly number[]): Promise<string> {
 	let text = r.text;
 	for (const at of parts) {

@@ -1,4 +1,4 @@
-// Views of the experiment that readers have saved by name. Loaded with the panel that lists them.
+// Saved views of the experiment. Loaded with their panel.
 import { signal } from '@preact/signals';
 import { viewQuery } from '../../base/url.ts';
 import { request, type Json } from '../server/api.ts';
@@ -9,11 +9,11 @@ export interface Saved {
 	name: string;
 	experiment: string;
 	query: string;
-	/** Whether its experiment opens with it. */
+	/** The experiment opens with it. */
 	preferred: boolean;
 }
 
-/** Those of the experiment, null until they are here. */
+/** Views of the experiment, null until loaded. */
 export const savedViews = signal<Saved[] | null>(null);
 
 function savedOf(v: Json): Saved {
@@ -21,17 +21,17 @@ function savedOf(v: Json): Saved {
 		preferred: v.default === true };
 }
 
-/** What is on the screen, as a view to be saved says it. */
+/** The current view in the form that is saved. */
 function present(): string {
 	return viewQuery({ ...view.value, saved: null }) || '?';
 }
 
-/** The saved view that this one began as. */
+/** The saved view that this one started from. */
 export function savedNow(): Saved | null {
 	return savedViews.value?.find((v) => v.id === view.value.saved) ?? null;
 }
 
-/** Whether the screen shows something else by now. */
+/** Returns true if the screen differs from it. */
 export function isChanged(v: Saved): boolean {
 	return v.query !== present();
 }
@@ -47,7 +47,7 @@ export async function loadSaved(): Promise<void> {
 	}
 }
 
-/** Saves what is on the screen by a name; throws what the server refuses. */
+/** Saves the current view under a name; throws if the server refuses. */
 export async function saveView(name: string): Promise<void> {
 	const made = savedOf(await request('views', { name, experiment: experiment.value ?? '', query: present() }));
 	go({ saved: made.id });
@@ -59,13 +59,13 @@ async function change(v: Saved, body: Json): Promise<void> {
 	await loadSaved();
 }
 
-/** The view becomes what is on the screen. */
+/** Replaces the view by the current one. */
 export const replaceView = (v: Saved): Promise<void> => change(v, { query: present() });
 export const renameView = (v: Saved, name: string): Promise<void> => change(v, { name });
-/** Its experiment opens with it, or no longer. */
+/** Makes it the default of its experiment, or not. */
 export const preferView = (v: Saved, on: boolean): Promise<void> => change(v, { default: on });
 
-/** Deletes it; what brings it back comes back. */
+/** Deletes it; returns the function that restores it. */
 export async function deleteView(v: Saved): Promise<() => Promise<void>> {
 	await request('views/' + v.id, undefined, 'DELETE');
 	if (view.value.saved === v.id) go({ saved: null });

@@ -1,6 +1,5 @@
-// How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first
-// screen needs, in run.ts and tagging.ts what is asked for later. Addresses are relative to the page, so that it works
-// below any prefix of a proxy.
+// Requests of /api/v1, decoded into the types of base/types.ts. This module has what the first screen needs; run.ts and
+// tagging.ts have the rest. Addresses are relative to the page, so that it works below any proxy prefix.
 import { FORMULA } from '../../base/panel.ts';
 import { lineOf } from '../../base/series.ts';
 import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
@@ -28,7 +27,7 @@ export async function request(path: string, body?: unknown,
 	try {
 		json = JSON.parse(text) as Json;
 	} catch {
-		// a proxy's page instead of JSON; the status says enough
+		// a proxy's error page instead of JSON: report the status
 	}
 	if (!reply.ok || json === null) {
 		const e = (json?.error ?? json) as { message?: string; field?: string } | null;
@@ -37,7 +36,7 @@ export async function request(path: string, body?: unknown,
 	return json;
 }
 
-/** A number of the API: JSON cannot say NaN or the infinities, so they come as words. */
+/** A number of the API: NaN and infinities are strings, since JSON lacks them. */
 export function num(v: unknown): number {
 	return typeof v === 'number' ? v : v === 'Infinity' ? Infinity : v === '-Infinity' ? -Infinity : NaN;
 }
@@ -69,7 +68,7 @@ function alertOf(a: Json): Alert {
 
 export function textMap(v: unknown): Record<string, string> {
 	const given = (v ?? {}) as Json;
-	// as they came: those of many runs have one shape, which later reads are fast by
+	// keep the object shape: equal shapes make later reads fast
 	if (Object.values(given).every((x) => typeof x === 'string')) return given as Record<string, string>;
 	const out: Record<string, string> = {};
 	for (const [k, x] of Object.entries(given)) out[k] = typeof x === 'string' ? x : JSON.stringify(x);
@@ -115,34 +114,34 @@ interface RunQuery {
 	limit: number;
 	page?: string;
 	ids?: readonly string[];
-	/** Only these metrics; with most: all of them where the listed runs have at most so many keys. */
+	/** Only these metrics; with most: all of them if the listed runs have at most that many keys. */
 	metrics?: readonly string[];
 	most?: number;
-	/** So many params at most, these first, then those that differ. */
+	/** At most this many params: these first, then those that differ. */
 	paramsMost?: number;
 	params?: readonly string[];
-	/** Also how many of the listed runs have each metric. */
+	/** Include the number of listed runs with each metric. */
 	keys?: boolean;
-	/** Only these parts of the runs. */
+	/** Only these fields of the runs. */
 	fields?: readonly string[];
-	/** Those in the trash. */
+	/** Deleted runs. */
 	deleted?: boolean;
 }
 
 interface RunList {
 	runs: Run[];
 	next: string | null;
-	/** How many of the listed runs have each metric, where that was asked for. */
+	/** Number of listed runs with each metric, if requested. */
 	keys: ReadonlyMap<string, number>;
-	/** Only the metrics that were asked for are here. */
+	/** Only the requested metrics are included. */
 	leftOut: boolean;
-	/** The runs have params that are not here. */
+	/** Some params of the runs are missing. */
 	paramsLeftOut: boolean;
-	/** What the experiment opens with, where keys were asked for. */
+	/** Default view of the experiment, if keys were requested. */
 	view: { id: string; query: string } | null;
 }
 
-/** The first question of a page: web/api/native/api_page.c tells the browser to begin with it. */
+/** The first request of a page, which web/api/native/api_page.c tells the browser to preload. */
 export async function getRuns(q: RunQuery): Promise<RunList> {
 	const p = new URLSearchParams({ limit: String(q.limit) });
 	if (q.deleted) p.set('deleted', 'only');
@@ -166,14 +165,14 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	};
 }
 
-/** The run that logged a model, null when none did. */
+/** The run that logged a model, or null. */
 export async function runOfModel(model: string): Promise<string | null> {
 	const r = await request('../../ajax-api/2.0/mlflow/logged-models' + encodeURIComponent(model));
 	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
 }
 
 export interface Session {
-	/** Whether this browser has signed in with a token. */
+	/** Returns true if this browser is signed in with a token. */
 	signedIn: boolean;
 	mayWrite: boolean;
 }
@@ -187,7 +186,7 @@ export async function endSession(): Promise<void> {
 	await request('session', undefined, 'DELETE');
 }
 
-/** Whether the server has another version of this page than the one that runs here. */
+/** Returns true if the server has another version of this page. */
 export async function pageIsOther(): Promise<boolean> {
 	const own = document.querySelector('script[type=module]')?.getAttribute('src');
 	return !(await (await fetch('./', { cache: 'no-store' })).text()).includes(`"${own}"`);
@@ -200,13 +199,13 @@ export async function restoreRun(id: string): Promise<Run> {
 interface SeriesQuery {
 	runs: readonly string[];
 	keys: readonly string[];
-	/** null asks for every rank. */
+	/** null requests all ranks. */
 	rank: number | null;
 	buckets: number;
 	x: 'step' | 'time' | 'elapsed' | 'epoch';
-	/** log: buckets lie apart by factors. */
+	/** log: buckets are logarithmic. */
 	spacing?: 'log';
-	/** all: also what restarts took back, a series for each segment. */
+	/** all: include points hidden by restarts, one series per segment. */
 	segments?: 'all';
 	from?: number;
 	to?: number;
@@ -223,7 +222,7 @@ export interface SeriesReply {
 const COLUMNS =
 	['x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite'] as const;
 
-/** Columns of numbers; null stays null, except where the true value is one that JSON lacks. */
+/** Columns of numbers; null stays null unless the true value is one that JSON lacks. */
 function columns(b: Record<string, unknown[]>): BucketColumns {
 	const out: Record<string, unknown[]> = { i: b.i ?? [] };
 	for (const c of COLUMNS) out[c] = (b[c] ?? []).map((v) => typeof v === 'number' ? v : numOrNull(v));
@@ -231,12 +230,12 @@ function columns(b: Record<string, unknown[]>): BucketColumns {
 	return out as unknown as BucketColumns;
 }
 
-/** The key of a formula stands alone. */
+/** The key of a formula has no rank. */
 function asked(keys: readonly string[]): Json {
 	return keys[0]?.startsWith(FORMULA) ? { formula: keys[0].slice(1) } : { keys };
 }
 
-/** Series in buckets as the server sends them. */
+/** Series in buckets in the server's encoding. */
 export async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> {
 	const body: Json = { runs: q.runs, ...asked(q.keys), buckets: q.buckets, x: q.x };
 	if (form) body.form = form;
@@ -248,7 +247,7 @@ export async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> 
 	return (await request('series/query', body)).series as Json[];
 }
 
-/** Series as they are drawn, with the digits that pixels need. */
+/** Series as drawn, with the precision of pixels. */
 export async function queryLines(q: SeriesQuery): Promise<{ segment: number; series: Series }[]> {
 	return (await askSeries(q, 'line')).map((s) => ({
 		segment: Number(s.segment ?? 0),
@@ -257,10 +256,10 @@ export async function queryLines(q: SeriesQuery): Promise<{ segment: number; ser
 	}));
 }
 
-/** Runs of the same values together, in buckets. */
+/** Groups of runs with equal values, in buckets. */
 export interface GroupReply {
 	key: string;
-	/** Values by field ("params.lr"); null where the runs have none. */
+	/** Values by field ("params.lr"); null if missing. */
 	group: Record<string, string | null>;
 	runs: string[];
 	buckets: { x: number; n: number; mean: number | null; median: number | null; low: number | null; high: number
@@ -282,7 +281,7 @@ export async function queryGroups(q: SeriesQuery, by: readonly string[], band: s
 	}));
 }
 
-/** What askSeries brought, read. */
+/** Decodes the reply of askSeries. */
 export function seriesIn(sent: readonly Json[]): SeriesReply[] {
 	return sent.map((s) => ({
 		run: String(s.run), key: String(s.key), rank: num(s.rank ?? -1), segment: Number(s.segment ?? 0),
@@ -290,7 +289,7 @@ export function seriesIn(sent: readonly Json[]): SeriesReply[] {
 	}));
 }
 
-/** Series in buckets, with every digit. */
+/** Series in buckets, in full precision. */
 export async function querySeries(q: SeriesQuery): Promise<SeriesReply[]> {
 	return seriesIn(await askSeries(q));
 }
@@ -303,13 +302,13 @@ export async function getChanges(since: string | null): Promise<{ token: string;
 interface EventHandlers {
 	onRuns(ids: string[]): void;
 	onOpen(): void;
-	/** The connection is lost; the browser tries again by itself. */
+	/** The connection is lost; the browser reconnects. */
 	onDrop(): void;
 	/** The server replied, but offers no events. */
 	onRefused(): void;
 }
 
-/** One open connection that names runs as they change; returns what closes it. */
+/** Opens a connection that reports changed runs; returns the function that closes it. */
 export function openEvents(on: EventHandlers): () => void {
 	const es = new EventSource('api/v1/events');
 	const take = (e: MessageEvent<string>) => {
@@ -317,7 +316,7 @@ export function openEvents(on: EventHandlers): () => void {
 			const m = JSON.parse(e.data) as { runs?: string[] };
 			if (m.runs?.length) on.onRuns(m.runs);
 		} catch {
-			// a comment or a word that this page does not know
+			// a comment or an unknown event
 		}
 	};
 	es.onopen = () => on.onOpen();

@@ -1,4 +1,4 @@
-// Alerts of the experiment: what rules found, and the rules; made and taken away by those who may write.
+// Alerts of the experiment and their rules, which users with write access edit.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
@@ -9,7 +9,7 @@ import '../base/later.ts';
 
 const KINDS: [RuleKind | 'below', string][] = [['metric', 'a metric goes above'], ['below', 'a metric goes below'],
 	['nan', 'a metric is not finite'], ['failed', 'a run fails or is killed'],
-	['silent', 'nothing is heard for seconds'], ['done', 'a run finishes']];
+	['silent', 'no data for seconds'], ['done', 'a run finishes']];
 
 function ruleText(r: RuleWish): string {
 	const where = r.experiment === null ? ', in every experiment' : '';
@@ -64,12 +64,12 @@ function RuleForm({ act }: { act: Act }) {
 function FoundList() {
 	const list = found.value;
 	if (!list) return null;
-	if (!list.length) return <p class="dim">No rule has found anything in this experiment.</p>;
+	if (!list.length) return <p class="dim">No alerts yet</p>;
 	return (
 		<ul class="files found">{list.map((a) => (
 			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
 				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
-				{a.posted !== null ? ', posted' : a.due ? ', to be posted' : ''}</span></li>))}</ul>
+				{a.posted !== null ? ', notified' : a.due ? ', notification pending' : ''}</span></li>))}</ul>
 	);
 }
 
@@ -85,11 +85,11 @@ export function Alerts({ close }: { close: () => void }) {
 	return (
 		<Panel label="Alerts" close={close}>
 			<FoundList />
-			<h2>Tell of</h2>
+			<h2>Alert when</h2>
 			<ul class="files">{rules.value?.map((r) => (
 				<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
 					{mayWrite && <button type="button" class="quiet"
-						aria-label={`no longer tell of ${ruleText(r)}`}
+						aria-label={`Delete rule: ${ruleText(r)}`}
 						onClick={() => act(() => dropRule(r.id))}>✕</button>}</li>))}</ul>
 			{mayWrite && <RuleForm act={act} />}
 			{said.value && <p class="problem" role="alert">{said.value}</p>}

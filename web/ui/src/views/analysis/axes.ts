@@ -1,4 +1,4 @@
-// What runs can be laid out by: params, metrics, times; as ids of the table's columns, with the values of the runs.
+// Possible axes of runs: params, metrics, times; by column id, with the values of the runs.
 import type { Run } from '../../base/types.ts';
 import { duration, natural, paramText, short, when } from '../../base/format.ts';
 import { directionOf, fellOut, type Direction } from '../../base/goal.ts';
@@ -10,10 +10,10 @@ import type { Choice } from '../base/chooser.tsx';
 export interface Axis {
 	id: string;
 	title: string;
-	/** The best is at its end; null where nobody can say. */
+	/** The best value is at its end; null if unknown. */
 	dir: Direction | null;
 	value(r: Run): Value;
-	/** Runs whose values make the axis; the others stand at its ends. */
+	/** Runs whose values define the axis; the others are clamped to its ends. */
 	fit(r: Run): boolean;
 	format(v: number): string;
 }
@@ -48,7 +48,7 @@ export function axisOf(id: string, list: readonly Run[]): Axis {
 }
 
 interface ScaleWish {
-	/** By factors; null: where the values ask for it. */
+	/** Logarithmic; null: automatic. */
 	log: boolean | null;
 	flip?: boolean;
 }
@@ -59,7 +59,7 @@ export function axisScale(a: Axis, list: readonly Run[], wish: ScaleWish): Scale
 		{ format: a.format, flip: wish.flip, log: wish.log, missing: list.some((r) => !isThere(a.value(r))) });
 }
 
-/** Everything that can be an axis. */
+/** All possible axes. */
 export function axisChoices(): Choice[] {
 	const params = [...s.split.value.differ, ...s.split.value.same.map(([k]) => k)];
 	const metrics = s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max'] as const)
@@ -75,7 +75,7 @@ export function axisChoices(): Choice[] {
 	];
 }
 
-/** Metrics that axes are about, whose numbers must be here. */
+/** Metrics of the axes, whose numbers must be loaded. */
 export function metricsOf(ids: readonly string[]): string[] {
 	return ids.flatMap(metricsOfColumn);
 }

@@ -1,7 +1,7 @@
-// A colour between pale and strong, for runs of which there are too many for colours of their own.
+// A colour between pale and strong, when there are too many runs for a colour each.
 import { theme } from '../base/theme.ts';
 
-/** From pale to strong by the share of the others that are worse. */
+/** From pale to strong by the share of runs that are worse. */
 export function gradeOf(share: number): string {
 	const [from, to] = theme() === 'dark' ? [[70, 80, 92], [125, 184, 242]] : [[196, 206, 217], [10, 95, 180]];
 	const part = (v: number, i: number) => Math.round(v + (to![i]! - v) * share ** 2).toString(16).padStart(2, '0');

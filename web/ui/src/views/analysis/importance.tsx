@@ -1,6 +1,4 @@
-// How much each param moves the goal, with intervals; what cannot be told from noise says so. And the best run's
-// nearest
-// neighbours, in words.
+// Importance of each param for the goal, with intervals, and the best run's nearest neighbours in words.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -11,7 +9,7 @@ import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
 
 const WIDTH = 300;
-/** How long the page may not answer, in ms. */
+/** Maximum time without a response of the page, in ms. */
 const BREATH_MS = 30;
 const PARAMS_MAX = 60;
 
@@ -22,7 +20,7 @@ interface Question {
 	target: number[];
 }
 
-/** What is asked: the runs that have a number for the goal and did not fall out. */
+/** The input: runs that have the goal and are not excluded. */
 function question(): Question {
 	const g = s.goal.value!;
 	const runs = s.rows.value.filter((r) => !fellOut(r) && Number.isFinite(bestOf(r.metrics[g.key], g.dir) ?? NaN))
@@ -36,7 +34,7 @@ function question(): Question {
 	};
 }
 
-/** Works on the question while the page goes on answering; null until there is something to say. */
+/** Computes in slices, so that the page stays responsive; null until the first result. */
 function useImportance(q: Question): { list: Found[] | null; share: number } {
 	const list = useSignal<Found[] | null>(null);
 	const share = useSignal(0);
@@ -92,7 +90,7 @@ function Table({ list }: { list: readonly Found[] }) {
 	);
 }
 
-/** What stands next to the best run, and whether the difference is more than seeds make. */
+/** Neighbours of the best run, and whether their difference exceeds that of repeats. */
 function Neighbours() {
 	const list = s.best.value && s.goal.value
 		? neighbours(s.best.value, s.rows.value, s.goal.value, tellingParams(s.split.value, PARAMS_MAX)) : [];
@@ -109,9 +107,9 @@ function Neighbours() {
 }
 
 function explanation(n: number): string {
-	return `How much of the differences in ${s.goal.value!.key} between ${count(n, 'run')} goes when a param's `
-		+ 'values are shuffled, by models that have not seen these runs. “Cannot tell”: a shuffled copy of '
-		+ 'a param does as well. It says what moved together, not what caused it.';
+	return `Share of the variance of ${s.goal.value!.key} over ${count(n, 'run')} that is lost when a param's `
+		+ 'values are permuted, estimated by models on runs they have not seen. “Cannot tell”: a permuted copy of '
+		+ 'a param does as well. Importance is correlation, not causation.';
 }
 
 export function Importance() {
@@ -121,7 +119,7 @@ export function Importance() {
 	return (
 		<div class="card importance">
 			{few ? <p>{q.names.length
-				? `${count(q.target.length, 'run')} with a value say too little: ${RUNS_MIN} at least.`
+				? `Needs ${RUNS_MIN} runs (${q.target.length} now).`
 				: 'No param differs between the runs that have a value.'}</p>
 				: !list ? <p class="dim" role="status">looking: {Math.round(share * 100)} %</p> : <>
 					<p class="dim">{explanation(q.target.length)}</p>

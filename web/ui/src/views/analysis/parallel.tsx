@@ -1,5 +1,5 @@
-// Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Runs
-// within the brushes of the axes can be made the ones that the charts show.
+// Parallel coordinates: an axis for each differing param and for the goal, a line per run. The brushed runs can be
+// charted.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -18,17 +18,17 @@ import './styles.ts';
 
 const AXIS_PX = 92;
 const AXES_MAX = 10;
-/** More runs than this are coloured by the goal instead of each its own. */
+/** With more runs, lines are coloured by the goal. */
 const OWN_COLOURS = 24;
-/** Lines that share a value lie beside each other, over this share of the axis. */
+/** Lines with equal values are spread over this share of the axis. */
 const BESIDE = 0.035;
-/** Runs that the charts are given at most. */
+/** Maximum of runs that can be charted. */
 const SHOW_MAX = 100;
 
-/** Ranges of axes by their titles. */
+/** Brushed ranges by axis title. */
 type Brushes = Record<string, [number, number]>;
 
-/** The axes: those that the reader chose, or the params that tell most and the goal. */
+/** The axes: the user's choice, or the most relevant params and the goal. */
 function idsOf(width: number): string[] {
 	const chosen = s.view.value.axes;
 	if (chosen) return chosen;
@@ -37,7 +37,7 @@ function idsOf(width: number): string[] {
 	return [...tellingParams(s.split.value, most).map((k) => 'p:' + k), ...g ? ['m:best:' + g.key] : []];
 }
 
-/** What is drawn: the best in front, at the end. */
+/** Lines sorted so that the best is drawn last, in front. */
 function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes): ParallelData {
 	const scales = axes.map((a) => axisScale(a, list, { log: null, flip: a.dir === 'min' }));
 	const last = list.length - 1;
@@ -62,7 +62,7 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 }
 
-/** What the brushes leave, and what can be done with it. */
+/** Number of brushed runs and the actions for them. */
 function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) {
 	const most = ids.length > SHOW_MAX;
 	const show = () => s.setShown(new Set(ids.slice(0, SHOW_MAX)));
@@ -74,14 +74,14 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 	);
 }
 
-/** What the chart tells: the runs within the brushes, the axes that are drawn, the one that keys are about. */
+/** Events of the chart: brushed runs, drawn axes, the axis with the keyboard focus. */
 interface Told {
 	brushed: Signal<string[]>;
 	axes: Signal<Axis[]>;
 	chosen: Signal<number | null>;
 }
 
-/** The chart in the element, drawn again with the runs and the brushes. */
+/** Keeps the chart in its element up to date. */
 function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: drawn, chosen }: Told): void {
 	const chart = useRef<ParallelChart | null>(null);
 	const titles = useRef<string[]>([]);
@@ -111,7 +111,7 @@ function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: dra
 	});
 }
 
-/** The reader's choice of axes, in the order in which they were chosen; those that are drawn until then. */
+/** Choice of axes, in selection order; by default the drawn ones. */
 function Axes({ now }: { now: readonly string[] }) {
 	const toggle = (id: string) =>
 		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
@@ -131,7 +131,7 @@ export function Parallel() {
 	const brushed = useSignal<string[]>([]);
 	const axes = useSignal<Axis[]>([]);
 	const said = useComputed(() => parallelSaid(s.rows.value, axes.value));
-	/** The axis that keys are about. */
+	/** The axis with the keyboard focus. */
 	const chosen = useSignal<number | null>(null);
 	useParallel(box, { brushed, axes, chosen });
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);

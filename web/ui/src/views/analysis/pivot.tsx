@@ -1,5 +1,4 @@
-// Runs by two of their params: a table whose cells say what the goal, or any other column of numbers, is for the runs
-// of both values: mean, standard deviation and how many.
+// Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { count, decimalsFor, fixed } from '../../base/format.ts';
 import { tellingParams } from '../../base/params.ts';
@@ -14,10 +13,10 @@ import { CopyText } from '../base/copytext.tsx';
 import { axisChoices, axisOf, metricsOf, type Axis } from './axes.ts';
 
 const SHOW_MAX = 100;
-/** Steps of the shade behind the cells. */
+/** Number of background shades of cells. */
 const SHADES = 5;
 
-/** The choice with what stands for nothing: the two most telling params, the goal. */
+/** The choice with defaults: the two most relevant params, the goal. */
 function chosen(): Choice {
 	const c = s.view.value.pivot ?? emptyPivot;
 	const [first, second] = tellingParams(s.split.value, 8).filter((k) => !/seed/.test(k)).map((k) => 'p:' + k);
@@ -31,7 +30,7 @@ interface Table {
 	rows: Axis;
 	columns: Axis;
 	value: Axis;
-	/** Digits of the cells, and the best mean of all; null where nobody can say which is better. */
+	/** Decimals of the cells, and the best mean; null if no direction is better. */
 	decimals: number | null;
 	best: number | null;
 	worst: number | null;
@@ -60,7 +59,7 @@ function textOf(t: Table, c: PivotCell): string {
 	return c.n === 0 ? 'no value' : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
 }
 
-/** How good a mean is among all, as one of a few shades; 0: nobody can say. */
+/** Shade of a mean by its order among all; 0: unknown. */
 function shadeOf(t: Table, c: PivotCell): number {
 	if (t.best === null || t.worst === null || t.best === t.worst || c.n === 0) return 0;
 	return Math.round(((c.mean - t.worst) / (t.best - t.worst)) * SHADES);

@@ -1,4 +1,4 @@
-// What the panels of runs over axes show, in a few sentences and as a table.
+// Summaries of the analysis panels, as sentences and as a table.
 import { useSignal, type Signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
@@ -9,7 +9,7 @@ import { Opener } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import type { Axis } from './axes.ts';
 
-/** Axes that a sentence of their own is given at most. */
+/** Maximum of axes with a sentence each. */
 const SENTENCES_MAX = 3;
 
 export function textOf(a: Axis, r: Run): string {
@@ -29,7 +29,7 @@ const number = (a: Axis) => (r: Run) => {
 
 const isOfWords = (a: Axis, list: readonly Run[]) => list.some((r) => typeof a.value(r) === 'string');
 
-/** The best run on an axis and where it stands on the others; nothing where nobody can say what is better. */
+/** The best run on an axis and its values on the others; '' if no direction is better. */
 function bestOn(a: Axis, others: readonly Axis[], list: readonly Run[]): string[] {
 	const sign = a.dir === 'max' ? 1 : -1;
 	const there = list.filter((r) => !fellOut(r) && Number.isFinite(number(a)(r)));
@@ -38,7 +38,7 @@ function bestOn(a: Axis, others: readonly Axis[], list: readonly Run[]): string[
 	return [`Best ${a.title}: ${textOf(a, best)} at ${placeOf(others, best)} (${s.nameOf(best.id, best)}).`];
 }
 
-/** "12 points", and who is not among them. */
+/** "12 points", and which runs are missing. */
 function numbered(list: readonly Run[], axes: readonly Axis[], word: string): string {
 	const lacking = list.filter((r) => axes.some((a) => {
 		const v = a.value(r);
@@ -49,7 +49,7 @@ function numbered(list: readonly Run[], axes: readonly Axis[], word: string): st
 		+ (lost ? `, ${lost} failed or diverged (left out of what follows)` : '') + '.';
 }
 
-/** What points over two axes show. */
+/** Summary of a scatter plot. */
 export function scatterSaid(list: readonly Run[], x: Axis, y: Axis): string[] {
 	const counting = list.filter((r) => !fellOut(r));
 	const words = [x, y].find((a) => isOfWords(a, list));
@@ -58,7 +58,7 @@ export function scatterSaid(list: readonly Run[], x: Axis, y: Axis): string[] {
 	return [numbered(list, [x, y], 'point'), ...relation, ...bestOn(y, [x], list)];
 }
 
-/** What lines over axes show: which of them move with the goal's, their intervals holding all at once. */
+/** Summary of parallel coordinates: which axes correlate with the goal, with simultaneous intervals. */
 export function parallelSaid(list: readonly Run[], axes: readonly Axis[]): string[] {
 	const goal = [...axes].reverse().find((a) => a.dir !== null && !isOfWords(a, list));
 	const others = axes.filter((a) => a !== goal);
@@ -82,7 +82,7 @@ export function parallelSaid(list: readonly Run[], axes: readonly Axis[]): strin
 	];
 }
 
-/** The sentences below a panel, which describe its picture. */
+/** Sentences below a panel that describe its picture. */
 export function Said({ id, said }: { id: string; said: Signal<string[]> }) {
 	return <p class="said" id={id}>{said.value.join(' ')}</p>;
 }

@@ -1,4 +1,4 @@
-// Runs as points over any two columns, coloured by a third; the front that none beats in both.
+// Scatter plot of runs over any two columns, coloured by a third, with the Pareto front.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -19,7 +19,7 @@ import { placeOf, Said, scatterSaid, TableOf } from './said.tsx';
 
 const SHOW_MAX = 100;
 
-/** The choice with what stands for nothing: the first telling param and the goal. */
+/** The choice with defaults: the most relevant param and the goal. */
 function chosen(): Choice {
 	const c = s.view.value.scatter ?? emptyScatter;
 	const [first] = tellingParams(s.split.value, 8).filter((k) => !/seed/.test(k));
@@ -27,7 +27,7 @@ function chosen(): Choice {
 	return { ...c, x: c.x || (first ? 'p:' + first : 'start'), y: c.y || goal };
 }
 
-/** The colour of a run by a column: words have one each, numbers go from pale to strong. */
+/** Colour of a run by a column: categorical, or from pale to strong. */
 function colours(axis: Axis | null, list: readonly Run[]): (r: Run) => string {
 	if (!axis) return (r) => colourOf(s.looks.value.byRun.get(r.id));
 	const scale = axisScale(axis, list, { log: null });
@@ -108,7 +108,7 @@ function Options({ c }: { c: Choice }) {
 	);
 }
 
-/** What the rectangle holds, and what can be done with it. */
+/** Number of selected runs and the actions for them. */
 function Picked({ picked }: { picked: Signal<string[]> }) {
 	const ids = picked.value;
 	if (!ids.length) return <span class="dim">drag a rectangle to pick runs, or Space at one and at another</span>;

@@ -1,4 +1,4 @@
-// The styles of what shows why runs are good.
+// Styles of the analysis panels.
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
 import text from './why.part.css';

@@ -1,5 +1,4 @@
-// What makes runs good: params and goal as parallel coordinates, any two columns as points or as rows and columns of a
-// table, the importance of params; and the media of the runs beside each other.
+// Analysis of runs: parallel coordinates, scatter plot, pivot table, importance of params, and media side by side.
 import type { ComponentChildren } from 'preact';
 import { emptyPivot, emptyScatter } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -12,7 +11,7 @@ import { Scatter } from './scatter.tsx';
 import './styles.ts';
 
 const Media = lazy(() => import('../records/media.tsx').then((m) => m.Cards));
-/** Runs whose media stand side by side at most. */
+/** Maximum of runs with media side by side. */
 const MEDIA_RUNS = 12;
 const MEDIA = 'media:';
 

@@ -1,5 +1,5 @@
-// Small pieces that several pages share: a run's key (colour and dash), its name, a shape for how it ended, a page
-// without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
+// Shared elements: a run's key (colour and dash), names, status shapes, empty pages, folding sections, buttons with
+// panels, internal links.
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -7,7 +7,7 @@ import type { Look } from '../../base/colour.ts';
 import { useFocus } from './focus.ts';
 import { colourOf } from './theme.ts';
 
-/** The run's line as it is drawn in the charts; hollow when it is hidden there. */
+/** The run's line style; hollow if it is hidden in the charts. */
 export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 	return (
 		<svg class="key" width="24" height="12" viewBox="0 0 24 12" aria-hidden="true">
@@ -20,10 +20,7 @@ export function Key({ look, on }: { look: Look | undefined; on: boolean }) {
 
 const TAIL = 12;
 
-/**
- * A name that is cut in the middle where it does not fit: names differ at their ends more often than at their
- * beginnings.
- */
+/** A name that is shortened in the middle if it does not fit, since names usually differ at their ends. */
 export function Name({ text }: { text: string }) {
 	const at = text.length > 2 * TAIL ? text.length - TAIL : text.length;
 	return <span class="cut"><span>{text.slice(0, at)}</span>{text.slice(at)}</span>;
@@ -63,11 +60,11 @@ interface GroupOptions {
 	open: boolean;
 	toggle: () => void;
 	name: string;
-	/** How much is in it. */
+	/** Number of items, in words. */
 	count: ComponentChildren;
 }
 
-/** The head of a part of the page that can be folded away. */
+/** Heading of a folding section. */
 export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 	return (
 		<h2><button type="button" class="quiet" aria-expanded={open} onClick={toggle}>
@@ -93,10 +90,7 @@ export function Opener({ word, open, panel }: OpenerOptions) {
 	);
 }
 
-/**
- * A panel below the button before it; Escape and a press elsewhere close it. Its first field has the focus, else
- * its first button.
- */
+/** A panel below its button; Escape and a press elsewhere close it. Focuses its first field, else its first button. */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
 	useFocus(box, ['input', 'button']);
@@ -115,12 +109,12 @@ export function Panel({ label, close, children }: { label: string; close: () => 
 
 interface NameFormOptions {
 	was: string;
-	/** Throws when the server refuses. */
+	/** Throws if the server refuses. */
 	save: (name: string) => Promise<void>;
 	close: () => void;
 }
 
-/** Another name for something, in its place. */
+/** Renames something in place. */
 export function NameForm({ was, save, close }: NameFormOptions) {
 	const text = useSignal(was);
 	const wrong = useSignal('');
@@ -141,7 +135,7 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 			void begin();
 		}} onKeyDown={(e) => {
 			if (e.key !== 'Escape') return;
-			e.stopPropagation(); // a panel around it stays
+			e.stopPropagation(); // a surrounding panel stays open
 			close();
 		}}>
 			<input aria-label="Name" value={text.value}
@@ -153,7 +147,7 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 	);
 }
 
-/** What a link of the page does when it is clicked; with a key held down the browser opens a tab of its own. */
+/** Click handler of an internal link; with a modifier key the browser opens a new tab. */
 export function followed(act: () => void): (e: MouseEvent) => void {
 	return (e) => {
 		if (e.ctrlKey || e.metaKey || e.shiftKey) return;

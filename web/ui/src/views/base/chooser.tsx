@@ -1,4 +1,4 @@
-// A button that says what is chosen, with a panel to find something else among many.
+// A button that shows the current choice, with a searchable panel of options.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';
 import { Panel } from './bits.tsx';
@@ -12,13 +12,13 @@ export interface Choice {
 }
 
 interface Options {
-	/** What is chosen here: "x", "colour". */
+	/** What is chosen: "x", "colour". */
 	name: string;
-	/** What is chosen now, in words. */
+	/** The current choice in words. */
 	now: string;
 	list: readonly Choice[];
 	choose: (id: string) => void;
-	/** Several can be chosen: those that are; the panel stays. */
+	/** Multiple choice: the chosen ids; the panel stays open. */
 	on?: readonly string[];
 }
 

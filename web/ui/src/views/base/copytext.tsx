@@ -1,11 +1,11 @@
-// A table as text that can be pasted into papers and issues.
+// Shows a table as text for papers and issues.
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { latexTable, markdownTable, type TextTable } from '../../base/text/texttable.ts';
 import { Panel } from './bits.tsx';
 import { useFocus } from './focus.ts';
 
-/** Puts a text where it can be pasted from; false where the browser does not let a page do that. */
+/** Copies text to the clipboard; false if the browser does not allow it. */
 async function copy(text: string): Promise<boolean> {
 	try {
 		await navigator.clipboard.writeText(text);

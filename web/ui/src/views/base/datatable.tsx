@@ -1,4 +1,4 @@
-// What a chart has drawn as a table, in a panel: a row for each of its lines or points.
+// Values of a chart as a table in a panel, one row per line or point.
 import { Panel } from './bits.tsx';
 import './later.ts';
 
@@ -6,17 +6,17 @@ const ROWS_MAX = 200;
 
 interface Row {
 	id: string;
-	/** Stands at the head of the row; a link where there is an address. */
+	/** Row heading; a link if there is an address. */
 	name: string;
 	href?: string;
 	cells: string[];
 }
 
 interface Options<T> {
-	/** Of the chart, for people. */
+	/** Display name of the chart. */
 	name: string;
 	caption: string;
-	/** Over the names, then over the cells. */
+	/** Above the names, then above the cells. */
 	head: readonly string[];
 	rows: readonly T[];
 	row: (of: T) => Row;

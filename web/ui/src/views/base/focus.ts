@@ -1,21 +1,21 @@
-// Where the keys go: what opens takes the focus before the next key comes, and gives it back when it goes.
+// Keyboard focus: an opened part takes the focus before the next key, and returns it when closed.
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 
 const TAKES_KEYS = 'button, a[href], input, select, textarea, [tabindex="0"]';
 
-/** Gives the keys to a field with its text selected. */
+/** Focuses a field and selects its text. */
 export function selectIn(field: HTMLInputElement | HTMLTextAreaElement | null): void {
 	field?.focus();
 	field?.select();
 }
 
-/** Nothing has the focus: what had it is gone. */
+/** Returns true if nothing has the focus. */
 function isLost(): boolean {
 	return document.activeElement === null || document.activeElement === document.body;
 }
 
-/** To what had the focus before; where that is gone to the first thing that takes keys in the nearest that is left. */
+/** Restores the focus; if its element is gone, to the first focusable one in the nearest remaining parent. */
 function giveBack(before: Element | null, around: readonly Element[]): void {
 	if (!isLost()) return;
 	if (before instanceof HTMLElement && before.isConnected && before !== document.body) before.focus();
@@ -23,19 +23,17 @@ function giveBack(before: Element | null, around: readonly Element[]): void {
 }
 
 interface Options {
-	/** The text of the field is selected. */
+	/** Selects the text of the field. */
 	select?: boolean;
-	/** The focus is taken again whenever this changes. */
+	/** Takes the focus again whenever this changes. */
 	of?: unknown;
 }
 
-/**
- * A part takes the focus when it comes: the first element in it that one of the selectors finds, in their order; the
- * part itself where none does. When it goes, and nothing else has the focus by then, that goes back.
- */
+/** Focuses a part when it appears: the first element that matches one of the selectors, in their order, else the
+ * part. Restores the focus when it disappears, unless something else has it. */
 export function useFocus(box: RefObject<HTMLElement | null>, selectors: readonly string[],
 	{ select = false, of }: Options = {}): void {
-	useLayoutEffect(() => { // before the next key comes
+	useLayoutEffect(() => { // before the next key event
 		const el = box.current!;
 		const before = document.activeElement;
 		const around: Element[] = [];
@@ -43,7 +41,7 @@ export function useFocus(box: RefObject<HTMLElement | null>, selectors: readonly
 		const to = selectors.map((q) => el.querySelector<HTMLElement>(q)).find((e) => e !== null) ?? el;
 		if (select) selectIn(to as HTMLInputElement);
 		else to.focus();
-		// what takes its place is drawn when the render that takes it away has ended
+		// its replacement is drawn after this render
 		return () => queueMicrotask(() => giveBack(before, around));
 	}, [of]);
 }

@@ -1,6 +1,6 @@
-// What need not be there in the first frame of something.
+// Work that need not be in the first frame.
 
-/** Does it once the next frame has been drawn; returns what takes that back. */
+/** Calls a function after the next frame; returns the function that cancels it. */
 export function afterFrame(act: () => void): () => void {
 	let timer = 0;
 	const frame = requestAnimationFrame(() => (timer = window.setTimeout(act)));

@@ -1,11 +1,10 @@
-// Words about a run, and the way from them to their place in the charts: zooms the axis there and brings the run
-// forward.
+// Statements about a run, with links to their place in the charts: the link zooms there and highlights the run.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { Shape } from './bits.tsx';
 import { lastStep, type Statement } from './says.ts';
 
-/** Shows the run if it is hidden, zooms to the alert's step with some steps around it, marks the step. */
+/** Shows the run, zooms to the steps around the alert and marks its step. */
 export function jumpTo(r: Run, a: Alert): void {
 	const step = a.step;
 	if (step === null) return;
@@ -20,7 +19,7 @@ export function jumpTo(r: Run, a: Alert): void {
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });
 }
 
-/** Statements about a run; those of an alert lead to its place. */
+/** Statements about a run; those of an alert link to the charts. */
 export function Says({ r, list }: { r: Run; list: readonly Statement[] }) {
 	return (
 		<span class="says">{list.map((t) => t.alert ? (

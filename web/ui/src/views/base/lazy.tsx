@@ -1,9 +1,9 @@
-// A component that is loaded when it is first shown, and what stands in its place until then or when it cannot be had.
+// A component that is loaded when first shown, with a placeholder and an error message.
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { part, type Part } from '../../state/index.ts';
 
-/** The line that says so, with the button that helps. */
+/** The error message with its button. */
 function LostPart({ of }: { of: Part<unknown> }) {
 	if (of.lost.value === null) return null;
 	return <p class="lost" role="alert">{of.lost.value === 'newer'
@@ -14,11 +14,11 @@ function LostPart({ of }: { of: Part<unknown> }) {
 
 interface Lazy<P> {
 	(props: P & { meanwhile?: ComponentChildren }): ComponentChildren;
-	/** Loads it before it is shown. */
+	/** Loads it in advance. */
 	ahead(): Promise<void>;
 }
 
-/** meanwhile stands in its place until it is there, and below the line that says why it is not. */
+/** meanwhile: the placeholder until it is loaded, and below an error. */
 export function lazy<P extends object>(ask: () => Promise<ComponentType<P>>): Lazy<P> {
 	const p = part(ask);
 	const shown = (props: P & { meanwhile?: ComponentChildren }) => {

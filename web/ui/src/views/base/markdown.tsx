@@ -1,15 +1,15 @@
-// Notes as they are meant to be read: the tokens of base/text/markdown.ts as elements.
+// Renders the Markdown tokens of base/text/markdown.ts as elements.
 import { createElement, type ComponentChildren } from 'preact';
 import type { MarkedToken, Tokens } from 'marked';
 import { inside, parseMarkdown, safeLink } from '../../base/text/markdown.ts';
 
-/** Where a picture that a note names lies; null for one that is not the run's own. */
+/** Address of an image in a note; null unless it is one of the run's artifacts. */
 type ImageOf = (src: string) => string | null;
 
-/** What a text stands in. */
+/** Context of a text. */
 interface Around {
 	imageOf: ImageOf;
-	/** Level of the heading that the text stands below. */
+	/** Level of the heading above the text. */
 	below: number;
 }
 

@@ -1,9 +1,9 @@
-// Where the time of a step goes, as a bar with a segment for each phase.
+// Step time as a bar with a segment per phase.
 import { phaseClass, stack, type Segment } from '../../charts/stack.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 
-/** Segments of the run's bar; null when it logs no phases or they are not there yet. */
+/** Segments of the run's bar; null if it logs no phases or they are not loaded. */
 export function phasesOf(r: Run): Segment[] | null {
 	const seconds = s.phaseSeconds(r);
 	return seconds && stack(Object.entries(seconds).map(([name, value]) => ({ name, value })));

@@ -1,8 +1,8 @@
-// A file for the reader to keep.
+// Saves a file on the user's machine.
 
 const LATER_MS = 60000;
 
-/** Names the file by what it is of. */
+/** File name from a title. */
 export function saveBlob(blob: Blob, title: string, ending: string): void {
 	const a = document.createElement('a');
 	a.href = URL.createObjectURL(blob);

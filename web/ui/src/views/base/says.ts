@@ -1,17 +1,17 @@
-// What the page says about a run, in few words, the same wherever it stands.
+// Short texts about a run, the same in all views.
 import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { plainText } from '../../base/words.ts';
 
-/** One thing to say about a run. */
+/** A statement about a run. */
 export interface Statement {
 	kind: string;
 	text: string;
-	/** What it is said of, where that is an alert. */
+	/** Its alert, if any. */
 	alert: Alert | null;
 }
 
-/** One short phrase for an alert, the same wherever it stands. */
+/** A short phrase for an alert. */
 export function alertText(a: Alert): string {
 	if (a.kind === 'spike' && a.value !== null && a.step !== null) return `spike ${short(a.value)} at ${a.step}`;
 	if (a.kind === 'failed' && a.step !== null) return `failed at step ${a.step}`;
@@ -19,7 +19,7 @@ export function alertText(a: Alert): string {
 	return a.text;
 }
 
-/** What to say about a run, the most serious first, one entry per kind. */
+/** Statements about a run, most serious first, one per kind. */
 export function statements(r: Run): Statement[] {
 	const out: Statement[] = [];
 	const seen = new Set<string>();
@@ -37,7 +37,7 @@ export function statements(r: Run): Statement[] {
 	return out;
 }
 
-/** Alerts of the training curve speak in optimiser steps and come before those that count epochs. */
+/** Alerts of the training loss come before those in epochs. */
 function keyRank(a: Alert): number {
 	return a.key === 'train/loss' ? 0 : a.key?.startsWith('epoch/') ? 2 : 1;
 }
@@ -53,7 +53,7 @@ function statusText(r: Run): string {
 	return r.status;
 }
 
-/** The beginning of a note in one line, without the heading that an imported text carries. */
+/** The first words of a note in one line, without the heading of imported texts. */
 export function firstWords(notes: string): string {
 	return plainText(notes.slice(0, 600).replace(/^\*\*[^*\n]+\*\*\s*/, ''));
 }

@@ -1,4 +1,4 @@
-// Styles that come with a script: added to the page once, when its part is loaded.
+// Adds the styles of a script to the page once, when it is loaded.
 
 export function addStyles(text: string): void {
 	const sheet = new CSSStyleSheet();

@@ -1,4 +1,4 @@
-// Light or dark: the reader's choice, else the system's; and the colour of a run in it.
+// Light or dark theme: the user's choice, else the system's; and a run's colour in it.
 import { signal } from '@preact/signals';
 import { lookAt, type Look } from '../../base/colour.ts';
 
@@ -28,7 +28,7 @@ export function toggleTheme(): void {
 		if (chosenTheme.value) localStorage.setItem('dptrack-theme', next);
 		else localStorage.removeItem('dptrack-theme');
 	} catch {
-		// without storage the choice lasts as long as the page
+		// without storage the choice is lost on reload
 	}
 }
 

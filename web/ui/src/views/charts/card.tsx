@@ -1,5 +1,4 @@
-// One chart of one metric over the shown runs: a line chart whose events go back into the state; enlarged on demand,
-// saved as a picture.
+// Chart of one metric over the shown runs, connected to the state; can be enlarged and saved as a picture.
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
@@ -10,15 +9,15 @@ import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
 import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
-/** Pixels for the names at the lines' ends, where there is room; those beside the axes are not points either. */
+/** Pixels for the names at the lines' ends; pixels beside the axes hold no points either. */
 const GUTTER = 128;
 const GUTTER_NARROW = 84;
 const BESIDE = 50;
 const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
-/** The metric whose chart takes the whole width. */
+/** The metric of the enlarged chart. */
 const large = signal<string | null>(null);
 
-/** Makes the chart in its element and asks for its points while it can be seen; returns what ends both. */
+/** Creates the chart and requests its points while it is visible; returns the cleanup. */
 function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }): () => void {
 	const c = new LineChart(el, {
 		formatX: (x) => formatX(metric, x),
@@ -49,7 +48,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 	};
 }
 
-/** x of the state's cursor in the unit of a metric's chart; null where it has no place there. */
+/** x of the state's cursor in the unit of a metric's chart; null if not convertible. */
 function cursorIn(metric: string): number | null {
 	const c = s.cursor.value;
 	if (!c || c.key === metric) return c && c.x;
@@ -57,12 +56,12 @@ function cursorIn(metric: string): number | null {
 	return x === null ? null : s.toUnit(metric, x);
 }
 
-/** Ticks of times stand at whole minutes, hours and days; those of the clock at the reader's. */
+/** Time ticks are at whole minutes, hours and days; for time of day in the local zone. */
 function tickKind(unit: string): LineData['ticksX'] {
 	return unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even';
 }
 
-/** The chart in the element; it follows its lines, the view, the line in front and the cursor. */
+/** Keeps the chart up to date with its lines, the view, the highlighted line and the cursor. */
 function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
 	const chart = useRef<LineChart | null>(null);
@@ -95,7 +94,7 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 interface CaptionOptions {
 	metric: string;
 	note: string | undefined;
-	/** Whether any line is smoothed. */
+	/** Returns true if any line is smoothed. */
 	smooth: boolean;
 	chart: RefObject<LineChart | null>;
 	lines: ReadonlySignal<ChartLine[]>;

@@ -1,5 +1,5 @@
-// The charts below the table: the training curve and the goal first, then every other metric in groups by prefix.
-// A group draws a few charts at once; charts off the screen neither draw nor ask for data.
+// Charts below the table: the training curve and the goal first, then groups by prefix. A group draws a few charts at
+// first; charts off the screen neither draw nor request data.
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -14,11 +14,11 @@ import { ChartCard } from './card.tsx';
 
 const Panels = lazy(() => import('./panels.tsx').then((m) => m.Panels));
 const Grouping = lazy(() => import('./grouping.tsx').then((m) => m.Grouping));
-/** Values of a param that the legend names. */
+/** Maximum of values in the legend. */
 const LEGEND_MAX = 6;
 const SCALE_SHOWN = 4;
 
-/** A dash that is every hue's. */
+/** A dash in a neutral colour. */
 const DIM = { light: 'var(--dim)', dark: 'var(--dim)' };
 
 /** Values of a param with the first run of each; of many numbers the smallest, the largest and some between. */
@@ -31,7 +31,7 @@ function values(key: string | null, scale: boolean): [string, Run][] {
 		(_, i) => list[Math.round((i * (list.length - 1)) / (SCALE_SHOWN - 1))]!);
 }
 
-/** What colours or dashes stand for: a param, of the reader's choice or the page's. */
+/** The param shown by colours or dashes. */
 function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null; chosen: string | null }) {
 	const word = what === 'hue' ? 'colour' : 'dash';
 	const params = s.split.value.differ;
@@ -46,7 +46,7 @@ function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null
 	);
 }
 
-/** What colours and dashes mean, with the first run's look of each value. */
+/** Legend of colours and dashes, with the first run's look of each value. */
 function Legend() {
 	const { hueParam, dashParam, byRun, scale } = s.looks.value;
 	const { hue, dash } = s.view.value;
@@ -66,10 +66,10 @@ function Legend() {
 	);
 }
 
-/** The first frame of the page has been drawn. */
+/** The first frame of the page is drawn. */
 const begun = signal(false);
 
-/** What the table and the charts in front do not wait for when the page begins. */
+/** Delays content that the table and the first charts do not wait for. */
 function Behind({ of }: { of: () => ComponentChildren }) {
 	useEffect(() => afterFrame(() => (begun.value = true)), []);
 	return <>{begun.value && of()}</>;
@@ -134,10 +134,7 @@ function Group({ group }: { group: ChartGroup }) {
 	);
 }
 
-/**
- * after: what stands between the charts in front and the groups. A group that comes while the page is open stands below
- * those that are there.
- */
+/** after: content between the first charts and the groups. Groups that appear later are added at the end. */
 export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: ComponentChildren }) {
 	const words = s.view.value.find;
 	const g = s.goal.value;

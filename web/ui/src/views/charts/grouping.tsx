@@ -1,4 +1,4 @@
-// What the runs of table and charts are grouped by, and how a group's line and its band are made.
+// Controls of grouping: the fields, and how a group's line and band are computed.
 import { useSignal } from '@preact/signals';
 import { fieldText, TAG_FIELD } from '../../base/group.ts';
 import { allButSeed } from '../../base/repeats.ts';
@@ -14,7 +14,7 @@ const LISTED = 100;
 
 const isSame = (a: readonly string[], b: readonly string[]) => [...a].sort().join('\n') === [...b].sort().join('\n');
 
-/** Params and tags to group by, any number of them. */
+/** Choice of params and tags to group by. */
 function Fields({ close }: { close: () => void }) {
 	const words = useSignal('');
 	const { group } = s.view.value;
@@ -64,7 +64,7 @@ export function Grouping() {
 		<span class="grouping">
 			{repeats.length > 0 && <button type="button" aria-pressed={on}
 				title="repeats of the same setting together: one line and one row for all seeds"
-				onClick={() => s.go({ group: on ? [] : repeats })}>all but seed</button>}
+				onClick={() => s.go({ group: on ? [] : repeats })}>Group by all params except seed</button>}
 			<span class="pop">
 				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
 					title="one line and one row for all runs of the same values"

@@ -1,5 +1,4 @@
-// What a chart of one metric over some runs draws: runs and series as the plain lines that charts/line takes, with the
-// words that belong to places on them; the range of the axis, and what x says.
+// Converts runs and series to lines with flags for charts/line; also the range of the axis and the text of x.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';
 import { lookAt } from '../../base/colour.ts';
@@ -10,15 +9,15 @@ import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 import { colourOf } from '../base/theme.ts';
 
-/** What the ids of groups begin with; no run's does. */
+/** Prefix of group ids; no run id has it. */
 export const GROUP = 'group:';
-/** Points below which an average would only lag behind. */
+/** Minimum points for smoothing. */
 const SMOOTH_FROM = 30;
 
-/** What is drawn has fewer digits than what an alert says. */
+/** Relative precision of drawn values compared with those of alerts. */
 const DRAWN_DIGITS = 1e-3;
 
-/** Index of the drawn value that stands for v, -1 when none does. */
+/** Index of the drawn value that equals v, -1 without one. */
 function nearestValue(ys: readonly number[], v: number): number {
 	let best = -1;
 	ys.forEach((y, i) => {
@@ -27,7 +26,7 @@ function nearestValue(ys: readonly number[], v: number): number {
 	return best;
 }
 
-/** Where an alert lies in the chart's unit: found in the series itself, so that it fits every axis. */
+/** Position of an alert in the chart's unit, found by value so that it fits every axis. */
 function flagX(a: Alert, t: Series, unit: string): number | null {
 	if (a.kind === 'nan' && t.badX !== null) return t.badX;
 	if (a.kind === 'failed') return t.xs[lastPoint(t.ys)] ?? null;
@@ -54,7 +53,7 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 	return out;
 }
 
-/** What restarts of a run took back, as thin dashes behind its curve. */
+/** Points hidden by restarts, as thin dashed lines. */
 function takenBackLines(r: Run, key: string): ChartLine[] {
 	const back = s.takenBack.value;
 	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
@@ -66,7 +65,7 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	}));
 }
 
-/** Groups of runs as their mean or median in a band; the name says how many runs there are. */
+/** Groups of runs as mean or median with a band; the name includes the number of runs. */
 function groupLines(key: string): ChartLine[] {
 	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
 		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
@@ -85,7 +84,7 @@ function groupLines(key: string): ChartLine[] {
 	});
 }
 
-/** The drawn lines of a metric, in the order of the table. */
+/** Lines of a metric, in table order. */
 export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 	if (s.isGrouped.value) return groupLines(key);
 	const alpha = s.view.value.smooth;
@@ -141,7 +140,7 @@ export function formatX(key: string, x: number): string {
 	return stepText(x);
 }
 
-/** Words for those who do not see the lines. */
+/** Text alternative of the lines. */
 export function summary(key: string, lines: readonly ChartLine[]): string {
 	const bits = lines.slice(0, 30).map((l) => {
 		const i = lastPoint(l.ys);

@@ -1,5 +1,5 @@
-// Charts that the reader puts together: several metrics in one, or all that match a pattern, over the view's axis or
-// another metric. They stand in the address.
+// User-defined panels: several metrics, or all that match a pattern, over the view's axis or another metric. Stored in
+// the address.
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -15,14 +15,14 @@ import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 150;
-/** What keeps a line's run apart from its metric in its id. */
+/** Separates the run from the metric in a line's id. */
 const OF = '\n';
-/** What limits of panels are known by, beside those of charts of a metric. */
+/** Prefix of the keys of panel limits. */
 const LIMITS = 'panel ';
 /** The key whose unit is that of the view. */
 const VIEW = '';
 
-/** The lines of a metric in the panel: over the view's axis, or over another metric of the same run. */
+/** Lines of a metric in the panel: over the view's axis, or over another metric of the same run. */
 function metricLines(key: string, at: number, p: Panel, many: boolean): ChartLine[] {
 	return linesOf(key, s.drawn.value).flatMap((l) => {
 		const name = many ? `${l.name} ${s.shortKey(key)}` : l.name;
@@ -43,7 +43,7 @@ function rangeOver(lines: readonly ChartLine[]): [number, number] {
 
 const panelX = (p: Panel, x: number) => (p.x ? valueText(p.x)(x) : formatX(VIEW, x));
 
-/** Makes the chart, and asks for the points of its metrics while it can be seen; returns what ends both. */
+/** Creates the chart and requests its points while it is visible; returns the cleanup. */
 function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
@@ -81,7 +81,7 @@ interface Drawing {
 
 function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null> {
 	const chart = useRef<LineChart | null>(null);
-	/** Counts charts that were made: a new one gets lines that were there before it. */
+	/** Number of charts created, so that a new one receives existing lines. */
 	const made = useSignal(0);
 	useEffect(() => {
 		const end = begin(box.current!, chart, p, keys);
@@ -115,7 +115,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 
 const titleOf = (p: Panel) => p.metrics + (p.x ? ` over ${p.x}` : '');
 
-/** The drawn points, a line each, as CSV. */
+/** The drawn points as CSV, one row each. */
 function csvOf(lines: readonly ChartLine[], x: string): string {
 	const quoted = (text: string) => (/[",\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
 	const rows = lines.flatMap((l) => l.xs.map((v, i) =>
@@ -128,7 +128,7 @@ interface CardOptions {
 	change: (to: Panel | null) => void;
 }
 
-/** Which metrics, over what; and away with it. */
+/** Choice of metrics and x axis, and removal. */
 function Choices({ p, change }: CardOptions) {
 	const all = s.metricKeys.value;
 	const list = all.map((k) => ({ id: k, label: k }));

@@ -1,4 +1,4 @@
-// What can be done with a chart besides looking: its values as a table, the ends of its y axis, and files of it.
+// Tools of a chart: values as a table, limits of the y axis, and export.
 import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import type { ChartLine, LineChart } from '../../charts/line/index.ts';
@@ -10,9 +10,9 @@ import '../base/later.ts';
 import { Values } from './values.tsx';
 
 interface Options {
-	/** What the view knows the chart's limits by. */
+	/** Key of the chart's limits in the view. */
 	of: string;
-	/** For people: what the chart is of. */
+	/** Display name of the chart. */
 	name: string;
 	chart: RefObject<LineChart | null>;
 	/** The metric whose unit its values have. */
@@ -30,7 +30,7 @@ async function save({ name, chart }: Options, kind: 'png' | 'svg'): Promise<void
 
 const numberOf = (text: string) => (text.trim() === '' || !Number.isFinite(Number(text)) ? null : Number(text));
 
-/** Where the y axis begins and ends; an empty field leaves that to the lines. */
+/** Limits of the y axis; an empty field is automatic. */
 function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 	const { limits } = s.view.value;
 	const now = limits[of] ?? [null, null];
@@ -49,7 +49,7 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 		<Panel label={`y axis of ${of}`} close={close}>
 			<span class="options">{field('from', 0)}{field('to', 1)}
 				<button type="button" onClick={() => set([null, null])}>automatic</button></span>
-			{wrong && <span class="problem" role="alert">The axis must begin below its end.</span>}
+			{wrong && <span class="problem" role="alert">The lower limit must be below the upper limit.</span>}
 		</Panel>
 	);
 }

@@ -1,4 +1,4 @@
-// What a chart has drawn as a table: the lines at some places of its axis, and their extremes.
+// Values of a chart as a table: the lines at some positions, and their extremes.
 import { count, valueText } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import type { ChartLine } from '../../charts/line/index.ts';
@@ -6,10 +6,10 @@ import { DataTable } from '../base/datatable.tsx';
 
 const PLACES = 12;
 
-/** A step or an epoch, as the server tells it in the digits of a chart. */
+/** A step or an epoch, with the precision of a chart. */
 const isWhole = (x: number) => Math.abs(x - Math.round(x)) < 1e-6;
 
-/** So many places between the ends of the lines, whole where all their points are. */
+/** Number of positions between the ends of the lines; integers if all points are. */
 function places(lines: readonly ChartLine[]): number[] {
 	const ends = lines.flatMap((l) => (l.xs.length ? [l.xs[0]!, l.xs[l.xs.length - 1]!] : []));
 	const [from, to] = [Math.min(...ends), Math.max(...ends)];
@@ -19,13 +19,13 @@ function places(lines: readonly ChartLine[]): number[] {
 }
 
 interface Options {
-	/** Of the chart, for people. */
+	/** Display name of the chart. */
 	name: string;
 	/** The metric whose unit the values have. */
 	of: string;
 	lines: readonly ChartLine[];
 	formatX: (x: number) => string;
-	/** What each line is of. */
+	/** What each line is. */
 	each?: string;
 	close: () => void;
 }

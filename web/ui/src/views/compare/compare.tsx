@@ -1,4 +1,4 @@
-// The first screen: the runs of an experiment as a table (cards when narrow) and their charts, moving together.
+// First screen: runs of an experiment as a table (cards if narrow) with linked charts.
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
@@ -20,7 +20,7 @@ const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
 const Why = lazy(() => import('../analysis/why.tsx').then((m) => m.Why));
 
-/** Runs at the top of the table whose phases are asked for. */
+/** Number of runs at the top of the table whose phases are requested. */
 const PHASES_OF = 40;
 
 function Handle() {

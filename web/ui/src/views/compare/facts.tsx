@@ -1,4 +1,4 @@
-// One line above the table: how many runs, how many need a look, what is the same in all.
+// Summary line above the table: number of runs, problems, common params.
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
@@ -7,12 +7,12 @@ import * as s from '../../state/index.ts';
 const SAME_SHOWN = 14;
 const VALUE_MAX = 24;
 const SHOW_MAX = 100;
-/** Runs side by side at most: as in state/side.ts, which is loaded later. */
+/** Maximum of runs side by side, as in state/side.ts, which is loaded on demand. */
 const SIDE_MAX = 12;
 
 const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
 
-/** How many runs of the list there are of each kind that is worth a word. */
+/** Counts the runs of each notable kind. */
 function Kinds({ list }: { list: readonly Run[] }) {
 	const by = (f: (r: Run) => boolean) => list.filter(f).length;
 	const failed = by((r) => r.status === 'failed');
@@ -27,7 +27,7 @@ function Kinds({ list }: { list: readonly Run[] }) {
 	);
 }
 
-/** Runs that were put away, and the way to them. */
+/** Number of archived runs, with a button that lists them. */
 function Away() {
 	const n = s.runs.value.filter(s.isArchived).length;
 	const { archived } = s.view.value;
@@ -35,7 +35,7 @@ function Away() {
 		onClick={() => s.go({ archived: !archived })}>{archived ? 'hide' : 'show'} {n} archived</button> : null;
 }
 
-/** What can be shown otherwise: more runs in the charts, runs below their parents. */
+/** Other presentations: more runs in the charts, nested runs. */
 function Choices({ list }: { list: readonly Run[] }) {
 	const on = s.shown.value.length;
 	const v = s.view.value;
@@ -49,19 +49,19 @@ function Choices({ list }: { list: readonly Run[] }) {
 			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
-				{nest ? 'in one list' : 'below their parents'}</button>}
+				{nest ? 'Flat list' : 'Nest'}</button>}
 			{on > 1 && on <= SIDE_MAX && !s.isGrouped.value && <button type="button" class="quiet"
 				title="params, metrics, code, packages, files of the runs in the charts"
 				onClick={() => s.go({ page: 'side' }, true)}>side by side</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}
-				onClick={s.toggleOnly}>{v.only ? 'all runs' : 'only these'}</button>}
+				onClick={s.toggleOnly}>{v.only ? 'Show all runs' : 'Hide the others'}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
 				title="measure by the best run again"
 				onClick={() => s.go({ baseline: null })}>baseline {s.baseline.value?.name} ✕</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
-				onClick={() => s.setShown(null)}>default choice</button>}
+				onClick={() => s.setShown(null)}>Reset selection</button>}
 		</>
 	);
 }
@@ -88,9 +88,9 @@ export function Facts() {
 		<p class="facts">
 			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
 				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
-			{s.loadingMore.value && <span>more are coming</span>}
+			{s.loadingMore.value && <span>loading more</span>}
 			{s.notHeld.value && <span>the newest ones;
-				a filter such as <code>params.lr = 0.1</code> reaches the others</span>}
+				a filter such as <code>params.lr = 0.1</code> finds the others</span>}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

@@ -1,13 +1,13 @@
-// What stands where there are no runs: how to start one, or the way out of a filter that none matches.
+// Empty state: how to start a run, or how to clear a filter without matches.
 import * as s from '../../state/index.ts';
 import { Empty } from '../base/bits.tsx';
 
 function HowToStart({ name }: { name: string }) {
 	return (
 		<>
-			<p>Start one beside the served folder; it appears here by itself:</p>
+			<p>Start one next to the served folder; it appears here automatically:</p>
 			<pre>dptrain --experiment {name} --model resnet20 --data-path DATA</pre>
-			<p>Event files that TensorBoard reads can be put below the served folder too.</p>
+			<p>TensorBoard event files below the served folder are shown too.</p>
 		</>
 	);
 }

@@ -1,4 +1,4 @@
-// Time of a step of the runs that the charts show, split by phase, on one scale.
+// Step time of the charted runs by phase, on one scale.
 import { useSignal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -18,7 +18,7 @@ interface RunTime {
 
 const samplesOf = (r: Run) => Number(r.params.global_batch_size) || null;
 
-/** A run's bar on the scale on which whole is the full length; its seconds are divided by per. */
+/** A run's bar, where whole is the full length; its seconds are divided by per. */
 function RunBar({ of: { r, parts }, per, whole }: { of: RunTime; per: number; whole: number }) {
 	const segments = stack(parts.map((p) => ({ name: p.name, value: p.value / per })), whole);
 	return (

@@ -1,4 +1,4 @@
-// The best run of an experiment, looked for once its line has come into sight.
+// Best run of an experiment, loaded when its row becomes visible.
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { fixed } from '../../base/format.ts';
@@ -7,10 +7,10 @@ import * as s from '../../state/index.ts';
 import { bestOfExperiment, type Best } from '../../state/saved/experiments.ts';
 import { followed } from '../base/bits.tsx';
 
-/** By experiment and its last change; null: none, or on its way. */
+/** By experiment and its last change; null: none, or loading. */
 const known = signal<ReadonlyMap<string, Best | null>>(new Map());
 
-/** One is asked for at a time: the others of a long list may scroll away unasked. */
+/** One request at a time: rows of a long list may scroll away first. */
 const waiting: { key: string; e: Experiment }[] = [];
 let asking = false;
 

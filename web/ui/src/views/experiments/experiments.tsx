@@ -1,4 +1,4 @@
-// Every experiment of the store, the one last written first: opened, and by those who may write renamed and deleted.
+// List of experiments, most recently written first; users with write access rename and delete them.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
@@ -14,15 +14,15 @@ import { BestCell } from './best.tsx';
 import { Trash } from './trash.tsx';
 import '../base/later.ts';
 
-/** Pixels for each folder around one. */
+/** Pixels of indent per level. */
 const INDENT = 18;
-/** Lines that are shown before somebody asks for more, and experiments from which on they can be searched. */
+/** Initial number of rows, and number of experiments from which they can be searched. */
 const FIRST_ROWS = 100;
 const SEARCHED_FROM = 5;
-/** The experiment that is there from the start and cannot go. */
+/** The default experiment, which cannot be deleted. */
 const FIRST = '0';
 
-/** Another name, or away with it; says why where the server refuses. */
+/** Renames or deletes an experiment; shows the server's refusal. */
 function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: (why: string) => void }) {
 	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(`It was not deleted: ${x.message}`));
 	const away = () => archiveExperiment(e, !e.archived).catch((x: Error) => wrong(x.message));
@@ -39,10 +39,10 @@ function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: 
 	);
 }
 
-/** Folders that are folded away. */
+/** Folded folders. */
 const folded = signal<ReadonlySet<string>>(new Set());
 const words = signal('');
-/** The experiments that were put away are shown. */
+/** Archived experiments are listed. */
 const archive = signal(false);
 
 function toggle(path: string): void {
@@ -51,7 +51,7 @@ function toggle(path: string): void {
 	folded.value = set;
 }
 
-/** The head of a folder: what lies in it, all together. */
+/** Row of a folder, with totals. */
 function Fold({ b }: { b: Branch }) {
 	const open = !folded.value.has(b.path);
 	return <button type="button" class="quiet" aria-expanded={open}
@@ -59,7 +59,7 @@ function Fold({ b }: { b: Branch }) {
 		onClick={() => toggle(b.path)}>{open ? '▾' : '▸'}</button>;
 }
 
-/** A folder alone. */
+/** A plain folder. */
 function FolderLine({ b }: { b: Branch }) {
 	return (
 		<tr class="folder">
@@ -134,7 +134,7 @@ export function Experiments() {
 				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? here.length > 0 && <List list={here} />
-				: <Empty title="No experiments yet"><p>Start a run beside the served folder:</p>
+				: <Empty title="No experiments yet"><p>Start a run next to the served folder:</p>
 					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
 			{away.length > 0 && <section class="group" aria-label="Archive">
 				<GroupHead open={archive.value} name="archive"

@@ -1,4 +1,4 @@
-// What was deleted and can be had back, until gc removes it for good.
+// Deleted experiments and runs, which can be restored until gc removes them.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
@@ -25,7 +25,7 @@ function Line({ kind, id, name, children }: LineOptions) {
 	);
 }
 
-/** All of them back at once. */
+/** Restores all of them. */
 function All({ n }: { n: number }) {
 	const wrong = useSignal('');
 	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));
@@ -36,7 +36,7 @@ function All({ n }: { n: number }) {
 function Deleted() {
 	const t = trash.value;
 	if (!t) return <p class="dim">…</p>;
-	if (!t.experiments.length && !t.runs.length) return <p class="dim">Nothing is deleted.</p>;
+	if (!t.experiments.length && !t.runs.length) return <p class="dim">The trash is empty.</p>;
 	return (
 		<div class="box"><table><tbody>
 			{t.experiments.map((e) => (

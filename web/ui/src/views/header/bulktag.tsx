@@ -1,4 +1,4 @@
-// One tag for many runs at once: those in the charts, or all that the table lists.
+// Sets one tag of many runs: the charted ones, or all in the table.
 import { useSignal } from '@preact/signals';
 import { count } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
@@ -11,7 +11,7 @@ interface Outcome {
 	bad: boolean;
 }
 
-/** Sets the tag of the runs that are meant, or removes it (null) where it is; says how it went. */
+/** Sets the tag of the runs or removes it (null), and reports the result. */
 async function change(all: boolean, key: string, value: string | null, onDone: (n: number) => void): Promise<Outcome> {
 	const list = meant(all);
 	const ids = list.filter((r) => value !== null || s.tagsOf(r)[key] !== undefined).map((r) => r.id);

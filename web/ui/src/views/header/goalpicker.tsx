@@ -1,4 +1,4 @@
-// The goal among thousands of metrics: found by words.
+// Search for the goal among thousands of metrics.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';
 import { Panel } from '../base/bits.tsx';

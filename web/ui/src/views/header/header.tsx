@@ -1,4 +1,4 @@
-// The line above everything: where one is, the filter, the goal, columns, export, theme.
+// Page header: location, filter, goal, columns, export, theme.
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
@@ -12,17 +12,17 @@ const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);
-/** The keys of the page are shown. */
+/** The help on keys is open. */
 const asking = signal(false);
 const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
 const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
-/** More goals than this are looked for instead of listed. */
+/** With more goals, a search replaces the list. */
 const GOALS_LISTED = 60;
 const FILTER_MS = 250;
-const FILTER_HINT = 'Words are looked for in names, params, tags and notes. Or an expression: '
-	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / comes here )';
+const FILTER_HINT = 'Searches words in names, params, tags and notes. Or an expression: '
+	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
 
-/** The way to all experiments, and from one to another. */
+/** Link to all experiments, and choice of one. */
 function Where() {
 	const list = s.experiments.value;
 	const here = s.experiment.value;
@@ -48,7 +48,7 @@ function Where() {
 	);
 }
 
-/** Does something at a key, wherever the focus is, unless something is being written there. */
+/** Binds a key, unless a text field has the focus. */
 function useKey(which: string, act: () => void): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
@@ -72,7 +72,7 @@ function Filter() {
 		selectIn(box.current);
 	});
 	const leave = () => {
-		clearTimeout(timer.current); // what was typed last is not to come back
+		clearTimeout(timer.current); // discard the pending input
 		s.go({ filter: '' });
 		const grid = document.querySelector<HTMLElement>('.grid [tabindex="0"]');
 		const back = before.current instanceof HTMLElement && before.current.isConnected
@@ -120,7 +120,7 @@ function GoalSelect() {
 			{g && <button type="button" title="better is higher or lower" onClick={() => s.go({ goal: g.key,
 				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'max ↑' : 'min ↓'}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
-				title={`${s.betterGoal.value.key} has come since the page was opened`}
+				title={`${s.betterGoal.value.key} has appeared since the page was opened`}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
 		</span>
 	);

@@ -1,27 +1,27 @@
-// The keys of the page, in words; opened by ? and closed by Escape.
+// Help on keys; opened by ? and closed by Escape.
 import { useRef } from 'preact/hooks';
 import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
-	['everywhere', [['/', 'the filter'], ['?', 'these keys'], ['Escape', 'closes what is open']]],
+	['everywhere', [['/', 'the filter'], ['?', 'these keys'], ['Escape', 'close']]],
 	['table', [
-		['↑ ↓ j k', 'from run to run'], ['← → Home End', 'from cell to cell'], ['Page ↑ ↓', 'by pages'],
-		['Enter', 'opens the run; on a head: sorts'], ['Space', 'in the charts or not'],
-		['Shift Space', 'all up to the last one'], ['o', 'only this run in the charts'], ['p', 'stays on top'],
-		['b', 'the others are measured by it'], ['+ −', 'shows or hides the runs below'],
-		['Alt ← →', 'on a head: moves the column'], ['Alt Shift ← →', 'on a head: its width'],
+		['↑ ↓ j k', 'next or previous run'], ['← → Home End', 'next or previous cell'], ['Page ↑ ↓', 'by page'],
+		['Enter', 'open the run; on a header: sort'], ['Space', 'show or hide in the charts'],
+		['Shift Space', 'all up to the last one'], ['o', 'only this run in the charts'], ['p', 'pin'],
+		['b', 'use as baseline'], ['+ −', 'show or hide nested runs'],
+		['Alt ← →', 'on a header: move the column'], ['Alt Shift ← →', 'on a header: resize the column'],
 	]],
 	['charts', [
-		['← → Home End', 'the cursor; with Shift by larger steps'], ['+', 'closer'],
+		['← → Home End', 'the cursor; with Shift by larger steps'], ['+', 'zoom in'],
 		['− Escape', 'the whole range'],
 	]],
 	['params and goal, scatter', [
-		['arrows', 'from run to run; between axes'], ['Enter', 'opens the run'],
-		['Space', 'begins a range at the run, and ends it'], ['Delete', 'takes the range of the axis away'],
+		['arrows', 'from run to run; between axes'], ['Enter', 'open the run'],
+		['Space', 'start or end a range at the run'], ['Delete', 'remove the range of the axis'],
 	]],
 	['a run', [['n', 'the next run of the table'], ['N', 'the one before']]],
-	['console', [['↑ ↓', 'from the time of a line to the next'], ['Enter', 'this time in the charts']]],
+	['console', [['↑ ↓', 'next or previous line with a time'], ['Enter', 'this time in the charts']]],
 ];
 
 export function Keys({ close }: { close: () => void }) {

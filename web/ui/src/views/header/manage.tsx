@@ -1,4 +1,4 @@
-// Many runs at once put away, moved to another experiment or deleted; the page offers to undo it.
+// Archives, moves or deletes many runs; the page offers undo.
 import { useSignal } from '@preact/signals';
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
@@ -7,7 +7,7 @@ import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/sav
 import { Panel } from '../base/bits.tsx';
 import { meant, Which } from './which.tsx';
 
-/** An experiment to move to: one that there is, or a new name. */
+/** Target of a move: an existing experiment or a new name. */
 function Move({ off, move }: { off: boolean; move: (to: string) => void }) {
 	const to = useSignal('');
 	const others = (s.experiments.value ?? []).filter((e) => e.name !== s.experiment.value);

@@ -1,4 +1,4 @@
-// What can be done with the table and the view: saved views, one tag for many runs, the table as a file or a text.
+// Actions on the table and the view: saved views, bulk tag, export.
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
@@ -28,13 +28,13 @@ const ALERTS: Tool = { word: 'alerts', open: alerting, panel: (close) => <Alerts
 const TAG: Tool = { word: 'tag', open: tagging, panel: (close) => <BulkTag close={close} /> };
 const RUNS: Tool = { word: 'runs', open: managing, panel: (close) => <Manage close={close} /> };
 const COPY: Tool = { word: 'copy', open: copying, panel: (close) => <CopyTable close={close} /> };
-/** Stands in the head itself where there is room. */
+/** In the header if there is room. */
 const COLUMNS: Tool = { word: 'columns', open: signal(false), panel: (close) => <Picker close={close} /> };
 const REPORTS = { page: 'report' as const, report: '', edition: null };
 
 const saveCsv = () => saveTable(s.experiment.value ?? 'runs');
 
-/** In a narrow window: one button, with the tools behind it. */
+/** In a narrow window: a menu button. */
 function More({ tools }: { tools: readonly Tool[] }) {
 	const open = useSignal(false);
 	const chosen = useSignal<Tool | null>(null);
@@ -53,7 +53,7 @@ function More({ tools }: { tools: readonly Tool[] }) {
 }
 
 export function Tools() {
-	/* As long as nobody knows, they stand there: a button that moves under a press misses it. */
+	/* Shown while the session is unknown: a button must not move under a press. */
 	const mayWrite = s.session.value?.mayWrite ?? true;
 	const tools = mayWrite ? [ALERTS, TAG, RUNS, COPY] : [ALERTS, COPY];
 	return (

@@ -1,4 +1,4 @@
-// Which runs a change of many is for: those in the charts, or all that the table lists.
+// Scope of a bulk change: the charted runs, or all in the table.
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';

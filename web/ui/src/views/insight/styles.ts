@@ -1,4 +1,4 @@
-// The styles of what shows where time went.
+// Styles of timeline and speed comparison.
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
 import text from './insight.part.css';

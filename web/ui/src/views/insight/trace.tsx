@@ -1,5 +1,4 @@
-// What every rank did when: the steps of --trace-steps as bands over time, with a span that can be chosen and said. All
-// of it by keys too.
+// Timeline of every rank over the steps of --trace-steps, with a selectable span; fully usable by keyboard.
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { seconds } from '../../base/format.ts';
@@ -14,7 +13,7 @@ import './styles.ts';
 
 const MICRO = 1e-6;
 const CLOSER = 0.7;
-/** Of a phase's class; the rest is the name of its colour. */
+/** Prefix of a phase's class; the rest names its colour. */
 const PREFIX = 'ph-';
 
 interface Chosen {
@@ -22,7 +21,7 @@ interface Chosen {
 	span: number;
 }
 
-/** The colour of each phase, as the page has it. */
+/** Colour of each phase. */
 function colours(el: HTMLElement, trace: Trace): (cat: string) => string {
 	const css = getComputedStyle(el);
 	const known = new Map<string, string>();
@@ -42,14 +41,14 @@ function dataOf(el: HTMLElement, trace: Trace, look: Stretch, chosen: Chosen): T
 		critical: trace.critical.map((c) => ({ band: band(c), from: c.from, to: c.to })) };
 }
 
-/** What a span is, in words. */
+/** Description of a span. */
 function said(row: Row, x: Span): string {
 	const phase = x.cat && x.cat !== x.name ? ` (${x.cat.replace(/_/g, ' ')})` : '';
 	return `${x.name}${phase}: ${seconds((x.to - x.from) * MICRO)} from ${seconds(x.from * MICRO)}, `
 		+ `step ${x.step}, rank ${row.rank}, ${row.thread}`;
 }
 
-/** A look that shows the span, with some of what lies around it when it was out of sight. */
+/** Range that shows the span, with some context if it was out of sight. */
 function lookAt(look: Stretch, end: number, x: Span): Stretch {
 	if (x.from >= look.from && x.to <= look.to) return look;
 	const wide = Math.max(look.to - look.from, 2 * (x.to - x.from));
@@ -74,7 +73,7 @@ function chooseAt(m: Model, row: number, time: number): void {
 	if (x) choose(m, row, m.trace.rows[row]!.spans.indexOf(x));
 }
 
-/** The row above or below, at the time of what is chosen. */
+/** The row above or below, at the time of the selection. */
 function otherRow(m: Model, by: number): void {
 	const { row, span } = m.chosen.value;
 	const next = Math.min(Math.max(0, row + by), m.trace.rows.length - 1);

@@ -1,5 +1,5 @@
-// What each step from run to run bought: seconds a sample by phase, the factor with its interval, what was changed, and
-// whether the goal paid for it. The server says all of it.
+// Speed by change: from run to run, seconds per sample by phase, the factor with its interval, the changed params and
+// the effect on the goal. All numbers come from the server.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { seconds, short } from '../../base/format.ts';
@@ -23,7 +23,7 @@ function Paces({ phases, whole }: { phases: Record<string, number>; whole: numbe
 	);
 }
 
-/** The phases that make most of a difference, the largest first. */
+/** Phases with the largest differences. */
 function mostOf(p: Pair): string {
 	const least = 0.05 * Math.abs(p.difference);
 	const all = Object.entries(p.phases).filter(([, v]) => Math.abs(v) >= least && v !== 0);
@@ -46,16 +46,22 @@ function Goal({ p }: { p: Pair }) {
 }
 
 function Factor({ p }: { p: Pair }) {
-	const between = p.low === null || p.high === null ? '' : ` (${p.low.toFixed(2)}–${p.high.toFixed(2)})`;
-	return <td class="num" title={p.sentence}>{p.factor.toFixed(2)}×{between}</td>;
+	const slower = p.factor < 1;
+	const text = (f: number) => {
+		const ratio = slower ? 1 / f : f;
+		return ratio.toFixed(ratio < 10 ? 2 : 0);
+	};
+	const [low, high] = slower ? [p.high, p.low] : [p.low, p.high];
+	const between = low === null || high === null ? '' : ` (${text(low)}–${text(high)})`;
+	return <td class="num" title={p.sentence}>{text(p.factor)}× {slower ? 'slower' : 'faster'}{between}</td>;
 }
 
 function Steps({ why }: { why: Why }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
-			<thead><tr><th>run</th><th>changed</th><th class="num">a sample</th><th class="num">faster</th>
-				<th class="num">in all</th><th class="bar">by phase</th><th>difference</th>
+			<thead><tr><th>run</th><th>changed</th><th class="num">per sample</th><th class="num">speed</th>
+				<th class="num">total</th><th class="bar">by phase</th><th>difference</th>
 				<th class="num">goal</th></tr></thead>
 			<tbody>{why.runs.map((r, i) => {
 				const p = why.pairs[i - 1];
@@ -74,7 +80,7 @@ function Steps({ why }: { why: Why }) {
 	);
 }
 
-/** Runs in the order in which they were started; two at least. */
+/** Sorts runs by start; requires two. */
 export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	const why = useSignal<Why | null>(null);
 	const ids = [...runs].sort((a, b) => (a.start_time ?? 0) - (b.start_time ?? 0)).map((r) => r.id);
@@ -90,7 +96,7 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	if (!w) return null;
 	return (
 		<section class="box bought">
-			<h2>What each step bought <span class="dim">in the order of their starts</span></h2>
+			<h2>Speed by change <span class="dim">in order of start</span></h2>
 			<Steps why={w} />
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />

@@ -1,4 +1,4 @@
-// Where the page of a model is; '' for that of all.
+// Address of a model's page; '' for the list.
 import { emptyView, type View } from '../../base/url.ts';
 
 export function pageOf(model: string): Partial<View> {

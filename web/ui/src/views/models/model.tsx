@@ -1,5 +1,4 @@
-// A registered model: what it is, its versions with the runs that made them, their metric, and what each version
-// changed since the one before; aliases, which those who may write set.
+// A registered model: versions with their runs, metric and changes, and aliases, which users with write access set.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
@@ -13,7 +12,7 @@ import { lazy } from '../base/lazy.tsx';
 import { pageOf } from './address.ts';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
-/** Changes of a version that are told one by one. */
+/** Maximum of listed changes of a version. */
 const CHANGES_MAX = 4;
 const ID_DIGITS = 8;
 
@@ -40,7 +39,7 @@ function Source({ line }: { line: VersionLine }) {
 		return <td title={source}><a href={s.runAddress(line.run.id)}
 			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
 			<p class="dim told">{line.run.experiment}</p></td>;
-	const gone = run && `${run.slice(0, ID_DIGITS)}, which is not here`;
+	const gone = run && `${run.slice(0, ID_DIGITS)} (not found)`;
 	return <td class="dim told" title={source}>{gone || source}</td>;
 }
 
@@ -106,7 +105,7 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 		<div class="box scroll"><table>
 			<thead><tr><th>version</th><th class="left">aliases</th><th class="left">run</th>
 				<th>{m.goal?.key ?? 'metric'}</th><th>difference</th>
-				<th class="left">changed since the version before</th>
+				<th class="left">changed since the previous version</th>
 				<th class="left">description</th><th>registered</th></tr></thead>
 			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
 				decimals={decimals} act={act} />)}</tbody>
@@ -114,7 +113,7 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	);
 }
 
-/** How a program loads it: by an alias where there is one. */
+/** How a program loads it: by alias if there is one. */
 function addressIn(m: Model): string {
 	const alias = m.aliases[0]?.alias;
 	return `models:/${m.name}${alias ? '@' + alias : '/' + m.newest}`;

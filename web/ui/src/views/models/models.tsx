@@ -1,4 +1,4 @@
-// The page of registered models: all of them, and one with its versions.
+// Page of registered models: the list, or one with its versions.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
@@ -62,7 +62,7 @@ function AllModels() {
 					<th>last change</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}
-			{found.more && <p class="dim">There are more: words find them.</p>}
+			{found.more && <p class="dim">There are more: search to find them.</p>}
 		</>
 	);
 }

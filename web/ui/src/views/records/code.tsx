@@ -1,4 +1,4 @@
-// What code a run came from: commit, the difference of the working tree to it, packages; and the alerts it sent.
+// Code of a run: commit, diff, packages; and its alerts.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count, when } from '../../base/format.ts';
@@ -8,10 +8,10 @@ import { getAlerts, getCode, type ToldAlert } from '../../state/records.ts';
 import * as s from '../../state/index.ts';
 import './styles.ts';
 
-/** Names that are shown as texts of their own, or not at all. */
+/** Entries with their own section, or none. */
 const WHOLE = ['diff', 'packages'];
 
-/** Asks once for a run, and again as it changes; null until it is there, or when it cannot be had. */
+/** Loads data of a run, again when it changes; null until loaded or if it fails. */
 function useAsked<T>(id: string, ask: (id: string) => Promise<T>): T | null {
 	const got = useSignal<T | null>(null);
 	const rev = s.liveRev.value;

@@ -1,5 +1,5 @@
-// What a run printed, by rank: read in pieces around where one is, searched, followed while it runs. A line leads to
-// its time in the charts, and the place in the charts to the lines of that time.
+// Console of a run by rank: loaded in pieces around the visible lines, searched, followed live. Lines link to their
+// time in the charts and back.
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -12,27 +12,27 @@ import { getConsole, stepAt, timeOf, type Console as Told, type ConsoleLine,
 import { GroupHead } from '../base/bits.tsx';
 import './styles.ts';
 
-/** Lines of one question, and how many are held at most. */
+/** Lines per request, and maximum of lines held. */
 const PIECE = 1000;
 const HELD = 5000;
 const FOUND_MAX = 2000;
 const SEARCH_MS = 250;
-/** Pixels from an end at which more lines are asked for. */
+/** Pixels from an end at which more lines are requested. */
 const NEAR_PX = 200;
 /** Pixels from the end within which new lines are followed. */
 const END_PX = 30;
 
-/** Where the charts' pointer stood last: it leaves a chart on the way to the lines. */
+/** Last position of the charts' cursor: the pointer leaves the chart on its way to the lines. */
 const place = signal<{ key: string; x: number } | null>(null);
 
-/** The metric by whose points steps and times are told apart: the one with most of them. */
+/** The metric that maps steps to times: the one with most points. */
 function clockKey(r: RunDetail): string | null {
 	const [most] = Object.entries(r.metrics).filter(([k]) => !k.startsWith('epoch/'))
 		.sort((a, b) => b[1].count - a[1].count);
 	return most ? most[0] : null;
 }
 
-/** Puts the charts' cursor at a time. */
+/** Moves the charts' cursor to a time. */
 async function showTime(r: RunDetail, ms: number): Promise<void> {
 	const key = clockKey(r);
 	const x = s.view.value.x;
@@ -45,7 +45,7 @@ async function showTime(r: RunDetail, ms: number): Promise<void> {
 	if (x === 'step' || per !== null) s.setCursor(key, x === 'step' ? step : step / per!);
 }
 
-/** The time (in ms) at which the charts' cursor stands; null where nobody knows. */
+/** Time of the charts' cursor in ms; null if unknown. */
 async function timeAt(r: RunDetail, at: { key: string; x: number }): Promise<number | null> {
 	const unit = s.unitOf(at.key);
 	if (unit === 'clock') return at.x * 1000;
@@ -63,7 +63,7 @@ function Words({ text }: { text: string }) {
 			: ` c${p.colour % 8}`)}>{p.text}</span>))}</>;
 }
 
-/** The lines without those that others were printed over; each with how many it covers. */
+/** Lines without overwritten ones; each with the number it replaces. */
 function folded(lines: readonly ConsoleLine[], all: boolean): { line: ConsoleLine; over: number }[] {
 	const out: { line: ConsoleLine; over: number }[] = [];
 	const over = { true: 0, false: 0 };
@@ -83,13 +83,13 @@ interface LinesOptions {
 	r: RunDetail;
 	lines: readonly ConsoleLine[];
 	all: boolean;
-	/** They are those that hold the words looked for. */
+	/** The lines are search results. */
 	found: boolean;
 	marked: number | null;
 	onLine: (l: ConsoleLine) => void;
 }
 
-/** Up and down go from line to line, once the focus is at the time of one. */
+/** Up and Down move between lines. */
 function onArrow(e: KeyboardEvent): void {
 	const line = (e.target as HTMLElement).closest('.line button')?.parentElement;
 	const to = e.key === 'ArrowDown' ? line?.nextElementSibling
@@ -99,7 +99,7 @@ function onArrow(e: KeyboardEvent): void {
 	to.querySelector('button')!.focus();
 }
 
-/** One line is in the tab order: the marked one, else the first of what was found, else the last. */
+/** One line is in the tab order: the marked one, else the first result, else the last. */
 function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 	const list = folded(lines, all);
 	const stop = list.find(({ line }) => line.n === marked) ?? list.at(found ? 0 : -1);
@@ -121,7 +121,7 @@ function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 	);
 }
 
-/** What is asked for and what came: one part of the console, in a piece around a line. */
+/** State of the console: one part, a piece around a line. */
 class Reader {
 	readonly told = signal<Told | null>(null);
 	readonly lines = signal<ConsoleLine[]>([]);
@@ -133,7 +133,7 @@ class Reader {
 
 	constructor(readonly run: string) {}
 
-	/** One question at a time; more are left out. */
+	/** One request at a time; others are dropped. */
 	private async once(f: () => Promise<void>): Promise<void> {
 		if (this.busy) return;
 		this.busy = true;
@@ -153,12 +153,12 @@ class Reader {
 		return got;
 	}
 
-	/** Which parts there are. */
+	/** Loads the list of parts. */
 	async peek(): Promise<void> {
 		await this.once(async () => void await this.get({ from: -1, limit: 1 }));
 	}
 
-	/** The end, the beginning of a part, or around a line. */
+	/** Loads the end, the start of a part, or lines around one. */
 	async show(from: number, at?: number): Promise<void> {
 		await this.once(async () => {
 			this.lines.value = (await this.get(at === undefined ? { from } : { from, at })).lines;
@@ -250,13 +250,13 @@ function Bar({ r, reader, words, all, jump }: BarOptions) {
 				title="the lines of the time at which the pointer stood in a chart">at the
 					cursor</button>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> lines printed over</label>
+				onChange={() => (all.value = !all.value)} /> overwritten lines</label>
 			<span class="problem" role="status">{reader.wrong.value}</span>
 		</p>
 	);
 }
 
-/** Asks for more lines near an end, and follows the end while the run prints. */
+/** Loads more lines near an end, and follows the end while the run prints. */
 function useScroll(box: RefObject<HTMLDivElement | null>, reader: Reader, end: Signal<boolean>): () => void {
 	useSignalEffect(() => {
 		void reader.lines.value;
@@ -296,7 +296,7 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 			else {
 				const el = box.current?.querySelector(`[data-line="${mark}"]`);
 				el?.scrollIntoView({ block: 'center' });
-				// the line that was pressed among those found is here now
+				// the pressed result is loaded
 				if (line !== undefined) el?.querySelector('button')?.focus({ preventScroll: true });
 			}
 		}));
@@ -306,7 +306,7 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 	const options = { r, all: all.value, found: found !== null, marked: marked.value, onLine: (l: ConsoleLine) => {
 		marked.value = l.n;
 		if (!found) return;
-		box.current?.focus({ preventScroll: true }); // the line that has it goes
+		box.current?.focus({ preventScroll: true }); // the focused line disappears
 		words.value = '';
 		reader.found.value = null;
 		jump(Math.max(0, l.n - PIECE / 2), undefined, l.n);

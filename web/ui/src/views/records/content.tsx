@@ -1,4 +1,4 @@
-// One picture, histogram, text, table or sound.
+// Renders one image, histogram, text, table or sound.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { short } from '../../base/format.ts';
@@ -7,12 +7,12 @@ import { Words } from './edits.tsx';
 import { Heat } from './heat.tsx';
 
 const ROWS_MAX = 200;
-/** Pictures narrower than this are shown larger, pixel by pixel. */
+/** Narrower images are enlarged without smoothing. */
 const SMALL = 64;
 const WIDTH = 300;
 const HEIGHT = 96;
 
-/** Asks for a content and says why it cannot be had; null until it is there. */
+/** Loads content and reports errors; null until loaded. */
 function useContent<T>(m: Media | null, ask: (m: Media) => Promise<T>): { value: T | null; wrong: string } {
 	const got = useSignal<{ of: string; value: T } | null>(null);
 	const wrong = useSignal('');
@@ -27,7 +27,7 @@ function useContent<T>(m: Media | null, ask: (m: Media) => Promise<T>): { value:
 			here = false;
 		};
 	}, [m?.run, m?.content]);
-	// the one before stands until the next is there: a slider must not flicker
+	// keep the previous one until the next is loaded, so that a slider does not flicker
 	return { value: got.value?.value ?? null, wrong: wrong.value };
 }
 
@@ -97,9 +97,9 @@ function TableOf({ m }: { m: Media }) {
 
 interface Options {
 	m: Media;
-	/** The run's one of the step before; null for the first. */
+	/** The item of the previous step; null for the first. */
 	before: Media | null;
-	/** Every one of the key. */
+	/** All items of the key. */
 	all: readonly Media[];
 }
 

@@ -1,10 +1,10 @@
-// Two texts and what differs between them.
+// Displays the diff of two texts.
 import { around, diff, wordsOf } from '../../base/diff.ts';
 import './styles.ts';
 
 const CONTEXT = 2;
 
-/** Lines that differ, with some around them; nothing where none does. */
+/** Changed lines with context; nothing without changes. */
 export function Lines({ from, to }: { from: string; to: string }) {
 	const list = around(diff(from.split('\n'), to.split('\n')), CONTEXT);
 	return (
@@ -15,7 +15,7 @@ export function Lines({ from, to }: { from: string; to: string }) {
 	);
 }
 
-/** The second text whole, with the words of the first that it no longer has. */
+/** The second text with removed words of the first. */
 export function Words({ from, to }: { from: string; to: string }) {
 	return <>{diff(wordsOf(from), wordsOf(to)).map((e, i) => (e.kind === 'same' ? e.text
 		: e.kind === 'added' ? <ins key={i} class="added">{e.text}</ins> : <del key={i}

@@ -1,5 +1,4 @@
-// A run's histograms over its steps: a column for each, darker where more values lie, or a ridge for each, the latest
-// in front.
+// Histograms of a run over its steps: a heat map column each, or ridges with the latest in front.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
@@ -12,21 +11,21 @@ const COLUMNS_MAX = 60;
 const ROWS = 60;
 const RIDGES_MAX = 20;
 const RIDGE_WIDTH = 320;
-/** Pixels from one ridge to the next, and of the highest. */
+/** Pixels between ridges, and height of the highest. */
 const APART = 9;
 const HIGH = 36;
 
-/** Ridges instead of columns, until the page is left. */
+/** Show ridges instead of columns. */
 const asRidges = signal(false);
 
-/** Some of the list, evenly, the first and the last among them. */
+/** Evenly spaced items, including the first and the last. */
 function some(list: readonly Media[]): Media[] {
 	if (list.length <= COLUMNS_MAX) return [...list];
 	return Array.from({ length: COLUMNS_MAX },
 		(_, i) => list[Math.round((i * (list.length - 1)) / (COLUMNS_MAX - 1))]!);
 }
 
-/** Counts of each histogram in rows of the same height; a bin's values lie evenly over it. */
+/** Resamples each histogram to rows of equal height; values are uniform within a bin. */
 function rowsOf(list: readonly Histogram[], lo: number, hi: number): number[][] {
 	const height = (hi - lo) / ROWS || 1;
 	return list.map((h) => {
@@ -60,7 +59,7 @@ function draw(canvas: HTMLCanvasElement, columns: readonly number[][], at: numbe
 	g.globalAlpha = 1;
 }
 
-/** The outline of a ridge that stands at y. */
+/** Outline of a ridge at y. */
 function outline(g: CanvasRenderingContext2D, bins: readonly number[], top: number, y: number): void {
 	g.beginPath();
 	g.moveTo(0, y);
@@ -68,7 +67,7 @@ function outline(g: CanvasRenderingContext2D, bins: readonly number[], top: numb
 	g.lineTo(RIDGE_WIDTH, y);
 }
 
-/** The earliest behind, each as high as its share of its own highest place; the one of the step is drawn strong. */
+/** Draws the earliest at the back, each normalised to its peak; the ridge of the current step is emphasised. */
 function drawRidges(canvas: HTMLCanvasElement, columns: readonly number[][], at: number): void {
 	const g = canvas.getContext('2d')!;
 	const style = getComputedStyle(canvas);
@@ -91,7 +90,7 @@ function drawRidges(canvas: HTMLCanvasElement, columns: readonly number[][], at:
 	});
 }
 
-/** The value below which a share of the values lies, those of a bin spread evenly over it. */
+/** Quantile, with values uniform within a bin. */
 function quantile({ edges, counts }: Histogram, share: number): number {
 	let left = share * counts.reduce((a, n) => a + n, 0);
 	const at = counts.findIndex((n) => n > 0 && (left -= n) <= 0);
@@ -104,7 +103,7 @@ interface Row {
 	of: Histogram;
 }
 
-/** Of each step that is drawn how many values, and where they lie. */
+/** Number of values and quantiles of each drawn step. */
 function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
 	const open = useSignal(false);
 	const places = (of: Histogram) => [0, 0.25, 0.5, 0.75, 1].map((q) => short(quantile(of, q)));
@@ -115,7 +114,7 @@ function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
 		head={['step', 'values', 'lowest', 'quarter', 'middle', 'three quarters', 'highest']} />} /></span>;
 }
 
-/** Where the middle of the values has gone. */
+/** Change of the median. */
 function movedText(rows: readonly Row[]): string {
 	const [first, last] = [rows[0]!, rows.at(-1)!];
 	return `middle ${short(quantile(first.of, 0.5))} at step ${first.step}`

@@ -1,5 +1,5 @@
-// Media of one or several runs over their steps: a card for each key with a slider, which moves with the charts'
-// cursor and moves it; the runs side by side.
+// Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
+// by side.
 import { computed, signal, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { byName, count } from '../../base/format.ts';
@@ -10,12 +10,12 @@ import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
-/** Keys that are shown before somebody asks for more. */
+/** Initial number of keys. */
 const FIRST = 12;
-/** The place of the charts' cursor that a slider has made. */
+/** Cursor position that a slider has set. */
 let own: { key: string; x: number } | null = null;
 
-/** Keys of any of the runs, with how many items the one has that has most. */
+/** Keys of any run, with the largest number of items. */
 function merged(lists: readonly MediaKey[][]): MediaKey[] {
 	const by = new Map<string, MediaKey>();
 	for (const k of lists.flat()) {
@@ -25,13 +25,13 @@ function merged(lists: readonly MediaKey[][]): MediaKey[] {
 	return [...by.values()].sort((a, b) => byName(a.key, b.key));
 }
 
-/** Where the charts' cursor stands as a step; null where it does not count steps, or the sliders have put it there. */
+/** Step of the charts' cursor; null if it does not count steps or a slider has set it. */
 const pointed = computed(() => {
 	const c = s.cursor.value;
 	return c && c !== own && s.unitOf(c.key) === 'step' ? c.x : null;
 });
 
-/** The last of the steps up to one; the first where all are later. */
+/** The last step up to one; the first if all are later. */
 function lastUpTo(steps: readonly number[], step: number): number {
 	let [lo, hi] = [0, steps.length - 1];
 	while (lo < hi) {
@@ -68,7 +68,7 @@ function Slider({ name, steps, at }: SliderOptions) {
 	);
 }
 
-/** What a run has at a step or the last before it, of every rank. */
+/** Items of a run at a step, or the last before it, of every rank. */
 function atStep(list: readonly Item[], step: number): { now: Item[]; before: Item | null } {
 	const upTo = list.filter((m) => m.step <= step);
 	const last = upTo.at(-1)?.step;
@@ -112,7 +112,7 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 			here = false;
 		};
 	}, [ids, of.key, of.count]);
-	// thousands of them are not gathered anew for each move of the slider
+	// memoised: a slider move must not collect thousands of items again
 	const steps = useComputed(() =>
 		[...new Set((items.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
 	const last = steps.length - 1;
@@ -139,7 +139,7 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 	);
 }
 
-/** How many media the runs have by key, read again when something of them changes; null as long as it is not known. */
+/** Number of media by key, reloaded when a run changes; null while unknown. */
 function useKeys(runs: readonly Run[]): MediaKey[] | null {
 	const keys = useSignal<MediaKey[] | null>(null);
 	const ids = runs.map((r) => r.id).join();
@@ -155,12 +155,12 @@ function useKeys(runs: readonly Run[]): MediaKey[] | null {
 	return keys.value;
 }
 
-/** The cards of the runs' keys. */
+/** Cards of the runs' keys. */
 export function Cards({ runs }: { runs: readonly Run[] }) {
 	const keys = useKeys(runs);
 	const most = useSignal(FIRST);
 	if (!keys) return <p class="dim">…</p>;
-	if (!keys.length) return <p class="dim">These runs told no images, histograms, texts, tables or sounds.</p>;
+	if (!keys.length) return <p class="dim">These runs have no images, histograms, texts, tables or audio.</p>;
 	return (
 		<>
 			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}
@@ -173,7 +173,7 @@ export function Cards({ runs }: { runs: readonly Run[] }) {
 
 const open = signal(true);
 
-/** Of one run; nothing where it has none. */
+/** Media of one run; nothing without any. */
 export function Media({ r }: { r: Run }) {
 	const keys = useKeys([r]);
 	if (!keys?.length) return null;

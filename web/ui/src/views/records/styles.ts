@@ -1,4 +1,4 @@
-// The styles of what runs told: consoles, code, media.
+// Styles of console, code and media.
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
 import text from './told.part.css';

@@ -1,4 +1,4 @@
-// One report: its text and panels, the texts that it had, and for those who may write the means to change it.
+// One report: text and panels, older versions, and editing for users with write access.
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
@@ -13,7 +13,7 @@ import { PanelFigure, titleOf } from './panel.tsx';
 
 interface DocumentOptions {
 	r: Report;
-	/** Takes another text; null: the reader may not write, or this is an older text. */
+	/** Saves a new text; null if read-only or an older version. */
 	put: ((text: string) => Promise<void>) | null;
 	fail: (e: Error) => void;
 }
@@ -33,11 +33,11 @@ function Parts({ r, put, fail }: DocumentOptions) {
 	})}</>;
 }
 
-/** The texts that it had: another one is shown, the report itself stays as it is. */
+/** Choice of a version, which does not change the report. */
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
-		<label>edition <select value={r.edition} onChange={(e) => {
+		<label>version <select value={r.edition} onChange={(e) => {
 			const n = Number(e.currentTarget.value);
 			s.go({ edition: n === newest ? null : n }, true);
 		}}>{[...r.editions].reverse().map((x) => (
@@ -50,7 +50,7 @@ interface ToolOptions extends DocumentOptions {
 	editing: Signal<boolean>;
 	naming: Signal<boolean>;
 	article: () => Element | null;
-	/** Makes an older text the newest. */
+	/** Makes an older version the newest. */
 	restore: (() => void) | null;
 }
 
@@ -62,7 +62,7 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 			<a class="button" href={s.addressOf(all)}
 				onClick={followed(() => s.go(all, true))}>all reports</a>
 			<History r={r} />
-			{restore && <button type="button" onClick={restore}>make this the newest</button>}
+			{restore && <button type="button" onClick={restore}>restore this version</button>}
 			{put && <button type="button" onClick={() => (editing.value = true)}>edit</button>}
 			{put && <button type="button" onClick={() => (naming.value = true)}>rename</button>}
 			{put && live.length > 0 && <button type="button" title="keep what every panel shows now"
@@ -97,7 +97,7 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>
-				<p class="dim">{r.experiment}, edition {r.edition} of {when(r.editions.find((x) =>
+				<p class="dim">{r.experiment}, version {r.edition} of {when(r.editions.find((x) =>
 					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
 				<Parts r={r} put={put} fail={fail} />
 			</article>}

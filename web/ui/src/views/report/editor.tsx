@@ -1,4 +1,4 @@
-// The text of a report while it is written: all but the data of frozen panels; a form that adds a panel.
+// Editor of a report's text without frozen data, with a form that adds a panel.
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { bodyOf, withBody } from '../../base/report.ts';
@@ -8,12 +8,12 @@ const ROWS = 24;
 
 interface Options {
 	text: string;
-	/** Throws when the server refuses. */
+	/** Throws if the server refuses. */
 	save: (text: string) => Promise<void>;
 	close: () => void;
 }
 
-/** A panel of metrics over the newest runs, or those that the charts show, as a block to be put into the text. */
+/** Form for a panel of metrics of the newest or the charted runs. */
 function blockOf(metrics: string, only: boolean): string {
 	const runs = only ? [`runs: ${s.shown.value.map((r) => r.id.slice(0, 8)).join(' ')}`] : [];
 	return ['', '```panel', `metrics: ${metrics}`, ...runs, '```', ''].join('\n');

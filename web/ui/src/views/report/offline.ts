@@ -1,10 +1,9 @@
-// A report as one HTML file that needs no server: its text, each chart as a drawing, each number, and the series as
-// REST sent them.
+// Saves a report as one HTML file without a server: text, drawings, numbers, and the series as REST replies.
 import type { LineChart } from '../../charts/line/index.ts';
 import { saveBlob } from '../base/save.ts';
 
 const EMPTY = new Set(['br', 'hr', 'img', 'input', 'col']);
-/** Attributes that mean something without the page's script. */
+/** Attributes that matter without the page's script. */
 const KEPT = /^(class|href|scope|colspan|start|type|checked|disabled|alt|data-(run|key|frozen|series))$/;
 const COLOURS = ['back', 'panel', 'raise', 'line', 'grid', 'text', 'dim', 'accent', 'bad'];
 
@@ -30,7 +29,7 @@ blockquote { margin: 0; padding-left: 10px; border-left: 3px solid var(--line); 
 const escaped = (text: string) =>
 	text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!);
 
-/** Drawings of one document must not share the names of what they clip by. */
+/** Makes clip path names unique in the document. */
 function apart(svg: string, n: number): string {
 	return svg.replace(/id="clip/g, `id="c${n}-clip`).replace(/url\(#clip/g, `url(#c${n}-clip`);
 }
@@ -40,7 +39,7 @@ function attributes(e: Element): string {
 		` ${a.name}="${escaped(a.name === 'href' ? (e as HTMLAnchorElement).href : a.value)}"`).join('');
 }
 
-/** The element as HTML, with drawings in the place of charts, without what only the page can do (data-here). */
+/** Serialises an element as HTML, with drawings in place of charts and without interactive parts (data-here). */
 function htmlOf(n: Node, drawings: ReadonlyMap<Node, string>): string {
 	if (n.nodeType === Node.TEXT_NODE) return escaped(n.textContent ?? '');
 	if (!(n instanceof Element) || n.hasAttribute('data-here')) return '';
@@ -62,7 +61,7 @@ async function drawingsIn(article: Element): Promise<Map<Node, string>> {
 	return out;
 }
 
-/** Saves what stands in the article as a file of its own, in the colours that it has now. */
+/** Saves the article as a file in its current colours. */
 export async function saveOffline(article: Element, title: string): Promise<void> {
 	const css = getComputedStyle(article);
 	const colours = COLOURS.map((c) => `--${c}: ${css.getPropertyValue('--' + c)};`).join(' ');

@@ -1,4 +1,4 @@
-// A panel of a report: its runs' curves and every number of them in a table; live, or as they were when it was frozen.
+// A panel of a report: curves of its runs and all numbers in a table; live or frozen.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
@@ -15,7 +15,7 @@ import { colourOf, theme } from '../base/theme.ts';
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 128;
 
-/** A run's series of a metric in numbers; of what is not finite the words of the API. */
+/** A run's series as numbers; non-finite values as the API's strings. */
 interface Row {
 	run: string;
 	name: string;
@@ -44,7 +44,7 @@ function nameIn(d: PanelData, id: string): string {
 	return d.runs.find((r) => r.id === id)?.name || id.slice(0, 8);
 }
 
-/** The n-th run's look is that of the n-th of any runs. */
+/** Assigns the n-th look to the n-th run. */
 function lookIn(d: PanelData, id: string): Look {
 	return lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
 }
@@ -106,7 +106,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 		aria-label={`${name}, ${count(lines.length, 'line')}. ${words.slice(0, 30).join('; ')}`} />;
 }
 
-/** Where there is no room for names at the lines' ends. */
+/** In narrow windows without names at the lines' ends. */
 function Legend({ d, metrics }: { d: PanelData; metrics: readonly string[] }) {
 	const lookOf = (l: ChartLine) => ({ ...lookIn(d, l.id.split('\n')[0]!), dash: l.dash });
 	return <p class="legend" data-here>{linesOf(d, metrics).map((l) => (
@@ -117,7 +117,7 @@ const HEADS = ['run', 'metric', 'points', 'last', 'min', 'max'];
 
 const text = (v: number | null) => (v === null ? '–' : String(v));
 
-/** Every digit, as REST has them. */
+/** In full precision. */
 function Numbers({ d }: { d: PanelData }) {
 	return (
 		<details class="numbers"><summary>the numbers of {count(d.series.length, 'line')}</summary>
@@ -137,16 +137,16 @@ function Numbers({ d }: { d: PanelData }) {
 
 interface Options {
 	p: ReportPanel;
-	/** What it showed when it was frozen; null: it is live. */
+	/** Frozen data; null: live. */
 	frozen: PanelData | null;
 	experiment: string;
-	/** What the chart is known by. */
+	/** Key of the chart. */
 	name: string;
-	/** Freezes it, or lets it live again; null: the reader may not. */
+	/** Freezes the panel or makes it live; null: not allowed. */
 	toggle: (() => void) | null;
 }
 
-/** What a live panel shows, asked for again when something changes. */
+/** Data of a live panel, reloaded on changes. */
 function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 	const now = useSignal<PanelData | null>(null);
 	const wrong = useSignal('');
@@ -165,11 +165,11 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 	return { d: p.frozen === null ? now.value : frozen, wrong: wrong.value };
 }
 
-/** Why there is nothing to see; '' where there is. */
+/** Reason for an empty panel, or ''. */
 function nothing(p: ReportPanel, d: PanelData | null): string {
-	if (!p.metrics.length) return 'this panel names no metrics';
-	if (!d) return p.frozen === null ? '' : 'what this panel showed is lost: its data is not in the text';
-	return d.series.length ? '' : d.runs.length ? 'its runs have no points of this' : 'no run is found';
+	if (!p.metrics.length) return 'this panel has no metrics';
+	if (!d) return p.frozen === null ? '' : 'the frozen data of this panel is missing from the text';
+	return d.series.length ? '' : d.runs.length ? 'its runs have no points of these metrics' : 'no runs found';
 }
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
@@ -183,10 +183,10 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 				{d?.more && <span class="dim">not all runs or metrics are drawn</span>}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
-					aria-label={`${p.frozen === null ? 'freeze' : 'let live'} ${name}`}
-					title={p.frozen === null ? 'keep what it shows now'
-						: 'let it follow its runs again'}>
-					{p.frozen === null ? 'freeze' : 'let live'}</button>}
+					aria-label={`${p.frozen === null ? 'freeze' : 'unfreeze'} ${name}`}
+					title={p.frozen === null ? 'keep its current data'
+						: 'show live data again'}>
+					{p.frozen === null ? 'freeze' : 'unfreeze'}</button>}
 			</figcaption>
 			{p.wrong.length > 0 && <p class="problem" role="alert">not understood: {p.wrong.join('; ')}</p>}
 			{d && !why && <><Plot p={p} d={d} name={name} /><Legend d={d} metrics={p.metrics} />

@@ -1,4 +1,4 @@
-// The page of reports: those of an experiment or of all, and one that is open.
+// Page of reports: the list of an experiment or of all, or one report.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
@@ -27,7 +27,7 @@ function NewReport({ experiment, fail }: { experiment: string; fail: (e: Error) 
 		}}>
 			<input aria-label="Name of the report" placeholder={`a new report of ${experiment}`}
 				value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
-			<button type="submit" disabled={!name.value.trim()}>begin</button>
+			<button type="submit" disabled={!name.value.trim()}>New report</button>
 		</form>
 	);
 }
@@ -69,7 +69,7 @@ function List({ experiment }: { experiment: string | null }) {
 			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button type="button"
 				onClick={() => void again()}>undo</button></p>}
 			{list.length ? <div class="box scroll"><table>
-				<thead><tr><th>name</th><th>experiment</th><th>edition</th><th>last change</th>
+				<thead><tr><th>name</th><th>experiment</th><th>version</th><th>last change</th>
 					<th><span class="unseen">changes</span></th></tr></thead>
 				<tbody>{list.map((r) => <Line key={r.id} r={r}
 					remove={mayWrite ? () => void remove(r) : null} />)}</tbody></table></div>

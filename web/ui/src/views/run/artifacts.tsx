@@ -1,4 +1,4 @@
-// What was handed to the server with a run; a click shows what is in a file.
+// Artifacts of a run; a click previews a file.
 import { useSignal } from '@preact/signals';
 import type { Artifact, RunDetail } from '../../base/types.ts';
 import { artifactAddress, getArtifacts } from '../../state/run.ts';

@@ -1,5 +1,5 @@
-// One line below a run's name: where it stands among the others, when it ran and how far it came.
-import { count, duration, short, when } from '../../base/format.ts';
+// Line below a run's name: its position among the runs, times and progress.
+import { count, duration, ordinal, short, when } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { progressOf } from '../../base/progress.ts';
 import { runTime } from '../../base/rank.ts';
@@ -7,7 +7,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { lastStep } from '../base/says.ts';
 
-/** Where the run stands among the others of its experiment. */
+/** Position of the run in its experiment. */
 function standing(r: Run): string {
 	const g = s.goal.value;
 	const top = s.best.value;
@@ -16,24 +16,24 @@ function standing(r: Run): string {
 	const rank = s.rows.value.findIndex((x) => x.id === r.id);
 	const of = s.rows.value.length;
 	const ahead = top && top.id === r.id ? 'the best'
-		: rank >= 0 && s.view.value.sort === null ? `number ${rank + 1}` : '';
+		: rank >= 0 && s.view.value.sort === null ? ordinal(rank + 1) : '';
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
 }
 
-/** How far it has come, and when it will be done at its pace. */
+/** Progress and estimated time left. */
 function way(r: Run): string {
 	const p = progressOf(r);
 	if (!p || (r.status !== 'running' && p.share === 1)) return '';
 	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : `, about ${duration(p.left)} left`);
 }
 
-/** A switch for what restarts took back; the curves alone are what counts. */
-function TakenBack({ r }: { r: RunDetail }) {
+/** Toggles points hidden by restarts. */
+function RolledBack({ r }: { r: RunDetail }) {
 	const shown = s.takenBack.value?.run === r.id;
 	if (r.segments.length < 2) return null;
 	return <button type="button" class="quiet" aria-pressed={shown}
 		onClick={() => void s.showTakenBack(shown ? null : r)}>
-		{shown ? 'hide' : 'show'} what restarts took back</button>;
+		{shown ? 'hide' : 'show'} rolled-back points</button>;
 }
 
 export function Facts({ r }: { r: RunDetail }) {
@@ -47,5 +47,5 @@ export function Facts({ r }: { r: RunDetail }) {
 		ranks > 1 ? `${ranks} ranks` : '',
 		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
 	].filter(Boolean);
-	return <p class="dim">{facts.join(' · ')} <TakenBack r={r} /></p>;
+	return <p class="dim">{facts.join(' · ')} <RolledBack r={r} /></p>;
 }

@@ -1,4 +1,4 @@
-// What a run belongs to and what belongs to it, as MLflow's clients nest runs: links both ways.
+// Parent and children of a run, as MLflow's clients nest runs.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
@@ -34,18 +34,18 @@ function Child({ r }: { r: Run }) {
 	);
 }
 
-/** The filter that finds a run's children. */
+/** Filter for a run's children. */
 const childrenOf = (id: string) => `tags."${PARENT_TAG}" = '${id}'`;
 
 interface Relatives {
-	/** null: it has one that is not here; undefined: not known yet. */
+	/** null: the parent is not available; undefined: unknown. */
 	parent: Run | null | undefined;
 	children: Run[];
-	/** There are more children than these. */
+	/** More children exist. */
 	more: boolean;
 }
 
-/** Reads a run's parent and its children, again as runs change. */
+/** Loads a run's parent and children, again as runs change. */
 function useRelatives(r: Run): Relatives {
 	const parent = useSignal<Run | null | undefined>(undefined);
 	const children = useSignal<{ runs: Run[]; more: boolean }>({ runs: [], more: false });
@@ -68,10 +68,10 @@ function useRelatives(r: Run): Relatives {
 
 function Parent({ run, id }: { run: Relatives['parent']; id: string }) {
 	if (run) return <RunLink r={run} />;
-	return <span class="dim">{id.slice(0, 8)}{run === null && ', which is not here'}</span>;
+	return <span class="dim">{id.slice(0, 8)}{run === null && ' (not found)'}</span>;
 }
 
-/** The way to a comparison of a run's children. */
+/** Link to a comparison of a run's children. */
 function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean }) {
 	const to = { page: 'compare', run: null, filter: childrenOf(r.id) } as const;
 	return (

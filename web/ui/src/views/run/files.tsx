@@ -1,5 +1,5 @@
-// What lies beside a run's journals, where these are files that the server follows: weights, checkpoints. The server
-// reads none of them, so here they are names, sizes and a place.
+// Files next to a run's journals in the followed folder (weights, checkpoints): names, sizes and path; the server does
+// not read them.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Artifact, RunDetail } from '../../base/types.ts';
@@ -19,7 +19,7 @@ export function Files({ r }: { r: RunDetail }) {
 	return (
 		<Folder title="Files" top={got.value.files} key={got.value.files.map((f) => f.path).join()}
 			load={async (path) => (await getFiles(r.id, path)).files} name={(_, name) => name}>
-			<p class="dim">in <code>{got.value.folder}</code> of the followed folder</p>
+			<p class="dim">Path: <code>{got.value.folder}</code></p>
 		</Folder>
 	);
 }

@@ -1,22 +1,22 @@
-// Files of a run, folder by folder.
+// File browser of a run.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
 
-/** The folder around one; '' is the topmost. */
+/** Parent of a folder; '' is the topmost. */
 function above(folder: string): string {
 	return folder.split('/').slice(0, -1).join('/');
 }
 
 interface FolderOptions {
 	title: string;
-	/** What lies at the top. */
+	/** Entries of the topmost folder. */
 	top: Artifact[];
 	load: (folder: string) => Promise<Artifact[]>;
-	/** How a file's name stands there. */
+	/** Renders a file name. */
 	name: (f: Artifact, name: string) => ComponentChildren;
-	/** Beneath the list. */
+	/** Below the list. */
 	children?: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-// The head of a run's page: its name and how it ended; for those who may write, another name, and the end of it.
+// Header of a run's page: name and status; users with write access rename and delete it.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Run, RunDetail } from '../../base/types.ts';
@@ -9,13 +9,13 @@ import { followed, Key, NameForm } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 
-/** The run before this one in the order of the table, or the one behind it. */
+/** The previous or next run in table order. */
 function besides(id: string, by: 1 | -1): Run | undefined {
 	const at = s.rows.value.findIndex((o) => o.id === id);
 	return at < 0 ? undefined : s.rows.value[at + by];
 }
 
-/** The ways to the runs beside this one; n and N on the keyboard. */
+/** Links to the previous and next run; N and n on the keyboard. */
 function Others({ id }: { id: string }) {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {

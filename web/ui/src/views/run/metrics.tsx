@@ -1,11 +1,11 @@
-// Every metric of a run in a table: best and last value, and where.
+// All metrics of a run in a table: best and last value with their steps.
 import { useSignal } from '@preact/signals';
 import { byName, valueText } from '../../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../../base/goal.ts';
 import type { Metric, Run } from '../../base/types.ts';
 
 const FIRST = 40;
-/** From so many on the table scrolls in itself. */
+/** From this number of rows the table scrolls. */
 const LONG = 12;
 
 function text(key: string, v: number | null): string {

@@ -1,4 +1,4 @@
-// A run's notes: as they are meant to be read, and for those who may write as text to be changed.
+// Notes of a run, rendered, and editable for users with write access.
 import { useSignal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -14,7 +14,7 @@ export function notesReady(): Promise<void> {
 	return Markdown.ahead();
 }
 
-/** Where a picture of a note lies: among the run's own artifacts or nowhere. */
+/** Address of an image in a note: one of the run's artifacts, or none. */
 function imageOf(r: Run, src: string): string | null {
 	return /^[a-z]+:|^[/#]/i.test(src) ? null : artifactAddress(r.id, src);
 }

@@ -1,5 +1,4 @@
-// What is in a run's file, without leaving the page: pictures, tables, texts; of anything else the way to it. Files
-// come from whoever wrote the run: a text is only ever shown as words.
+// Preview of a run's file: images, tables, texts; for others a link. Files are untrusted: text is never interpreted.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { bytes } from '../../base/format.ts';
@@ -15,7 +14,7 @@ const TEXTS = new RegExp('\\.(txt|log|md|markdown|json|jsonl|csv|tsv|ya?ml|toml|
 const ROWS_MAX = 200;
 const COLUMNS_MAX = 50;
 
-/** Cells of comma or tab separated text: quotes hold separators and line ends, two of them stand for one. */
+/** Parses comma or tab separated cells: quotes protect separators and line ends; two quotes stand for one. */
 function cellsOf(text: string, separator: string): string[][] {
 	const rows: string[][] = [];
 	const pattern = new RegExp(`("(?:[^"]|"")*"|[^${separator}\\n]*)(${separator}|\\n|$)`, 'g');
@@ -78,7 +77,7 @@ function TextFile({ run, f }: { run: string; f: Artifact }) {
 	);
 }
 
-/** HTML as what it draws, in a frame that reaches neither this page nor any address, or as its text. */
+/** Renders HTML in a sandboxed frame without access to the page or the network, or as text. */
 function Page({ address, name, run, f }: { address: string; name: string; run: string; f: Artifact }) {
 	const source = useSignal(false);
 	return (
@@ -104,7 +103,7 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
 				: PICTURES.test(f.path) ? <img src={address} alt={name} />
 				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
-				: <p class="dim">There is no preview of files of this kind.</p>}
+				: <p class="dim">No preview for this type of file.</p>}
 		</div>
 	);
 }

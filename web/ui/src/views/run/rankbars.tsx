@@ -1,4 +1,4 @@
-// Where the time of a step goes by rank: a bar for each on one scale, the rank that the others wait for named in words.
+// Step time by rank: a bar each on one scale, and the slow rank in words.
 import { stack } from '../../charts/stack.ts';
 import { count, seconds } from '../../base/format.ts';
 import { PHASE_KEYS, type RankPhases } from '../../state/index.ts';
@@ -13,7 +13,7 @@ function own(r: RankPhases): number {
 	return OWN.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
 }
 
-/** The rank that the others wait for: most time of its own, least waiting. Null when they are within 5 %. */
+/** The slow rank: most compute time, least waiting. Null if ranks are within 5 %. */
 function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
 	if (ranks.length < 2) return null;
 	const sorted = [...ranks].sort((a, b) => own(b) - own(a));

@@ -1,5 +1,4 @@
-// What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when
-// they are on the screen; a zoom is this chart's own.
+// Curves by rank of a run's metrics. Charts exist while the group is open and load when visible; each has its own zoom.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
@@ -32,13 +31,13 @@ function lineOf(t: Series, i: number): ChartLine {
 interface Options {
 	run: string;
 	metric: string;
-	/** How many there are. */
+	/** Number of keys. */
 	ranks: number;
-	/** Grows as the run does. */
+	/** Changes as the run grows. */
 	rev: number;
 }
 
-/** Whether the element is on the screen, and the chart in it with its cursor and the range that it is zoomed to. */
+/** Visibility of the element, its chart, cursor and zoom. */
 function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | null>) {
 	const chart = useRef<LineChart | null>(null);
 	const zoom = useSignal<[number, number] | null>(null);
@@ -69,7 +68,7 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 	return { chart, zoom, visible, at };
 }
 
-/** The axis over all points of the lines; a single point stands in its middle. */
+/** The axis over all points of the lines; a single point is centred. */
 function wholeRange(list: readonly Series[]): [number, number] {
 	return [Math.min(...list.map((t) => t.xs[0] ?? Infinity)),
 		Math.max(...list.map((t) => t.xs.at(-1) ?? -Infinity))];
@@ -86,7 +85,7 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 	};
 }
 
-/** The values under the cursor of the chart, wherever a pointer or keys have put it. */
+/** Values at the cursor of the chart. */
 function Readout({ at, list, metric }: { at: Signal<number | null>; list: readonly Series[]; metric: string }) {
 	const x = at.value;
 	const values = x === null ? '' : ranksAt(list.map((t) => ['rank ' + t.rank, valueAt(t, x)]), valueText(metric));

@@ -1,5 +1,4 @@
-// Rank by step: how long each rank took for its own part of a step, as a heat map beside the usual rank, the straggler
-// named.
+// Heat map of ranks over steps relative to the median rank, with the slow rank in words.
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -12,31 +11,29 @@ import { Opener } from '../base/bits.tsx';
 import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
-/** What can be shown: the series that it is made of, with their signs. */
+/** Measures: the series that each consists of, with their signs. */
 const MEASURES: { id: string; label: string; sign: Record<string, number> }[] = [
-	{ id: 'own', label: 'own time (step less waiting for others)',
+	{ id: 'own', label: 'own time (step time minus waiting)',
 		sign: { 'phase/step': 1, 'phase/comm_exposed': -1 } },
 	...['step', 'data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer', 'other'].map((n) => ({
 		id: n, label: n.replace(/_/g, ' '), sign: { ['phase/' + n]: 1 },
 	})),
 	{ id: 'memory', label: 'peak memory', sign: { 'memory/peak_bytes': 1 } },
 ];
-/** Cells that one view may hold, over all ranks. */
+/** Maximum of cells over all ranks. */
 const CELLS_MAX = 24000;
 const COLUMNS_MAX = 240;
-/**
- * What has the full colour: the furthest cell, but at least a fifth and at most the whole of the usual time beside it.
- */
+/** Deviation with full colour: the largest, limited to 20 % to 100 % of the median. */
 const FULL_MIN = 0.2;
 const FULL_MAX = 1;
-/** Rows that are named beside the map, in pixels from its ends: there stand the first and the last. */
+/** First and last row labels, in pixels from the ends. */
 const NAMED_FROM = 24;
 
 function measureOf(id: string) {
 	return MEASURES.find((x) => x.id === id)!;
 }
 
-/** Small differences are there in every cell; they stand back behind the large ones. */
+/** Exponent that makes small differences paler. */
 function faint(v: number): number {
 	return Math.sign(v) * Math.abs(v) ** 1.6;
 }
@@ -66,13 +63,13 @@ function words(h: Heat, measure: string, [row, column]: [number, number]): strin
 interface MapOptions {
 	h: Heat;
 	measure: string;
-	/** Beside the usual rank, not by the value itself. */
+	/** Relative to the median rank instead of absolute. */
 	against: boolean;
-	/** The rank that is named. */
+	/** The named rank. */
 	slow: number | null;
 }
 
-/** Keeps the heat map drawn in its canvas. */
+/** Keeps the heat map up to date in its canvas. */
 function useHeat(box: RefObject<HTMLCanvasElement | null>, h: Heat, against: boolean, height: number): void {
 	useEffect(() => {
 		const canvas = box.current!;
@@ -93,7 +90,7 @@ function useHeat(box: RefObject<HTMLCanvasElement | null>, h: Heat, against: boo
 	}, [h, against, theme()]);
 }
 
-/** The cell beside another that an arrow key leads to; null for other keys. */
+/** The neighbour cell for an arrow key; null for other keys. */
 function step(key: string, [r, c]: [number, number], h: Heat): [number, number] | null {
 	const to: Record<string, [number, number]> = {
 		ArrowUp: [r - 1, c], ArrowDown: [r + 1, c], ArrowLeft: [r, c - 1], ArrowRight: [r, c + 1],
@@ -103,7 +100,7 @@ function step(key: string, [r, c]: [number, number], h: Heat): [number, number] 
 	return t ? [Math.min(last[0], Math.max(0, t[0])), Math.min(last[1], Math.max(0, t[1]))] : null;
 }
 
-/** What the cell under the pointer says, or what the colours do. */
+/** Text of the cell under the pointer, or a legend. */
 function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 	const full = Math.round(fullOf(o.h) * 100);
 	const colours = o.against
@@ -115,7 +112,7 @@ function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 
 const percent = (v: number) => Math.round(v * 100) + ' %';
 
-/** A button that opens what each rank's row says as a whole. */
+/** A button that opens the summary of each rank. */
 function Table({ rows, measure }: { rows: readonly RankRow[]; measure: string }) {
 	const open = useSignal(false);
 	const row = (r: RankRow) => ({ id: String(r.rank), name: 'rank ' + r.rank, cells: [say(measure, r.mean),
@@ -162,7 +159,7 @@ function Map(o: MapOptions) {
 	);
 }
 
-/** The run's heat map of a measure, read again as the run grows. */
+/** Heat map of a measure, reloaded as the run grows. */
 function useRanks(r: RunDetail, measure: Signal<string>, ranks: number): ReadonlySignal<Heat> {
 	const series = useSignal<RankSeries[]>([]);
 	const m = measureOf(measure.value);

@@ -1,4 +1,4 @@
-// Versions of registered models that a run made.
+// Model versions registered from a run.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { emptyView } from '../../base/url.ts';

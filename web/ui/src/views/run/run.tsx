@@ -1,4 +1,4 @@
-// One run: what it was, how it went, every metric, its curves, where its time goes by rank, notes.
+// Page of one run: metadata, metrics, charts, step time by rank, notes.
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { natural } from '../../base/format.ts';
@@ -32,7 +32,7 @@ const Console = lazy(() => import('../records/console.tsx').then((m) => m.Consol
 const Code = lazy(() => import('../records/code.tsx').then((m) => m.Code));
 const Alerts = lazy(() => import('../records/code.tsx').then((m) => m.Alerts));
 
-/** More pairs than this can be searched. */
+/** With more pairs, a search field is shown. */
 const SEARCHED_FROM = 8;
 
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
@@ -74,18 +74,18 @@ function Phases({ r }: { r: Run }) {
 	);
 }
 
-/** Records of the run's journals that could not be applied. */
+/** Journal records that could not be applied. */
 function Problems({ r }: { r: RunDetail }) {
 	if (!r.problems.length) return null;
 	return (
 		<section class="box">
-			<h2 class="bad">Not taken from its files</h2>
+			<h2 class="bad">Journal records that could not be applied</h2>
 			<ul class="files">{r.problems.map((p) => <li key={p}>{p}</li>)}</ul>
 		</section>
 	);
 }
 
-/** Reads the run whose id begins so, and again as it changes; returns it, or why it cannot be had. */
+/** Loads the run with an id prefix, again as it changes; returns it, or the error. */
 function useRun(id: string): { run: RunDetail | null; wrong: string } {
 	const [wrong, setWrong] = useState('');
 	const rev = s.liveRev.value;
@@ -106,7 +106,7 @@ function useRun(id: string): { run: RunDetail | null; wrong: string } {
 	return { run: s.opened.value?.id.startsWith(id) ? s.opened.value : null, wrong };
 }
 
-/** Params, those that differ between runs first. */
+/** Params; those that differ between runs come first. */
 function Params({ r }: { r: Run }) {
 	const order = s.split.value.differ;
 	const at = (k: string) => (order.includes(k) ? order.indexOf(k) : order.length);
@@ -143,7 +143,7 @@ export function RunPage({ id }: { id: string }) {
 		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
 	}, [run]);
 	useEffect(() => {
-		// behind the frame in which charts see whether they are on the screen
+		// after the frame in which charts detect their visibility
 		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
 	}, [run?.id]);
 	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;

@@ -1,4 +1,4 @@
-// Where a run comes from, as MLflow's clients tell it: who started which program of which commit, and on what data.
+// Source of a run as MLflow's clients record it: user, program, commit, data sets.
 import { bytes, count, natural } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 
@@ -12,7 +12,7 @@ const TAGS: [string, string][] = [
 
 interface Fact {
 	name: string;
-	/** As it is shown, and whole. */
+	/** Short and full form. */
 	text: string;
 	full: string;
 }
@@ -29,7 +29,7 @@ function factsOf(r: RunDetail): Fact[] {
 	return out;
 }
 
-/** The words of a source that is JSON, as clients write it: where the data lie. */
+/** Texts of a JSON source, as clients write it: the location of the data. */
 function placeOf(source: string): string {
 	try {
 		const o = JSON.parse(source) as Record<string, unknown>;
@@ -39,7 +39,7 @@ function placeOf(source: string): string {
 	}
 }
 
-/** An address that says more than the data set's name, which is its last part; '' of a folder here. */
+/** URI without the data set's name, its last part; '' for a local folder. */
 const remote = (place: string) => /^\w+:\/\//.test(place) ? place : '';
 
 /** Samples, shards and bytes of a profile as dptrain writes it. */

@@ -1,4 +1,4 @@
-// What makes a run slow, why, and what to do next, as the server judges it; what its steps were traced for.
+// Diagnosis of a run's speed with recommendations, from the server; link to its trace.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -10,12 +10,16 @@ import { Versus } from './versus.tsx';
 
 const TraceView = lazy(() => import('../insight/trace.tsx').then((m) => m.TraceView));
 
+/** Display names of causes; the others are shown as they are. */
+const CAUSES: Record<string, string> = { straggler: 'Slow rank', cpu_taken: 'CPU shared with others' };
+const causeText = (leaf: string) => CAUSES[leaf] ?? leaf;
+
 function LeafRow({ leaf }: { leaf: Leaf }) {
 	const rest = leaf.sentence.slice(leaf.leaf.length);
 	return (
 		<li>
-			<p><b>{leaf.leaf}</b>{rest}</p>
-			<meter value={leaf.share} aria-label={`${leaf.leaf}, share of the time`} />
+			<p><b>{causeText(leaf.leaf)}</b>{rest}</p>
+			<meter value={leaf.share} aria-label={`${causeText(leaf.leaf)}, share of the time`} />
 			<dl class="pairs">
 				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
 				<div><dt>usual</dt><dd>{leaf.usual}</dd></div>
@@ -31,13 +35,13 @@ function Verdict({ d }: { d: Diagnosis }) {
 			{d.leaves.length > 0
 				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
 				: <p>{d.sentence}</p>}
-			<p class="dim">Bound by {d.bound}. Judged by {count(d.steps, 'step')}, {d.warmup} more left
-				out as warm-up.</p>
+			<p class="dim">Bound by {d.bound}. Based on {count(d.steps, 'step')} after {d.warmup} warm-up
+				steps.</p>
 		</>
 	);
 }
 
-/** The diagnosis of a run, again as it goes on; null: there is none. */
+/** The diagnosis of a run, reloaded as it grows; null without one. */
 function useDiagnosis(id: string): Diagnosis | null {
 	const found = useSignal<Diagnosis | null>(null);
 	const rev = s.liveRev.value;
@@ -59,7 +63,7 @@ function TraceLink({ r }: { r: RunDetail }) {
 	);
 }
 
-/** Of a run that was traced: its timeline, once somebody asks for it. */
+/** Timeline of a traced run, loaded on demand. */
 export function Traced({ r }: { r: RunDetail }) {
 	const open = useSignal(false);
 	if (!r.params.trace_steps) return null;
@@ -72,7 +76,7 @@ export function Traced({ r }: { r: RunDetail }) {
 	);
 }
 
-/** What its speed and its losses say of a run. */
+/** Diagnosis of speed and losses. */
 export function Speed({ r }: { r: RunDetail }) {
 	const d = useDiagnosis(r.id);
 	if (!d) return null;
@@ -80,7 +84,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<>
 			{d.verdict && (
 				<section class="box speed">
-					<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
+					<h2>Speed{d.leaves.length ? `: ${causeText(d.verdict)}` : ''}</h2>
 					<Verdict d={d} />
 					<TraceLink r={r} />
 					<Versus r={r} />

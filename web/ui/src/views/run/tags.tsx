@@ -1,4 +1,4 @@
-// A run's tags on its page: added, changed and removed in place by those who may write; readers see the words alone.
+// Tags of a run: added, changed and removed in place by users with write access.
 import { useSignal, type Signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
@@ -7,7 +7,7 @@ import * as s from '../../state/index.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { useFocus } from '../base/focus.ts';
 
-/** A tag as it is being written; was is the key of the one that is changed, null for a new one. */
+/** A tag being edited; was: its key, null for a new tag. */
 interface Draft {
 	was: string | null;
 	key: string;
@@ -43,7 +43,7 @@ function TagForm({ draft, set, save, cancel }: FormOptions) {
 	);
 }
 
-/** A tag; change and remove are undefined for those who may only read. */
+/** A tag; change and remove are undefined if read-only. */
 function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => void; remove?: () => void }) {
 	return (
 		<>
@@ -58,7 +58,7 @@ function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => vo
 	);
 }
 
-/** What the server refused last, with what to try again. */
+/** The last refusal, with a retry. */
 interface Refusal {
 	text: string;
 	again: () => void;

@@ -1,11 +1,11 @@
-// What a change bought: this run beside another one of its experiment, in a sentence and as bars of their phases.
+// Speed-up over another run of the experiment, as a sentence and as bars of phases.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { changeAddress, getChange } from '../../state/insight.ts';
 
-/** Runs to choose from: those that ended last first. */
+/** Runs to choose from, most recently ended first. */
 const AT_MOST = 200;
 
 function choices(r: Run): Run[] {
@@ -13,7 +13,7 @@ function choices(r: Run): Run[] {
 	return others.sort((a, b) => (b.start_time ?? 0) - (a.start_time ?? 0)).slice(0, AT_MOST);
 }
 
-/** The sentence for a pair; undefined while it is asked for, null: nothing tells. */
+/** The sentence for a pair; undefined while loading, null if unknown. */
 function useChange(from: string, to: string): string | null | undefined {
 	const told = useSignal<string | null | undefined>(undefined);
 	useEffect(() => {
@@ -41,7 +41,7 @@ export function Versus({ r }: { r: RunDetail }) {
 				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}
 			</select></label></p>
 			{from.value && told !== undefined && <p class="told" role="status">
-				{told ?? 'Nothing tells: one of the two has no steps that can be timed.'}</p>}
+				{told ?? 'Cannot compare: one of the runs has no timed steps.'}</p>}
 			{from.value && told && <a href={picture} target="_blank" rel="noreferrer">
 				<img src={picture} alt={told} /></a>}
 		</>

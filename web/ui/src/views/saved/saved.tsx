@@ -1,5 +1,4 @@
-// The views of the experiment that were saved: opened, shared by their links, and by those who may write saved,
-// renamed, made what the experiment opens with, deleted.
+// Saved views of the experiment: open, share by link; users with write access save, rename, delete and set the default.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
@@ -11,9 +10,9 @@ import '../base/later.ts';
 
 interface LineOptions {
 	v: Saved;
-	/** Does something and says what the server refuses. */
+	/** Runs an action and shows the server's refusal. */
 	act: (what: () => Promise<void>) => void;
-	/** Deletes it, in a way that can be undone. */
+	/** Deletes it; can be undone. */
 	remove: () => void;
 }
 

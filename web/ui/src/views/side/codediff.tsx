@@ -1,4 +1,4 @@
-// What two of the runs side by side differ in as code: the lines of their differences to the commit that only one has.
+// Diff of two runs' uncommitted code: lines that only one of them has.
 import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';
 import * as s from '../../state/index.ts';
@@ -41,7 +41,7 @@ export function CodeDiff({ list }: { list: readonly Side[] }) {
 				<Which label="to" list={list} at={b.value} set={(i) => (b.value = i)} />
 				{commits.size > 1 && <span class="warn">their commits differ too</span>}
 			</p>
-			{texts[0] === texts[1] ? <p class="dim">Both ran the same lines.</p> : <Lines from={texts[0]!}
+			{texts[0] === texts[1] ? <p class="dim">Both ran the same code.</p> : <Lines from={texts[0]!}
 				to={texts[1]!} />}
 		</section>
 	);

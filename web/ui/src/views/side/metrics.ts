@@ -1,13 +1,13 @@
-// The metrics of runs side by side: best and last value, and how far each is from the first run's.
+// Metrics of runs side by side: best and last value, and the difference to the first run.
 import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
 import { bestOf, directionOf, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
 
 export interface MetricRow extends SideRow {
-	/** As they are shown; cells hold every digit. */
+	/** Displayed texts; cells have full precision. */
 	texts: string[];
-	/** Difference to the first run; '' where there is none. */
+	/** Difference to the first run, or ''. */
 	deltas: string[];
 	/** Which are the best. */
 	best: ReadonlySet<number>;
@@ -30,7 +30,7 @@ function row(name: string, values: readonly (number | null | undefined)[], dir: 
 	};
 }
 
-/** The goal first, then by name; a row for the best value and one for the last, or one where both are the same. */
+/** The goal first, then by name; rows for the best and the last value, or one if both are equal. */
 export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[] {
 	const keys = [...new Set(runs.flatMap((r) => Object.keys(r.metrics)))]
 		.sort((a, b) => Number(b === goal?.key) - Number(a === goal?.key) || natural(a, b));

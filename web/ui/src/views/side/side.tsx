@@ -1,5 +1,5 @@
-// Two to twelve runs side by side: params, metrics, code, packages, environment, data, files; only what differs unless
-// all is asked for. The first run is what the others are measured by.
+// Two to twelve runs side by side: params, metrics, code, packages, environment, data, files; by default only
+// differences. The first run is the baseline.
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -21,12 +21,12 @@ addStyles(text);
 
 const Waterfall = lazy(() => import('../insight/waterfall.tsx').then((m) => m.Waterfall));
 
-/** Rows of a part that are shown before somebody asks for more. */
+/** Initial number of rows of a part. */
 const FIRST = 100;
-/** Names of code that stand in parts of their own. */
+/** Code entries with their own part. */
 const OWN_PARTS = ['diff', 'packages'];
 
-/** Also what is the same in all of them. */
+/** Show equal values too. */
 const whole = signal(false);
 const words = signal('');
 
@@ -50,7 +50,7 @@ interface PartOptions {
 	title: string;
 	rows: readonly (SideRow & Partial<MetricRow>)[];
 	runs: readonly Run[];
-	/** Said where there is nothing to say. */
+	/** Text of an empty part. */
 	more?: string;
 }
 
@@ -102,7 +102,7 @@ function Parts({ list, runs }: { list: readonly Side[]; runs: readonly Run[] }) 
 			<Part title="Environment" rows={of((x) => x.run.environment)} runs={runs} />
 			<Part title="Data sets" rows={of(inputsOf)} runs={runs} />
 			<Part title="Files" rows={fileRows(list.map((x) => x.files))} runs={runs}
-				more={list.some((x) => x.more) ? 'not all folders were looked into' : undefined} />
+				more={list.some((x) => x.more) ? 'not all folders were read' : undefined} />
 		</>
 	);
 }
@@ -115,7 +115,7 @@ function Controls({ n }: { n: number }) {
 			<input type="search" placeholder="find a name" aria-label="Find a name" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
 			<span class="dim">{count(n, 'run')} side by side; metrics: best and last,
-				beside the first run</span>
+				relative to the first run</span>
 			<a class="button" href={s.addressOf({ page: 'compare' })}
 				onClick={followed(() => s.go({ page: 'compare' }, true))}>table and charts</a>
 		</p>
@@ -132,7 +132,7 @@ export function SideBySide() {
 	if (s.loading.value || (list.length < runs.length && runs.length > 1))
 		return <><main class="wait" aria-busy="true" /><Header /></>;
 	if (runs.length < 2) return <><main><Empty title="Choose two runs or more">
-		<p>Those that the charts show stand side by side: choose them in the table.</p>
+		<p>The charted runs are compared: choose them in the table.</p>
 		<p><a class="button" href={s.addressOf({ page: 'compare' })}
 			onClick={followed(() => s.go({ page: 'compare' }, true))}>table and charts</a></p>
 	</Empty></main><Header /></>;

@@ -1,14 +1,14 @@
-// Columns in the reader's order and widths: dragged by their heads and edges, or moved by keys. The name stays first.
+// Order and width of columns: dragged by their headers and edges, or moved by keys. The name stays first.
 import * as s from '../../state/index.ts';
 import { columns } from './columns.tsx';
 
 const STEP = 10;
 const WIDTH_MIN = 34;
 const WIDTH_MAX = 900;
-/** A press that moves less is a click. */
+/** Shorter drags count as clicks. */
 const DRAG = 6;
 
-/** The column goes where another one is; false where it cannot. */
+/** Moves a column to another's position; false if impossible. */
 export function place(from: number, to: number): boolean {
 	const ids = columns.value.map((c) => c.id);
 	if (from < 1 || to < 1 || to >= ids.length || from === to) return false;
@@ -17,14 +17,14 @@ export function place(from: number, to: number): boolean {
 	return true;
 }
 
-/** null: as wide as its texts make it. */
+/** null: automatic width. */
 export function size(id: string, width: number | null): void {
 	const { [id]: _, ...widths } = s.view.value.widths;
 	if (width !== null) widths[id] = Math.round(Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, width)));
 	s.go({ widths });
 }
 
-/** Alt and an arrow move the column of a head, Shift as well sizes it; the place that it has then, or null. */
+/** Alt and an arrow move the column of a header, with Shift resize it; returns its position, or null. */
 export function arrange(e: KeyboardEvent, at: number): number | null {
 	const by = e.key === 'ArrowLeft' ? -1 : e.key === 'ArrowRight' ? 1 : 0;
 	const c = columns.value[at];
@@ -47,7 +47,7 @@ function follow(e: PointerEvent, move: (m: PointerEvent) => void, end: (m: Point
 	el.addEventListener('pointercancel', () => over.abort(), { signal });
 }
 
-/** The edge of a head is dragged. */
+/** Drags the edge of a header. */
 export function dragEdge(e: PointerEvent, id: string): void {
 	const width = (e.currentTarget as HTMLElement).parentElement!.offsetWidth;
 	e.stopPropagation();
@@ -56,7 +56,7 @@ export function dragEdge(e: PointerEvent, id: string): void {
 
 let dragged = false;
 
-/** A head is dragged to where another one is; a click that ends a drag means nothing (asked once). */
+/** Drags a header to another position; the click that ends a drag is ignored (queried once). */
 export function dragHead(e: PointerEvent, at: number): void {
 	dragged = false;
 	if (at < 1 || e.button !== 0 || e.pointerType === 'touch') return;

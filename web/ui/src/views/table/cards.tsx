@@ -1,4 +1,4 @@
-// The runs as cards, for narrow screens: name, goal, params that differ, a sparkline, status in words.
+// Runs as cards, for narrow screens: name, goal, differing params, sparkline, status.
 import { useEffect } from 'preact/hooks';
 import { computed, signal } from '@preact/signals';
 import { fitRange } from '../../charts/line/index.ts';
@@ -21,16 +21,16 @@ import '../base/later.ts';
 const W = 92;
 const H = 34;
 const FIRST = 100;
-/** Cards above the charts before somebody asks for more. */
+/** Initial number of cards above the charts. */
 const FEW = 6;
 const FEW_FROM = 12;
-/** Enough for the chart of a narrow screen too, which shares the series. */
+/** Sufficient for the chart of a narrow screen too, which shares the series. */
 const SPARK_BUCKETS = 320;
 const VALUE_MAX = 28;
 
 const cut = (text: string) => (text.length > VALUE_MAX ? text.slice(0, VALUE_MAX - 1) + '…' : text);
 
-/** The one y axis of all sparklines: what the runs that count have in common, as in their chart. */
+/** Common y axis of all sparklines, from the runs that count, as in their chart. */
 const sparkRange = computed(() => {
 	void s.seriesRev.value;
 	const g = s.goal.value;
@@ -53,15 +53,15 @@ function Spark({ r }: { r: Run }) {
 	);
 }
 
-/** The run that the others are measured by. */
+/** The baseline run. */
 const measure = () => s.baseline.value ?? s.best.value;
 
-/** How the goal's values are said: with which decimals, and the difference to one run's in which unit. */
+/** Formatting of the goal: decimals, and unit of the difference to a run. */
 interface Scale {
 	value(r: Run): number | null;
 	decimals: number | null;
 	points: boolean;
-	/** The value of the run that the others are measured by. */
+	/** Value of the baseline run. */
 	base: number | null;
 }
 
@@ -89,7 +89,7 @@ function Value({ r, scale }: { r: Run; scale: Scale }) {
 	);
 }
 
-/** What a card says of its run besides the goal: the params that tell most, or the columns that the reader chose. */
+/** Further values of a card: the most relevant params, or the chosen columns. */
 function What({ r, params }: { r: Run; params: readonly string[] }) {
 	const own = (c: Column) => c.id !== 'name' && c.id !== 'delta' && c.full(r) !== '';
 	return (
@@ -122,7 +122,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 	);
 }
 
-/** All of the cards stand above the charts. */
+/** Show all cards above the charts. */
 const whole = signal(false);
 
 export function Cards() {

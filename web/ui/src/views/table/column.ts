@@ -1,34 +1,34 @@
-// What a column of the table is, and how wide: by the texts that it shows, in the page's own font.
+// A table column, and its width measured from the displayed texts in the page's font.
 import type { ComponentChildren } from 'preact';
 import type { Run } from '../../base/types.ts';
 
 export interface Column {
 	id: string;
 	title: string;
-	/** Second, smaller line of the header's meaning, for the title attribute. */
+	/** Second, smaller header line; title attribute. */
 	hint: string;
 	width: number;
-	/** Width that it takes where there is room. */
+	/** Width if there is room. */
 	wanted?: number;
-	/** The width is the reader's. */
+	/** The user set the width. */
 	sized?: boolean;
 	number: boolean;
 	sortable: boolean;
 	cell(r: Run): ComponentChildren;
-	/** Whole value for the title attribute and for copying. */
+	/** Full value for the title attribute and for copying. */
 	full(r: Run): string;
 }
 
 const PAD = 14;
-/** Runs whose texts say how wide a column is. */
+/** Runs whose texts determine the width. */
 const SAMPLE = 300;
-/** Of these texts the ones that are measured: the longest, because measuring takes a canvas some microseconds each. */
+/** Number of longest texts that are measured: a measurement takes microseconds. */
 const MEASURED = 16;
 const ruler = document.createElement('canvas').getContext('2d')!;
-/** The page's, once it is known. */
+/** The page's font, once known. */
 let family: string | null = null;
 
-/** A header in one or two lines, broken near its middle. */
+/** Splits a header into one or two lines near its middle. */
 export function twoLines(title: string): string[] {
 	const words = title.split(' ');
 	if (words.length < 2) return [title];
@@ -38,7 +38,7 @@ export function twoLines(title: string): string[] {
 	return [words.slice(0, best).join(' '), words.slice(best).join(' ')];
 }
 
-/** Column width from the texts that it shows, in the page's own font. */
+/** Column width from the displayed texts, in the page's font. */
 export function widthOf(title: string, texts: Iterable<string>, max: number): number {
 	family ??= getComputedStyle(document.documentElement).fontFamily;
 	ruler.font = '600 11.5px ' + family;
@@ -46,7 +46,7 @@ export function widthOf(title: string, texts: Iterable<string>, max: number): nu
 	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
 	ruler.font = '600 12.5px ' + family;
 	const longest = [...new Set(texts)].sort((a, b) => b.length - a.length).slice(0, MEASURED);
-	// digits are of one width: the table asks for such
+	// digits have equal widths: the table uses tabular figures
 	for (const t of new Set(longest.map((l) => l.replace(/\d/g, '0')))) n = Math.max(n, ruler.measureText(t).width);
 	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
 }

@@ -1,4 +1,4 @@
-// The columns of the comparison table: which there are, which are shown by default, what a cell of each says.
+// Columns of the comparison table: available, default, and their cells.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { duration, when } from '../../base/format.ts';
@@ -16,7 +16,7 @@ import { DEEPEST, INDENT, nesting } from './rows.ts';
 import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
-/** Room for the word that shows one run alone, where there is any. */
+/** Width of the button that shows one run alone. */
 const ONLY = 66;
 
 function cursorColumn(): Column {
@@ -101,7 +101,7 @@ function make(id: string): Column | null {
 	}
 }
 
-/** Column ids without the user's say: what differs, the goal, the cursor, a loss or two, time, status, notes. */
+/** Default column ids: differing params, the goal, the cursor, a loss or two, time, status, notes. */
 const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
@@ -116,7 +116,7 @@ const defaultColumns = computed<string[]>(() => {
 
 let keptColumns: { of: string; ids: string[] } = { of: '', ids: [] };
 
-/** Further metrics as columns, as they were when the page began: a live run's first evaluation adds none. */
+/** Further metrics as default columns, fixed at page load: a live run's first evaluation adds none. */
 function measured(keys: ReadonlySet<string>, goal: string | undefined): string[] {
 	const of = `${s.experiment.value}\n${goal}`;
 	if (keptColumns.of === of || !keys.size) return keptColumns.of === of ? keptColumns.ids : [];
@@ -143,14 +143,14 @@ export const columns = computed<Column[]>(() => {
 	return ids.map(make).filter((c): c is Column => c !== null).map(own);
 });
 
-/** Metrics whose numbers the table shows, is sorted by, or measures the runs with. */
+/** Metrics whose numbers the table shows, is sorted by, or compares. */
 export const shownMetrics = computed<string[]>(() => {
 	const ids = [...s.view.value.columns ?? defaultColumns.value, s.view.value.sort ?? ''];
 	const keys = ids.flatMap(metricsOfColumn);
 	return [...new Set(s.goal.value ? [s.goal.value.key, ...keys] : keys)];
 });
 
-/** Every column that can be picked, in groups. */
+/** All available columns, in groups. */
 export const pickable = computed<{ id: string; label: string }[]>(() => [
 	...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),

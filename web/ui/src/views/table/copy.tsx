@@ -1,4 +1,4 @@
-// The table as it stands on the screen, as Markdown or LaTeX: its rows, its columns, its digits, the best in bold.
+// Exports the displayed table as Markdown or LaTeX, the best in bold.
 import { isValidElement, type ComponentChildren } from 'preact';
 import type { TextCell, TextTable } from '../../base/text/texttable.ts';
 import * as s from '../../state/index.ts';
@@ -8,10 +8,10 @@ import { groupColumns, orderGroups } from './groupcells.tsx';
 import { visibleRows } from './rows.ts';
 
 const ROWS_MAX = 1000;
-/** What only a screen can show. */
+/** Columns without a text form. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['cursor', 'phase', 'notes']);
 
-/** The words of what a cell shows; drawings have none. */
+/** Text of a cell; drawings have none. */
 function wordsOf(c: ComponentChildren): TextCell {
 	if (typeof c === 'string' || typeof c === 'number') return { text: String(c), best: false };
 	if (Array.isArray(c)) {

@@ -1,4 +1,4 @@
-// The table as a CSV file: its rows in their order, its columns, every digit. Loaded when it is wanted.
+// Exports the table as CSV in displayed order, in full precision. Loaded on demand.
 import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import { directionOf } from '../../base/goal.ts';

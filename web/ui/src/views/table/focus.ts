@@ -1,4 +1,4 @@
-// The one cell of the table that is in the tab order: where it is, how keys move it, and what they do there.
+// The cell in the tab order: its position, how keys move it, and key actions.
 import { batch, signal } from '@preact/signals';
 import { directionOf } from '../../base/goal.ts';
 import { metricColumn } from '../../base/rank.ts';
@@ -10,15 +10,15 @@ import type { Column } from './column.ts';
 import { columns } from './columns.tsx';
 import { isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
-/** The cell that has or would get the focus; row -1 is the header. */
+/** The focused cell; row -1 is the header. */
 export const active = signal({ row: 0, col: 0 });
-/** The whole text of a focused cell that shows only its beginning. */
+/** Full text of a focused cell that is truncated. */
 export const tip = signal<{ text: string; left: number; top: number } | null>(null);
 
-/** Its place as data-cell says it: row and column. */
+/** Position from data-cell: row and column. */
 const CELL = /^(-?\d+):(\d+)$/;
 
-/** The whole text of the cell around an element; '' outside of the rows. */
+/** Full text of the cell around an element; '' outside the rows. */
 export function fullText(el: HTMLElement): string {
 	const m = CELL.exec(el.closest<HTMLElement>('[data-cell]')?.dataset.cell ?? '');
 	const r = m ? visibleRows.value[Number(m[1])] : undefined;
@@ -32,7 +32,7 @@ function showTip(cell: HTMLElement): void {
 		: { text, left: Math.max(8, Math.min(box.left, innerWidth - 428)), top: box.bottom + 2 };
 }
 
-/** A cell has got the focus. */
+/** Handles focus of a cell. */
 export function focused(cell: HTMLElement): void {
 	const m = CELL.exec(cell.dataset.cell ?? '');
 	if (!m) return;
@@ -55,12 +55,12 @@ export function sortBy(c: Column): void {
 	else s.go({ sort: null, desc: false });
 }
 
-/** Whether the runs below one are shown; undefined where there are none. */
+/** Whether the children of a run are shown; undefined without children. */
 export function expanded(r: Run): boolean | undefined {
 	return nesting.value?.get(r.id)?.below ? !isFolded(r.id) : undefined;
 }
 
-/** Acts on the cell; true when the key meant something. */
+/** Handles an action key; returns true if bound. */
 export function act(key: string, n: number, col: number, shift: boolean): boolean {
 	const c = columns.value[col];
 	if (n < 0) {
@@ -83,7 +83,7 @@ export function act(key: string, n: number, col: number, shift: boolean): boolea
 	return true;
 }
 
-/** Moves the cell by a key, page rows at a time where it says so; true when the key meant a move. */
+/** Moves the cell by a key, page: rows per page; returns true if the key moves. */
 export function move(key: string, page: number): boolean {
 	const { row, col } = active.value;
 	const rows = visibleRows.value.length - 1;

@@ -1,5 +1,4 @@
-// What the columns of the table say of groups of runs: the one value that all share or how many there are, of numbers
-// their mean and standard deviation over the runs that have one.
+// Columns of groups: the common value or the number of values; for numbers mean and standard deviation.
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
@@ -19,15 +18,15 @@ export interface GroupColumn {
 	of: Column;
 	cell(g: Group): ComponentChildren;
 	full(g: Group): string;
-	/** What the order by the column goes by. */
+	/** Sort value of the column. */
 	value(g: Group): number | string;
 }
 
 const DECIMALS_MAX = 6;
-/** Groups whose texts say how wide a column is. */
+/** Groups whose texts determine the width. */
 const SAMPLE = 300;
 
-/** Decimals that show the means apart and a digit or two of their spread; null asks for exponents. */
+/** Decimals that show differences of means and two digits of the spread; null selects exponents. */
 function decimalsOf(list: readonly Together[]): number | null {
 	const means = decimalsFor(list.map((t) => t.mean));
 	const stds = list.map((t) => t.std).filter((v) => v > 0).sort((a, b) => a - b);
@@ -36,12 +35,12 @@ function decimalsOf(list: readonly Together[]): number | null {
 	return Math.min(DECIMALS_MAX, Math.max(means, 1 - Math.floor(Math.log10(usual))));
 }
 
-/** How many runs a number speaks for, where these are not all of the group. */
+/** Number of runs with a value, unless all of the group. */
 function short(t: Together, g: Group): string {
 	return t.n === g.runs.length ? '' : ` n ${t.n}`;
 }
 
-/** A column of numbers: what a run says, how a mean is written. */
+/** A numeric column: value of a run, formatting of a mean. */
 function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined,
 	text: (v: number, d: number | null) => string = fixed): GroupColumn {
 	const sums = new Map(s.runGroups.value.map((g) => [g.name, together(g.runs.map(valueOf))]));
@@ -72,7 +71,7 @@ function metricGroups(of: Column): GroupColumn {
 	return { ...c, cell: (g) => (c.value(g) === top ? <b class="best">{c.cell(g)}</b> : c.cell(g)) };
 }
 
-/** The difference between a group's mean of the goal and the best one's; under the pointer what its line says. */
+/** Difference between a group's mean goal and the best one; at the cursor its value. */
 function deltaGroups(of: Column): GroupColumn {
 	const goal = s.goal.value!;
 	const mean = (g: Group) => together(g.runs.map((r) => bestOf(r.metrics[goal.key], goal.dir))).mean;
@@ -92,14 +91,14 @@ function deltaGroups(of: Column): GroupColumn {
 	};
 }
 
-/** What the group's line says under the pointer, and of how many runs. */
+/** Value of the group's line at the cursor, and its number of runs. */
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
 	const at = c && g.runs[0] && s.middleAt(c.key, c.x, g.runs[0].id);
 	return at ? `${fixed(at.value, decimalsFor([at.value]))} n ${at.n}` : '';
 }
 
-/** A column of words: the one that all share, or how many there are. */
+/** A text column: the common value, or the number of values. */
 function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
 	const words = (g: Group) => [...new Set(g.runs.map(valueOf).filter(Boolean))].sort(natural);
 	const text = (g: Group) => {
@@ -114,7 +113,7 @@ function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
 	};
 }
 
-/** How the runs of a group ended. */
+/** Status counts of a group. */
 function statusGroups(of: Column): GroupColumn {
 	const text = (g: Group) => {
 		const kinds = new Map<string, number>();
@@ -139,7 +138,7 @@ function groupColumn(of: Column): GroupColumn {
 	}
 }
 
-/** The columns of the table for groups; the name has the room that groups' names need. */
+/** Table columns for groups; the name column is wide enough for group names. */
 export const groupColumns = computed<GroupColumn[]>(() => columns.value.map((of) => {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
@@ -148,7 +147,7 @@ export const groupColumns = computed<GroupColumn[]>(() => columns.value.map((of)
 		width: Math.min(300, wanted), wanted } };
 }));
 
-/** By the goal's mean, best first, or by the column that the table is sorted by; those without a value last. */
+/** Sorts by mean goal, best first, or by the table's sort column; missing values last. */
 export function orderGroups(list: readonly Group[], cols: readonly GroupColumn[]): Group[] {
 	const v = s.view.value;
 	const goal = s.goal.value;

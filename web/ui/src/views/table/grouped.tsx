@@ -1,5 +1,5 @@
-// The table of groups of runs: a row for each with the number, mean and standard deviation of every column; its runs
-// below it when it is open. Keys as in the table of runs.
+// Table of groups of runs with number, mean and standard deviation per column; open groups list their runs. Keys as in
+// the table of runs.
 import { batch, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -18,7 +18,7 @@ import { openGroups } from './rows.ts';
 import { template } from './table.tsx';
 import { made, reveal, useScrolled } from './window.ts';
 
-/** A line of the table: a group, or a run of the one above. */
+/** A row: a group, or a run of the group above. */
 interface Item {
 	group: Group;
 	run: Run | null;
@@ -37,7 +37,7 @@ function toggleOpen(name: string): void {
 
 const toggleShown = (g: Group) => s.showAll(g.all.map((r) => r.id), !g.runs.length);
 
-/** Does what a key says on a line; true when it said something. */
+/** Handles a key on a row; returns true if bound. */
 function act(key: string, item: Item | undefined, col: number): boolean {
 	if (!item) {
 		const c = columns.value[col];
@@ -55,7 +55,7 @@ function act(key: string, item: Item | undefined, col: number): boolean {
 	return true;
 }
 
-/** The place that a key leads to from one. */
+/** The position that a key moves to. */
 function moved(key: string, { row, col }: { row: number; col: number }, rows: number): { row: number; col: number } {
 	const to: Record<string, [number, number]> = {
 		ArrowDown: [row + 1, col], j: [row + 1, col], ArrowUp: [row - 1, col], k: [row - 1, col],
@@ -88,7 +88,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]):
 	};
 }
 
-/** The cell that has the focus is the one that keys begin at. */
+/** Keys start from the focused cell. */
 function focused(cell: HTMLElement, items: readonly Item[]): void {
 	const m = /^(-?\d+):(\d+)$/.exec(cell.dataset.cell ?? '');
 	if (!m) return;
@@ -134,7 +134,7 @@ function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupCol
 	);
 }
 
-/** The groups for narrow screens: name, number of runs, what the goal says. */
+/** Groups for narrow screens: name, number of runs, goal. */
 function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly GroupColumn[] }) {
 	const goal = cols.find((c) => s.goal.value && c.of.id === 'm:best:' + s.goal.value.key);
 	return (

@@ -1,5 +1,5 @@
-// The column picker: a search box and a windowed list of check boxes, so that thousands of metrics open at once. Words
-// that begin with = are a formula that becomes a column.
+// Column picker: a search field and a virtual list of check boxes that opens at once with thousands of metrics. Input
+// that starts with = is a formula for a column.
 import { useSignal } from '@preact/signals';
 import * as s from '../../state/index.ts';
 import { formulaOf } from '../../base/formula.ts';
@@ -13,14 +13,14 @@ import { columns, pickable } from './columns.tsx';
 const LINE = 26;
 const LINES = 14;
 
-/** Columns whose label holds all of the words: those of the table as they stand there, then the others. */
+/** Columns whose label contains all words: those of the table in their order, then the others. */
 function found(words: string, on: ReadonlySet<string>) {
 	const all = pickable.value.filter((c) => matchesWords(words, [c.label]));
 	const shown = [...on].flatMap((id) => all.find((c) => c.id === id) ?? []);
 	return [...shown, ...all.filter((c) => !on.has(c.id))];
 }
 
-/** Offers the formula as a column, or says what is wrong with it. */
+/** Offers the formula as a column, or shows its error. */
 function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	const formula = formulaOf(text);
 	if (typeof formula === 'string') return <p class="problem" role="status">{formula}</p>;
@@ -32,7 +32,7 @@ function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	);
 }
 
-/** Buttons that move a column of the table by one place; the focus stays on the one that was pressed. */
+/** Buttons that move a column by one position; the pressed one keeps the focus. */
 function Move({ id, label }: { id: string; label: string }) {
 	const move = (by: number) => (e: MouseEvent) => {
 		const button = e.currentTarget as HTMLElement;

@@ -1,11 +1,11 @@
-// What the runs' curves say where the pointer stands in a chart.
+// Values of the runs' curves at the pointer.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { decimalsFor, fixed, short, sinceStart, when } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
 
-/** Values under the cursor by run, and their decimals, from what the chart shows; null without a cursor. */
+/** Values at the cursor by run, and their decimals, from the displayed line; null without a cursor. */
 export const readout = computed(() => {
 	const c = s.cursor.value;
 	void s.seriesRev.value;
@@ -17,7 +17,7 @@ export const readout = computed(() => {
 	}
 	const values = [...by.values()].filter((v): v is number => v !== null && Number.isFinite(v))
 		.sort((a, b) => a - b);
-	// a lone spike must not take the digits from the others
+	// an isolated spike must not take decimals from the others
 	return { key: c.key, x: c.x, by, decimals: decimalsFor(values.slice(0, Math.ceil(values.length * 0.8))) };
 });
 
@@ -36,5 +36,5 @@ export function reading(r: Run): string {
 	return c && v !== undefined && v !== null ? fixed(v, c.decimals) : '';
 }
 
-/** The read-out has a column of its own when the user picked it; else it takes the place of the difference. */
+/** The read-out replaces the difference unless its column is shown. */
 export const cursorColumnShown = computed(() => s.view.value.columns?.includes('cursor') ?? false);

@@ -1,4 +1,4 @@
-// The rows of the table: its header, and one for each run on the screen.
+// Rows of the table: the header, and one per visible run.
 import type { Run } from '../../base/types.ts';
 import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
@@ -48,7 +48,7 @@ function level(r: Run): number | undefined {
 	return own ? own.depth + 1 : undefined;
 }
 
-/** Where a run stands among parents and children: an indent and a switch. */
+/** Nesting: an indent and a fold button. */
 function Fold({ r }: { r: Run }) {
 	const own = nesting.value?.get(r.id);
 	const folded = isFolded(r.id);
@@ -61,7 +61,7 @@ function Fold({ r }: { r: Run }) {
 	);
 }
 
-/** The first cell: the run's key, which shows or hides it in the charts, and its name, which leads to its page. */
+/** First cell: the run's key, which toggles it in the charts, and its name, a link. */
 function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 	const parent = parentOf(r);
 	return (
@@ -89,11 +89,11 @@ export function kindOf(c: Column, i: number): string {
 
 interface RowOptions {
 	r: Run;
-	/** Its place in the list, and among the rows that it scrolls with. */
+	/** Index in the list, and among the scrolled rows. */
 	n: number;
 	at: number;
 	cols: Column[];
-	/** The first of those that fell out. */
+	/** The first excluded run. */
 	divide: boolean;
 }
 

@@ -1,5 +1,4 @@
-// Which runs the table lists, in which order: as the state says, below their parents, or by the values under the
-// pointer.
+// Order of the rows: by the state, nested, or by the values under the pointer.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
@@ -8,11 +7,11 @@ import { nest, type Nested } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { readout } from './readout.ts';
 
-/** Pixels for each parent above a run; the deepest stand no further in, names need the room. */
+/** Pixels of indent per level, limited, because names need the room. */
 export const INDENT = 14;
 export const DEEPEST = 6;
 
-/** Parents whose children are folded away. */
+/** Folded parents. */
 const folded = signal<ReadonlySet<string>>(new Set());
 
 export function toggleFold(id: string): void {
@@ -25,21 +24,21 @@ export function isFolded(id: string): boolean {
 	return folded.value.has(id);
 }
 
-/** Runs below their parents, by id; null while the rows are in one list. */
+/** Nesting by run id; null for a flat list. */
 export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => {
 	if (!s.view.value.nest || s.byCursor.value || !s.haveParents.value) return null;
 	return new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]));
 });
 
-/** Groups whose runs are listed below them, by name. */
+/** Open groups by name. */
 export const openGroups = signal<ReadonlySet<string>>(new Set());
 
-/** Rows of the table: runs, or groups with the runs of those that are open. */
+/** Rows of the table: runs, or groups with the runs of open ones. */
 export const rowCount = computed(() => (s.isGrouped.value
 	? s.runGroups.value.reduce((n, g) => n + 1 + (openGroups.value.has(g.name) ? g.all.length : 0), 0)
 	: visibleRows.value.length));
 
-/** Rows that stay on top of the others. */
+/** Pinned rows. */
 const pinned = computed<readonly Run[]>(() => {
 	const base = s.baseline.value;
 	return nesting.value ? [] : s.rows.value.filter((r) => r.id === base?.id || s.isPinned(r));
@@ -47,7 +46,7 @@ const pinned = computed<readonly Run[]>(() => {
 
 export const pinCount = computed(() => pinned.value.length);
 
-/** Place of the first row that fell out, as the table lists them. */
+/** Index of the first excluded run in the table. */
 export const fallenAt = computed(() => {
 	const from = s.fallenFrom.value;
 	const above = new Set(pinned.value);

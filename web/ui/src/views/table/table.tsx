@@ -1,5 +1,5 @@
-// The comparison table: an ARIA grid whose rows exist only while they are on the screen, with a fixed row height. One
-// cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
+// Comparison table: an ARIA grid with virtual rows of fixed height. One cell is in the tab order; arrows move it, Space
+// toggles the run in the charts, Enter opens it or activates the cell.
 import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -12,7 +12,7 @@ import { HeadCell, Row, ROW } from './row.tsx';
 import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
 import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
 
-/** The key acts on the cell; a row that goes elsewhere by that stays active. True when the key meant something. */
+/** Handles a key on the cell; a row that it moves stays active. Returns true if bound. */
 function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { current: boolean }): boolean {
 	const list = visibleRows.value;
 	const r = list[at.row];
@@ -25,10 +25,8 @@ function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { curr
 	return true;
 }
 
-/**
- * What keys do in the table. A key that moves the active cell, or its row, has the focus follow it before the next key:
- * a focus that came after that would take the cell back.
- */
+/** Key handler of the table. When a key moves the active cell or its row, the focus follows before the next key; a
+ * later focus would move the cell back. */
 function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
 	const a = active.value;
@@ -69,7 +67,7 @@ function onCopy(e: ClipboardEvent): void {
 	e.preventDefault();
 }
 
-/** Widths of the columns as grid-template-columns; what is left over goes to the notes, else to nobody. */
+/** Column widths as grid-template-columns; the notes take the remaining width. */
 export function template(cols: readonly Column[]): string {
 	const widths = cols.map((c) => {
 		if (c.id === 'notes' && !c.sized) return `minmax(${c.width}px, 1fr)`;

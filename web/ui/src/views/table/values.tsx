@@ -1,4 +1,4 @@
-// Columns of values that runs can be compared by: params, tags, metrics, and the difference to the best run.
+// Value columns: params, tags, metrics, formulas, and the difference to the best run.
 import { decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
 import { formulaOf } from '../../base/formula.ts';
 import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
@@ -57,7 +57,7 @@ export function valueColumn(id: string): Column | null {
 	};
 }
 
-/** What a formula makes of params and metrics. */
+/** A formula over params and metrics. */
 export function derivedColumn(id: string): Column {
 	const text = id.slice(DERIVED.length);
 	const formula = formulaOf(text);

@@ -1,4 +1,4 @@
-// Which rows of a long table stand on the screen.
+// Virtual scrolling: which rows are rendered.
 import { signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
@@ -8,10 +8,10 @@ import { ROW } from './row.tsx';
 
 const OVERSCAN = 6;
 
-/** What the element shows; a height of 0: not measured yet. */
+/** Visible range of the element; height 0: not measured yet. */
 const scrolled = signal({ top: 0, height: 0 });
 
-/** Keeps scrolled at what the element shows; before its first frame has been drawn no rows are made beside that. */
+/** Tracks the visible range; before the first frame only visible rows are rendered. */
 export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	useLayoutEffect(() => {
 		const el = box.current!;
@@ -34,19 +34,19 @@ export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 
 const high = () => scrolled.value.height || tableHeight();
 
-/** Rows that Page Down goes by. */
+/** Rows per page for Page Down. */
 export function rowsOfPage(): number {
 	return Math.floor(high() / ROW) - 2;
 }
 
-/** Scrolls a row into sight, below the header and so many rows that stay on top. */
+/** Scrolls a row into view, below the header and `above` pinned rows. */
 export function reveal(el: HTMLElement, n: number, above = 0): void {
 	if (n * ROW < el.scrollTop) el.scrollTop = n * ROW;
 	else if ((n + 2 + above) * ROW > el.scrollTop + el.clientHeight)
 		el.scrollTop = (n + 2 + above) * ROW - el.clientHeight;
 }
 
-/** Places in a list whose rows are made: those on the screen, and that of the active one, which the tab order needs. */
+/** Rendered rows: the visible ones and the active one, which the tab order needs. */
 export function made(count: number, active: number): { from: number; indexes: number[] } {
 	const { top, height } = scrolled.value;
 	const beside = height ? OVERSCAN : 0;

@@ -1,4 +1,4 @@
-/* later.c: the queue of requests to the store after all runs are imported: files, and everything that journals cannot
+/* deferred.c: the queue of requests to the store after all runs are imported: files, and everything that journals cannot
  * contain. */
 #include <errno.h>
 #include <dirent.h>
@@ -16,21 +16,21 @@
 #define PATIENCE_S 60.0 /* for a server to find the journals in its folder */
 #define LOOK_S 0.2
 
-struct importer_later {
+struct importer_deferred {
 	importer_fn *fn;
 	void *arg;
-	struct importer_later *next;
+	struct importer_deferred *next;
 };
 
 int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *err)
 {
-	struct importer_later *l = arena_alloc(b->kept, sizeof(*l));
+	struct importer_deferred *l = arena_alloc(b->kept, sizeof(*l));
 
 	if (!l || !arg)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	*l = (struct importer_later){ fn, arg, NULL };
-	*b->later_end = l;
-	b->later_end = &l->next;
+	*l = (struct importer_deferred){ fn, arg, NULL };
+	*b->deferred_end = l;
+	b->deferred_end = &l->next;
 	return 0;
 }
 
@@ -267,10 +267,10 @@ int importer_finish(struct importer *b, struct err *err)
 	struct importer_store s = { .of = b };
 	int rc = b->http || !b->runs ? 0 : sync_import_folder(b->target->into, err);
 
-	if (rc || !b->later)
+	if (rc || !b->deferred)
 		return rc;
 	rc = source_open(&s.source, &o, err);
-	for (struct importer_later *l = b->later; l && !rc; l = l->next)
+	for (struct importer_deferred *l = b->deferred; l && !rc; l = l->next)
 		rc = l->fn(&s, l->arg, err);
 	source_close(s.source);
 	return rc;

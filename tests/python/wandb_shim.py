@@ -61,7 +61,7 @@ with wandb.init(project='stands', name='off', mode='disabled') as run:
 '''
 
 
-def stand_in(folder, *words, status=0):
+def run_shim(folder, *words, status=0):
     env = {k: v for k, v in lib.environment(os.path.join(folder, 'runs')).items() if not k.startswith('WANDB')}
     done = subprocess.run([sys.executable, '-m', 'dptrack.as_wandb', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
@@ -77,7 +77,7 @@ def program(folder, name, text):
 
 def main():
     with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
-        _, err = stand_in(folder, program(folder, 'rows', ROWS), '--lr', '0.1')
+        _, err = run_shim(folder, program(folder, 'rows', ROWS), '--lr', '0.1')
         assert 'step 3 comes after step 7' in err, err
         j = lib.only(folder + '/runs', 'rows', 'stands')
         want = {'loss': [(0, 1.0)], 'deep/er': [(0, 2.0)], 'a': [(1, 3.0)], 'b': [(1, 2.0)], 'c': [(7, 2.0)], 'epoch': [(9, 40.0)], 'val/acc': [(40, 0.5)]}
@@ -88,14 +88,14 @@ def main():
         kept = {os.path.relpath(os.path.join(at, name), files) for at, _, names in os.walk(files) for name in names}
         assert kept == {'some/where/a.pt', 'some/where/b.pt', 'where/a.pt'}, kept
         assert lib.only(folder + '/runs', 'child', 'stands').series('x') == [(0, 1.0)]
-        out, _ = stand_in(folder, '-m', os.path.basename(program(folder, 'again', AGAIN))[:-3])
+        out, _ = run_shim(folder, '-m', os.path.basename(program(folder, 'again', AGAIN))[:-3])
         assert out == 'True 41\n', out
         first, second = lib.journals(folder + '/runs', 'rows', 'stands')
         assert (second.header['run_id'], second.header['segment'], second.series('loss')) == (first.header['run_id'], 1, [(41, 0.5)]), second.header
         assert not lib.journals(folder + '/runs', 'off')
-        assert 'nowhere.py is no file' in stand_in(folder, 'nowhere.py', status=2)[1]
-        assert 'usage:' in stand_in(folder, status=2)[1]
-    print('stand_in: ok')
+        assert 'nowhere.py: not a file' in run_shim(folder, 'nowhere.py', status=2)[1]
+        assert 'usage:' in run_shim(folder, status=2)[1]
+    print('wandb_shim: ok')
 
 
 main()
