@@ -69,15 +69,24 @@ def series():
     return page("Series", "`trainer/config/series.def` and `schema/event/system.def`", body)
 
 
+def all_routes():
+    """Those of REST v1, then MLflow's, each by its shortest path."""
+    macros = {"MLFLOW": "/api/2.0/mlflow", "MLFLOW_AJAX": "/ajax-api/2.0/mlflow"}
+    found = rows("schema/api/routes.def", "ROUTE")
+    for macro, prefix in macros.items():
+        found += [["MLFLOW", method, prefix + path, *rest] for method, path, *rest in rows("schema/api/routes.def", macro)]
+    return found
+
+
 def routes():
     paths = json.loads(read("schema/api/openapi.json"))["paths"]
     lines = {}
-    for dialect, method, pattern, _, scope, _ in rows("schema/api/routes.def", "ROUTE"):
+    for dialect, method, pattern, _, scope, _ in all_routes():
         found = paths.get(re.sub(r"\*$", "{path}", pattern), paths.get(pattern, {})).get(method.lower(), {})
         lines.setdefault(dialect, []).append((method, f"`{pattern}`", scope.lower(), found.get("summary", "")))
     body = "`/api/v1/openapi.json` has arguments, replies and examples.\n"
     for dialect, of in lines.items():
-        body += f"\n## {'REST v1' if dialect == 'V1' else dialect.capitalize()}\n\n" + table(("method", "path", "scope", "summary"), of)
+        body += f"\n## {'REST v1' if dialect == 'V1' else 'MLflow'}\n\n" + table(("method", "path", "scope", "summary"), of)
     return page("Routes of the server", "`schema/api/routes.def` and `schema/api/openapi.json`", body)
 
 
