@@ -53,6 +53,7 @@ include tests/state/local.mk
 include tests/launch/local.mk
 include tests/fakes/cuda/local.mk
 include tests/gpu/local.mk
+include tests/docs/local.mk
 include tests/lint/local.mk
 include tests/bench/local.mk
 include tests/fresh/local.mk
@@ -90,7 +91,7 @@ check-web: web-programs
 web-programs: $(web_test_programs)
 .PHONY: check-web web-programs
 EXTRA_DIST += quickstart tests/limit.py tests/ports.py tests/strace.py tests/certificate.py tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
-	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md .clang-format .editorconfig
+	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md SECURITY.md .clang-format .editorconfig
 
 # Not in EXTRA_DIST: make would take the file's name for the target and run every test before it makes a tarball.
 DIST_HOOKS += dist-check-script

@@ -9,7 +9,8 @@ import tempfile
 
 import tree
 
-LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py")
+LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
+         "documents.py")
 HEAD = "/* planted.c: a fault. */\n"
 
 
@@ -113,8 +114,24 @@ def fetch_outside(copy):
     return copy.lint("page.py"), "web/ui/src/base/planted.ts:1"
 
 
+def readme_too_long(copy):
+    copy.write("README.md", "line\n" * 121)
+    return copy.lint("documents.py"), "README.md: 121 lines, at most 120"
+
+
+def link_to_nothing(copy):
+    copy.write("NEWS.md", "[gone](docs/gone.md)\n")
+    return copy.lint("documents.py"), "NEWS.md:1: link to docs/gone.md"
+
+
+def path_of_nothing(copy):
+    copy.write("NEWS.md", "`trainer/gone.c`\n")
+    return copy.lint("documents.py"), "NEWS.md:1: names trainer/gone.c"
+
+
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
-          circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside)
+          circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
+          path_of_nothing)
 
 
 def check(copy):

@@ -1,20 +1,20 @@
-"""README.md's own commands, as they stand there."""
+"""Commands of the documents, unchanged."""
 import os
 import re
 
 SRC = os.path.abspath(os.environ.get("srcdir", "."))
 
 
-def commands(start, end):
-    """The indented lines between two texts, one after the other."""
-    with open(os.path.join(SRC, "README.md"), encoding="utf-8") as f:
+def commands(path, start, end):
+    """The lines of the ```sh blocks between two texts of a page, one after the other."""
+    with open(os.path.join(SRC, path), encoding="utf-8") as f:
         part = f.read().split(start)[1].split(end)[0]
-    return "".join(line[4:] + "\n" for line in part.splitlines() if line.startswith("    "))
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", part, flags=re.M | re.S))
 
 
 def replaced(script, *changes):
-    """Each (pattern, text) once; nothing else."""
+    """Replaces each (pattern, text), which must match once."""
     for old, new in changes:
         script, n = re.subn(old, lambda _, new=new: new, script, flags=re.M)
-        assert n == 1, f"README.md: {old!r} stands there {n} times"
+        assert n == 1, f"{old!r} matches {n} times"
     return script

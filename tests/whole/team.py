@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The team server as a whole: PostgreSQL with a synchronous standby, files in OpenStack Swift, two processes behind HAProxy with the
-shipped configuration, made by README's commands. In turn: README's commands of who uses it, through the proxy, with the same
+shipped configuration, made by the commands of docs/guides/team.md. In turn: the tutorial's commands of who uses it, through the proxy, with the same
 answers from both processes; each process restarted; the database upgraded; the standby promoted. From the restarts on clients write,
 read and upload, and everything that was acknowledged is there at the end. No request may fail; while the standby takes over the
 answer may be 503, and is asked for again. With --install what Swift needs is installed.
@@ -48,7 +48,7 @@ def bash(script, folder, env, timeout=60):
 
 
 class Site(faults.Databases):
-    """The team server as README makes it; what stands elsewhere there is here."""
+    """The team server as docs/guides/team.md makes it, with the addresses of the test."""
 
     def __init__(self, folder):
         super().__init__(lambda primary: primary.sql("postgres", "CREATE DATABASE t1"))
@@ -63,13 +63,13 @@ class Site(faults.Databases):
             self.ending = self.ending.pop_all()
 
     def make(self):
-        """All of README's lines but the last, which is how a process is started: its flags."""
-        script = readme.replaced(readme.commands("**A team**", "`web/deploy`"), (r"postgresql://\S+", f"'{self.address}'"), (r"0\.0\.0\.0", "127.0.0.1"),
+        """All lines of the guide but the last, which is how a process is started: its flags."""
+        script = readme.replaced(readme.commands("docs/guides/team.md", "\n## Several processes\n", "`web/deploy`"), (r"postgresql://\S+", f"'{self.address}'"), (r"0\.0\.0\.0", "127.0.0.1"),
                           (r"--drain 3", "--drain 2"))
         first, last = script.split("dptrack serve ")
         said = bash(first, self.folder, {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]})
         token = re.search(r"dpt_\w+", said)
-        assert token, f"README's commands printed {said!r}"
+        assert token, f"the guide's commands printed {said!r}"
         return shlex.split(last, comments=True), token[0]
 
     def process(self, args):
@@ -107,15 +107,15 @@ def train(folder, env):
     data = os.path.join(folder, "data")
     os.mkdir(data)
     helper.make_set(data, 512, 64)
-    fashion = readme.commands("**Launch runs.**", "build/dptrain --experiment text").replace("/usr/share/datasets/fashion-mnist", data)
-    day = readme.replaced(readme.commands("\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
+    fashion = readme.commands("docs/tutorial.md", "\n## First runs\n", "Before you train").replace("/usr/share/datasets/fashion-mnist", data)
+    day = readme.replaced(readme.commands("docs/tutorial.md", "\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
                    (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
     check("killed" in bash(fashion + day, folder, env), "the run that is killed")
 
 
 def asked(folder, env):
-    """What README's export and the commands say; each address has to say the same."""
-    script = readme.commands("**Export** over REST", "**TensorBoard**") + """
+    """What the tutorial's export and the commands say; each address has to say the same."""
+    script = readme.commands("docs/tutorial.md", "The same over REST", "\n## ") + """
         curl -s "$ADDRESS/api/v1/export/runs.json?experiment=fashion"
         curl -s "$ADDRESS/api/v1/export/series.json?run=$RUN&key=train/loss"
         build/dptrack ls --url $ADDRESS
@@ -233,7 +233,7 @@ def main():
 def whole(site, folder):
     began_s, loads = time.monotonic(), []
     tour(site, folder)
-    print(f"team: README's tour after {time.monotonic() - began_s:.1f} s", flush=True)
+    print(f"team: the tutorial after {time.monotonic() - began_s:.1f} s", flush=True)
     for part in (rolling, upgrade, newer, promote):
         loads.extend(part(site))
         print(f"team: {part.__name__} after {time.monotonic() - began_s:.1f} s", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The tour of README.md: every command of its section "A training day" runs as it stands there, on a small data set in
-the place of Fashion-MNIST, and leaves what the text says."""
+"""Every command of the section "A training day" of docs/tutorial.md runs, on a small data set in place of Fashion-MNIST, and
+leaves what the text says."""
 import glob
 import os
 import re
@@ -40,7 +40,7 @@ def main():
         shutil.copy(os.path.join(SRC, "README.md"), tmp)
         helper.make_set(data, 512, 64)
         helper.make_set(other, 256, 64, classes=5)
-        script = without_torch(small(readme.commands("\n## A training day\n", "\n## "), data, other))
+        script = without_torch(small(readme.commands("docs/tutorial.md", "\n## A training day\n", "\n## "), data, other))
         p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment(), timeout=280, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
         assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)

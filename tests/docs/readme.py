@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+"""Every command of README.md runs, with the changes of the table, or is named with the reason why it does not."""
+import page
+
+CHANGES = [(r"/usr/share/datasets/fashion-mnist", "data"),
+           (r" --precision bf16", ""),
+           (r"--epochs 2", "--max-steps 2"),
+           (r"^pip install \./tracker/python$", "python3 first.py"),
+           (r"tensorboard-logs", "$SRC/tests/whole/foreign/runs")]
+SKIPS = {r"^\./(quickstart|check)\b": "installs packages as root",
+         r"\binstall && ldconfig": "installs as root",
+         r"^tensorboard ": "TensorBoard reads journals in tests/whole/tensorboard.py"}
+
+page.run("README.md", CHANGES, SKIPS)

@@ -1,0 +1,8 @@
+#!/usr/bin/env python3
+"""The pages of docs/reference are what schema/gen/reference.py makes of the tables."""
+import os
+import subprocess
+import sys
+
+SRC = os.path.abspath(os.environ.get("srcdir", "."))
+sys.exit(subprocess.run([sys.executable, f"{SRC}/schema/gen/reference.py", "--check"], check=False).returncode)

@@ -1,0 +1,15 @@
+#!/usr/bin/env python3
+"""Every command of docs/tutorial.md runs, with the changes of the table; tests/whole/tour.py runs its section "A training day"."""
+import page
+
+CHANGES = [(r" +--precision bf16", ""),
+           (r"/usr/share/datasets/fashion-mnist", "data"),
+           (r"--epochs 2", "--max-steps 4"),
+           (r"--max-steps 200?\b", "--max-steps 14"),
+           (r"--seconds 10", "--seconds 2"),
+           (r"--global-batch-size 128 --max-steps", "--global-batch-size 32 --max-steps"),
+           (r"^curl -s \"\$ADDRESS/api/v1/runs\?", "RUN=$(build/dptrack ls --logdir runs --experiment fashion --csv | sed -n '2s/,.*//p')\n"
+            "curl -sf \"$ADDRESS/api/v1/runs?")]
+SKIPS = {r"^\./quickstart\b": "installs packages as root", r"^pip install ": "tests/python/install.py does"}
+
+page.run("docs/tutorial.md", CHANGES, SKIPS, without_section="A training day")

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Documents keep their lengths, their links resolve, and the paths they name exist."""
+import os
+import re
+
+import tree
+
+LENGTHS = {"README.md": 120, "ARCHITECTURE.md": 200, "NEWS.md": 90}
+PATH = re.compile(r"`((?:tracker|trainer|web|schema|tests|docs)/[\w./@+-]+)`")
+
+
+def documents():
+    found = [name for name in os.listdir(tree.SRC) if name.endswith(".md")]
+    for folder, _, names in os.walk(f"{tree.SRC}/docs"):
+        found += [os.path.relpath(f"{folder}/{name}", tree.SRC) for name in names if name.endswith(".md")]
+    return sorted(found)
+
+
+def broken(path, text):
+    """(line, what) of each link and path that leads nowhere."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
+            at = os.path.join(tree.SRC, os.path.dirname(path), target)
+            if "://" not in target and not os.path.exists(at):
+                yield number, f"link to {target}, which does not exist"
+        for target in PATH.findall(line):
+            if not os.path.exists(f"{tree.SRC}/{target}") and not os.path.exists(f"{tree.SRC}/{target}.c"):
+                yield number, f"names {target}, which does not exist"
+
+
+def main():
+    verdict, long, lost = tree.Verdict("documents"), 0, 0
+    for path in documents():
+        text = tree.read(path)
+        lines = text.count("\n")
+        if lines > LENGTHS.get(path, lines):
+            long += 1
+            print(f"{path}: {lines} lines, at most {LENGTHS[path]}: move details to docs/")
+        for number, what in broken(path, text):
+            lost += 1
+            print(f"{path}:{number}: {what}")
+    verdict.rule("lengths of README, ARCHITECTURE and NEWS", long)
+    verdict.rule("links and paths", lost)
+    verdict.end(f"{len(documents())} documents")
+
+
+main()
