@@ -39,8 +39,8 @@ struct calibration {
 	/* "seconds" of a node are a sorted list until all are measured. lone: of a rank alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
 	json_t *collectives, *unheld; /* curves, with --link and without it */
-	json_t *beside; /* sorted: bytes of a run's process in addition to its plan */
-	json_t *longer; /* sorted: seconds of a step without communication divided by the sum of its nodes */
+	json_t *process_bytes; /* sorted: bytes of a run's process in addition to its plan */
+	json_t *overhead; /* sorted: seconds of a step without communication divided by the sum of its nodes */
 	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
 };
 
@@ -123,14 +123,14 @@ static void add_timed_node(json_t *nodes, const json_t *row)
 						       "seconds", seconds));
 }
 
-/* Replaces the lists by their medians times `longer`. */
-static void settle_medians(json_t *nodes, double longer)
+/* Replaces the lists by their medians times `overhead`. */
+static void settle_medians(json_t *nodes, double overhead)
 {
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(nodes, i, o)
-		json_object_set_new(o, "seconds", json_real(longer * sorted_median(json_object_get(o, "seconds"))));
+		json_object_set_new(o, "seconds", json_real(overhead * sorted_median(json_object_get(o, "seconds"))));
 }
 
 /* A step takes longer than the sum of its nodes' medians: calls between them, and random interruptions. */
@@ -145,13 +145,13 @@ static void add_step_overhead(struct calibration *c, const json_t *root)
 		if (strcmp(json_string_value(json_object_get(row, "op")), "allreduce"))
 			nodes_s += json_number_value(json_object_get(row, "seconds"));
 	if (nodes_s > 0)
-		insert_sorted(c->longer,
+		insert_sorted(c->overhead,
 			      (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
 }
 
 static void add_process_bytes(struct calibration *c, const json_t *root)
 {
-	insert_sorted(c->beside, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
+	insert_sorted(c->process_bytes, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
 				  json_number_value(json_object_get(root, "planned_bytes"))));
 }
 
@@ -254,14 +254,14 @@ static int run_calibration_round(struct calibration *c, int round, bool bf16, st
 static int run_calibration(struct calibration *c, struct err *err)
 {
 	const bool bf16 = cpu_takes_bf16();
-	double longer;
+	double overhead;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < REPEATS; i++)
 		rc = run_calibration_round(c, i, bf16, err);
-	longer = rc ? 1 : fmax(1, sorted_median(c->longer));
-	settle_medians(c->nodes, longer);
-	settle_medians(c->lone, longer);
+	overhead = rc ? 1 : fmax(1, sorted_median(c->overhead));
+	settle_medians(c->nodes, overhead);
+	settle_medians(c->lone, overhead);
 	return rc;
 }
 
@@ -360,7 +360,7 @@ static json_t *hardware_json(const struct calibration *c)
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
 	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
 	json_object_set_new(o, "alone", json_real(alone_ratio(c)));
-	json_object_set_new(o, "process_bytes", json_real(sorted_median(c->beside)));
+	json_object_set_new(o, "process_bytes", json_real(sorted_median(c->process_bytes)));
 	json_object_set_new(o, "overlap", json_real(overlap_share(c)));
 	json_object_set_new(o, "spread", json_real(relative_spread(c->steps_s)));
 	if (c->collectives)
@@ -431,16 +431,16 @@ static int write_calibration(const struct calibration *c, struct err *err)
 int calibrate_main(const struct job *job, struct err *err)
 {
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
-				 .products = json_array(), .longer = json_array(),
-				 .beside = json_array() };
+				 .products = json_array(), .overhead = json_array(),
+				 .process_bytes = json_array() };
 	int rc = run_calibration(&c, err);
 
 	if (!rc)
 		rc = write_calibration(&c, err);
 	json_decref(c.nodes);
 	json_decref(c.lone);
-	json_decref(c.longer);
-	json_decref(c.beside);
+	json_decref(c.overhead);
+	json_decref(c.process_bytes);
 	json_decref(c.products);
 	json_decref(c.bandwidth);
 	json_decref(c.collectives);

@@ -65,7 +65,7 @@ static double costing_node_s(const struct hardware *h, const struct node *n)
 
 struct part_bounds { /* node numbers where the parts of a program begin */
 	int turn;	    /* the loss */
-	int first, behind;  /* the first node of a block; after the last one of the backward pass */
+	int first, after;  /* the first node of a block; after the last one of the backward pass */
 };
 
 static struct part_bounds find_part_bounds(const struct graph *g)
@@ -77,7 +77,7 @@ static struct part_bounds find_part_bounds(const struct graph *g)
 		if (!g->nodes[i]->block)
 			continue;
 		p.first = i < p.first ? i : p.first;
-		p.behind = i + 1;
+		p.after = i + 1;
 	}
 	return p;
 }
@@ -88,7 +88,7 @@ static struct advise_part *node_part(struct program_sums *s, const struct part_b
 		return &s->blocks;
 	if (n->id <= p->turn)
 		return n->id < p->first ? &s->front : &s->back;
-	return n->id < p->behind ? &s->back : &s->front;
+	return n->id < p->after ? &s->back : &s->front;
 }
 
 /* Returns the parameter that a node reads, directly or through a cast or a pack; NULL: none. */

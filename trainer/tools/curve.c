@@ -24,7 +24,7 @@ static int run_collective(struct comm *c, int op, void *data, size_t bytes, stru
 }
 
 /* All ranks start together, so that waiting for another rank's start is not included. */
-static int time_collective(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
+static int time_collective(struct comm *c, int op, void *data, struct curve_point *p, struct err *err)
 {
 	double seconds[TIMES];
 	int rc = 0;
@@ -35,10 +35,10 @@ static int time_collective(struct comm *c, int op, void *data, size_t bytes, dou
 		rc = c->ops->barrier(c, err);
 		start = clock_mono_s();
 		if (!rc)
-			rc = run_collective(c, op, data, bytes, err);
+			rc = run_collective(c, op, data, (size_t)p->bytes, err);
 		seconds[i] = clock_mono_s() - start;
 	}
-	*ret = median_of(seconds, TIMES);
+	p->seconds = median_of(seconds, TIMES);
 	return rc;
 }
 
@@ -76,7 +76,7 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 
 			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world,
 						      rank_transport(&e->rank) };
-			rc = bytes ? time_collective(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
+			rc = bytes ? time_collective(c, (int)i, data, &ret[n], err) : 0;
 			n += bytes != 0;
 		}
 	if (!rc)

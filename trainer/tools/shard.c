@@ -148,7 +148,7 @@ static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const s
 {
 	char key[32], label[32], name[512];
 	struct shard_item items[2];
-	uint8_t *anew = NULL;
+	uint8_t *marked = NULL;
 	struct err why = ERR_INIT;
 	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : read_array_sample(j, r, err);
 
@@ -164,13 +164,13 @@ static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const s
 		if (rc)
 			return skip_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
 	} else if (j->cfg->restart_markers && j->data->ops->file) {
-		rc = mark_picture(j, &items[0], &anew, err);
+		rc = mark_picture(j, &items[0], &marked, err);
 	}
 	if (j->data->ops->hand_new && !strcmp(items[0].field, "npy"))
 		shard_writer_say_decoded(w);
 	if (!rc)
 		rc = shard_writer_add(w, key, items, 2, err);
-	free(anew);
+	free(marked);
 	return rc;
 }
 
