@@ -66,7 +66,7 @@ def pipelines():
 
 def words():
     p = dptrain("plan", "--auto", "--explain", *SMALL, *A100, "-b", 8)
-    check("instead of the best:" in p.stdout and "as slow" in p.stdout, "--explain says nothing of neighbours: %s" % p.stdout[-400:])
+    check("alternatives to the best plan:" in p.stdout and "as slow" in p.stdout, "--explain says nothing of neighbours: %s" % p.stdout[-400:])
     check(p.stdout.splitlines()[-1].startswith("dptrain --model"), "the last line is the best one's command")
     p = dptrain("plan", "--auto", "--model", "gpt-13b", "--seq-len", 256, "-b", 256, "--nnodes", 4, "--synthetic", *A100, "--precision", "fp32")
     check(p.returncode == 0, "13 B: %s" % p.stderr)
@@ -84,7 +84,7 @@ def refusals(folder):
         p = dptrain("plan", "--auto", *SMALL, *more, env={"XDG_CONFIG_HOME": folder})
         check(p.returncode == 2 and want in p.stderr and p.stderr.count("\n") == 1, "%s: exit %d: %s" % (more, p.returncode, p.stderr))
     p = dptrain("train", "--auto", "--strategy", "ddp", *SMALL, "--runs-dir", folder, *A100)
-    check(p.returncode == 2 and "leave --strategy away" in p.stderr, "train --auto --strategy: %s" % p.stderr)
+    check(p.returncode == 2 and "omit --strategy" in p.stderr, "train --auto --strategy: %s" % p.stderr)
 
 
 def trained(folder):

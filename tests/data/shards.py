@@ -266,7 +266,7 @@ def decoded(folder):
         assert npy(t.extractfile(t.getmembers()[0]).read())[:2] == (12, 12), "a small one stays small"
     assert listed(f"{tmp}/unbroken", side=20)["n"] == 1
     assert "contradict" in shard("--data-path", folder, "--out", f"{tmp}/no", "--decode", "16", "--restart-markers", code=2)
-    assert "no pictures" in shard("--data-path", f"{tmp}/idx", "--out", f"{tmp}/no", "--decode", "16", code=2)
+    assert "no encoded pictures" in shard("--data-path", f"{tmp}/idx", "--out", f"{tmp}/no", "--decode", "16", code=2)
 
 
 def archive(path, entries, **options):

@@ -73,11 +73,11 @@ def refused(folder):
     with open(plain, "w", encoding="utf-8") as f:
         json.dump({"name": "plain", "memory_bytes": 1e9}, f)
     rows = [
-        (["plan", *SMALL, "--hardware", plain], "--hardware %s: has no device; dptrain backends --describe, on a machine with such "
-         "a GPU, writes a file that has" % plain, 2),
-        (["plan", *SMALL, "--hardware", H200, "--backend", "cpu"], "--hardware goes with --auto, or with plan --backend cuda", 2),
+        (["plan", *SMALL, "--hardware", plain], "--hardware %s: has no device: write a file with dptrain backends --describe, on a "
+         "machine with such a GPU" % plain, 2),
+        (["plan", *SMALL, "--hardware", H200, "--backend", "cpu"], "--hardware: needs --auto, or plan --backend cuda", 2),
         (["plan", *SMALL, "--hardware", H200, "--auto"], "%s: bandwidth: expected a list of 1 to 64 points" % H200, 2),
-        (["backends", "--describe"], "backend cuda cannot run here: no NVIDIA driver is installed: install driver 580 or newer", 1),
+        (["backends", "--describe"], "backend cuda cannot run here: no NVIDIA driver is installed; install driver 580 or newer", 1),
     ]
     for words, line, code in rows:
         p = dptrain(*words, env=LAPTOP)

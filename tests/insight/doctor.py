@@ -46,7 +46,7 @@ def live(folder):
     for place in ("runs/doctor", "runs/"):
         newest = doctor(folder, "--run", place, "--json")
         lib.equal(json.loads(newest.stdout), slow, place)
-        lib.check("no run's folder: the newest run in it is " + place.rstrip("/") in newest.stderr, newest.stderr)
+        lib.check("not the folder of a run; the newest run in it is " + place.rstrip("/") in newest.stderr, newest.stderr)
     lib.equal(bare_steps(run), {0: 1}, "steps on a batch that is there")
     two = doctor(folder, *flags, "--nproc-per-node", "2", "--system-interval", "0.1", "--experiment", "two", "--json",
                  environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})

@@ -88,7 +88,7 @@ def unfit(tmp, weights):
     plain = {k[len("transformer."):]: ("F64", s, struct.pack("<%dd" % len(v), *v)) for k, (s, v) in tensors.items()}
     plain["h.0.attn.bias"] = ("F32", [1, 1, 2, 2], struct.pack("<4" + kinds["F32"], 1, 0, 1, 1))
     write_safetensors(foreign, plain)
-    sample(foreign, "--prompt", "a", code=2, words="--n-head N is needed")
+    sample(foreign, "--prompt", "a", code=2, words="add --n-head N")
     sample(foreign, "--prompt", "a", "--n-head", 3, code=2, words="--tokenizer bytes or")
     said = sample(foreign, "--prompt", "a", "--n-head", 3, "--tokenizer", "bytes", "--temperature", 0, "--max-tokens", 9)
     check(said == sample(weights, "--prompt", "a", "--temperature", 0, "--max-tokens", 9), "names without their prefix are the same model")

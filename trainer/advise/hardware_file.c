@@ -21,12 +21,13 @@ static const struct {
 struct hardware_reader {
 	struct hardware *h;
 	const char *path; /* for messages */
+	const char *where; /* the member that is read, for messages; "": the root */
 	struct err *err;
 	int rc;
 };
 
 /* Reads a number of at least `least`; `otherwise` if it is absent (NaN: it is required). */
-static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *where, const char *name,
+static double read_hardware_number(struct hardware_reader *r, json_t *o, const char *name,
 				   double least, double otherwise)
 {
 	json_t *v = json_object_get(o, name);
@@ -34,14 +35,15 @@ static double read_hardware_number(struct hardware_reader *r, json_t *o, const c
 	if (r->rc || (!v && !isnan(otherwise)))
 		return otherwise;
 	if (!json_is_number(v) || json_number_value(v) < least) {
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a number of at least %g", r->path, where,
-				*where ? "." : "", name, least);
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a number of at least %g", r->path,
+				r->where,
+				*r->where ? "." : "", name, least);
 		return otherwise;
 	}
 	return json_number_value(v);
 }
 
-static void read_hardware_text(struct hardware_reader *r, json_t *o, const char *where, const char *name, char *ret,
+static void read_hardware_text(struct hardware_reader *r, json_t *o, const char *name, char *ret,
 			       size_t n)
 {
 	const char *v = json_string_value(json_object_get(o, name));
@@ -50,7 +52,7 @@ static void read_hardware_text(struct hardware_reader *r, json_t *o, const char 
 		return;
 	if (!v || strlen(v) >= n)
 		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a text of less than %zu bytes", r->path,
-				where, *where ? "." : "", name, n);
+				r->where, *r->where ? "." : "", name, n);
 	else
 		snprintf(ret, n, "%s", v);
 }
@@ -61,9 +63,10 @@ static void read_link(struct hardware_reader *r, json_t *root, const char *name,
 
 	if (!o)
 		return;
-	ret->latency_s = read_hardware_number(r, o, name, "latency_s", 0, NAN);
-	ret->rate = 1e9 * read_hardware_number(r, o, name, "gbs", 1e-9, NAN);
-	ret->rings = read_hardware_number(r, o, name, "rings", 1, 1);
+	r->where = name;
+	ret->latency_s = read_hardware_number(r, o, "latency_s", 0, NAN);
+	ret->rate = 1e9 * read_hardware_number(r, o, "gbs", 1e-9, NAN);
+	ret->rings = read_hardware_number(r, o, "rings", 1, 1);
 }
 
 /* read_hardware_root has allocated the nodes. */
@@ -73,14 +76,15 @@ static void read_nodes(struct hardware_reader *r, json_t *root)
 	json_t *o;
 	size_t i;
 
+	r->where = "nodes";
 	json_array_foreach(json_object_get(root, "nodes"), i, o) {
 		struct hardware_node *n = &h->nodes[h->n_nodes];
 
-		read_hardware_text(r, o, "nodes", "op", n->op, sizeof(n->op));
-		read_hardware_text(r, o, "nodes", "dtype", n->dtype, sizeof(n->dtype));
-		n->flops = read_hardware_number(r, o, "nodes", "flops", 0, 0);
-		n->bytes = read_hardware_number(r, o, "nodes", "bytes", 1, NAN);
-		n->seconds = read_hardware_number(r, o, "nodes", "seconds", 1e-12, NAN);
+		read_hardware_text(r, o, "op", n->op, sizeof(n->op));
+		read_hardware_text(r, o, "dtype", n->dtype, sizeof(n->dtype));
+		n->flops = read_hardware_number(r, o, "flops", 0, 0);
+		n->bytes = read_hardware_number(r, o, "bytes", 1, NAN);
+		n->seconds = read_hardware_number(r, o, "seconds", 1e-12, NAN);
 		h->n_nodes++;
 	}
 }
@@ -91,15 +95,16 @@ static void read_products(struct hardware_reader *r, json_t *root)
 	json_t *o;
 	size_t i;
 
+	r->where = "products";
 	json_array_foreach(json_object_get(root, "products"), i, o) {
 		struct hardware_node *n = &h->nodes[h->n_nodes];
-		const double size = read_hardware_number(r, o, "products", "size", 1, NAN);
+		const double size = read_hardware_number(r, o, "size", 1, NAN);
 
-		read_hardware_text(r, o, "products", "dtype", n->dtype, sizeof(n->dtype));
+		read_hardware_text(r, o, "dtype", n->dtype, sizeof(n->dtype));
 		snprintf(n->op, sizeof(n->op), "product");
 		n->flops = 2 * size * size * size;
 		n->bytes = 12 * size * size;
-		n->seconds = 1e-9 * n->flops / read_hardware_number(r, o, "products", "gflops", 1e-9, NAN);
+		n->seconds = 1e-9 * n->flops / read_hardware_number(r, o, "gflops", 1e-9, NAN);
 		h->n_nodes++;
 	}
 }
@@ -115,10 +120,11 @@ static void read_bandwidth(struct hardware_reader *r, json_t *root)
 				HARDWARE_POINTS);
 	if (r->rc)
 		return;
+	r->where = "bandwidth";
 	json_array_foreach(list, i, o)
 		h->bandwidth[h->n_bandwidth++] = (struct hardware_bandwidth){
-			.bytes = read_hardware_number(r, o, "bandwidth", "bytes", 1, NAN),
-			.rate = 1e9 * read_hardware_number(r, o, "bandwidth", "gbs", 1e-9, NAN),
+			.bytes = read_hardware_number(r, o, "bytes", 1, NAN),
+			.rate = 1e9 * read_hardware_number(r, o, "gbs", 1e-9, NAN),
 		};
 }
 
@@ -131,15 +137,16 @@ static void read_collectives(struct hardware_reader *r, json_t *root)
 	if (!r->rc && json_array_size(list) > HARDWARE_POINTS)
 		r->rc = err_set(r->err, ERR_USAGE, "%.200s: collectives: more than %d points", r->path,
 				HARDWARE_POINTS);
+	r->where = "collectives";
 	json_array_foreach(r->rc ? NULL : list, i, o) {
 		struct hardware_collective *c = &h->collectives[h->n_collectives++];
 		char transport[HARDWARE_TEXT] = "";
 
-		read_hardware_text(r, o, "collectives", "op", c->op, sizeof(c->op));
-		read_hardware_text(r, o, "collectives", "transport", transport, sizeof(transport));
-		c->bytes = read_hardware_number(r, o, "collectives", "bytes", 1, NAN);
-		c->seconds = read_hardware_number(r, o, "collectives", "seconds", 1e-12, NAN);
-		c->ranks = (int)read_hardware_number(r, o, "collectives", "ranks", 2, NAN);
+		read_hardware_text(r, o, "op", c->op, sizeof(c->op));
+		read_hardware_text(r, o, "transport", transport, sizeof(transport));
+		c->bytes = read_hardware_number(r, o, "bytes", 1, NAN);
+		c->seconds = read_hardware_number(r, o, "seconds", 1e-12, NAN);
+		c->ranks = (int)read_hardware_number(r, o, "ranks", 2, NAN);
 		c->between = strcmp(transport, "shm") != 0 && strcmp(transport, "nccl") != 0;
 	}
 }
@@ -169,19 +176,20 @@ static void read_scalars(struct hardware_reader *r, json_t *root)
 {
 	struct hardware *h = r->h;
 
-	read_hardware_text(r, root, "", "name", h->name, sizeof(h->name));
-	h->memory_bytes = read_hardware_number(r, root, "", "memory_bytes", 1, NAN);
+	r->where = "";
+	read_hardware_text(r, root, "name", h->name, sizeof(h->name));
+	h->memory_bytes = read_hardware_number(r, root, "memory_bytes", 1, NAN);
 	h->shared = json_is_true(json_object_get(root, "shared_memory"));
-	h->ranks_per_node = (int)read_hardware_number(r, root, "", "ranks_per_node", 1, 1);
-	h->alone = fmin(1, read_hardware_number(r, root, "", "alone", 1e-3, 1));
-	h->threads_per_rank = (int)read_hardware_number(r, root, "", "threads_per_rank", 1, 0);
-	h->process_bytes = read_hardware_number(r, root, "", "process_bytes", 0, 0);
-	h->host_bytes = read_hardware_number(r, root, "", "host_memory_bytes", 0, 0);
-	h->host_rate = 1e9 * read_hardware_number(r, root, "", "host_gbs", 0, 0);
-	h->overlap = fmin(1, read_hardware_number(r, root, "", "overlap", 0, 1));
-	h->rings = read_hardware_number(r, root, "", "rings", 1, 1);
-	h->spread = read_hardware_number(r, root, "", "spread", 0, 0);
-	h->samples_per_s = read_hardware_number(r, root, "", "samples_per_s", 0, 0);
+	h->ranks_per_node = (int)read_hardware_number(r, root, "ranks_per_node", 1, 1);
+	h->alone = fmin(1, read_hardware_number(r, root, "alone", 1e-3, 1));
+	h->threads_per_rank = (int)read_hardware_number(r, root, "threads_per_rank", 1, 0);
+	h->process_bytes = read_hardware_number(r, root, "process_bytes", 0, 0);
+	h->host_bytes = read_hardware_number(r, root, "host_memory_bytes", 0, 0);
+	h->host_rate = 1e9 * read_hardware_number(r, root, "host_gbs", 0, 0);
+	h->overlap = fmin(1, read_hardware_number(r, root, "overlap", 0, 1));
+	h->rings = read_hardware_number(r, root, "rings", 1, 1);
+	h->spread = read_hardware_number(r, root, "spread", 0, 0);
+	h->samples_per_s = read_hardware_number(r, root, "samples_per_s", 0, 0);
 }
 
 static void read_device(struct hardware_reader *r, json_t *root)

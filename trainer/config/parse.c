@@ -26,6 +26,12 @@ struct flag_parser {
 	bool fixed[FLAG_COUNT];          /* … by an alias that has a value */
 };
 
+struct typed_flag {
+	enum flag_id id;
+	const struct flag_alias *alias; /* NULL: the flag's own name */
+	const char *text; /* "--batch-size" */
+};
+
 const char *config_command_name(enum config_command c)
 {
 	return commands[c];
@@ -94,10 +100,11 @@ static bool flag_value_equals(struct run_config *cfg, enum flag_id id, const cha
 }
 
 /* Stores one flag as typed. The last value of a repeated flag wins, but "--bf16 --precision fp32" is refused. */
-static int set_typed_flag(struct flag_parser *p, enum flag_id id, const struct flag_alias *alias, const char *typed,
-			  const char *value, struct err *err)
+static int set_typed_flag(struct flag_parser *p, const struct typed_flag *t, const char *value, struct err *err)
 {
-	bool fixed = alias && alias->value;
+	const enum flag_id id = t->id;
+	const char *typed = t->text;
+	bool fixed = t->alias && t->alias->value;
 	int rc;
 
 	if (p->spelled[id] && (fixed || p->fixed[id]) && !flag_value_equals(p->cfg, id, value))
@@ -129,12 +136,12 @@ static int take_flag_value(struct flag_parser *p, const char *typed, const char 
 	return 0;
 }
 
-static int parse_bool_flag(struct flag_parser *p, enum flag_id id, const char *typed, const char *equals, bool no,
+static int parse_bool_flag(struct flag_parser *p, const struct typed_flag *t, const char *equals, bool no,
 			   struct err *err)
 {
 	if (no && equals)
-		return err_set(err, ERR_USAGE, "%.80s takes no value", typed);
-	return set_typed_flag(p, id, NULL, typed, no ? "no" : equals ? equals + 1 : "yes", err);
+		return err_set(err, ERR_USAGE, "%.80s takes no value", t->text);
+	return set_typed_flag(p, t, no ? "no" : equals ? equals + 1 : "yes", err);
 }
 
 /* Parses "--name", "--name=value", "--name value" and "--no-name". */
@@ -159,17 +166,17 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 	if (!flag_known_to(id, p->cfg->command))
 		return report_other_command(p, id, typed, err);
 	if (!alias && flag_get(id)->kind == KIND_BOOL)
-		return parse_bool_flag(p, id, typed, equals, no, err);
+		return parse_bool_flag(p, &(struct typed_flag){ id, NULL, typed }, equals, no, err);
 	if (alias && alias->value)
 		return equals ? err_set(err, ERR_USAGE, "%.80s takes no value", typed) :
-				set_typed_flag(p, id, alias, typed, alias->value, err);
+				set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, alias->value, err);
 	if (id == FLAG_compare_with && !equals && p->at < p->argc) { /* its value is flags */
 		value = p->argv[p->at++];
 		rc = 0;
 	} else {
 		rc = take_flag_value(p, typed, equals, &value, err);
 	}
-	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
+	return rc ? rc : set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, value, err);
 }
 
 /* Parses "-b 128" and "-b128". */
@@ -186,7 +193,7 @@ static int parse_short(struct flag_parser *p, const char *arg, struct err *err)
 	if (!flag_known_to(id, p->cfg->command))
 		return report_other_command(p, id, typed, err);
 	rc = *value ? 0 : take_flag_value(p, typed, NULL, &value, err);
-	return rc ? rc : set_typed_flag(p, id, alias, typed, value, err);
+	return rc ? rc : set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, value, err);
 }
 
 /* Reads the subcommand; without one it is train. */

@@ -81,7 +81,7 @@ static int refuse_find_flags(const struct run_config *cfg, const enum flag_id *f
 
 	for (size_t i = 0; i < n; i++)
 		if (is_given(cfg, flags[i]))
-			return err_set(err, ERR_USAGE, "%s: dptrain find %s: leave it away",
+			return err_set(err, ERR_USAGE, "%s: dptrain find %s: omit it",
 				       label_flag(cfg, flags[i], &l),
 				       why);
 	return 0;

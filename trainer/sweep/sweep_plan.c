@@ -66,7 +66,7 @@ static int read_asha(struct sweep_plan *p, struct err *err)
 	if (strncmp(p->metric, "epoch/", 6))
 		return refuse_member("metric", "asha needs a series by epochs, such as epoch/top1", err);
 	if (all < 1 || p->eta <= 1 || first < 1 || first > all)
-		return refuse_member("asha", "expected flags.epochs, eta above 1, and min_epochs from 1 to flags.epochs",
+		return refuse_member("asha", "expected flags.epochs, eta above 1, min_epochs from 1 to flags.epochs",
 				     err);
 	p->rungs = 0;
 	for (at = (double)first; at < (double)all && p->rungs < ASHA_RUNGS - 1; at *= p->eta)

@@ -1,4 +1,4 @@
-/* auto.c: from flags to a search, and from its best plan to flags. */
+/* auto.c: converts flags to a plan search, and its best plan to flags. */
 #include "trainer/tools/auto.h"
 
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "trainer/tools/costing.h"
 #include "trainer/tools/whole.h"
 
-#define WHOLE_MOST 24	   /* plans that are planned in full, before formulas are believed */
-#define WHOLE_WORK 3e7   /* sum of their programs' squared items after which the first alone is: some 0.2 s */
+#define WHOLE_MOST 24	   /* largest number of plans that are planned in full */
+#define WHOLE_WORK 3e7   /* sum of their programs' squared items after which only the first is: about 0.2 s */
 
-/* The file that --hardware names, else what --calibrate wrote on this machine. */
+/* Opens the file that --hardware names, else the one that --calibrate wrote on this machine. */
 static int open_hardware(struct hardware *ret, const struct run_config *cfg, struct err *err)
 {
 	char path[4096];
@@ -31,7 +31,7 @@ static int open_hardware(struct hardware *ret, const struct run_config *cfg, str
 	if (rc)
 		return rc;
 	if (access(path, R_OK))
-		return err_set(err, ERR_USAGE, "%.300s is not there: measure this machine once (dptrain bench "
+		return err_set(err, ERR_USAGE, "%.300s: does not exist: measure this machine once (dptrain bench "
 			       "--calibrate --nproc-per-node N), or name one: --hardware a100-40gb-x8", path);
 	return hardware_open_rated(ret, path, err);
 }
@@ -42,7 +42,8 @@ static const char *const strategy_words[STRATEGY_COUNT] = {
 #undef STRATEGY
 };
 
-/* Its bit in the search's masks, by name: a plan may know more strategies than the program, and in another order. */
+/* Returns the bit of a strategy in the masks of the search, by name: plans may have other strategies, in another
+ * order. */
 static unsigned advise_bit(int strategy)
 {
 	unsigned bit = 0;
@@ -61,7 +62,7 @@ static unsigned built_strategies(void)
 	return built;
 }
 
-/* A plan may offer another one; a training keeps what it has. */
+/* Plans may also try bf16; a training keeps its precision. */
 static int candidate_precisions(const struct run_config *cfg, int *ret)
 {
 	const bool asked = config_given(cfg, FLAG_precision) || config_given(cfg, FLAG_opt_level);
@@ -72,7 +73,7 @@ static int candidate_precisions(const struct run_config *cfg, int *ret)
 	       !cfg->deterministic ? 2 : 1;
 }
 
-/* ranks a machine: as asked for, else as the hardware's file was measured. */
+/* Returns the ranks per machine: --nproc-per-node, else those of the hardware file. */
 static int ranks_per_machine(const struct run_config *cfg, const struct hardware *h)
 {
 	return config_given(cfg, FLAG_nproc_per_node) ? (int)cfg->nproc_per_node : h->ranks_per_node;
@@ -93,7 +94,7 @@ static int64_t planned_global_batch(const struct run_config *cfg, const struct h
 	return cfg->batch_size * cfg->grad_accum_steps * ranks_per_machine(cfg, h) * machine_count(cfg);
 }
 
-/* As if it had been typed. */
+/* Sets a flag as if it had been typed. */
 static int set_planned_flag(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
 {
 	int rc = config_put(cfg, id, "--auto", *text ? text : "yes", err);
@@ -103,7 +104,7 @@ static int set_planned_flag(struct run_config *cfg, enum flag_id id, const char 
 	return rc;
 }
 
-/* What a plan decides is not what was typed. An --opt-level stays: it says more than the precision that it implies. */
+/* Replaces typed flags by those of a plan. --opt-level stays, because it means more than its precision. */
 static int set_planned_flags(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
 {
 	static const enum flag_id decided[] = { FLAG_zero_stage,      FLAG_pp_stages,
@@ -120,7 +121,7 @@ static int set_planned_flags(struct run_config *cfg, const struct auto_flags *fl
 	return rc;
 }
 
-/* A backend that was opened since has left the number of threads in the environment, for OpenMP. */
+/* A backend has set the number of threads in the environment, for OpenMP: undo its effect on cfg. */
 static int restore_threads(struct run_config *cfg, const struct run_config *first, struct err *err)
 {
 	if (!config_given(first, FLAG_threads))
@@ -129,7 +130,7 @@ static int restore_threads(struct run_config *cfg, const struct run_config *firs
 	return 0;
 }
 
-/* The command line once more, with a plan's flags. *ret: resolved. */
+/* Parses the command line again with the flags of a plan; *ret is resolved. */
 static int parse_with_plan(struct run_config **ret, const struct job *job, const struct search_plan *p,
 			   int64_t global_batch,
 			   struct err *err)
@@ -168,7 +169,7 @@ static int plan_in_full(struct advise_cost *ret, double *work, const struct job 
 	return rc;
 }
 
-/* The plan that is to be planned in full next; -1: none. */
+/* Returns the next plan to plan in full; -1: none. */
 static int next_plan_in_full(const struct plan_search *s)
 {
 	for (int i = 0; i < s->n && s->plans[i].fits && s->plans[i].built; i++)
@@ -177,8 +178,8 @@ static int next_plan_in_full(const struct plan_search *s)
 	return -1;
 }
 
-/* Blocks cost alike, nearly: the best of each kind is planned in full, so that what stands first, and what somebody
- * would take instead, is what the passes say of it; of large models that would take long, so the best alone. */
+/* Formulas assume that all blocks cost the same. The best plan of each kind is therefore planned in full, so that the
+ * first plans have the bytes of the passes. For large models that takes long: then only the best plan. */
 static int plan_best_in_full(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
 {
 	const enum search_goal goal = (enum search_goal)job->cfg->goal;
@@ -225,7 +226,7 @@ static int search_and_check(struct auto_found *ret, struct costing *work, const 
 	return rc ? rc : plan_best_in_full(ret, &o, job, err);
 }
 
-/* job->cfg is resolved; what data and model say is settled in it. */
+/* Searches all plans. job->cfg is resolved; open values are set from data and model. */
 static int search_plans(struct auto_found *ret, const struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
@@ -245,7 +246,7 @@ static int search_plans(struct auto_found *ret, const struct job *job, struct er
 	if (!rc)
 		rc = search_and_check(ret, work, job, &s, err);
 	if (!rc && !ret->search.n)
-		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
+		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld is smaller than the number of ranks",
 			     (long long)ret->global_batch);
 	costing_free(work);
 	workload_close(&s);
@@ -269,7 +270,7 @@ int auto_plan(const struct job *job, struct buf *out, struct err *err)
 	return rc;
 }
 
-/* A second reading of the command line, resolved, so that the first stays open. */
+/* Parses and resolves the command line again, so that job->cfg stays unresolved. */
 static int parse_again(struct run_config **ret, const struct job *job, struct err *err)
 {
 	struct run_config *cfg;
@@ -300,7 +301,7 @@ int auto_choose(struct job *job, struct err *err)
 	int rc;
 
 	if (machine_count(job->cfg) > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
-		return err_set(err, ERR_USAGE, "--auto chooses strategy and ranks of one machine itself: leave %s away",
+		return err_set(err, ERR_USAGE, "--auto: chooses strategy and ranks of one machine itself: omit %s",
 			       machine_count(job->cfg) > 1 ? "--nnodes" : "--strategy");
 	here.batch = NULL;
 	rc = parse_again(&here.cfg, job, err);
@@ -309,13 +310,13 @@ int auto_choose(struct job *job, struct err *err)
 	rc = search_plans(&found, &here, err);
 	best = rc ? NULL : best_startable_plan(&found.search);
 	if (!rc && !best)
-		rc = err_set(err, ERR_USAGE, "--auto: no plan of the global batch of %lld fits into this machine; "
-			     "dptrain plan --auto says what each would need", (long long)found.global_batch);
+		rc = err_set(err, ERR_USAGE, "--auto: no plan for the global batch of %lld fits into this machine: "
+			     "dptrain plan --auto lists what each needs", (long long)found.global_batch);
 	if (!rc) {
 		auto_flags_of(&flags, best, found.global_batch);
 		buf_init(&line, 4096);
 		auto_flags_text(&flags, &line);
-		log_info("--auto: %s (%.3g s a step are expected)", line.data ? line.data : "", best->seconds);
+		log_info("--auto: %s (expected: %.3g s per step)", line.data ? line.data : "", best->seconds);
 		buf_done(&line);
 		rc = set_planned_flags(job->cfg, &flags, err);
 	}

@@ -1,4 +1,4 @@
-/* auto_text.c: see auto_text.h. */
+/* auto_text.c: prints plans as flags, as a table, as JSON and as sentences. */
 #include "trainer/tools/auto_text.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const char *const precision_names[] = { "fp32", "bf16", "fp16", "fp64" };
 static const char *const recompute_names[] = { "none", "selective", "full" };
 static const char *const offload_names[] = { "none", "optimizer", "optimizer,params" };
 
-/* Flags that a plan sets itself, or that only planning knows. */
+/* Flags that a plan sets, or that only planning uses. */
 static const enum flag_id chosen[] = {
 	FLAG_auto_plan,	 FLAG_goal,	  FLAG_explain,		 FLAG_hardware,	     FLAG_json,
 	FLAG_strategy,	 FLAG_zero_stage, FLAG_pp_stages,	 FLAG_microbatches,  FLAG_nproc_per_node,
@@ -41,7 +41,7 @@ static void add_plan_number(struct auto_flags *f, enum flag_id id, const char *n
 	add_plan_flag(f, id, name, text);
 }
 
-/* Stages as they were planned: by what blocks take on that machine. */
+/* Adds the planned division into stages, by the time of blocks on that machine. */
 static void add_partition(struct auto_flags *f, const struct search_plan *p)
 {
 	char text[sizeof(f->flag[0].value)];
@@ -53,7 +53,7 @@ static void add_partition(struct auto_flags *f, const struct search_plan *p)
 
 		used += n > 0 ? (size_t)n : 0;
 	}
-	if (used < sizeof(text)) /* else by the work of blocks, as the strategy finds it */
+	if (used < sizeof(text)) /* else the strategy divides by the work of blocks */
 		add_plan_flag(f, FLAG_pp_partition, "--pp-partition", text);
 }
 
@@ -105,7 +105,7 @@ void auto_flags_text(const struct auto_flags *flags, struct buf *out)
 			 flags->flag[i].value);
 }
 
-/* What was typed and says nothing of the choice. */
+/* Adds a typed flag that does not belong to the choice. */
 static void add_typed_flag(void *user, const struct config_item *item)
 {
 	const bool yes = !strcmp(item->value, "yes"), no = !strcmp(item->value, "no");
@@ -151,7 +151,7 @@ static int64_t micro_count(const struct search_plan *p)
 	return p->layout.micros;
 }
 
-/* Samples of one forward pass. */
+/* Returns the samples of one forward pass. */
 static int64_t micro_samples(const struct search_plan *p)
 {
 	return p->strategy == ADVISE_pdp ? p->batch_size * p->layout.stages / p->layout.micros : p->batch_size;
@@ -176,7 +176,7 @@ static void add_plan_row(const struct auto_found *f, const struct search_plan *p
 static void add_plan_table(const struct auto_found *f, struct buf *out)
 {
 	buf_addf(out, "%-7s %5s %8s   %-4s %-9s %-16s %-4s %9s %9s %10s %9s  %s\n", "", "ranks", "samples", "times",
-		 "recompute", "offload", "", "MiB", "s a step", f->per_sample > 1 ? "tokens/s" : "images/s", "ACO s",
+		 "recompute", "offload", "", "MiB", "s/step", f->per_sample > 1 ? "tokens/s" : "images/s", "ACO s",
 		 "limit");
 	for (int i = 0; i < f->search.n && i < SHOWN; i++)
 		add_plan_row(f, &f->search.plans[i], out);
@@ -195,14 +195,15 @@ static void add_plan_parts(const struct search_plan *p, struct buf *out)
 			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)i),
 				 c->bytes[i] / MIB);
 	if (p->peak_bytes > p->bytes)
-		buf_addf(out, "  %-12s %10.1f MiB of its process: code, libraries and what they keep\n", "beside",
+		buf_addf(out, "  %-12s %10.1f MiB of its process: code, libraries and their buffers\n", "process",
 			 (p->peak_bytes - p->bytes) / MIB);
 	if (c->host_bytes > 0)
-		buf_addf(out, "  %-12s %10.1f MiB of the machine's\n", "offloaded", c->host_bytes / MIB);
+		buf_addf(out, "  %-12s %10.1f MiB of host memory\n", "offloaded", c->host_bytes / MIB);
 }
 
-/* ---- why the neighbours lose ---- */
+/* ---- why other plans lose ---- */
 
+/* Adds why a plan loses against the best one. */
 static void add_difference(const struct search_plan *best, const struct search_plan *p, struct buf *out)
 {
 	const struct advise_cost *a = &best->cost, *b = &p->cost;
@@ -221,7 +222,7 @@ static void add_difference(const struct search_plan *best, const struct search_p
 	if (!p->fits)
 		buf_addf(out, "does not fit: %.0f MiB a rank", p->peak_bytes / MIB);
 	else if (p->seconds > best->seconds)
-		buf_addf(out, "%.3gx as slow: %.3g s more of %s a step", p->seconds / best->seconds, parts[most].more,
+		buf_addf(out, "%.3gx as slow: %.3g s more of %s per step", p->seconds / best->seconds, parts[most].more,
 			 parts[most].name);
 	else
 		buf_addf(out, "%.3gx as fast, but %s", best->seconds / p->seconds,
@@ -253,7 +254,7 @@ static void add_neighbor_plans(const struct auto_found *f, struct buf *out)
 	const struct search_plan *best = &f->search.plans[0];
 	int shown = 0;
 
-	buf_adds(out, "instead of the best:\n");
+	buf_adds(out, "alternatives to the best plan:\n");
 	for (int i = 1; i < f->search.n && shown < EXPLAINED; i++) {
 		if (search_distance(best, &f->search.plans[i]) != 1)
 			continue;
@@ -268,6 +269,7 @@ static void add_neighbor_plans(const struct auto_found *f, struct buf *out)
 
 /* ---- JSON ---- */
 
+/* Converts a plan to JSON. */
 static json_t *json_plan(const struct auto_found *f, const struct run_config *cfg, const struct search_plan *p)
 {
 	json_t *o = json_object();
@@ -335,7 +337,6 @@ void auto_text(const struct auto_found *f, const struct run_config *cfg, struct 
 	if (best->fits && best->built)
 		add_plan_command(f, cfg, best, out);
 	else
-		buf_adds(out, best->fits ? "none of the plans that fit can be started by this build"
-			 : "none of the plans fits");
+		buf_adds(out, best->fits ? "this build can start none of the plans that fit" : "no plan fits");
 	buf_addc(out, '\n');
 }

@@ -1,4 +1,4 @@
-/* auto_text.h: plans as flags, as a table, as JSON, in words. */
+/* auto_text.h: prints plans as flags, as a table, as JSON and as sentences. */
 #ifndef DPT_TOOLS_AUTO_TEXT_H
 #define DPT_TOOLS_AUTO_TEXT_H
 
@@ -11,17 +11,17 @@ struct auto_found {
 	struct plan_search search;
 	int precisions[2];   /* enum config_precision */
 	int64_t global_batch;
-	int64_t per_sample;  /* what bench counts of a sample: 1, or its tokens */
+	int64_t per_sample;  /* units of throughput in a sample: 1, or its tokens */
 };
 
 enum { AUTO_FLAGS_MAX = 16 };
 
-/* What starts a plan. */
+/* The flags that start a plan. */
 struct auto_flags {
 	struct {
 		enum flag_id id;
 		const char *name; /* as it is typed */
-		char value[260]; /* numbers of blocks of 64 stages */
+		char value[260]; /* fits the blocks of 64 stages */
 	} flag[AUTO_FLAGS_MAX];
 	int n;
 };
@@ -29,7 +29,7 @@ struct auto_flags {
 void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t global_batch);
 void auto_flags_text(const struct auto_flags *flags, struct buf *out); /* "--strategy ddp --batch-size 8" */
 
-/* As cfg asks: --json, --explain. */
+/* Prints all plans; cfg selects --json and --explain. */
 void auto_text(const struct auto_found *f, const struct run_config *cfg, struct buf *out);
 
 #endif

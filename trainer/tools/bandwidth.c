@@ -1,5 +1,5 @@
-/* bandwidth.c: each collective runs for a while on memory of the communicator, as gradients lie; the slowest rank's
- * time counts. */
+/* bandwidth.c: times each collective on memory of the communicator, where gradients are too. The slowest rank's time
+ * counts. */
 #include "trainer/tools/bandwidth.h"
 
 #include <jansson.h>
@@ -10,7 +10,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/tools/real.h"
 
-#define LEAST_S 0.1 /* of each measurement */
+#define LEAST_S 0.1 /* duration of each measurement */
 #define ROUNDS_MOST 2000
 
 static const size_t sizes[] = { 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 25000000, 1 << 26 };
@@ -44,7 +44,7 @@ static int run_broadcast(const struct bandwidth_probe *m, struct err *err)
 	return m->comm->ops->broadcast(m->comm, m->data, m->bytes, 0, err);
 }
 
-/* There and back between the first rank and the last. */
+/* Sends from the first rank to the last and back. */
 static int run_send_and_back(const struct bandwidth_probe *m, struct err *err)
 {
 	struct comm *c = m->comm;
@@ -66,7 +66,7 @@ static int run_barrier(const struct bandwidth_probe *m, struct err *err)
 	return m->comm->ops->barrier(m->comm, err);
 }
 
-/* What a rank must send at least, as a share of the whole, by the number of ranks. */
+/* The lower bound of the bytes that a rank sends, as a share of the whole, by number of ranks. */
 static double share_allreduce(double n)
 {
 	return 2 * (n - 1) / n;
@@ -92,7 +92,7 @@ static double share_exchange(double n)
 static const struct {
 	const char *name;
 	int (*run)(const struct bandwidth_probe *m, struct err *err);
-	double (*share)(double ranks); /* NULL: of no bytes */
+	double (*share)(double ranks); /* NULL: sends no bytes */
 } collectives[] = {
 	{ "all-reduce", run_allreduce, share_allreduce },	  { "reduce-scatter", run_reduce_scatter, share_part },
 	{ "all-gather", run_all_gather, share_part },	  { "broadcast", run_broadcast, share_whole },
@@ -104,8 +104,8 @@ static const struct {
 struct bandwidth_row {
 	const char *name;
 	size_t bytes;
-	double seconds; /* of one, on the slowest rank */
-	double rate;	/* bytes a second that a rank must send at least; 0: none */
+	double seconds; /* of one call, on the slowest rank */
+	double rate;	/* lower bound of the bytes per second that a rank sends; 0: none */
 };
 
 static int time_rounds(const struct bandwidth_probe *m, size_t which, int rounds, double *ret_s, struct err *err)
@@ -128,7 +128,8 @@ static int time_rounds(const struct bandwidth_probe *m, size_t which, int rounds
 	return rc;
 }
 
-/* Where one round is short, again: as often as fit into the time. All ranks know the slowest one's and agree. */
+/* Times one round, and more rounds if it is shorter than LEAST_S. All ranks use the slowest rank's time, so they
+ * agree. */
 static int measure_collective(const struct bandwidth_probe *m, size_t which, struct bandwidth_row *ret, struct err *err)
 {
 	double s;
@@ -205,7 +206,7 @@ int bandwidth_main(const struct job *job, struct rank_context *seat)
 	int rc, code = 0;
 
 	if (seat->world == 1)
-		rc = err_set(&err, ERR_USAGE, "--bandwidth: one rank has nobody to send to; add --nproc-per-node 2");
+		rc = err_set(&err, ERR_USAGE, "--bandwidth: needs two ranks: add --nproc-per-node 2");
 	else
 		rc = rank_meet(&r, &err);
 	if (!rc)

@@ -1,5 +1,4 @@
-/* bench.c: `dptrain bench`: whole training steps on synthetic data, exactly as many as asked for, and what they cost.
- */
+/* bench.c: `dptrain bench`: times --steps whole training steps on synthetic data. */
 #include "trainer/tools/bench.h"
 
 #include <jansson.h>
@@ -25,17 +24,17 @@ struct step_bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
-	int64_t shm_usage_bytes;		   /* likewise, that it touches of other ranks' shared memory */
+	int64_t shm_usage_bytes;	   /* likewise, of other ranks' shared memory that it touches */
 	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
-	double flops;			   /* of a step, all ranks: matrix products and convolutions */
-	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
+	double flops;			   /* per step, all ranks: matrix products and convolutions */
+	double peak_flops;		   /* FLOP/s, all ranks: of a large matrix product alone */
 	struct profile profile;		   /* of --profile */
-	bool stopped;			   /* somebody asked for it */
+	bool stopped;			   /* by a signal */
 	struct bench_ops ops;		   /* of this rank */
-	int64_t op_steps;		   /* behind ops */
+	int64_t op_steps;		   /* steps in which ops were timed */
 	double op_step_seconds;		   /* mean of them */
-	double ready_s;			   /* from where bench began until its first step could */
-	double sent, sent_nodes;	   /* bytes a step of the rank that sends most: in all, to other machines */
+	double ready_s;			   /* from the start of bench to its first step */
+	double sent, sent_nodes;	   /* bytes per step of the rank that sends most: total, to other machines */
 };
 
 struct rank_figures { /* of one rank */
@@ -67,7 +66,7 @@ static bool runs_on_device(const struct step_bench *b)
 	return b->e->rank.backend->streams != NULL;
 }
 
-/* A host's first step touches memory for the first time; it counts among the ops only when it is the only one. */
+/* The first step on a host includes page faults; it counts for the ops only if it is the only step. */
 static int profile_host(struct step_bench *b, struct err *err)
 {
 	return !runs_on_device(b) && b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
@@ -82,7 +81,7 @@ static int keep_step(struct step_bench *b, const struct step_result *r, struct e
 	return nonfinite_search_check(b->e, r, err);
 }
 
-/* Keeps steps that are over; all: none is left under way. */
+/* Keeps finished steps; all: waits until no step is in flight. */
 static int collect_ended_steps(struct step_bench *b, bool all, struct err *err)
 {
 	struct step_result r;
@@ -96,7 +95,7 @@ static int collect_ended_steps(struct step_bench *b, bool all, struct err *err)
 	return rc;
 }
 
-/* As training runs them: a device works on one while the next is on its way. */
+/* Runs the steps as training does: a device computes one while the next is being submitted. */
 static int run_bench_steps(struct step_bench *b, struct err *err)
 {
 	const int64_t wanted = b->e->rank.cfg->steps;
@@ -114,7 +113,7 @@ static int run_bench_steps(struct step_bench *b, struct err *err)
 	return rc ? rc : collect_ended_steps(b, true, err);
 }
 
-/* What a device's nodes take shows in further steps, which it runs node by node. */
+/* Times nodes of a device in additional steps, which run node by node. */
 static int profile_device(struct step_bench *b, struct err *err)
 {
 	struct step_result r;
@@ -130,7 +129,7 @@ static int profile_device(struct step_bench *b, struct err *err)
 	return rc;
 }
 
-/* All of a host's steps but the first, where there are more. */
+/* Averages all steps of a host but the first, if there are more. */
 static void average_host_steps(struct step_bench *b)
 {
 	const int64_t first = b->n > 1 ? 1 : 0;
@@ -158,6 +157,7 @@ static int profile_nodes(struct step_bench *b, struct err *err)
 		: profile_make(&b->profile, b->e, b->op_steps, err);
 }
 
+/* Gathers the figures of all ranks: sums, and those of the rank that needs most. */
 static int gather_shares(struct step_bench *b, struct err *err)
 {
 	struct comm *c = rank_comm(&b->e->rank);
@@ -183,7 +183,8 @@ static int gather_shares(struct step_bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
-		b->shm_usage_bytes = all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes : b->shm_usage_bytes;
+		b->shm_usage_bytes = all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes :
+										     b->shm_usage_bytes;
 		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
@@ -194,7 +195,7 @@ static int gather_shares(struct step_bench *b, struct err *err)
 	return rc;
 }
 
-/* Share of the step that is neither a matrix product nor a convolution. */
+/* Returns the share of the step that is neither a matrix product nor a convolution. */
 static double other_share(const struct step_bench *b)
 {
 	return 1 - b->ops.product_seconds / b->op_step_seconds;
@@ -218,6 +219,7 @@ static json_t *json_ops(const struct step_bench *b)
 	return list;
 }
 
+/* Converts the rows of a profile to JSON. */
 static json_t *json_profile(const struct profile *p)
 {
 	json_t *list = json_array();
@@ -272,7 +274,7 @@ static const char *phase_name_of(enum step_phase t)
 	return series_get(step_phase_series(t))->key + strlen("phase/");
 }
 
-/* Of each step, by phase. */
+/* Returns the seconds of each step by phase. */
 static json_t *json_all_phases(const struct step_bench *b)
 {
 	json_t *all = json_object();
@@ -287,6 +289,7 @@ static json_t *json_all_phases(const struct step_bench *b)
 	return all;
 }
 
+/* Prints all results as one JSON object. */
 static void print_bench_json(const struct step_bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
@@ -370,6 +373,7 @@ static void print_profile(const struct step_bench *b)
 	}
 }
 
+/* Prints all results as a table. */
 static void print_bench_table(const struct step_bench *b)
 {
 	const struct run_config *cfg = b->e->rank.cfg;
@@ -414,7 +418,7 @@ int bench_main(const struct job *job, struct rank_context *seat)
 		rc = collect_op_times(&b, &err);
 	if (!rc)
 		rc = gather_shares(&b, &err);
-	if (!rc) /* behind the peak of memory, to which its probes do not belong */
+	if (!rc) /* after the peak of memory was read, which must not include its probes */
 		rc = profile_nodes(&b, &err);
 	if (!rc && engine_is_root(b.e)) {
 		if (job->cfg->json)

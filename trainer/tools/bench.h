@@ -4,6 +4,7 @@
 
 #include "trainer/run/engine.h"
 
-int bench_main(const struct job *job, struct rank_context *seat); /* the exit code; a failure is left on the seat's board */
+/* Returns the exit code; a failure is also recorded in the rank context. */
+int bench_main(const struct job *job, struct rank_context *seat);
 
 #endif

@@ -1,6 +1,6 @@
-/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and what `dptrain doctor --try` measures: both
- * sides in fresh processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows
- * no model and no engine: it reads the steps that these commands print with --json. */
+/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and the measurement of `dptrain doctor --try`. Both
+ * sides run in new processes, in turn, so that a change of the machine's speed affects both. Knows no model and no
+ * engine: it reads the steps that these commands print with --json. */
 #include "trainer/tools/bench_compare.h"
 
 #include <jansson.h>
@@ -23,16 +23,16 @@
 
 struct bench_comparison {
 	const struct job *job;
-	const char *flags;        /* that the second side has besides */
-	const char *const *both;  /* words behind the command line of both sides, up to a NULL */
+	const char *flags;        /* additional flags of the second side */
+	const char *const *both;  /* words appended to the command line of both sides, up to a NULL */
 	char **words; /* of flags */
 	size_t n_words;
-	char *text; /* that the words lie in */
+	char *text; /* storage of the words */
 	struct step_time *paces[2];
 	int64_t rounds;
 };
 
-/* Words as a shell would part them: at blanks, with '…' and "…" kept whole. */
+/* Splits words like a shell: at blanks, except in '…' and "…". */
 static int split_shell_words(struct bench_comparison *a, struct err *err)
 {
 	const char *flags = a->flags;
@@ -58,8 +58,8 @@ static int split_shell_words(struct bench_comparison *a, struct err *err)
 		*to++ = '\0';
 	}
 	if (quote)
-		return err_set(err, ERR_USAGE, "--compare-with: a quotation mark has no partner in %.200s", flags);
-	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--compare-with: name the flags that the second side has");
+		return err_set(err, ERR_USAGE, "--compare-with '%.200s': unbalanced quotation mark: close it", flags);
+	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--compare-with: name the flags of the second side");
 }
 
 /* The command line of one side. *ret is freed by the caller. */
@@ -85,7 +85,7 @@ static int side_command_line(const struct bench_comparison *a, int side, char **
 	return (int)n;
 }
 
-/* What the second side cannot read is said before the first is measured. */
+/* Reports bad flags of the second side before the first one is measured. */
 static int check_second_side(const struct bench_comparison *a, struct err *err)
 {
 	struct run_config *cfg = NULL;
@@ -101,7 +101,7 @@ static int check_second_side(const struct bench_comparison *a, struct err *err)
 	return rc;
 }
 
-/* One side, once. */
+/* Runs one side once. */
 static int run_side_process(const struct bench_comparison *a, int side, struct buf *out, int *ret_code, struct err *err)
 {
 	char **argv;
@@ -130,7 +130,7 @@ static int run_side(struct bench_comparison *a, int64_t round, int side, int *re
 	return rc;
 }
 
-/* First A B, then B A, and so on. */
+/* Runs A B, then B A, and so on. */
 static int run_rounds(struct bench_comparison *a, int *ret_code, struct err *err)
 {
 	int rc = 0;
@@ -189,6 +189,7 @@ static json_t *json_change_part(const struct change_part *p)
 	return o;
 }
 
+/* Prints the comparison as one JSON object. */
 static void print_compare_json(const struct bench_comparison *a, const struct change *c, const char *sentence)
 {
 	json_t *o = json_object(), *phases = json_object(), *sides = json_array();
@@ -243,7 +244,7 @@ static void compare_sides(const struct bench_comparison *a, struct change *ret)
 	change_of(sides[0], sides[1], &none, ret);
 }
 
-/* The exit code; 0: there are paces. */
+/* Returns the exit code; 0: all rounds were measured. */
 static int measure_sides(struct bench_comparison *a, struct err *err)
 {
 	int code = 0, rc = split_shell_words(a, err);
@@ -265,8 +266,9 @@ static void free_comparison(struct bench_comparison *a)
 
 int bench_compare_main(const struct job *job, struct err *err)
 {
-	static const char *const none[] = { "--compare-with= ", NULL }; /* the last one wins: a blank one is none */
-	struct bench_comparison a = { .job = job, .flags = job->cfg->compare_with, .both = none, .rounds = job->cfg->rounds };
+	static const char *const none[] = { "--compare-with= ", NULL }; /* the last one wins; blank means none */
+	struct bench_comparison a = { .job = job, .flags = job->cfg->compare_with, .both = none,
+				      .rounds = job->cfg->rounds };
 	struct change c;
 	int code = measure_sides(&a, err);
 

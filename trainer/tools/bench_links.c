@@ -1,4 +1,4 @@
-/* bench_links.c: every link in a fresh process, which prints its steps with --json. Knows no model and no engine. */
+/* bench_links.c: runs each link in a new process, which prints its steps with --json. Knows no model and no engine. */
 #include "trainer/tools/bench_links.h"
 
 #include <jansson.h>
@@ -36,7 +36,7 @@ bool bench_links_wanted(const struct run_config *cfg)
 	return cfg->command == COMMAND_BENCH && cfg->link && strchr(cfg->link, ';');
 }
 
-/* Blanks around a link do not count; an empty one, as behind the last ;, is none. */
+/* Ignores blanks around a link and an empty link after the last ;. */
 static int split_links(struct link_list *l, struct err *err)
 {
 	for (const char *at = l->job->cfg->link; *at;) {
@@ -55,7 +55,7 @@ static int split_links(struct link_list *l, struct err *err)
 	return l->n ? 0 : err_set(err, ERR_USAGE, "--link: name links, as in \"0us,1GB/s;0us,0.1GB/s\"");
 }
 
-/* The command line over one link: the last --link wins. *ret is freed by the caller. */
+/* Builds the command line for one link: the last --link wins. The caller frees *ret. */
 static int link_command_line(struct link_list *l, size_t i, char ***ret, struct err *err)
 {
 	static char json[] = "--json";
@@ -72,7 +72,7 @@ static int link_command_line(struct link_list *l, size_t i, char ***ret, struct 
 	return n;
 }
 
-/* All links are read before the first is measured. */
+/* Parses a link; all are parsed before the first is measured. */
 static int check_link_flag(struct link_list *l, size_t i, struct err *err)
 {
 	struct run_config *cfg = NULL;

@@ -1,4 +1,4 @@
-/* bench_links.h: `dptrain bench --link LINK;LINK;…`: the same steps over several links, a row each. */
+/* bench_links.h: `dptrain bench --link LINK;LINK;…`: the same steps over several links, one row per link. */
 #ifndef DPT_TOOLS_BENCH_LINKS_H
 #define DPT_TOOLS_BENCH_LINKS_H
 
@@ -6,10 +6,11 @@
 
 #include "trainer/run/engine.h"
 
-/* Whether --link of `dptrain bench` names more than one. */
+/* Returns true if --link of `dptrain bench` is a list. */
 bool bench_links_wanted(const struct run_config *cfg);
 
-/* Starts `dptrain bench` anew for each link, and prints what its steps took. The exit code; negative with err. */
+/* Starts `dptrain bench` for each link and prints its step times. Returns the exit code, or a negative code with err.
+ * */
 int bench_links_main(const struct job *job, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* bench_loader.c: passes over a set through the loader that training has, its consumer taking batches as fast as they
- * come or, with --consume-rate, at a rate. */
+/* bench_loader.c: passes over a set with the loader of training. The consumer releases batches at once or, with
+ * --consume-rate, at a rate. */
 #include "trainer/tools/bench_loader.h"
 
 #include <jansson.h>
@@ -14,11 +14,11 @@
 #include "trainer/program/workers.h"
 #include "trainer/tools/real.h"
 
-struct loader_pass { /* over the set, or as many steps of it as are wanted; of one rank, then of all */
+struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
-	double samples, bytes; /* bytes as they are stored; 0: not known */
+	double samples, bytes; /* stored bytes; 0: unknown */
 	double remote_bytes, cache_bytes, local_bytes, requests, retries;
-	double workers; /* that worked ahead at the end */
+	double workers; /* loader threads at the end */
 };
 
 struct loader_bench {
@@ -30,7 +30,7 @@ struct loader_bench {
 	_Atomic uint64_t raw_bytes; /* read with --no-decode */
 	struct loader_pass *pass;
 	int n;
-	int64_t passes, steps; /* wanted; of each, 0: the set's epoch */
+	int64_t passes, steps; /* wanted passes; steps of each, 0: an epoch of the set */
 };
 
 static double process_cpu_seconds(void)
@@ -75,7 +75,7 @@ static int open_bench(struct loader_bench *b, const struct job *job, struct err 
 	return rc;
 }
 
-/* The consumer is busy with what it has taken. */
+/* Sleeps until the consumer needs the next batch. */
 static void pace_consumer(const struct run_config *cfg, double from_s, double samples)
 {
 	double left = cfg->consume_rate > 0 ? from_s + samples / cfg->consume_rate - clock_mono_s() : 0;
@@ -114,7 +114,7 @@ static double stored_bytes(const struct loader_bench *b, const struct loader_pas
 	return (double)f.bytes / (double)d->n_samples[SPLIT_TRAIN] * p->samples;
 }
 
-/* steps of this rank: 0 is the end of the set's epoch. */
+/* Makes one pass; steps 0: an epoch of the set. */
 static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
@@ -124,7 +124,7 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 	*p = (struct loader_pass){ .cpu_s = -process_cpu_seconds() };
 	add_dataset_traffic(p, b->subject.data, -1);
 	b->raw_bytes = 0;
-	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
+	if (!b->loader && open_loader(b, err)) /* starts reading immediately */
 		return err->code;
 	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
 		struct loader_batch batch;
@@ -153,7 +153,7 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 	return rc < 0 ? rc : 0;
 }
 
-/* Sums over the ranks, but of what they do at the same time. */
+/* Sums over the ranks; times take the maximum, as ranks work in parallel. */
 static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass *p, struct err *err)
 {
 	struct comm *c = rank_comm(&b->rank);
@@ -208,6 +208,7 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 	return rc;
 }
 
+/* Prints all passes as one JSON object. */
 static void print_loader_json(const struct loader_bench *b)
 {
 	json_t *o = json_object(), *list = json_array();

@@ -1,4 +1,4 @@
-/* bench_ops.c: sums over the nodes of an op; a matrix product by itself. */
+/* bench_ops.c: sums over the nodes of each op; the speed of a matrix product alone. */
 #include "trainer/tools/bench_ops.h"
 
 #include <math.h>
@@ -8,9 +8,9 @@
 #include "trainer/ops/linear/linear.h"
 #include "trainer/tools/probe.h"
 
-#define PROBE_SIZE 128 /* of a first product, which tells whether the machine is fit for a large one */
-#define FIRST_S 0.003  /* of it: one that lost its core has said nothing */
-#define PRODUCT_S 0.05 /* of one product, at most */
+#define PROBE_SIZE 128 /* of a first product, which shows how large the others may be */
+#define FIRST_S 0.003  /* time for it: one run may be interrupted */
+#define PRODUCT_S 0.05 /* longest single product */
 #define MEASURE_S 0.1
 
 static int compare_op_seconds(const void *a, const void *b)
@@ -20,7 +20,7 @@ static int compare_op_seconds(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Nodes and operations of one micro-batch's program. */
+/* Adds nodes and operations of the program of one micro-batch. */
 static void add_graph_work(struct bench_ops *ops, const struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
@@ -67,7 +67,7 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), compare_op_seconds);
 }
 
-/* A product of size x size matrices. */
+/* Times a product of size x size matrices. */
 static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds,
 			struct err *err)
 {
@@ -101,7 +101,7 @@ static double product_flops(int64_t size)
 int bench_matmul(double *ret, const struct engine *e, struct err *err)
 {
 	const struct program_opts *o = &e->prepared.opts;
-	static const int64_t large[] = { 512, 1024, 2048, 8192 }; /* which is fastest depends on caches and tiles */
+	static const int64_t large[] = { 512, 1024, 2048, 8192 }; /* the fastest one depends on caches and tiles */
 	double best_s;
 	int rc = time_product(&best_s, o, PROBE_SIZE, FIRST_S, err);
 	if (!rc)

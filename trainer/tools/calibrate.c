@@ -1,5 +1,6 @@
-/* calibrate.c: nodes of several shapes, each timed while all ranks compute; a plan finds others between them. All is
- * run several times in turn, and a node's seconds are the median of its timings: others take cores now and then. */
+/* calibrate.c: times nodes of several shapes while all ranks compute; plans interpolate between them. All
+ * measurements are repeated in turn, and the seconds of a node are the median, because other processes take cores now
+ * and then. */
 #include "trainer/tools/calibrate.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 #define NODES_MOST (HARDWARE_NODES / 2)
 #define REPEATS 3 /* of each subject */
 
-/* What is run: shapes that cover those of usual runs, large and small. */
+/* The measured models: shapes that cover small and large runs. */
 static const char *const subjects[] = {
 	"--model gpt2-124m --n-layer 2 --n-embd 256 --n-head 4 --vocab-size 4096 --seq-len 128 -b 4",
 	"--model gpt2-124m --n-layer 2 --n-embd 768 --n-head 12 --vocab-size 8192 --seq-len 128 -b 1",
@@ -35,21 +36,21 @@ static const char *const subjects[] = {
 
 struct calibration {
 	const struct job *job;
-	/* "seconds" of a node are a rising list until all are there; lone: of a rank that is alone on the machine. */
+	/* "seconds" of a node are a sorted list until all are measured. lone: of a rank alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
-	json_t *collectives, *unheld; /* curves, by --link and without it */
-	json_t *beside; /* rising: bytes that a run's process took beside those planned */
-	json_t *longer; /* rising: seconds of a run's step without communication, by the sum of its nodes' */
+	json_t *collectives, *unheld; /* curves, with --link and without it */
+	json_t *process_bytes; /* sorted: bytes of a run's process in addition to its plan */
+	json_t *overhead; /* sorted: seconds of a step without communication divided by the sum of its nodes */
 	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
 };
 
 struct measurement {
 	const char *subject, *precision;
 	int64_t ranks;
-	bool linked; /* by --link, if any */
+	bool linked; /* with --link, if given */
 };
 
-/* The words of a child's command line, in text. */
+/* Builds the words of a child's command line, stored in text. */
 static void build_bench_words(const struct calibration *c, const struct measurement *m, char *text, size_t n,
 			      char **argv)
 {
@@ -68,7 +69,7 @@ static void build_bench_words(const struct calibration *c, const struct measurem
 	argv[argc] = NULL;
 }
 
-/* The node of that shape; NULL: there is none. */
+/* Returns the node of that shape, or NULL. */
 static json_t *find_timed_node(json_t *nodes, const json_t *like, double flops, double bytes)
 {
 	const char *op = json_string_value(json_object_get(like, "op"));
@@ -84,7 +85,7 @@ static json_t *find_timed_node(json_t *nodes, const json_t *like, double flops, 
 	return NULL;
 }
 
-/* Into a list that rises. */
+/* Inserts into a sorted list. */
 static void insert_sorted(json_t *list, double value)
 {
 	size_t at = json_array_size(list);
@@ -101,7 +102,7 @@ static double sorted_median(const json_t *list)
 	return (json_real_value(json_array_get(list, (n - 1) / 2)) + json_real_value(json_array_get(list, n / 2))) / 2;
 }
 
-/* Blocks are alike: one of them stands for all. */
+/* Nodes of equal blocks are recorded as one node. */
 static void add_timed_node(json_t *nodes, const json_t *row)
 {
 	const double calls = json_number_value(json_object_get(row, "calls"));
@@ -122,18 +123,17 @@ static void add_timed_node(json_t *nodes, const json_t *row)
 						       "seconds", seconds));
 }
 
-/* Lists become their medians, so many times as long. */
-static void settle_medians(json_t *nodes, double longer)
+/* Replaces the lists by their medians times `overhead`. */
+static void settle_medians(json_t *nodes, double overhead)
 {
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(nodes, i, o)
-		json_object_set_new(o, "seconds", json_real(longer * sorted_median(json_object_get(o, "seconds"))));
+		json_object_set_new(o, "seconds", json_real(overhead * sorted_median(json_object_get(o, "seconds"))));
 }
 
-/* A step takes more than its nodes' seconds at their medians: calls between them, and what interrupts now this node,
- * now that one. */
+/* A step takes longer than the sum of its nodes' medians: calls between them, and random interruptions. */
 static void add_step_overhead(struct calibration *c, const json_t *root)
 {
 	const double exposed_s = json_number_value(json_object_get(json_object_get(root, "phases"), "comm_exposed"));
@@ -145,16 +145,17 @@ static void add_step_overhead(struct calibration *c, const json_t *root)
 		if (strcmp(json_string_value(json_object_get(row, "op")), "allreduce"))
 			nodes_s += json_number_value(json_object_get(row, "seconds"));
 	if (nodes_s > 0)
-		insert_sorted(c->longer, (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
+		insert_sorted(c->overhead,
+			      (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
 }
 
 static void add_process_bytes(struct calibration *c, const json_t *root)
 {
-	insert_sorted(c->beside, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
+	insert_sorted(c->process_bytes, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
 				  json_number_value(json_object_get(root, "planned_bytes"))));
 }
 
-/* The first run's roof and curves stand for all; each type has a product of its own. */
+/* Keeps the bandwidth and curves of the first run, and one product per type. */
 static void keep_roofs(struct calibration *c, const json_t *root, const struct measurement *m)
 {
 	const char *dtype = !strcmp(m->precision, "fp32") ? "f32" : m->precision;
@@ -189,6 +190,7 @@ static void keep_measurement(struct calibration *c, const json_t *root, const st
 	add_process_bytes(c, root);
 }
 
+/* Runs `dptrain bench` once and keeps its results. */
 static int run_measurement(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
 {
 	char text[1000], *argv[WORDS_MAX];
@@ -227,11 +229,11 @@ static bool cpu_takes_bf16(void)
 	       b.backend->takes(&bf16);
 }
 
-/* Each subject once, as fast as ranks can tell each other things; the first of them on one rank, too, where there are
- * several, and with what --link holds back. */
+/* Measures each subject once without --link; the first one also on a single rank (if there are several) and with
+ * --link. */
 static int run_calibration_round(struct calibration *c, int round, bool bf16, struct err *err)
 {
-	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* so many of the subjects alone */
+	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* number of subjects, for tests */
 	const size_t n = hook ? (size_t)strtoul(hook, NULL, 10) : sizeof(subjects) / sizeof(subjects[0]);
 	const int64_t ranks = c->job->cfg->nproc_per_node;
 	const struct measurement lone = { subjects[0], "fp32", 1, false };
@@ -252,18 +254,18 @@ static int run_calibration_round(struct calibration *c, int round, bool bf16, st
 static int run_calibration(struct calibration *c, struct err *err)
 {
 	const bool bf16 = cpu_takes_bf16();
-	double longer;
+	double overhead;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < REPEATS; i++)
 		rc = run_calibration_round(c, i, bf16, err);
-	longer = rc ? 1 : fmax(1, sorted_median(c->longer));
-	settle_medians(c->nodes, longer);
-	settle_medians(c->lone, longer);
+	overhead = rc ? 1 : fmax(1, sorted_median(c->overhead));
+	settle_medians(c->nodes, overhead);
+	settle_medians(c->lone, overhead);
 	return rc;
 }
 
-/* Seconds of the nodes of a rank that is alone, by those of the same ones beside which all others compute. */
+/* Returns the seconds of nodes of a lone rank divided by those of the same nodes while all ranks compute. */
 static double alone_ratio(const struct calibration *c)
 {
 	double lone_s = 0, busy_s = 0;
@@ -282,7 +284,7 @@ static double alone_ratio(const struct calibration *c)
 	return busy_s > 0 ? fmin(1, lone_s / busy_s) : 1;
 }
 
-/* Of equal runs, relative to their mean. */
+/* Returns the standard deviation of equal runs divided by their mean. */
 static double relative_spread(const double *seconds)
 {
 	double mean = 0, squares = 0;
@@ -294,7 +296,8 @@ static double relative_spread(const double *seconds)
 	return sqrt(squares / (REPEATS - 1)) / mean;
 }
 
-/* What the curve of sums says of messages of other numbers of ranks. held: by --link, each ring by itself. */
+/* Fits a link to the curve of sums, for other numbers of ranks. held: with --link, which limits each ring separately.
+ * */
 static json_t *fit_link(json_t *collectives, bool held)
 {
 	double latency_s = 1e-5, rate = 1;
@@ -314,7 +317,7 @@ static json_t *fit_link(json_t *collectives, bool held)
 	return json_pack("{s:f, s:f, s:f}", "latency_s", latency_s, "gbs", 1e-9 * rate, "rings", held ? 2.0 : 1.0);
 }
 
-/* Seconds of a sum of the most bytes that were timed; 0: there is none. */
+/* Returns the seconds of the largest sum; 0: none. */
 static double largest_sum_s(const json_t *curves)
 {
 	double seconds = 0;
@@ -327,7 +330,7 @@ static double largest_sum_s(const json_t *curves)
 	return seconds;
 }
 
-/* Threads that carry bytes need cores of their own beside those that compute; for what --link holds back they sleep. */
+/* Communication threads need cores that do not compute; while --link delays them, they sleep. */
 static double overlap_share(const struct calibration *c)
 {
 	const struct run_config *cfg = c->job->cfg;
@@ -338,6 +341,7 @@ static double overlap_share(const struct calibration *c)
 	return config_given(cfg, FLAG_link) && held_s > unheld_s ? 1 - unheld_s / held_s : 0;
 }
 
+/* Builds the hardware file. */
 static json_t *hardware_json(const struct calibration *c)
 {
 	const struct run_config *cfg = c->job->cfg;
@@ -356,7 +360,7 @@ static json_t *hardware_json(const struct calibration *c)
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
 	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
 	json_object_set_new(o, "alone", json_real(alone_ratio(c)));
-	json_object_set_new(o, "process_bytes", json_real(sorted_median(c->beside)));
+	json_object_set_new(o, "process_bytes", json_real(sorted_median(c->process_bytes)));
 	json_object_set_new(o, "overlap", json_real(overlap_share(c)));
 	json_object_set_new(o, "spread", json_real(relative_spread(c->steps_s)));
 	if (c->collectives)
@@ -369,7 +373,7 @@ static json_t *hardware_json(const struct calibration *c)
 	return o;
 }
 
-/* The folders above path. */
+/* Creates the folders above path. */
 static int make_parent_folders(char *path, struct err *err)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -384,7 +388,7 @@ static int make_parent_folders(char *path, struct err *err)
 	return 0;
 }
 
-/* Under another name first: a plan that reads meanwhile sees the whole of one of them. */
+/* Writes under another name and renames, so that a concurrent reader sees a complete file. */
 static int write_hardware_file(const char *path, json_t *o, struct err *err)
 {
 	char whole[4096], part[4200];
@@ -427,16 +431,16 @@ static int write_calibration(const struct calibration *c, struct err *err)
 int calibrate_main(const struct job *job, struct err *err)
 {
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
-				 .products = json_array(), .longer = json_array(),
-				 .beside = json_array() };
+				 .products = json_array(), .overhead = json_array(),
+				 .process_bytes = json_array() };
 	int rc = run_calibration(&c, err);
 
 	if (!rc)
 		rc = write_calibration(&c, err);
 	json_decref(c.nodes);
 	json_decref(c.lone);
-	json_decref(c.longer);
-	json_decref(c.beside);
+	json_decref(c.overhead);
+	json_decref(c.process_bytes);
 	json_decref(c.products);
 	json_decref(c.bandwidth);
 	json_decref(c.collectives);

@@ -1,5 +1,5 @@
-/* child.c: see child.h. The child is a process group of its own: what a terminal sends comes here, once, and is handed
- * on. */
+/* child.c: starts dptrain as a child. The child has its own process group, so a signal from the terminal arrives here
+ * once and is forwarded. */
 #include "trainer/tools/child.h"
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 
 struct child_process {
 	pid_t pid;
-	int out;	/* what it prints */
+	int out;	/* its stdout */
 	int signals;	/* a signalfd */
-	sigset_t before; /* what was blocked */
+	sigset_t before; /* signals blocked before */
 };
 
 /* Never returns. */
@@ -32,7 +32,7 @@ static void exec_child(const struct child_process *c, char *const *argv, int out
 	sigprocmask(SIG_SETMASK, &c->before, NULL);
 	if (dup2(out, STDOUT_FILENO) >= 0)
 		execv("/proc/self/exe", argv);
-	log_error("cannot start dptrain anew: %s", strerror(errno));
+	log_error("cannot start dptrain: %s", strerror(errno));
 	_exit(1);
 }
 
@@ -61,7 +61,7 @@ static int read_child_output(const struct child_process *c, struct buf *out, str
 			buf_add(out, piece, (size_t)n);
 	}
 	if (n < 0)
-		return err_set_errno(err, errno, "cannot read what dptrain prints");
+		return err_set_errno(err, errno, "cannot read the output of dptrain");
 	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
 }
 
@@ -76,7 +76,7 @@ static int start_child(struct child_process *c, char *const *argv, struct err *e
 	if (c->pid == 0)
 		exec_child(c, argv, ends[1]);
 	close(ends[1]);
-	return c->pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : 0;
+	return c->pid < 0 ? err_set_errno(err, errno, "cannot start dptrain") : 0;
 }
 
 int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err)

@@ -1,4 +1,4 @@
-/* child.h: dptrain, started anew: what it prints on stdout, and the steps in it. */
+/* child.h: runs dptrain as a child process, and reads steps from its output. */
 #ifndef DPT_TOOLS_CHILD_H
 #define DPT_TOOLS_CHILD_H
 
@@ -6,11 +6,11 @@
 #include "tracker/base/err.h"
 #include "tracker/insight/step_time.h"
 
-/* Runs this program with those words, up to a NULL, and waits for its end. What went wrong there it has said itself, on
- * stderr; *ret_code is its exit code. Signals that stop a run are handed on to it while it lives. */
+/* Runs this program with those words, up to a NULL, waits for its end, and adds its stdout to out. It reports errors on
+ * stderr; *ret_code is its exit code. Signals that stop a run are forwarded to it. */
 int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err);
 
-/* The pace of the steps that `dptrain bench` and `dptrain doctor` print with --json. ERR_CORRUPT: it has none. */
+/* Reads the step time from the --json output of `dptrain bench` or `dptrain doctor`. ERR_CORRUPT: no steps. */
 int child_pace(const struct buf *text, struct step_time *ret, struct err *err);
 
 #endif

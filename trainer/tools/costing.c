@@ -1,4 +1,4 @@
-/* costing.c: sums over the nodes of planned programs, and the difference that one block makes. */
+/* costing.c: sums the nodes of planned programs; the cost of a block is the difference between two sizes. */
 #include "trainer/tools/costing.h"
 
 #include <stdlib.h>
@@ -27,14 +27,14 @@ struct costing {
 	int n, room;
 };
 
-struct program_shape { /* of a program that is planned */
-	int64_t layers; /* 0: as the model has them */
+struct program_shape { /* of a planned program */
+	int64_t layers; /* 0: those of the model */
 	int64_t micro;
 	int recompute, precision;
-	bool pipeline; /* of two stages, else two ranks that hold everything */
+	bool pipeline; /* two stages; else two ranks with ddp */
 };
 
-/* What one program is made of. */
+/* Sums over one program. */
 struct program_sums {
 	struct advise_part front, blocks, back; /* blocks: of all */
 	double tied, moments, params, cross, back_cross, work[PLAN_CATEGORY_COUNT];
@@ -53,7 +53,7 @@ struct costing_node costing_node(const struct node *n)
 	return w;
 }
 
-/* Seconds of a node by the hardware's file. */
+/* Returns the seconds of a node by the hardware file. */
 static double costing_node_s(const struct hardware *h, const struct node *n)
 {
 	const struct costing_node w = costing_node(n);
@@ -63,9 +63,9 @@ static double costing_node_s(const struct hardware *h, const struct node *n)
 
 /* ---- one program ---- */
 
-struct part_bounds { /* where a program's parts begin */
-	int turn;	    /* position of the loss */
-	int first, behind;  /* of the first node of a block; behind the last one of the backward pass */
+struct part_bounds { /* node numbers where the parts of a program begin */
+	int turn;	    /* the loss */
+	int first, after;  /* the first node of a block; after the last one of the backward pass */
 };
 
 static struct part_bounds find_part_bounds(const struct graph *g)
@@ -77,7 +77,7 @@ static struct part_bounds find_part_bounds(const struct graph *g)
 		if (!g->nodes[i]->block)
 			continue;
 		p.first = i < p.first ? i : p.first;
-		p.behind = i + 1;
+		p.after = i + 1;
 	}
 	return p;
 }
@@ -88,10 +88,10 @@ static struct advise_part *node_part(struct program_sums *s, const struct part_b
 		return &s->blocks;
 	if (n->id <= p->turn)
 		return n->id < p->first ? &s->front : &s->back;
-	return n->id < p->behind ? &s->back : &s->front;
+	return n->id < p->after ? &s->back : &s->front;
 }
 
-/* The parameter that a node reads there, as it is or through a cast or a pack; NULL: none. */
+/* Returns the parameter that a node reads, directly or through a cast or a pack; NULL: none. */
 static const struct tensor *source_param(const struct tensor *t)
 {
 	while (t && t->producer && (t->producer->op->id == OP_cast || t->producer->op->id == OP_pack))
@@ -104,7 +104,7 @@ static bool is_copy_node(const struct node *n)
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
 
-/* Parameters belong to the part that reads them first; what is read again elsewhere is tied. */
+/* A parameter belongs to the part that reads it first; if another part reads it too, it is tied. */
 static void add_reads(struct program_sums *s, struct advise_part **owner, const struct part_bounds *p,
 		      const struct node *n)
 {
@@ -138,7 +138,7 @@ static void add_node_seconds(struct program_sums *s, const struct hardware *h, c
 	else if (n->phase == PHASE_BACKWARD)
 		part->backward_s += seconds;
 	else if (n->phase == PHASE_OPTIMIZER)
-		s->back.update_s += seconds; /* dealt out by parameters in the end */
+		s->back.update_s += seconds; /* distributed by parameters at the end */
 }
 
 static bool read_after_turn(const struct graph *g, const struct tensor *t, int turn)
@@ -150,7 +150,7 @@ static bool read_after_turn(const struct graph *g, const struct tensor *t, int t
 	return false;
 }
 
-/* A parameter in another type, which waits for the backward pass: not one that recomputation makes anew there. */
+/* Counts a cast of a parameter that waits for the backward pass, unless recomputation repeats it there. */
 static void add_cast(struct program_sums *s, const struct graph *g, const struct part_bounds *p, const struct node *n)
 {
 	if (n->op->id == OP_cast && n->id <= p->turn && source_param(n->out[0]) &&
@@ -158,7 +158,7 @@ static void add_cast(struct program_sums *s, const struct graph *g, const struct
 		node_part(s, p, n)->cast_bytes += (double)tensor_bytes(n->out[0]);
 }
 
-/* A sum that may be made in front of n is one tensor. */
+/* A sum that may be fused into n counts as one tensor. */
 static bool reads_across(const struct node *n, const struct tensor *t)
 {
 	const int first = layernorm_may_part(n) ? 1 : 0;
@@ -169,7 +169,7 @@ static bool reads_across(const struct node *n, const struct tensor *t)
 	return false;
 }
 
-/* What block 2 reads of what block 1 made; one gradient comes back. */
+/* Adds the outputs of block 1 that block 2 reads; one gradient is returned. */
 static void add_crossing_bytes(struct program_sums *s, const struct graph *g)
 {
 	for (int i = 0; i < g->n_tensors; i++) {
@@ -197,6 +197,7 @@ static void add_persistent(struct program_sums *s, const struct graph *model)
 	}
 }
 
+/* Sums all nodes of the first program. */
 static int sum_program(struct program_sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
 {
 	const struct graph *g = p->program[0]->graph;
@@ -227,7 +228,7 @@ static int sum_program(struct program_sums *ret, const struct prepared *p, const
 
 static int open_costing_rank(struct costing *w, int precision, struct err *err)
 {
-	static struct board board; /* nobody stops a plan */
+	static struct board board; /* a plan is never stopped */
 	static const struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
 					  .signal_fd = -1, .board = &board };
 	struct run_config cfg = *w->cfg;
@@ -244,10 +245,11 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 	return rc;
 }
 
+/* Plans a program of this shape and sums it. */
 static int plan_sums(struct costing *w, const struct program_shape *o, struct program_sums *ret, struct err *err)
 {
 	struct run_config cfg = *w->cfg;
-	/* On machines of their own: which pages of the other's a rank would touch is not asked for. */
+	/* On separate machines, so that shared memory is not counted. */
 	struct rank_context seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
 	struct workload s = *w->subject;
 	struct rank r = w->rank[o->precision];
@@ -287,7 +289,8 @@ static struct advise_part subtract_part(struct advise_part a, struct advise_part
 				     .backward_s = (a.backward_s - b.backward_s) / by };
 }
 
-/* What few blocks cost beyond as many times what one more costs stands behind them: the last one is not made again. */
+/* Adds the cost of the few blocks beyond n times the cost of one block to the back: the last block is not recomputed.
+ * */
 static void add_block_remainder(struct advise_part *back, const struct advise_part *few,
 				const struct advise_part *block, int n)
 {
@@ -310,7 +313,8 @@ static void distribute_updates(struct advise_model *m, double update_s)
 	m->back.update_s = each * m->back.params;
 }
 
-/* few: of FEW blocks; more: of one more. Without blocks that can be added (few NULL) the whole is dealt out evenly. */
+/* Makes a model from the sums of FEW blocks and of one block more. few NULL: the number of blocks is fixed, and the
+ * whole is distributed evenly. */
 static struct advise_model model_from_sums(const struct program_sums *few, const struct program_sums *more,
 					   const struct program_shape *o)
 {
@@ -341,7 +345,7 @@ static struct advise_model model_from_sums(const struct program_sums *few, const
 	return m;
 }
 
-/* The blocks that the run has; what more of them update costs in proportion. */
+/* Sets the number of blocks of the run, with the update time in proportion. */
 static void set_block_count(struct advise_model *m, int blocks)
 {
 	const double each = advise_update_s(m) / advise_params(m);
@@ -350,8 +354,8 @@ static void set_block_count(struct advise_model *m, int blocks)
 	distribute_updates(m, each * advise_params(m));
 }
 
-/* What a stage without the loss has beside what waits in its two slots; less than nothing where not all of that waits
- * at its peak. */
+/* Sets the bytes of a stage without the loss in addition to its two slots; negative if its peak does not include all of
+ * the slots. */
 static void add_stage_bytes(struct advise_model *m, const struct program_sums *stage)
 {
 	const double slot = m->front.kept_bytes + m->block.kept_bytes + m->block.cast_bytes;
@@ -360,6 +364,7 @@ static void add_stage_bytes(struct advise_model *m, const struct program_sums *s
 	m->stage_workspace_bytes = stage->work[PLAN_WORKSPACE];
 }
 
+/* Plans two or three small programs and makes the model. */
 static int build_cost_model(struct costing *w, const struct program_shape *o, struct advise_model *ret, struct err *err)
 {
 	const bool grows = workload_reads_words(w->subject);

@@ -1,5 +1,5 @@
-/* costing.h: what a run's model costs at a size of micro-batch, read off its graphs of two and three blocks, which are
- * planned and never run: blocks cost alike. Networks whose number of blocks is fixed are planned whole. */
+/* costing.h: the cost of a run's model at a micro-batch size, from planned graphs of two and three blocks, which
+ * never run: all blocks cost the same. Networks with a fixed number of blocks are planned as a whole. */
 #ifndef DPT_TOOLS_COSTING_H
 #define DPT_TOOLS_COSTING_H
 
@@ -9,18 +9,18 @@
 
 struct costing;
 
-/* cfg: resolved; s is open and borrowed, as cfg and h are. */
+/* Borrows cfg (resolved), s (open) and h until costing_free. */
 int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
 	     struct err *err);
 void costing_free(struct costing *w); /* NULL is fine */
 
-/* As struct search_opts asks: precision is an enum config_precision, recompute an enum config_recompute. user: a
- * struct costing. Each question is answered from memory the second time. */
+/* The callback of struct search_opts: precision is an enum config_precision, recompute an enum config_recompute, user a
+ * struct costing. Results are cached. */
 int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err);
 
-/* What a node's seconds depend on. */
+/* Properties of a node that determine its seconds. */
 struct costing_node {
-	const char *dtype; /* in which it computes */
+	const char *dtype; /* compute type */
 	double flops, bytes;
 };
 

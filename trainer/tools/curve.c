@@ -1,4 +1,4 @@
-/* curve.c: every size several times; all ranks count together. */
+/* curve.c: times every size several times; the slowest rank counts. */
 #include "trainer/tools/curve.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "tracker/base/median.h"
 
 #define TIMES 7
-#define ALIGN 256 /* parts of ranks are whole elements */
+#define ALIGN 256 /* bytes of a rank's part are a multiple of it */
 
 static const double sizes[] = { 4096, 65536, 1048576, 4194304, 16777216, 67108864 };
 static const char *const ops[] = { "allreduce", "all_gather", "reduce_scatter" };
@@ -23,8 +23,8 @@ static int run_collective(struct comm *c, int op, void *data, size_t bytes, stru
 	return c->ops->reduce_scatter(c, data, (int64_t)(each / sizeof(float)), DTYPE_F32, err);
 }
 
-/* Begun together: what a rank waits for another's start is no part of it. */
-static int time_collective(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
+/* All ranks start together, so that waiting for another rank's start is not included. */
+static int time_collective(struct comm *c, int op, void *data, struct curve_point *p, struct err *err)
 {
 	double seconds[TIMES];
 	int rc = 0;
@@ -35,14 +35,14 @@ static int time_collective(struct comm *c, int op, void *data, size_t bytes, dou
 		rc = c->ops->barrier(c, err);
 		start = clock_mono_s();
 		if (!rc)
-			rc = run_collective(c, op, data, bytes, err);
+			rc = run_collective(c, op, data, (size_t)p->bytes, err);
 		seconds[i] = clock_mono_s() - start;
 	}
-	*ret = median_of(seconds, TIMES);
+	p->seconds = median_of(seconds, TIMES);
 	return rc;
 }
 
-/* The slowest rank's. */
+/* Replaces the seconds by those of the slowest rank. */
 static int take_slowest_rank(struct comm *c, struct curve_point *points, int n, struct err *err)
 {
 	double *all = calloc((size_t)c->world * (size_t)n, sizeof(*all));
@@ -76,7 +76,7 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 
 			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world,
 						      rank_transport(&e->rank) };
-			rc = bytes ? time_collective(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
+			rc = bytes ? time_collective(c, (int)i, data, &ret[n], err) : 0;
 			n += bytes != 0;
 		}
 	if (!rc)

@@ -1,4 +1,4 @@
-/* curve.h: how long collectives of this run's ranks take, by size: the curve that a hardware file holds. */
+/* curve.h: seconds of collectives between this run's ranks, by size: the curves of a hardware file. */
 #ifndef DPT_TOOLS_CURVE_H
 #define DPT_TOOLS_CURVE_H
 
@@ -14,7 +14,7 @@ struct curve_point {
 	const char *transport; /* of the communicator */
 };
 
-/* Collective; nothing for one rank, nor for a device whose memory the host's communicators do not reach. */
+/* Collective call. *ret_n is 0 for one rank, and for a device whose memory the host's communicators cannot access. */
 int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct engine *e, struct err *err);
 
 #endif

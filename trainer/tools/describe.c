@@ -1,4 +1,4 @@
-/* describe.c: commands that run nothing and start no rank: `dptrain plan`, `backends`, `tokenize`. */
+/* describe.c: commands that start no ranks: `dptrain plan`, `backends`, `tokenize`. */
 #include "trainer/tools/describe.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void summarize_plan(const struct engine *e, struct buf *out)
 	comm_volume_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
 }
 
-/* A line for every stage of a pipeline; seat->rank: of the one that needs most. */
+/* Adds a line for every stage of a pipeline; sets seat->rank to the stage that needs most. */
 static int describe_stages(const struct job *job, struct rank_context *seat, struct buf *out, struct err *err)
 {
 	const int stages = (int)config_stages(job->cfg);
@@ -62,7 +62,8 @@ static int describe_stages(const struct job *job, struct rank_context *seat, str
 			return rc;
 		mib = planned_mib(&e->prepared.plan);
 		turns = &e->prepared.program[0]->schedule;
-		buf_addf(out, "stage %d of %d: %.1f MiB planned, %d of %d micro-batches held at once\n", s, stages, mib,
+		buf_addf(out, "stage %d of %d: %.1f MiB planned, keeps %d of %d micro-batches at once\n", s, stages,
+			 mib,
 			 schedule_held(turns), turns->slots);
 		neediest = mib > most ? s : neediest;
 		most = mib > most ? mib : most;
@@ -72,17 +73,17 @@ static int describe_stages(const struct job *job, struct rank_context *seat, str
 	return 0;
 }
 
-/* Beside a plan libraries and driver take memory, which no description tells. */
+/* Compares the plan with the GPU's memory; memory of libraries and driver is unknown here. */
 static void add_fit(const struct engine *e, const struct hardware *h, struct buf *out)
 {
 	const struct plan *p = &e->prepared.plan;
 	const double mib = (double)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]) / 1048576;
 
 	buf_addf(out, "%s: %.1f MiB of a GPU's %.1f, %s\n", h->name, mib, h->memory_bytes / 1048576,
-		 mib * 1048576 <= h->memory_bytes ? "which fits" : "which does not fit");
+		 mib * 1048576 <= h->memory_bytes ? "fits" : "does not fit");
 }
 
-/* h: of the GPU that is planned for; NULL: what is here. */
+/* Describes the plan of the rank that needs most. h: the GPU to plan for; NULL: this machine. */
 static int describe_whole(const struct job *job, struct rank_context *seat, const struct hardware *h, struct buf *out,
 			  struct err *err)
 {
@@ -108,6 +109,7 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 	return rc;
 }
 
+/* Adds the graph, the plan or the summary that --dump selects. */
 static int describe_prepared(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
@@ -148,14 +150,14 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 	if (!job->cfg->hardware)
 		return describe_prepared(job, NULL, out, err);
 	if (job->cfg->backend != CONFIG_BACKEND_CUDA)
-		return err_set(err, ERR_USAGE, "--hardware goes with --auto, or with plan --backend cuda");
+		return err_set(err, ERR_USAGE, "--hardware: needs --auto, or plan --backend cuda");
 	rc = hardware_open(&h, job->cfg->hardware, err);
 	if (rc)
 		return rc;
 	described.described = h.device;
 	rc = h.device ? describe_prepared(&described, &h, out, err) :
-			err_set(err, ERR_USAGE, "--hardware %.200s: has no device; dptrain backends --describe, on a "
-				"machine with such a GPU, writes a file that has", job->cfg->hardware);
+			err_set(err, ERR_USAGE, "--hardware %.200s: has no device: write a file with dptrain backends "
+				"--describe, on a machine with such a GPU", job->cfg->hardware);
 	hardware_done(&h);
 	return rc;
 }
@@ -177,6 +179,7 @@ int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 	return rc;
 }
 
+/* Adds a line on one backend: version, ops and precisions, or why it cannot run. */
 static void describe_backend(const struct backend *b, struct buf *out)
 {
 	static const struct {

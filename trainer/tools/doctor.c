@@ -1,5 +1,5 @@
-/* doctor.c: reads the journals of a run through dptrack.h, twice: what there is, then its points; tracker/insight
- * judges. Knows no model and no engine. */
+/* doctor.c: reads the journals of a run through dptrack.h, twice: first the ranks and series, then the points.
+ * tracker/insight makes the diagnosis. Knows no model and no engine. */
 #include "trainer/tools/doctor.h"
 
 #include <jansson.h>
@@ -18,7 +18,7 @@
 #include "trainer/tools/recorded.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
-#define STEPS_FEW 10 /* below it nothing is promised */
+#define STEPS_FEW 10 /* fewer steps may be chance */
 
 struct validation_point { /* a point of a series that learning_validates */
 	const struct learning_series *of;
@@ -28,16 +28,16 @@ struct validation_point { /* a point of a series that learning_validates */
 
 struct run_doctor {
 	struct diagnosis_facts facts;
-	int segment;         /* the newest: its ranks are counted */
-	char host[256];      /* of the first of them */
+	int segment;         /* the newest one, whose ranks are counted */
+	char host[256];      /* of its first rank */
 	char name[1001];
-	int64_t last;        /* step; -1: none */
+	int64_t last;        /* last step; -1: none */
 	struct steps *steps;
 	struct system_stats *vitals;
 	unsigned losses;     /* of learning_see */
-	const struct learning_series *pair; /* of these; NULL: nothing is validated */
+	const struct learning_series *pair; /* the selected pair; NULL: no validation */
 	struct learning *learning;
-	struct validation_point *validated; /* of all pairs, as which counts is known when all was seen */
+	struct validation_point *validated; /* of all pairs, since the pair is selected after the first reading */
 	size_t n_validated, validated_room;
 	struct learning_overfit overfit;
 	bool overfits;
@@ -45,10 +45,10 @@ struct run_doctor {
 	size_t n;
 	struct step_time pace;
 	struct bottleneck_report report;
-	struct err err;      /* of a point that could not be kept */
+	struct err err;      /* first failure to store a point */
 };
 
-/* ---- what there is ---- */
+/* ---- ranks and series ---- */
 
 static void note_journal(void *user, const struct dptrack_journal *j)
 {
@@ -107,15 +107,15 @@ static void note_fact(void *user, enum dptrack_fact kind, const char *key, const
 		diagnosis_environment(&d->facts, key, value);
 }
 
-/* ---- its losses ---- */
+/* ---- losses ---- */
 
-/* Optimiser steps of one of the losses' own. */
+/* Returns the optimiser steps per step of the selected losses. */
 static int64_t steps_per_loss(const struct run_doctor *d)
 {
 	return d->pair->by_epoch && d->facts.steps_per_epoch >= 1 ? (int64_t)d->facts.steps_per_epoch : 1;
 }
 
-/* Before training losses come: validations say where those belong. */
+/* Adds the validations, which must come before the training losses. */
 static int begin_learning(struct run_doctor *d, struct err *err)
 {
 	int rc;
@@ -138,7 +138,7 @@ static void add_training_loss(struct run_doctor *d, const struct dptrack_point *
 		learning_training(d->learning, p->step * steps_per_loss(d), p->value);
 }
 
-/* ---- its points ---- */
+/* ---- points ---- */
 
 static void add_step_point(void *user, const struct dptrack_point *p)
 {
@@ -149,11 +149,12 @@ static void add_step_point(void *user, const struct dptrack_point *p)
 		  &(struct steps_point){ steps_series(p->key), p->rank, p->segment, p->step, p->wall_time, p->value });
 	if (!d->err.code && p->segment == d->segment)
 		system_stats_add(d->vitals,
-			   &(struct system_stats_point){ system_stats_series(p->key), p->rank, p->step, p->wall_time, p->value },
-			   &d->err);
+				 &(struct system_stats_point){ system_stats_series(p->key), p->rank, p->step,
+							       p->wall_time, p->value },
+				 &d->err);
 }
 
-/* One reading. What came of points stands in d->err. */
+/* Reads the journals once. d->err holds failures of the callbacks. */
 static int read_run_with(struct run_doctor *d, const char *dir, const struct dptrack_reader *reader, struct err *err)
 {
 	struct dptrack_error error = { 0, "" };
@@ -173,8 +174,7 @@ static int open_steps(struct run_doctor *d, struct err *err)
 	return rc ? rc : system_stats_new(&d->vitals, o.ranks, err);
 }
 
-/* What there is in the run's folder f->dir, or where that is none but holds runs, in the newest of them: then f names
- * it. */
+/* Reads ranks and series of the run in f->dir, or of the newest run in that folder: then f names that run. */
 static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
 	const struct dptrack_reader first = { d, note_journal, note_point, note_fact, { NULL } };
@@ -185,8 +185,8 @@ static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct 
 		return rc;
 	if (dptrack_find(&newest, &(struct dptrack_run_opts){ .runs_dir = f->dir }, NULL))
 		return err_set(err, ERR_USAGE,
-			       "--run %s is no run's folder: it has no journal, nor do folders in it", f->dir);
-	log_info("%s is no run's folder: the newest run in it is %s", f->dir, newest.dir);
+			       "--run %s: not the folder of a run: it has no journal, nor have its subfolders", f->dir);
+	log_info("%s: not the folder of a run; the newest run in it is %s", f->dir, newest.dir);
 	*f = newest;
 	*err = (struct err)ERR_INIT;
 	return read_run_with(d, f->dir, &first, err);
@@ -198,7 +198,7 @@ static int read_journals(struct run_doctor *d, struct dptrack_found *f, struct e
 	int rc = read_run_facts(d, f, err);
 
 	if (!rc && d->last < 0)
-		rc = err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", f->dir);
+		rc = err_set(err, ERR_USAGE, "%s: the run has no steps to diagnose", f->dir);
 	if (!rc)
 		rc = open_steps(d, err);
 	if (!rc)
@@ -225,7 +225,7 @@ static int diagnose_run(struct run_doctor *d, struct err *err)
 			     &d->report, err);
 }
 
-/* ---- words ---- */
+/* ---- output ---- */
 
 static json_t *json_finding(const struct bottleneck_finding *f)
 {
@@ -243,7 +243,7 @@ static json_t *json_finding(const struct bottleneck_finding *f)
 	return o;
 }
 
-/* The steps in the form of `dptrain bench --json`, which bench_compare.c reads. */
+/* Adds the steps in the form of `dptrain bench --json`, which child.c reads. */
 static void add_json_steps(const struct run_doctor *d, json_t *o)
 {
 	json_t *seconds = json_array(), *phases = json_object();
@@ -319,7 +319,7 @@ static void print_tried(const struct bottleneck_finding *f, const struct change 
 	change_text_change(&text, found, "the run without", f->flags);
 	printf("tried: %s", text.data ? text.data : "");
 	if (!isnan(f->gain))
-		printf("; promised was up to %.2fx", f->gain);
+		printf("; expected was up to %.2fx", f->gain);
 	putchar('\n');
 	buf_done(&text);
 }
@@ -337,20 +337,20 @@ static void print_doctor_text(const struct run_doctor *d, const struct change *f
 	printf("%s: %.4g ms a step, %zu step%s (%zu more left out as warm-up)%s\n%s", d->name,
 	       1e3 * d->pace.seconds * d->pace.samples / (double)d->pace.steps, d->pace.steps,
 	       d->pace.steps > 1 ? "s" : "", d->pace.warmup,
-	       d->pace.steps < STEPS_FEW ? ": few, so that what follows may be chance" : "",
+	       d->pace.steps < STEPS_FEW ? ": few steps, so the following may be chance" : "",
 	       text.data ? text.data : "");
 	buf_done(&text);
 	if (found)
 		print_tried(&d->report.findings[0], found);
 }
 
-/* 0: *ret is filled; 1: there is nothing to be tried, and why was said; negative with err. */
+/* Returns 0: *ret is filled; 1: nothing to try, the reason is logged; negative with err. */
 static int try_first_action(const struct run_doctor *d, const struct job *job, struct change *ret, struct err *err)
 {
 	const struct bottleneck_finding *f = d->report.n ? &d->report.findings[0] : NULL;
 
 	if (!f || !f->flags[0])
-		log_info("--try: %s", f ? "no flags stand for the first action" : "nothing is to be mended");
+		log_info("--try: %s", f ? "the first action has no flags" : "nothing to improve");
 	return f && f->flags[0] ? bench_compare_try(job, f->flags, ret, err) : 1;
 }
 
@@ -377,7 +377,7 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	if (!job->cfg->run)
 		rc = recorded_run(job, run_id, &found, err);
 	else if ((size_t)snprintf(found.dir, sizeof(found.dir), "%s", job->cfg->run) >= sizeof(found.dir))
-		rc = err_set(err, ERR_USAGE, "--run %.100s…: path is too long", job->cfg->run);
+		rc = err_set(err, ERR_USAGE, "--run %.100s…: the path is too long", job->cfg->run);
 	if (!rc)
 		rc = read_journals(&d, &found, err);
 	if (!rc)

@@ -1,5 +1,5 @@
-/* find.c: reads the rates and losses of a run's journals through dptrack.h; tracker/insight answers. Knows no model and
- * no engine. */
+/* find.c: reads learning rates and losses from a run's journals through dptrack.h; tracker/insight selects the rate.
+ * Knows no model and no engine. */
 #include "trainer/tools/find.h"
 
 #include <jansson.h>

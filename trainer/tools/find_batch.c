@@ -1,5 +1,5 @@
-/* find_batch.c: plans sizes, trains with some of them in fresh processes (`dptrain doctor`, which takes the same flags,
- * data and all), reads the noise scale of the run before; tracker/insight answers. */
+/* find_batch.c: plans batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same
+ * flags), and reads the noise scale of the job's run; tracker/insight selects the size. */
 #include "trainer/tools/find_batch.h"
 
 #include <jansson.h>
@@ -25,12 +25,12 @@
 struct batch_finding {
 	const struct job *job;
 	struct batch_search search;
-	int64_t bytes; /* that the largest needs, on all ranks of this machine */
+	int64_t bytes; /* of the largest batch, on all ranks of this machine */
 };
 
 /* ---- the largest ---- */
 
-/* One of each rank's own, as many passes as one. */
+/* Plans the largest micro-batch that fits, without gradient accumulation. */
 static int plan_largest_batch(struct batch_finding *f, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
@@ -57,8 +57,8 @@ static int plan_largest_batch(struct batch_finding *f, struct err *err)
 
 /* ---- the fastest ---- */
 
-/* The command's own line, as a doctor's of another batch size; the last of two flags wins. *ret is freed by the
- * caller. */
+/* Builds the command line of `dptrain doctor` with another batch size; the last of two flags wins. The caller frees
+ * *ret. */
 static int measuring_command_line(const struct job *job, const char *size, const char *name, char ***ret,
 				  struct err *err)
 {
@@ -82,7 +82,7 @@ static int measuring_command_line(const struct job *job, const char *size, const
 	return 0;
 }
 
-/* Samples a second; *ret_code: how it ended. */
+/* Measures samples per second; *ret_code is the exit code of the child. */
 static int measure_batch_size(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
 {
 	char text[32], name[40], **argv = NULL;
@@ -144,7 +144,7 @@ static int read_noise_scale(struct batch_finding *f, const char *dir, struct err
 	return dptrack_read(dir, &reader, &error) ? err_set(err, ERR_IO, "%s", error.text) : 0;
 }
 
-/* ---- words ---- */
+/* ---- output ---- */
 
 static void print_batch_json(const struct batch_finding *f, const char *sentence)
 {

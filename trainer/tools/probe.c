@@ -1,4 +1,4 @@
-/* probe.c: the operands lie behind each other, then the workspace. */
+/* probe.c: runs one node alone. Its memory holds the operands, then the workspace. */
 #include "trainer/tools/probe.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #define ALIGN 256
 #define RUNS_LEAST 10
 #define NUMBERS_BYTES ((size_t)1 << 20)
-#define PATIENCE 5 /* times as long as was asked for, at most */
+#define PATIENCE 5 /* limit of the duration, as a multiple of the wanted one */
 
 static size_t padded_bytes(const struct tensor *t)
 {
@@ -32,7 +32,7 @@ static size_t place_operands(struct probe *p, struct tensor *const *tensors, int
 	return at;
 }
 
-/* Pages that nobody has written are all one page of zeros, which lies in every cache. */
+/* Writes the operands: pages never written all map to one page of zeros, which stays in the cache. */
 static int fill_operand(struct probe *p, const struct tensor *t, void *to, struct err *err)
 {
 	const int64_t width = (int64_t)dtype_bytes(t->dtype), count = NUMBERS_BYTES / width;
@@ -56,7 +56,7 @@ static int fill_operands(struct probe *p, struct tensor *const *tensors, int n, 
 	return rc;
 }
 
-/* A device's stream and events that take the time. */
+/* Opens a device's stream, and events for timing. */
 static int open_probe_stream(struct probe *p, struct err *err)
 {
 	const struct backend_streams *s = p->opts->backend->streams;

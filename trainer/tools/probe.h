@@ -1,4 +1,4 @@
-/* probe.h: one node by itself, with memory of its own: how long its kernel takes on this rank's threads. */
+/* probe.h: times the kernel of one node alone, in separate memory, on this rank's threads. */
 #ifndef DPT_TOOLS_PROBE_H
 #define DPT_TOOLS_PROBE_H
 
@@ -10,7 +10,7 @@ struct probe {
 	const struct program_opts *opts;
 	struct graph *graph; /* the caller adds tensors and one node to it */
 	const struct kernel *kernel;
-	void *state, *memory, *numbers; /* numbers: what operands are filled with */
+	void *state, *memory, *numbers; /* numbers: contents of the operands */
 	size_t bytes;
 	void *in[PROBE_OPERANDS], *out[PROBE_OPERANDS];
 	struct kernel_args args;
@@ -19,13 +19,13 @@ struct probe {
 
 int probe_init(struct probe *p, const struct program_opts *o, struct err *err); /* ERR_NOMEM */
 
-/* Prepares n, of at most PROBE_OPERANDS inputs and outputs, all floats, which hold ordinary numbers: of zeros a GPU
- * makes products faster. NULL n is the graph's failure. */
+/* Prepares n, with at most PROBE_OPERANDS inputs and outputs, all floats. They hold random numbers, because GPUs
+ * multiply zeros faster. NULL n: the graph's error. */
 int probe_prepare(struct probe *p, struct node *n, struct err *err);
 
-/* The best of what fits into seconds: one run at least, and on a busy machine, where few fit, some more. */
+/* Returns the best time of the runs that fit into `seconds`: at least one run, and some more on a busy machine. */
 int probe_best(struct probe *p, double seconds, double *ret_s, struct err *err);
 
-void probe_done(struct probe *p); /* of a zeroed one too */
+void probe_done(struct probe *p); /* a zeroed struct is fine */
 
 #endif

@@ -1,4 +1,4 @@
-/* progress.c: the time that is left, by the rate so far. */
+/* progress.c: estimates the remaining time from the rate so far. */
 #include "trainer/tools/progress.h"
 
 #include "tracker/base/clock.h"

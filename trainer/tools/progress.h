@@ -1,5 +1,4 @@
-/* progress.h: how far a long task has come: a line on stderr every PROGRESS_S seconds, so that one that is over before
- * says nothing. */
+/* progress.h: progress of a long task: a line on stderr every PROGRESS_S seconds; a shorter task prints nothing. */
 #ifndef DPT_TOOLS_PROGRESS_H
 #define DPT_TOOLS_PROGRESS_H
 
@@ -14,10 +13,10 @@ struct progress {
 
 void progress_begin(struct progress *p);
 
-/* Whether it is time for a line. */
+/* Returns true if it is time for a line. */
 bool progress_due(struct progress *p);
 
-/* "120000 of 1281167 training samples, ETA 0:00:42": a line where it is time for one. whole >= done. */
+/* Prints a line if it is time: "120000 of 1281167 training samples, ETA 0:00:42". whole >= done. */
 void progress_say(struct progress *p, int64_t done, int64_t whole, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* real.h: numbers as the tools print them in JSON, which has no NaN and no infinity. */
+/* real.h: numbers in JSON, which has neither NaN nor infinity. */
 #ifndef DPT_TOOLS_REAL_H
 #define DPT_TOOLS_REAL_H
 

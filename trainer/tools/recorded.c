@@ -1,4 +1,4 @@
-/* recorded.c: see recorded.h. */
+/* recorded.c: finds the run that a job has recorded. */
 #include "trainer/tools/recorded.h"
 
 int recorded_run(const struct job *job, const char *run_id, struct dptrack_found *ret, struct err *err)
@@ -7,6 +7,6 @@ int recorded_run(const struct job *job, const char *run_id, struct dptrack_found
 	struct dptrack_error error = { 0, "" };
 
 	if (dptrack_find(ret, &o, &error))
-		return err_set(err, ERR_IO, "the run that was recorded is not there: %s", error.text);
+		return err_set(err, ERR_IO, "cannot find the recorded run: %s", error.text);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* roof.c: bandwidth by the backend's own ReLU and sum of squares. */
+/* roof.c: measures bandwidth with the backend's ReLU and sum of squares. */
 #include "trainer/tools/roof.h"
 
 #include <math.h>
@@ -8,13 +8,13 @@
 #include "trainer/tools/bench_ops.h"
 #include "trainer/tools/probe.h"
 
-#define LEAST_BYTES 262144.0 /* of the smallest working set; each next one is four times as large */
+#define LEAST_BYTES 262144.0 /* the smallest working set; each next one is four times as large */
 #define STEP 4
 #define MEASURE_S 0.02 /* of each pattern */
 #define SLOW_S 0.05
 
-/* What is read and written says how fast: a tensor that becomes another one is also fetched before it is written, where
- * one that changes in place is not; reading alone is something else again. */
+/* Access patterns with different speeds: an output in other memory is fetched before it is written, an output in
+ * place is not, and reading alone writes nothing. */
 enum pattern { PATTERN_COPY, PATTERN_IN_PLACE, PATTERN_READ, PATTERN_COUNT };
 
 static struct node *add_pattern(struct graph *g, enum pattern pattern, struct tensor *x)
@@ -66,15 +66,15 @@ static int measure_rate(double *ret, const struct program_opts *o, double bytes,
 	return rc;
 }
 
-/* A smaller working set is reached no slower: where it was, handing the work to the threads took the time, which is no
- * bound of an operation that one thread does. */
+/* A smaller working set is at least as fast. If it was slower, distributing the work to threads took the time, which
+ * does not limit an operation in one thread. */
 static void make_rates_fall(struct roof *r)
 {
 	for (int i = ROOF_SIZES - 2; i >= 0; i--)
 		r->rate[i] = fmax(r->rate[i], r->rate[i + 1]);
 }
 
-/* Whether it holds on any rank: all go the same way. */
+/* Sets *ret if it holds on any rank, so that all ranks decide alike. */
 static int any_rank_votes(struct comm *c, bool own, bool *ret, struct err *err)
 {
 	double votes = own;
@@ -95,7 +95,7 @@ int roof_measure(struct roof *ret, const struct engine *e, struct err *err)
 		rc = bench_matmul(&ret->flops, e, err);
 	for (int i = 0; !rc && i < ROOF_SIZES; i++, bytes *= STEP) {
 		ret->bytes[i] = bytes;
-		if (i && slow) { /* as a reference backend is: the caches do not bound it */
+		if (i && slow) { /* as the reference backend: memory does not limit it */
 			ret->rate[i] = ret->rate[i - 1];
 			continue;
 		}

@@ -1,5 +1,5 @@
-/* roof.h: what this rank's threads can reach, all ranks at work: operations of a large matrix product, and bytes moved
- * by working set. */
+/* roof.h: the roofline of this rank's threads while all ranks work: FLOP/s of a large matrix product, and bandwidth by
+ * working set. */
 #ifndef DPT_TOOLS_ROOF_H
 #define DPT_TOOLS_ROOF_H
 
@@ -8,13 +8,12 @@
 enum { ROOF_SIZES = 6 };
 
 struct roof {
-	double flops;             /* a second, in the type of the run */
-	double bytes[ROOF_SIZES]; /* working sets, rising */
-	double rate[ROOF_SIZES];  /* bytes a second that the best of simple operations reads and writes there, or
-				   * in a larger set: falling */
+	double flops;             /* FLOP/s, in the type of the run */
+	double bytes[ROOF_SIZES]; /* working sets, ascending */
+	double rate[ROOF_SIZES];  /* best bytes per second there or in a larger set: descending */
 };
 
-/* Collective. */
+/* Collective call. */
 int roof_measure(struct roof *ret, const struct engine *e, struct err *err);
 
 double roof_rate(const struct roof *r, double bytes); /* at that working set, between the measured ones */

@@ -1,5 +1,5 @@
 /* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the
- * keys and values of what has been read. When the context is full, the later half of the text is read anew. */
+ * keys and values of what has been read. When the context is full, the later half of the text is read again. */
 #include "trainer/tools/sample_text.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "trainer/state/initial.h"
 #include "trainer/weights/gpt_file.h"
 
-#define CHUNK 32 /* positions that are read at once */
+#define CHUNK 32 /* positions per forward pass */
 
 struct sampling {
 	struct run_config *cfg;
@@ -21,7 +21,7 @@ struct sampling {
 	struct model_config model;
 	int32_t *text; /* every token so far */
 	int64_t n, cap;
-	int64_t begin, at; /* text[begin] stands at position 0; positions before `at` have been read */
+	int64_t begin, at; /* text[begin] is at position 0; positions before `at` have been read */
 	char *positions;   /* the position table, in the run's type */
 	void *raw;	   /* logits of one row, in their type */
 	double *logits, *sorted;
@@ -64,7 +64,7 @@ static int put_sample_inputs(struct sampling *s, const struct program *p, int64_
 	return rc;
 }
 
-/* Logits behind the last of n positions. */
+/* Copies the logits after the last of n positions. */
 static int get_last_logits(struct sampling *s, const struct program *p, int64_t n, struct err *err)
 {
 	const struct tensor *t = p->logits;
@@ -77,7 +77,7 @@ static int get_last_logits(struct sampling *s, const struct program *p, int64_t 
 	return rc;
 }
 
-/* Reads what has not been read; leaves the logits behind it. */
+/* Runs the model over the tokens not yet read; sets the logits after the last one. */
 static int read_unread_tokens(struct sampling *s, struct err *err)
 {
 	const struct step_page page = { .seed = (uint64_t)s->cfg->seed, .loss_scale = 1 };
@@ -98,7 +98,7 @@ static int read_unread_tokens(struct sampling *s, struct err *err)
 	return rc;
 }
 
-/* The k-th largest of n values, 1 <= k <= n, which are put in another order (Hoare, "Algorithm 65: find", 1961). */
+/* Returns the k-th largest of n values, 1 <= k <= n, and reorders them (Hoare, "Algorithm 65: find", 1961). */
 static double kth_largest(double *v, int64_t n, int64_t k)
 {
 	int64_t first = 0, last = n - 1;
@@ -129,7 +129,7 @@ static double kth_largest(double *v, int64_t n, int64_t k)
 	return v[k - 1];
 }
 
-/* The smallest logit that is still among the k largest. */
+/* Returns the smallest of the k largest logits. */
 static double top_k_cut(struct sampling *s, int64_t k)
 {
 	if (k <= 0 || k >= s->model.vocab)
@@ -138,8 +138,8 @@ static double top_k_cut(struct sampling *s, int64_t k)
 	return kth_largest(s->sorted, s->model.vocab, k);
 }
 
-/* A token by its probability at this temperature; the likeliest at temperature 0. Tokens that the tokenizer does not
- * know (a table that was rounded up) are never drawn. */
+/* Draws a token by its probability at this temperature; at temperature 0 the most likely one. Never draws tokens that
+ * the tokenizer does not have (of a padded vocabulary). */
 static int32_t draw_token(struct sampling *s, int64_t number)
 {
 	const struct rng_key key = { (uint64_t)s->cfg->seed, rng_stream("sample") };
@@ -174,6 +174,7 @@ static int print_token(const struct sampling *s, int32_t token, struct err *err)
 	return 0;
 }
 
+/* Prints the prompt, then draws and prints tokens up to --max-tokens or the end of the text. */
 static int generate_text(struct sampling *s, struct err *err)
 {
 	int rc = 0;
@@ -202,7 +203,7 @@ static int generate_text(struct sampling *s, struct err *err)
 	return rc;
 }
 
-/* A text must begin with something: the separator of texts, or a line's end. */
+/* Encodes the prompt; an empty one becomes the separator of texts, or a newline. */
 static int encode_prompt(struct sampling *s, struct err *err)
 {
 	int32_t separator = tokenizer_separator(s->tokenizer);
@@ -224,21 +225,23 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 
 	if (!spec && strcmp(f->tokenizer, "bytes"))
 		return err_set(err, ERR_USAGE,
-			       "%.200s does not say how text becomes tokens%s; --tokenizer bytes or "
-			       "--tokenizer DIR (vocab.json, merges.txt) is needed",
-			       file, f->tokenizer[0] ? ", but a checksum" : "");
+			       "%.200s: does not contain its tokenizer%s: add --tokenizer bytes or "
+			       "--tokenizer DIR (vocab.json, merges.txt)",
+			       file, f->tokenizer[0] ? ", only a checksum" : "");
 	rc = tokenizer_open(&s->tokenizer, spec ? spec : "bytes", err);
 	if (rc)
 		return rc;
 	if (f->tokenizer[0] && strcmp(f->tokenizer, tokenizer_name(s->tokenizer)))
-		return err_set(err, ERR_USAGE, "--tokenizer %.200s: %.200s was trained with another one (%s)", spec,
+		return err_set(err, ERR_USAGE, "--tokenizer %.200s: %.200s was trained with another tokenizer (%s)",
+			       spec,
 			       file, f->tokenizer);
 	if (tokenizer_vocab(s->tokenizer) > f->config.vocab)
-		return err_set(err, ERR_USAGE, "--tokenizer %.200s: has %lld tokens, the model of %.200s knows %lld",
+		return err_set(err, ERR_USAGE, "--tokenizer %.200s: has %lld tokens, but the model of %.200s has %lld",
 			       spec, (long long)tokenizer_vocab(s->tokenizer), file, (long long)f->config.vocab);
 	return 0;
 }
 
+/* Reads the model's sizes from the weights file, and opens the tokenizer. */
 static int describe_gpt_model(struct sampling *s, struct err *err)
 {
 	struct run_config *cfg = s->cfg;
@@ -249,13 +252,13 @@ static int describe_gpt_model(struct sampling *s, struct err *err)
 	if (rc)
 		return rc;
 	if (!cfg->init_from)
-		return err_set(err, ERR_USAGE, "dptrain sample needs --init-from FILE, a GPT's weights");
+		return err_set(err, ERR_USAGE, "dptrain sample: needs the weights of a GPT: add --init-from FILE");
 	rc = gpt_file_describe(&f, cfg->init_from, err);
 	if (rc)
 		return rc;
 	if (!f.config.heads && !cfg->n_head)
 		return err_set(err, ERR_USAGE,
-			       "%.200s does not say how many heads its attention has; --n-head N is needed",
+			       "%.200s: the number of attention heads is unknown: add --n-head N",
 			       cfg->init_from);
 	s->model = (struct model_config){ .layers = f.config.layers,
 					  .heads = cfg->n_head ? cfg->n_head : f.config.heads,
@@ -269,7 +272,7 @@ static int describe_gpt_model(struct sampling *s, struct err *err)
 	return open_tokenizer(s, &f, err);
 }
 
-/* The position table, which the host hands to the programs row by row. */
+/* Copies the position embedding, whose rows the host passes to the programs. */
 static int read_positions(struct sampling *s, struct err *err)
 {
 	const struct tensor *t = graph_find(s->e->prepared.model, "transformer.wpe.weight");

@@ -1,4 +1,4 @@
-/* sample_text.h: `dptrain sample`: a text from a trained language model. Without ranks. */
+/* sample_text.h: `dptrain sample`: generates text with a trained language model, without ranks. */
 #ifndef DPT_TOOLS_SAMPLE_TEXT_H
 #define DPT_TOOLS_SAMPLE_TEXT_H
 

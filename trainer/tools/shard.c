@@ -1,5 +1,5 @@
-/* shard.c: `dptrain shard`. Each picture goes into the shards as the file it is, or with restart markers; images of
- * sets that hold no files as NumPy arrays. They are dealt by the seed, so that neighbours have nothing in common. */
+/* shard.c: `dptrain shard`. Stores each picture as an unchanged file or with restart markers; images of sets without
+ * files as NumPy arrays. The seed determines the order, so that neighbours are unrelated. */
 #include "trainer/tools/shard.h"
 
 #include <dirent.h>
@@ -29,15 +29,15 @@ struct shard_job {
 	const struct run_config *cfg;
 	struct dataset *data;
 	uint64_t shard_bytes;
-	char folder[PATH_BYTES]; /* until it gets its name */
+	char folder[PATH_BYTES]; /* temporary name; "": already renamed */
 	struct dataset_file file;
-	struct buf pixels; /* of a picture that is stored decoded */
+	struct buf pixels; /* of a decoded picture */
 	struct picture *picture; /* its decoder */
-	int64_t lost; /* of a split: pictures that could not be decoded */
+	int64_t lost; /* pictures of a split that cannot be decoded */
 	struct buf *out;
-	struct restart_counts { /* of a split, where --restart-markers is given */
-		int64_t pictures, written; /* all of them, those written anew */
-		uint64_t before, after; /* bytes of those */
+	struct restart_counts { /* of a split, with --restart-markers */
+		int64_t pictures, written; /* all pictures, rewritten ones */
+		uint64_t before, after; /* bytes of the rewritten ones */
 	} marked;
 };
 
@@ -55,14 +55,14 @@ static int open_source_set(struct shard_job *j, struct err *err)
 	if (rc)
 		return rc;
 	if (j->data->kind != SAMPLE_IMAGE || j->data->dtype != DTYPE_U8)
-		return err_set(err, ERR_USAGE, "%.300s: holds %s; shards are made of pictures and images",
+		return err_set(err, ERR_USAGE, "%.300s: holds %s: shards need pictures or images",
 			       cfg->data_path, sample_kind_name(j->data->kind));
 	if (cfg->decode && !j->data->ops->hand_new)
-		return err_set(err, ERR_USAGE, "--decode: %.300s holds no pictures that are decoded", cfg->data_path);
+		return err_set(err, ERR_USAGE, "--decode: %.300s: holds no encoded pictures: omit it", cfg->data_path);
 	return cfg->decode ? picture_new(&j->picture, err) : 0;
 }
 
-/* An image of a set without files, as an array. */
+/* Reads an image of a set without files as an array. */
 static int read_array_sample(struct shard_job *j, const struct dataset_read *r, struct err *err)
 {
 	const struct dataset *d = j->data;
@@ -85,7 +85,7 @@ static int read_array_sample(struct shard_job *j, const struct dataset_read *r, 
 	return rc;
 }
 
-/* The picture with restart markers in the place of the one that was read, where it can have them. */
+/* Replaces the picture by one with restart markers, if its format supports them. */
 static int mark_picture(struct shard_job *j, struct shard_item *picture, uint8_t **ret, struct err *err)
 {
 	size_t n = 0;
@@ -102,7 +102,7 @@ static int mark_picture(struct shard_job *j, struct shard_item *picture, uint8_t
 	return 0;
 }
 
-/* The whole picture, its shorter side being --decode at most, as an array. ERR_CORRUPT: it cannot be decoded. */
+/* Decodes the whole picture to an array whose shorter side is at most --decode. ERR_CORRUPT: it cannot be decoded. */
 static int decode_picture(struct shard_job *j, struct shard_item *picture, const char *name, struct err *err)
 {
 	struct picture_size size;
@@ -133,21 +133,22 @@ static int decode_picture(struct shard_job *j, struct shard_item *picture, const
 	return rc;
 }
 
-/* One that cannot be decoded is left out, by name. */
+/* Skips a picture that cannot be decoded, and names it. */
 static int skip_picture(struct shard_job *j, const struct err *why)
 {
 	if (why->code != ERR_CORRUPT)
 		return why->code;
 	if (j->lost++ < LOST_NAMED)
-		log_warn("%s: is left out", why->text);
+		log_warn("%s: skipped", why->text);
 	return 0;
 }
 
+/* Reads one sample, converts it as the flags say, and adds it to the shard. */
 static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
 	char key[32], label[32], name[512];
 	struct shard_item items[2];
-	uint8_t *anew = NULL;
+	uint8_t *marked = NULL;
 	struct err why = ERR_INIT;
 	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : read_array_sample(j, r, err);
 
@@ -163,13 +164,13 @@ static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const s
 		if (rc)
 			return skip_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
 	} else if (j->cfg->restart_markers && j->data->ops->file) {
-		rc = mark_picture(j, &items[0], &anew, err);
+		rc = mark_picture(j, &items[0], &marked, err);
 	}
 	if (j->data->ops->hand_new && !strcmp(items[0].field, "npy"))
 		shard_writer_say_decoded(w);
 	if (!rc)
 		rc = shard_writer_add(w, key, items, 2, err);
-	free(anew);
+	free(marked);
 	return rc;
 }
 
@@ -198,6 +199,7 @@ static void report_restart_markers(const struct shard_job *j)
 			 m->before ? 100 * ((double)m->after / (double)m->before - 1) : 0.0);
 }
 
+/* Writes the shards of one split and reports on them. */
 static int write_split_shards(struct shard_job *j, enum split split, struct err *err)
 {
 	const struct shard_writer_opts o = writer_opts(j, split);
@@ -230,13 +232,13 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	if (!rc)
 		report_restart_markers(j);
 	if (!rc && j->lost)
-		buf_addf(j->out, "%s: %lld pictures cannot be decoded and are left out\n", j->cfg->out,
+		buf_addf(j->out, "%s: %lld pictures cannot be decoded and were skipped\n", j->cfg->out,
 			 (long long)j->lost);
 	shard_writer_free(w);
 	return rc;
 }
 
-/* What was written so far goes. */
+/* Removes an incomplete folder. */
 static void remove_partial_folder(const char *folder)
 {
 	DIR *d = opendir(folder);
@@ -250,7 +252,7 @@ static void remove_partial_folder(const char *folder)
 	rmdir(folder);
 }
 
-/* A folder beside --out, whose name may stand in an empty folder's place. */
+/* Creates a temporary folder next to --out; --out itself may be an empty folder, which is replaced. */
 static int make_partial_folder(struct shard_job *j, struct err *err)
 {
 	char out[PATH_BYTES];
@@ -262,11 +264,11 @@ static int make_partial_folder(struct shard_job *j, struct err *err)
 	if (rmdir(out) && errno != ENOENT)
 		return err_set(err, ERR_USAGE, "--out %.300s: %s", out,
 			       errno == ENOTEMPTY || errno == EEXIST
-				       ? "is not empty; shards want a folder of their own" : strerror(errno));
+					       ? "is not empty: use another folder for shards" : strerror(errno));
 	snprintf(j->folder, sizeof(j->folder), "%.4000s.XXXXXX", out);
 	if (!mkdtemp(j->folder)) {
 		j->folder[0] = '\0';
-		return err_set_errno(err, errno, "create a folder beside %.300s", out);
+		return err_set_errno(err, errno, "create a folder next to %.300s", out);
 	}
 	return chmod(j->folder, 0755) ? err_set_errno(err, errno, "%.300s", j->folder) : 0;
 }
@@ -295,7 +297,7 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 		return err_set(err, ERR_USAGE, "dptrain shard needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path SET");
 	if (cfg->decode && cfg->restart_markers)
-		return err_set(err, ERR_USAGE, "--decode and --restart-markers contradict: there is no JPEG to mark");
+		return err_set(err, ERR_USAGE, "--decode and --restart-markers contradict: give one of them");
 	buf_init(&j.file.bytes, SAMPLE_BYTES_MAX);
 	buf_init(&j.pixels, SAMPLE_BYTES_MAX);
 	rc = config_bytes(cfg, FLAG_shard_size, cfg->shard_size, &j.shard_bytes, err);

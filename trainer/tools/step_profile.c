@@ -1,4 +1,4 @@
-/* step_profile.c: adds nodes up to rows. */
+/* step_profile.c: sums nodes into rows. */
 #include "trainer/tools/step_profile.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static void profile_row_name(const struct node *n, int by, char *ret, size_t siz
 		snprintf(ret, size, "no block, %s", phase_name(n->phase));
 }
 
-/* The row of that name; NULL: out of memory. */
+/* Finds or adds the row of that name; NULL: out of memory. */
 static struct profile_row *find_profile_row(struct profile_builder *a, const char *name)
 {
 	struct profile *p = a->p;
@@ -57,7 +57,7 @@ static const char *kernel_impl(const struct profile_builder *a, const struct pro
 	return impl ? impl : "";
 }
 
-/* Products that an implementation makes for each one of the plain formula. */
+/* Returns the multiplications of an implementation divided by those of the plain formula. */
 static double made_flop_share(const char *impl)
 {
 	static const struct {
@@ -73,7 +73,7 @@ static double made_flop_share(const char *impl)
 	return 1;
 }
 
-/* A node that was called so often in a step. */
+/* Adds a node with its calls and seconds in a step. */
 static int add_profiled_node(struct profile_builder *a, const struct program *p, const struct node *n, int64_t calls,
 			     double seconds)
 {
@@ -101,7 +101,7 @@ static int add_profiled_node(struct profile_builder *a, const struct program *p,
 	return 0;
 }
 
-/* How often a step runs the program: once, or for each of its micro-batches of that size. */
+/* Returns how often a step runs the program: once, or for each of its micro-batches of that size. */
 static int64_t program_runs_per_step(const struct engine *e, const struct program *p)
 {
 	int64_t micros = sampler_micros(&e->course.train, 0), n = 0;

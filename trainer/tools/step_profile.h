@@ -1,5 +1,4 @@
-/* step_profile.h: `dptrain bench --profile op|node|block`: where the time of measured steps went, beside what bounds
- * it. */
+/* step_profile.h: `dptrain bench --profile op|node|block`: time of measured steps, and the roofline that limits it. */
 #ifndef DPT_TOOLS_STEP_PROFILE_H
 #define DPT_TOOLS_STEP_PROFILE_H
 
@@ -8,16 +7,16 @@
 
 struct profile_row { /* in one step of this rank */
 	char name[80];
-	const char *impl; /* of the kernels; "": they have none, or several */
-	const char *op, *dtype; /* of its last node: of all of them, by node */
+	const char *impl; /* of the kernels; "": none, or several */
+	const char *op, *dtype; /* of its last node; with --profile node of the only one */
 	int calls;
 	double seconds;
-	double flops; /* as PyTorch's counter has them */
-	double work;  /* operations that are made: without what is masked, with what is made again, and fewer where the
+	double flops; /* as PyTorch's counter counts them */
+	double work;  /* operations actually made: without masked ones, with recomputed ones, and fewer if the
 		       * implementation needs fewer (Winograd) */
-	double bytes; /* of operands, each read or written once a call; of tables the rows that are looked up */
-	double roof_s; /* what the calls would take at the roof */
-	bool by_flops; /* more of that is operations than bytes */
+	double bytes; /* of operands, each read or written once per call; of embeddings only the rows read */
+	double roof_s; /* seconds of the calls at the roofline */
+	bool by_flops; /* operations limit it, not bytes */
 };
 
 struct profile {
@@ -28,7 +27,7 @@ struct profile {
 	int n_curve;
 };
 
-/* Collective. Of the nodes that ran since exec_profile, in `steps` steps, as --profile says. */
+/* Collective call. Profiles the nodes that ran since exec_profile, in `steps` steps; --profile selects the rows. */
 int profile_make(struct profile *ret, const struct engine *e, int64_t steps, struct err *err);
 void profile_done(struct profile *p);
 

@@ -1,7 +1,7 @@
-/* whole.c: see whole.h. */
+/* whole.c: plans the memory of one configuration with the passes of its strategy. */
 #include "trainer/tools/whole.h"
 
-/* What lies unused between tensors is counted to activations, which make it. */
+/* Unused memory between tensors counts as activations, which cause it. */
 static void fill_planned_bytes(struct advise_cost *ret, const struct plan *p)
 {
 	size_t placed = p->data_bytes, known = 0;
@@ -29,9 +29,9 @@ static double planning_work(const struct prepared *p)
 static int plan_stage_in_full(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
-	struct board board = { .stop_signal = 0 }; /* nobody stops a plan */
-	/* Of the last pipeline: its ranks are not the one that warns. Alone on their machines: which pages of each
-	 * other's they would touch is not asked for. */
+	struct board board = { .stop_signal = 0 }; /* a plan is never stopped */
+	/* In the last pipeline, whose ranks do not print warnings. On separate machines, so that shared memory is not
+	 * counted. */
 	const struct rank_context seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
 				   .local_world = 1, .nodes = cfg->world, .shm_fd = -1, .signal_fd = -1,
 				   .board = &board };

@@ -17,6 +17,8 @@
 #include "tracker/base/file_write.h"
 #include "trainer/weights/state_json.h"
 
+#define PATH_BYTES 4096
+#define FILE_BYTES 4200 /* of a path in a checkpoint */
 #define STATE "state.json"
 #define STATE_BYTES_MAX (16u << 20)
 #define WRITING ".writing-"  /* hidden folders of interrupted writers; followed by step and process */
@@ -36,12 +38,12 @@ static int join_path(char *ret, size_t n, const char *folder, const char *name, 
 	return 0;
 }
 
-static int hidden_path(char *ret, size_t n, const char *folder, const char *kind, int64_t step, struct err *err)
+static int hidden_path(char ret[PATH_BYTES], const char *folder, const char *kind, int64_t step, struct err *err)
 {
 	char name[80];
 
 	snprintf(name, sizeof(name), "%s%lld-%ld", kind, (long long)step, (long)getpid());
-	return join_path(ret, n, folder, name, err);
+	return join_path(ret, PATH_BYTES, folder, name, err);
 }
 
 int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struct err *err)
@@ -57,7 +59,7 @@ int checkpoint_path(char *ret, size_t n, const char *folder, int64_t step, struc
 /* Removes a folder of plain files. */
 static int remove_checkpoint_folder(const char *path, struct err *err)
 {
-	char file[4200];
+	char file[FILE_BYTES];
 	DIR *d = opendir(path);
 	const struct dirent *e;
 
@@ -72,11 +74,11 @@ static int remove_checkpoint_folder(const char *path, struct err *err)
 
 int checkpoint_remove(const char *folder, int64_t step, struct err *err)
 {
-	char path[4096], hidden[4096];
+	char path[PATH_BYTES], hidden[PATH_BYTES];
 	int rc = checkpoint_path(path, sizeof(path), folder, step, err);
 
 	if (!rc)
-		rc = hidden_path(hidden, sizeof(hidden), folder, REMOVING, step, err);
+		rc = hidden_path(hidden, folder, REMOVING, step, err);
 	if (!rc && rename(path, hidden)) /* a partly removed folder never has the name of a checkpoint */
 		rc = err_set_errno(err, errno, "cannot remove %.300s", path);
 	return rc ? rc : remove_checkpoint_folder(hidden, err);
@@ -131,7 +133,7 @@ static int write_weights_part(const struct checkpoint_write_opts *o, const char 
 {
 	bool model = part == WEIGHTS_MODEL;
 	struct weights_save_opts w = { .part = part, .ret_sum = ret };
-	char file[4200];
+	char file[FILE_BYTES];
 	int rc = join_path(file, sizeof(file), path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
 
 	w.path = file;
@@ -145,7 +147,7 @@ static int write_weights_part(const struct checkpoint_write_opts *o, const char 
 static int write_checkpoint_files(const struct checkpoint_write_opts *o, const char *path, struct err *err)
 {
 	struct st_sum sum[STATE_FILES];
-	char file[4200], *text;
+	char file[FILE_BYTES], *text;
 	int rc = write_weights_part(o, path, WEIGHTS_MODEL, &sum[STATE_MODEL], err);
 
 	if (!rc)
@@ -183,11 +185,11 @@ static int rename_into_place(const char *hidden, const char *path, const char *f
 
 int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
 {
-	char path[4096], hidden[4096];
+	char path[PATH_BYTES], hidden[PATH_BYTES];
 	int rc = checkpoint_path(path, sizeof(path), o->folder, o->state->step, err);
 
 	if (!rc)
-		rc = hidden_path(hidden, sizeof(hidden), o->folder, WRITING, o->state->step, err);
+		rc = hidden_path(hidden, o->folder, WRITING, o->state->step, err);
 	if (!rc && mkdir(o->folder, 0777) && errno != EEXIST)
 		rc = err_set_errno(err, errno, "make %.300s", o->folder);
 	if (!rc && mkdir(hidden, 0777))
@@ -235,7 +237,7 @@ static int read_state_file(char **ret, size_t *ret_n, const char *path, struct e
 int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err)
 {
 	struct checkpoint *c = calloc(1, sizeof(*c));
-	char file[4200], *text = NULL;
+	char file[FILE_BYTES], *text = NULL;
 	size_t n = 0;
 	int rc = c ? 0 : err_set(err, ERR_NOMEM, "out of memory: checkpoint");
 
@@ -298,11 +300,11 @@ static int verify_file_sum(const char *path, const struct st_sum *want, struct e
 }
 
 /* Fills the path of one of the two files and the options to load it. */
-static int part_opts(struct weights_load_opts *ret, char *file, size_t n, const struct checkpoint *c, int which,
+static int part_opts(struct weights_load_opts *ret, char file[FILE_BYTES], const struct checkpoint *c, int which,
 		     struct err *err)
 {
 	bool model = which == STATE_MODEL;
-	int rc = join_path(file, n, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
+	int rc = join_path(file, FILE_BYTES, c->path, model ? CHECKPOINT_MODEL : CHECKPOINT_OPTIMIZER, err);
 
 	*ret = (struct weights_load_opts){ .path = file, .part = model ? WEIGHTS_MODEL : WEIGHTS_STATE };
 	return rc;
@@ -320,9 +322,9 @@ int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct 
 
 	for (int i = 0; !rc && i < count_needed_files(g); i++) {
 		struct weights_load_opts o;
-		char file[4200];
+		char file[FILE_BYTES];
 
-		rc = part_opts(&o, file, sizeof(file), c, i, err);
+		rc = part_opts(&o, file, c, i, err);
 		if (!rc)
 			rc = verify_file_sum(file, &c->file.sum[i], err);
 		if (!rc)
@@ -334,7 +336,7 @@ int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct 
 int checkpoint_verify_model(const char *folder, struct err *err)
 {
 	struct checkpoint *c;
-	char file[4200];
+	char file[FILE_BYTES];
 	int rc = join_path(file, sizeof(file), folder, STATE, err);
 
 	if (rc || access(file, F_OK))
@@ -355,9 +357,9 @@ int checkpoint_load(const struct checkpoint *c, const struct graph *g, const str
 
 	for (int i = 0; !rc && i < count_needed_files(g); i++) {
 		struct weights_load_opts o;
-		char file[4200];
+		char file[FILE_BYTES];
 
-		rc = part_opts(&o, file, sizeof(file), c, i, err);
+		rc = part_opts(&o, file, c, i, err);
 		if (!rc)
 			rc = weights_load(g, &o, a, err);
 	}

@@ -94,7 +94,7 @@ def stages():
     for schedule, held in (("1f1b", [4, 3, 2, 1]), ("gpipe", [8, 8, 8, 8])):
         p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 2, "--seq-len", 16, "--opt", "adamw", "--strategy", "pdp",
                     "--nproc-per-node", 4, "--microbatches", 8, "--pp-schedule", schedule)
-        lines = re.findall(r"^stage (\d) of 4: ([0-9.]+) MiB planned, (\d) of 8 micro-batches held at once$", p.stdout, re.M)
+        lines = re.findall(r"^stage (\d) of 4: ([0-9.]+) MiB planned, keeps (\d) of 8 micro-batches at once$", p.stdout, re.M)
         whole = re.search(r"^memory of a rank: ([0-9.]+) MiB", p.stdout, re.M)
         check([int(s) for s, _, _ in lines] == [0, 1, 2, 3] and [int(n) for _, _, n in lines] == held, "%s: %s: %s" % (schedule, p.stdout, p.stderr))
         check(whole and lines and float(whole.group(1)) == max(float(mib) for _, mib, _ in lines), "%s: the neediest stage's plan: %s" % (schedule, p.stdout))
