@@ -129,7 +129,7 @@ def restored(folder, runs, copy, artifact, want):
     lib.check(os.path.exists(artifact), "the artifact is back")
     lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
     lib.check("before-restore" not in run("backup", "--restore", copy, "--logdir", os.path.join(folder, "empty")), "where nothing was")
-    lib.check("is no backup" in run("backup", "--restore", artifact, "--logdir", runs, code=2), "a file that is no backup")
+    lib.check("is not a backup" in run("backup", "--restore", artifact, "--logdir", runs, code=2), "a file that is no backup")
 
 
 def changes_of_a_restored_store(folder):
@@ -167,7 +167,7 @@ def cut_short(folder):
     backup.kill()
     lib.check(backup.wait() < 0, "killed in the middle")
     fresh = os.path.join(folder, "fresh")
-    lib.check("is no backup" in run("backup", "--restore", copy, "--logdir", fresh, code=2, alone=True), "it cannot be restored")
+    lib.check("is not a backup" in run("backup", "--restore", copy, "--logdir", fresh, code=2, alone=True), "it cannot be restored")
 
 
 def levels(text):

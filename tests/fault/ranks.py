@@ -183,7 +183,7 @@ def shrunk(folder, spaces):
     job = Job(folder + "-fewer", spaces, 29726, *flags, "--rdzv-timeout", 1, come=1)
     if job.wait_for_steps():
         job.ended("begun with fewer", 300, [0])
-        job.says("begun with fewer", 0, "1 of 2 machines came within 1 s", "2 ranks of 1 thread, global batch 8")
+        job.says("begun with fewer", 0, "1 of 2 machines arrived within 1 s", "2 ranks of 1 thread, global batch 8")
         got = read_run(os.path.join(job.folder, "runs"))["series"]["train/loss", -1]
         check(sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole), "begun with fewer: the losses are those of all machines")
     job.kill()
