@@ -96,6 +96,7 @@ static double whole_gathered_bytes(const struct advise_model *m)
 	return m->tied_params > 0 ? bytes - m->back.read_bytes + m->master_bytes * m->back.params : bytes;
 }
 
+/* Estimates the bytes a rank holds and sends in a step. All stages of a layout are alike. */
 static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
 	const double params = m->master_bytes * advise_params(m), s = l->shard_degree, copies = l->ranks / s;
@@ -145,6 +146,7 @@ static double parallel_ring_seconds(const struct hardware *h, const struct advis
 	return fmax(fmax(gathers_s, scatters_s), (gathers_s + scatters_s) / rings);
 }
 
+/* Estimates the seconds of communication in a step and how much of it computation does not hide. */
 static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		      const struct hardware *h)
 {

@@ -56,6 +56,7 @@ static int micros_in_flight(const struct advise_layout *l, int stage)
 	return l->gpipe || waits > l->micros ? l->micros : waits;
 }
 
+/* Estimates the bytes that a rank of a pipeline stage holds and sends in a step. */
 static void pdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
 {
 	const double params = m->master_bytes * stage_params(m, l, stage), slots = micros_in_flight(l, stage);

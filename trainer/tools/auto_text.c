@@ -203,6 +203,7 @@ static void add_plan_parts(const struct search_plan *p, struct buf *out)
 
 /* ---- why the neighbours lose ---- */
 
+/* Appends why p loses to best: its size, or the part of a step that grows most. */
 static void add_difference(const struct search_plan *best, const struct search_plan *p, struct buf *out)
 {
 	const struct advise_cost *a = &best->cost, *b = &p->cost;
@@ -268,6 +269,7 @@ static void add_neighbor_plans(const struct auto_found *f, struct buf *out)
 
 /* ---- JSON ---- */
 
+/* Returns a plan's layout, estimates and command line as a JSON object. */
 static json_t *json_plan(const struct auto_found *f, const struct run_config *cfg, const struct search_plan *p)
 {
 	json_t *o = json_object();

@@ -158,6 +158,7 @@ static int profile_nodes(struct step_bench *b, struct err *err)
 		: profile_make(&b->profile, b->e, b->op_steps, err);
 }
 
+/* Collects the figures of all ranks: the largest memory and traffic, and the sum of operations. */
 static int gather_shares(struct step_bench *b, struct err *err)
 {
 	struct comm *c = rank_comm(&b->e->rank);
@@ -218,6 +219,7 @@ static json_t *json_ops(const struct step_bench *b)
 	return list;
 }
 
+/* Returns the profile's rows as a JSON array. */
 static json_t *json_profile(const struct profile *p)
 {
 	json_t *list = json_array();
@@ -287,6 +289,7 @@ static json_t *json_all_phases(const struct step_bench *b)
 	return all;
 }
 
+/* Prints the benchmark's result as one JSON object. */
 static void print_bench_json(const struct step_bench *b)
 {
 	json_t *o = json_object(), *phases = json_object(), *losses = json_array(), *seconds = json_array();
@@ -370,6 +373,7 @@ static void print_profile(const struct step_bench *b)
 	}
 }
 
+/* Prints the benchmark's result for a terminal: speed, phases, ops, memory and losses. */
 static void print_bench_table(const struct step_bench *b)
 {
 	const struct run_config *cfg = b->e->rank.cfg;

@@ -189,6 +189,7 @@ static json_t *json_change_part(const struct change_part *p)
 	return o;
 }
 
+/* Prints both sides' step times and the difference of each phase as one JSON object. */
 static void print_compare_json(const struct bench_comparison *a, const struct change *c, const char *sentence)
 {
 	json_t *o = json_object(), *phases = json_object(), *sides = json_array();

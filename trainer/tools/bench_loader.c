@@ -208,6 +208,7 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 	return rc;
 }
 
+/* Prints one JSON object with the figures of each pass over the data. */
 static void print_loader_json(const struct loader_bench *b)
 {
 	json_t *o = json_object(), *list = json_array();

@@ -189,6 +189,7 @@ static void keep_measurement(struct calibration *c, const json_t *root, const st
 	add_process_bytes(c, root);
 }
 
+/* Runs dptrain bench in a child process, keeps what it measured and returns the seconds of a step. */
 static int run_measurement(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
 {
 	char text[1000], *argv[WORDS_MAX];
@@ -338,6 +339,7 @@ static double overlap_share(const struct calibration *c)
 	return config_given(cfg, FLAG_link) && held_s > unheld_s ? 1 - unheld_s / held_s : 0;
 }
 
+/* Returns the calibration as the JSON object that a hardware file holds. */
 static json_t *hardware_json(const struct calibration *c)
 {
 	const struct run_config *cfg = c->job->cfg;

@@ -99,7 +99,7 @@ static const struct tensor *source_param(const struct tensor *t)
 	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) ? t : NULL;
 }
 
-static bool is_copy_node(const struct node *n)
+static bool copies_param(const struct node *n)
 {
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
@@ -114,7 +114,7 @@ static void add_reads(struct program_sums *s, struct advise_part **owner, const 
 		const struct tensor *t = source_param(n->in[k]);
 		const double elements = t ? (double)shape_count(&t->shape) : 0;
 
-		if (!t || is_copy_node(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
+		if (!t || copies_param(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
 			continue;
 		if (owner[t->id])
 			s->tied += owner[t->id] != part ? elements : 0;
@@ -197,6 +197,7 @@ static void add_persistent(struct program_sums *s, const struct graph *model)
 	}
 }
 
+/* Adds up a plan's bytes, operations and seconds by part of the model. */
 static int sum_program(struct program_sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
 {
 	const struct graph *g = p->program[0]->graph;
@@ -244,6 +245,7 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 	return rc;
 }
 
+/* Plans a program of the given shape, without running it, and adds up its costs. */
 static int plan_sums(struct costing *w, const struct program_shape *o, struct program_sums *ret, struct err *err)
 {
 	struct run_config cfg = *w->cfg;
@@ -360,6 +362,7 @@ static void add_stage_bytes(struct advise_model *m, const struct program_sums *s
 	m->stage_workspace_bytes = stage->work[PLAN_WORKSPACE];
 }
 
+/* Derives the cost of one block from plans of two depths, and the bytes of a stage from a pipeline's plan. */
 static int build_cost_model(struct costing *w, const struct program_shape *o, struct advise_model *ret, struct err *err)
 {
 	const bool grows = workload_reads_words(w->subject);

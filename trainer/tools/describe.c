@@ -108,6 +108,7 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 	return rc;
 }
 
+/* Writes the programs' graphs or the memory plan, as --dump says, or the description of the whole job. */
 static int describe_prepared(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
@@ -177,6 +178,7 @@ int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 	return rc;
 }
 
+/* Writes one line on a backend: its version, its ops and its precisions, or why it cannot run. */
 static void describe_backend(const struct backend *b, struct buf *out)
 {
 	static const struct {

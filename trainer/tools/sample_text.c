@@ -174,6 +174,7 @@ static int print_token(const struct sampling *s, int32_t token, struct err *err)
 	return 0;
 }
 
+/* Prints the prompt, then draws and prints tokens until the separator or --max-tokens. */
 static int generate_text(struct sampling *s, struct err *err)
 {
 	int rc = 0;
@@ -239,6 +240,7 @@ static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct e
 	return 0;
 }
 
+/* Reads the model's shape from the weights file and opens its tokenizer. */
 static int describe_gpt_model(struct sampling *s, struct err *err)
 {
 	struct run_config *cfg = s->cfg;

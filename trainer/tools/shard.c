@@ -143,6 +143,7 @@ static int skip_picture(struct shard_job *j, const struct err *why)
 	return 0;
 }
 
+/* Adds a sample's picture and label to the shard, decoded or with restart markers. Skips unreadable pictures. */
 static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
 	char key[32], label[32], name[512];
@@ -198,6 +199,7 @@ static void report_restart_markers(const struct shard_job *j)
 			 m->before ? 100 * ((double)m->after / (double)m->before - 1) : 0.0);
 }
 
+/* Writes the samples of a split in the chosen order and reports shards, bytes and skipped pictures. */
 static int write_split_shards(struct shard_job *j, enum split split, struct err *err)
 {
 	const struct shard_writer_opts o = writer_opts(j, split);
