@@ -1,4 +1,4 @@
-"""Words that STYLE.md's plain English avoids (dialect_words.txt) stay within the budget of each file (dialect_budget.txt; a
+"""Words that plain English avoids (dialect_words.txt) stay within the budget of each file (dialect_budget.txt; a
 file that is not listed has none). Tests and NEWS.md are left out.
 
     dialect.py [--lower]    with --lower, each budget falls to the count of the file
