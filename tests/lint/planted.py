@@ -10,7 +10,7 @@ import tempfile
 import tree
 
 LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
-         "documents.py")
+         "documents.py", "language.py", "dialect.py")
 HEAD = "/* planted.c: a fault. */\n"
 
 
@@ -129,17 +129,58 @@ def path_of_nothing(copy):
     return copy.lint("documents.py"), "NEWS.md:1: names trainer/gone.c"
 
 
+LANGUAGE = HEAD + """struct planted_tag {
+	int n;
+};
+
+static int planted(void)
+{
+	return 0;
+}
+
+static int planted_twice(int a, int b, int c, int d, int e, int f)
+{
+""" + "\t;\n" * 20 + """	return planted();
+}
+"""
+
+
+def language(copy):
+    """All faults at once, because the lint reads the whole tree."""
+    for folder in "graph", "models":
+        copy.write(f"trainer/{folder}/planted.c", LANGUAGE)
+    copy.write("web/planted/planted.c", HEAD)
+    copy.write("web/api/planted_long.h", HEAD * 50000)
+    exceptions = f"{copy.folder}/tests/lint/names.txt"
+    kept = tree.read("tests/lint/names.txt")
+    with open(exceptions, "a", encoding="utf-8") as f:
+        f.write("static planted_unneeded: gone\n")
+    said = copy.lint("language.py")
+    with open(exceptions, "w", encoding="utf-8") as f:
+        f.write(kept)
+    return said, ["models/planted.c:11: planted_twice: this static name is used", "planted_tag: this struct tag is used",
+                  "planted.c: planted: this file name is used", "planted: a static function is named with two words",
+                  "planted_twice: more than 5 parameters", "planted_twice: 22 lines without a comment",
+                  "static planted_unneeded: this entry is not needed", "web/planted: no line budget", "web/api: "]
+
+
+def dialect(copy):
+    copy.write("trainer/graph/planted.c", HEAD + "/* No" + "body knows. */\n")
+    return copy.lint("dialect.py"), "trainer/graph/planted.c:2: No" + "body"
+
+
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
-          path_of_nothing)
+          path_of_nothing, language, dialect)
 
 
 def check(copy):
     bad = [f"{name} of the clean tree: {said}" for name in LINTS if (said := copy.lint(name))]
     for plant in PLANTS:
-        said, place = plant(copy)
-        if place not in (said or ""):
-            bad.append(f"{plant.__name__}: no lint failed with \"{place}\", but said: {said}")
+        said, places = plant(copy)
+        for place in [places] if isinstance(places, str) else places:
+            if place not in (said or ""):
+                bad.append(f"{plant.__name__}: no lint failed with \"{place}\", but said: {said}")
         copy.clear()
     return bad
 

@@ -7,7 +7,7 @@ import sys
 
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", "build")
-TOPS = ("tracker", "trainer", "web", "schema", "tests")
+TOPS = ("tracker", "trainer", "web", "schema", "docs", "tests")
 
 
 def files(*ends):

@@ -69,7 +69,7 @@ static void scale_part(struct advise_part *p, double by)
 /* Returns the seconds of a plan's node divided by the timed ones. Ranks on a machine share its cores equally, so fewer
  * ranks have more cores each. With a fixed number of threads, the remaining cores are idle, which speeds up the
  * others. */
-static double compute_slowdown(const struct search_opts *o, const struct search_plan *p)
+static double compute_scale(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const double local = (double)p->layout.ranks / p->layout.nodes;
@@ -84,7 +84,7 @@ static double compute_slowdown(const struct search_opts *o, const struct search_
 
 static struct advise_model scale_model_seconds(const struct plan_enumeration *g, const struct search_plan *p)
 {
-	const double by = compute_slowdown(g->o, p);
+	const double by = compute_scale(g->o, p);
 	struct advise_model m = g->model;
 
 	scale_part(&m.front, by);

@@ -20,19 +20,19 @@
 #define OPEN_WAIT_S 120.0 /* longest wait for the other ranks to start */
 #define SPINS_MAX 2000
 
-static size_t round_up_to(size_t n, size_t to)
+static size_t align_bytes(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
 static size_t head_bytes(int world)
 {
-	return round_up_to(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
+	return align_bytes(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
 }
 
 static size_t area_bytes(int world)
 {
-	return round_up_to(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
+	return align_bytes(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
 				(size_t)world * (size_t)world * sizeof(struct shm_mail),
 			   4096);
 }
@@ -287,7 +287,7 @@ static int first_without_part(const struct shm_area *a)
  * allocated. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err)
 {
-	size_t own = round_up_to(bytes ? bytes : 1, 4096), each, at;
+	size_t own = align_bytes(bytes ? bytes : 1, 4096), each, at;
 	int rc, without;
 
 	if (a->root != a)

@@ -136,7 +136,7 @@ static bool try_advice(struct advice *a, const struct run_config *cfg, const cha
 }
 
 /* Tries halves of the batch until one fits, with as many micro-batches as keep the step the same. */
-static bool advise_batch_size(struct advice *a, const struct run_config *like, const char *more)
+static bool advise_smaller_batch(struct advice *a, const struct run_config *like, const char *more)
 {
 	int64_t part = (like->global_batch_size + like->world - 1) / like->world;
 
@@ -167,7 +167,7 @@ static void find_advice(struct advice *a)
 		try_advice(a, &cfg, "--activation-checkpointing full");
 	}
 	cfg = *a->rank->cfg;
-	advise_batch_size(a, &cfg, "");
+	advise_smaller_batch(a, &cfg, "");
 	if (cfg.precision == CONFIG_PRECISION_FP32 && a->rank->backend->takes && a->rank->backend->takes(&bf16)) {
 		cfg.precision = CONFIG_PRECISION_BF16;
 		try_advice(a, &cfg, "--precision bf16");
@@ -175,7 +175,7 @@ static void find_advice(struct advice *a)
 	cfg = *a->rank->cfg;
 	cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
 	if (!a->count)
-		advise_batch_size(a, &cfg, " --activation-checkpointing full");
+		advise_smaller_batch(a, &cfg, " --activation-checkpointing full");
 }
 
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)

@@ -158,6 +158,7 @@ struct line_form {
 	int bar_cells; /* 0: no bar */
 };
 
+/* Appends one progress line: position, loss, speed and time left, with the details that form asks for. */
 static void add_progress(const struct console *c, const struct step_result *r, struct line_form form, struct buf *line)
 {
 	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;

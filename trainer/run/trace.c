@@ -26,7 +26,7 @@ struct trace {
 	struct span_list now, between; /* of the step; of spans that end until the next one begins */
 };
 
-static int64_t read_clock_ns(clockid_t clock)
+static int64_t read_clock_of(clockid_t clock)
 {
 	struct timespec t;
 
@@ -41,8 +41,8 @@ static int64_t date_offset(void)
 	int64_t best = INT64_MAX, offset = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		int64_t before = read_clock_ns(CLOCK_MONOTONIC), date = read_clock_ns(CLOCK_REALTIME);
-		int64_t took = read_clock_ns(CLOCK_MONOTONIC) - before;
+		int64_t before = read_clock_of(CLOCK_MONOTONIC), date = read_clock_of(CLOCK_REALTIME);
+		int64_t took = read_clock_of(CLOCK_MONOTONIC) - before;
 
 		if (took < best) {
 			best = took;

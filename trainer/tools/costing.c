@@ -99,7 +99,7 @@ static const struct tensor *source_param(const struct tensor *t)
 	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) ? t : NULL;
 }
 
-static bool is_copy_node(const struct node *n)
+static bool copies_param(const struct node *n)
 {
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
@@ -114,7 +114,7 @@ static void add_reads(struct program_sums *s, struct advise_part **owner, const 
 		const struct tensor *t = source_param(n->in[k]);
 		const double elements = t ? (double)shape_count(&t->shape) : 0;
 
-		if (!t || is_copy_node(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
+		if (!t || copies_param(n) || (owner[t->id] == part && t->kind == TENSOR_PARAM))
 			continue;
 		if (owner[t->id])
 			s->tied += owner[t->id] != part ? elements : 0;

@@ -59,7 +59,7 @@ static void free_event(void *module, struct event_handle *e)
 }
 
 /* While recording, a timed event becomes a node of the graph; the others become edges. */
-static int record_event(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
+static int record_cuda_event(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
 {
 	const struct cuda_module *m = module;
 	const bool outside = m->capturing && e->timed;
@@ -181,7 +181,7 @@ const struct backend_streams cuda_streams = {
 	.stream_free = free_stream,
 	.event_new = new_event,
 	.event_free = free_event,
-	.record = record_event,
+	.record = record_cuda_event,
 	.wait = wait_event,
 	.copy_async = copy_on_stream,
 	.event_sync = sync_event,

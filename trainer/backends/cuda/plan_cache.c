@@ -71,7 +71,7 @@ static bool add_plan_entry(struct plan_cache *k, const char *key, const void *by
 /* ---- files ---- */
 
 /* Returns the next line, terminated by NUL; NULL: none. */
-static char *split_line(char **at, const char *end)
+static char *cut_file_line(char **at, const char *end)
 {
 	char *line = *at, *stop = memchr(line, '\n', (size_t)(end - line));
 
@@ -86,8 +86,8 @@ static char *split_line(char **at, const char *end)
 static bool parse_plan_file(struct plan_cache *k, char *text, size_t n)
 {
 	char *at = text, *const end = text + n;
-	const char *owner = split_line(&at, end), *key = owner ? split_line(&at, end) : NULL;
-	const char *sum = key ? split_line(&at, end) : NULL;
+	const char *owner = cut_file_line(&at, end), *key = owner ? cut_file_line(&at, end) : NULL;
+	const char *sum = key ? cut_file_line(&at, end) : NULL;
 	const size_t bytes = (size_t)(end - at);
 
 	if (!sum || strcmp(owner, k->owner) != 0)

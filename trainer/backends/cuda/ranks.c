@@ -117,7 +117,7 @@ static int wait_enqueued(struct device_comm *c, struct err *err)
 }
 
 /* Handles the result of a call: waits until it is enqueued. */
-static int finish_call(struct nccl *c, ncclResult_t rc, struct err *err)
+static int finish_nccl_call(struct nccl *c, ncclResult_t rc, struct err *err)
 {
 	if (rc != ncclSuccess && rc != ncclInProgress)
 		return set_nccl_error(c->calls, c->nccl, rc, err);
@@ -129,7 +129,7 @@ static void close_nccl_comm(struct device_comm *comm, bool orderly)
 	struct nccl *c = get_nccl(comm);
 	struct err ignored = ERR_INIT;
 
-	if (orderly && !finish_call(c, c->calls->ncclCommFinalize(c->nccl), &ignored))
+	if (orderly && !finish_nccl_call(c, c->calls->ncclCommFinalize(c->nccl), &ignored))
 		c->calls->ncclCommDestroy(c->nccl);
 	else
 		c->calls->ncclCommAbort(c->nccl);
@@ -174,7 +174,7 @@ static int count_and_finish(struct nccl *c, const struct ranks_call *k, struct b
 
 	to->all += elements.all * width;
 	to->nodes += elements.nodes * width;
-	return finish_call(c, rc, err);
+	return finish_nccl_call(c, rc, err);
 }
 
 /* A rank's share of an all-gather or reduce-scatter of `whole` elements. Each machine sends to each other one the data
@@ -227,7 +227,7 @@ static int run_nccl_recv(struct device_comm *comm, const struct ranks_call *k, s
 {
 	struct nccl *c = get_nccl(comm);
 
-	return finish_call(c, c->calls->ncclRecv(k->out, (size_t)k->count, nccl_type(k->dtype), k->peer, c->nccl,
+	return finish_nccl_call(c, c->calls->ncclRecv(k->out, (size_t)k->count, nccl_type(k->dtype), k->peer, c->nccl,
 					      get_stream(k)), err);
 }
 

@@ -150,7 +150,7 @@ static double begin_queued_transfers(struct fetch *f)
 }
 
 /* Randomises a delay, so that the retries of many ranks do not coincide. */
-static double add_jitter(struct fetch *f, double seconds)
+static double jitter_backoff(struct fetch *f, double seconds)
 {
 	uint64_t x = (++f->draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
 
@@ -160,7 +160,7 @@ static double add_jitter(struct fetch *f, double seconds)
 static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const struct transfer *t, const char *why)
 {
 	double now = clock_mono_s(), since = f->progress > b->asked ? f->progress : b->asked;
-	double wait = add_jitter(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
+	double wait = jitter_backoff(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
 	char text[260];
 
 	if (now - since > f->o.timeout_s) {

@@ -11,7 +11,7 @@
 #define CONNECT_S 10L
 #define REDIRECTS 5L
 
-static size_t receive_body(char *bytes, size_t size, size_t n, void *user)
+static size_t receive_transfer_body(char *bytes, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
 
@@ -45,7 +45,7 @@ static void parse_content_range(struct transfer *t, const char *value)
 }
 
 /* Parses the response headers that matter. A status line resets them after a redirect. */
-static size_t receive_header(char *line, size_t size, size_t n, void *user)
+static size_t receive_transfer_header(char *line, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
 	char value[CURLSO_HEADER_BYTES];
@@ -108,9 +108,9 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
 	if (w->ca)
 		so->easy_setopt(e, CURLSO_CAINFO, w->ca);
-	so->easy_setopt(e, CURLSO_WRITEFUNCTION, receive_body);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, receive_transfer_body);
 	so->easy_setopt(e, CURLSO_WRITEDATA, t);
-	so->easy_setopt(e, CURLSO_HEADERFUNCTION, receive_header);
+	so->easy_setopt(e, CURLSO_HEADERFUNCTION, receive_transfer_header);
 	so->easy_setopt(e, CURLSO_HEADERDATA, t);
 }
 

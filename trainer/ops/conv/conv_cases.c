@@ -25,7 +25,7 @@ static struct shape y_shape(const struct op_case *c)
 	return SHAPE(c->size[N], p, q, c->size[K]);
 }
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_conv_node(struct graph *g, const struct op_case *c)
 {
 	struct conv_attr attr = attr_of(c);
 
@@ -85,6 +85,6 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_conv[] = { LAYERS(build, 0) };
+const struct op_case cases_conv[] = { LAYERS(build_conv_node, 0) };
 const struct op_case cases_conv_dgrad[] = { LAYERS(build_dgrad, 0) };
 const struct op_case cases_conv_wgrad[] = { LAYERS(build_wgrad, 1 << 0) };

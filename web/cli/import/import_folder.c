@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_entry_names(const struct dirent **a, const struct dirent **b)
+static int compare_dirents(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -14,7 +14,7 @@ static int compare_entry_names(const struct dirent **a, const struct dirent **b)
 int folder_each(const char *folder, folder_fn *fn, void *arg, struct err *err)
 {
 	struct dirent **names = NULL;
-	int n = scandir(folder, &names, NULL, compare_entry_names), rc = 0;
+	int n = scandir(folder, &names, NULL, compare_dirents), rc = 0;
 	char path[4096];
 
 	for (int i = 0; i < n; i++) {

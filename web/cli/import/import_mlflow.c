@@ -278,7 +278,7 @@ static int format_version_source(struct importer_store *s, json_t *version, stru
 	return rc;
 }
 
-static int delete_version(struct importer_store *s, const char *name, const char *number, struct err *err)
+static int request_version_delete(struct importer_store *s, const char *name, const char *number, struct err *err)
 {
 	return importer_ask(s, &(struct bring_request){ "DELETE", API "model-versions/delete",
 						     json_pack("{s:s, s:s}", "name", name, "version", number) },
@@ -300,13 +300,13 @@ static int create_version_number(struct importer_store *s, const char *name, jso
 		snprintf(got, sizeof(got), "%.20s", json_text_of(json_object_get(made, "model_version"), "version"));
 		number = strtol(got, NULL, 10);
 		if (!rc && number != wanted)
-			rc = delete_version(s, name, got, err);
+			rc = request_version_delete(s, name, got, err);
 		json_decref(made);
 	}
 	return rc ? rc : number == wanted;
 }
 
-static int set_version_stage(struct importer_store *s, const char *name, json_t *v, struct err *err)
+static int request_version_stage(struct importer_store *s, const char *name, json_t *v, struct err *err)
 {
 	const char *stage = json_text_of(v, "stage");
 
@@ -337,7 +337,7 @@ static int import_version(struct importer_store *s, const char *name, json_t *v,
 			 json_object_get(v, "tags"));
 	rc = rc ? rc : create_version_number(s, name, body, strtol(json_text_of(v, "version"), NULL, 10), &why);
 	if (rc > 0)
-		rc = set_version_stage(s, name, v, err);
+		rc = request_version_stage(s, name, v, err);
 	else if (why.code)
 		importer_leave_out(s->of, "version %s of model %s: %s", json_text_of(v, "version"), name, why.text);
 	else if (!rc)

@@ -10,7 +10,7 @@
 #include "web/cli/import/import_folder.h"
 #include "web/cli/import/wandb_file.h"
 
-static bool has_suffix(const char *name, const char *end)
+static bool name_ends_with(const char *name, const char *end)
 {
 	size_t n = strlen(name), m = strlen(end);
 
@@ -58,7 +58,7 @@ static int visit_wandb_entry(void *arg, const char *path, const char *name, stru
 	const struct wandb_walk *f = arg;
 	struct wandb_walk below = { f->fn, f->arg, f->depth + 1 };
 
-	if (has_suffix(name, ".wandb"))
+	if (name_ends_with(name, ".wandb"))
 		return f->fn(f->arg, path, err);
 	if (!f->depth && (!strncmp(name, "offline-run-", 12) || !strncmp(name, "run-", 4)))
 		return folder_each(path, visit_wandb_entry, &below, err);
@@ -85,7 +85,7 @@ static int set_found_flag(void *arg, const char *path, struct err *err)
 
 bool wandb_is(const char *path)
 {
-	bool any = has_suffix(path, ".wandb");
+	bool any = name_ends_with(path, ".wandb");
 
 	visit_wandb_files(path, set_found_flag, &any, NULL);
 	return any;
@@ -110,7 +110,7 @@ int wandb_read(struct importer *b, const char *path, struct err *err)
 
 	if (!w.sessions)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = has_suffix(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
+	rc = name_ends_with(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
 					: visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);
 	return rc;

@@ -71,7 +71,7 @@ static int end_line_run(struct line_reader *l, json_t *value, struct err *err)
 	return rc || !l->deleted ? rc : importer_delete_run(l->b, l->run.id, err);
 }
 
-static int mark_run_deleted(struct line_reader *l, json_t *value, struct err *err)
+static int read_deleted_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	(void)err;
 	l->deleted = json_is_true(value);
@@ -253,7 +253,7 @@ static const struct line_kind kinds[] = {
 	{ "audio", .add = add_audio_content },		{ "text", .add = add_text_content },
 	{ "histogram", .add = content_add_histogram }, { "table", .add = content_add_table },
 	{ "console", .take = read_console_line },	{ "file", .take = read_file_line },
-	{ "deleted", .take = mark_run_deleted },	{ "left_out", .take = read_left_out_line },
+	{ "deleted", .take = read_deleted_line },	{ "left_out", .take = read_left_out_line },
 };
 
 static int dispatch_line(struct line_reader *l, const struct line_kind *k, json_t *value, struct err *err)

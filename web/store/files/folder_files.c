@@ -36,7 +36,7 @@ static bool is_foreign(const char *run, const char *folder)
 }
 
 /* Finds the folder of its journals: of several, the one whose digest is the run id, else the first. */
-static int find_run_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
+static int query_run_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
 {
 	const char *folder;
 	struct db_rows *q;
@@ -119,7 +119,7 @@ static int list_run_folder(int fd, bool foreign, struct entries *list)
 }
 
 /* Opens without following symbolic links. -1: not there. */
-static int open_run_folder(const char *root, const char *folder, const char *path, struct arena *a)
+static int open_listed_folder(const char *root, const char *folder, const char *path, struct arena *a)
 {
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, fd = -1;
 	const char *whole = *path ? arena_printf(a, "%s/%s", folder, path) : folder, *name;
@@ -162,11 +162,11 @@ int folder_files_list(struct store *s, const char *run, const char *path, struct
 	int rc, fd;
 
 	*ret = (struct folder_files){ 0 };
-	rc = find_run_folder(s, run, a, &ret->folder, err);
+	rc = query_run_folder(s, run, a, &ret->folder, err);
 	if (rc || !ret->folder || !*s->logdir)
 		return rc;
 	foreign = is_foreign(run, ret->folder);
-	fd = may_enter_folder(path, foreign) ? open_run_folder(s->logdir, ret->folder, path, a) : -1;
+	fd = may_enter_folder(path, foreign) ? open_listed_folder(s->logdir, ret->folder, path, a) : -1;
 	if (fd >= 0 && list_run_folder(fd, foreign, &list))
 		return no_memory(err);
 	entries_sort(&list);

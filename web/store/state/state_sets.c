@@ -202,7 +202,7 @@ static int expect_series(struct expected *e)
 
 /* --- visible summaries -------------------------------------------------------------------------------------- */
 
-static struct state_metric *find_run_metric(struct expected *e, int64_t key_id)
+static struct state_metric *put_run_metric(struct expected *e, int64_t key_id)
 {
 	int64_t name[2] = { e->r->slot, key_id };
 
@@ -216,7 +216,7 @@ static int load_expected_metrics(struct expected *e, const char *keys)
 	int rc = keys ? db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
 
 	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
-		struct state_metric *m = find_run_metric(e, db_i64(q, COL_metrics_of_keys_key_id));
+		struct state_metric *m = put_run_metric(e, db_i64(q, COL_metrics_of_keys_key_id));
 
 		if (!m)
 			return db_no_memory(q, e->err);
@@ -237,7 +237,7 @@ static int expect_metrics(struct expected *e)
 	array_begin(&keys);
 	for (i = 0; i < e->count && !rc; i++) {
 		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? expected_key_id(e, i) : 0;
-		struct state_metric *m = key_id ? find_run_metric(e, key_id) : NULL;
+		struct state_metric *m = key_id ? put_run_metric(e, key_id) : NULL;
 
 		if (key_id && !m)
 			rc = state_no_memory(e->err);

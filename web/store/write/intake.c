@@ -240,7 +240,7 @@ static struct intake_item *add_intake_item(struct intake *in, const struct event
 	return it;
 }
 
-static const char *format_param(struct intake *in, const struct event_item *item)
+static const char *render_param(struct intake *in, const struct event_item *item)
 {
 	switch (item->type) {
 	case EVENT_TYPE_F64:
@@ -272,7 +272,7 @@ static int take_param_pair(struct intake *in, const struct event *ev, const stru
 		return ERR_NOMEM;
 	it->key = key;
 	it->segment = item->kind == EVENT_PARAM && item->segment;
-	it->text = item->kind == EVENT_PARAM ? format_param(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
+	it->text = item->kind == EVENT_PARAM ? render_param(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
 	return it->text ? 0 : ERR_NOMEM;
 }
 

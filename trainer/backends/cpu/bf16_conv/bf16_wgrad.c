@@ -52,6 +52,7 @@ static bool turns_operands(const struct dnn_conv_spec *s)
 	return s->kernel == 1 && s->stride == 1 && s->k >= 2 * s->c;
 }
 
+/* Chooses operands, panels and the units of a chunk for the gradient of a convolution's weights. */
 static void plan_bf16_wgrad(struct bf16_wgrad *w, const struct bf16_conv *c)
 {
 	struct conv_plan *p = &w->plan;

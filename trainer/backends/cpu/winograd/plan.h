@@ -39,17 +39,17 @@ struct winograd {
 	int64_t begin, count; /* wgrad: the tiles of the block that is worked on */
 };
 
-static inline int64_t least(int64_t a, int64_t b)
+static inline int64_t min_of(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static inline int64_t up(int64_t n, int64_t grain)
+static inline int64_t round_up(int64_t n, int64_t grain)
 {
 	return (n + grain - 1) / grain * grain;
 }
 
-static inline int64_t over(int64_t n, int64_t by)
+static inline int64_t divide_ceil(int64_t n, int64_t by)
 {
 	return (n + by - 1) / by;
 }

@@ -24,14 +24,15 @@ static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 	w->back = back;
 	w->filters = s->k;
 	w->channels = s->c;
-	w->in = (struct grid){ .n = s->n, .side = PATCH, .rows = up(h, TILE) / TILE, .cols = up(width, TILE) / TILE };
+	w->in = (struct grid){ .n = s->n, .side = PATCH,
+			       .rows = round_up(h, TILE) / TILE, .cols = round_up(width, TILE) / TILE };
 	w->out = w->in;
 	w->out.side = TILE;
 	w->in.before = back ? 2 - s->pad : s->pad;
 	w->in.h = back ? s->p : s->h, w->in.w = back ? s->q : s->w, w->in.c = back ? s->k : s->c;
 	w->out.h = h, w->out.w = width, w->out.c = back ? s->c : s->k;
-	w->in.lanes = up(w->in.c, LANES);
-	w->out.lanes = up(w->out.c, LANES);
+	w->in.lanes = round_up(w->in.c, LANES);
+	w->out.lanes = round_up(w->out.c, LANES);
 	w->tiles = s->n * w->in.rows * w->in.cols;
 }
 
@@ -42,14 +43,14 @@ static void plan_winograd_wgrad(struct winograd *w)
 	w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
 	w->strips = w->tiles <= STRIP_TILES;
 	if (sums * 4 <= APART_BYTES && w->in.lanes <= PANEL && w->tiles >= 2 * APART_TILES_LEAST && !w->strips) {
-		w->groups = least(APART_GROUPS, w->tiles / APART_TILES_LEAST);
+		w->groups = min_of(APART_GROUPS, w->tiles / APART_TILES_LEAST);
 		w->block = APART_BLOCK_BYTES / bytes;
 	}
-	w->block = least(w->block, w->tiles);
+	w->block = min_of(w->block, w->tiles);
 	w->rows = w->block;
 	w->step_in = w->rows * w->in.lanes + GAP;
 	w->step_out = w->rows * w->out.lanes + GAP;
-	w->parts = w->groups ? (int)least(w->threads, w->groups) : w->threads;
+	w->parts = w->groups ? (int)min_of(w->threads, w->groups) : w->threads;
 	floats = POINTS * (w->step_in + w->step_out);
 	w->part_floats = w->groups ? floats : w->strips ? POINTS * STRIP_FLOATS : 0;
 	w->shared_floats = w->groups ? w->groups * sums : w->strips ? floats : floats + sums;
@@ -59,19 +60,19 @@ static void plan_winograd_wgrad(struct winograd *w)
  * inputs and divide result channels too. */
 static void plan_winograd_forward(struct winograd *w)
 {
-	int64_t deep = least(w->in.lanes, PANEL), wide = least(w->out.lanes, PANEL), most, each, blocks;
+	int64_t deep = min_of(w->in.lanes, PANEL), wide = min_of(w->out.lanes, PANEL), most, each, blocks;
 	int64_t bytes = w->in.lanes <= PANEL && w->out.lanes <= PANEL ? NEAR_BYTES : BLOCK_BYTES;
 
 	most = bytes / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
-	w->together = w->threads > 1 && over(w->tiles, most) < 2 * w->threads;
-	each = w->together ? w->tiles : over(w->tiles, w->threads);
-	w->block = over(each, over(each, most));
-	w->rows = up(w->block, GRAIN);
+	w->together = w->threads > 1 && divide_ceil(w->tiles, most) < 2 * w->threads;
+	each = w->together ? w->tiles : divide_ceil(w->tiles, w->threads);
+	w->block = divide_ceil(each, divide_ceil(each, most));
+	w->rows = round_up(w->block, GRAIN);
 	w->step_in = w->rows * w->in.lanes + GAP;
 	w->step_out = w->rows * wide + GAP;
 	w->step_weights = deep * wide + GAP;
-	blocks = over(w->tiles, w->block);
-	w->parts = (int)least(w->threads, w->together ? blocks * over(w->out.lanes, PANEL) : blocks);
+	blocks = divide_ceil(w->tiles, w->block);
+	w->parts = (int)min_of(w->threads, w->together ? blocks * divide_ceil(w->out.lanes, PANEL) : blocks);
 	w->part_floats = POINTS * (w->step_out + w->step_weights);
 	if (w->together)
 		w->shared_floats = blocks * POINTS * w->step_in;

@@ -186,7 +186,7 @@ static enum call_next create_kept(struct call *c, const struct kept_kind *shelf)
 	return submit_kept_body(c, shelf, &(struct saved_view_op){ .kind = &kept_change_new });
 }
 
-static enum call_next edit_kept(struct call *c, const struct kept_kind *shelf)
+static enum call_next answer_kept_edit(struct call *c, const struct kept_kind *shelf)
 {
 	struct saved_view_op op = { .kind = &kept_change_edit, .id = parse_kept_var(c, shelf) };
 
@@ -207,7 +207,7 @@ static enum call_next reply_deleted_kept(struct call *c, const struct ingest_res
 	return reply_kept(c, d->shelf, &d->kept);
 }
 
-static enum call_next delete_kept(struct call *c, const struct kept_kind *shelf)
+static enum call_next answer_kept_delete(struct call *c, const struct kept_kind *shelf)
 {
 	struct deleted_kept *d = arena_alloc(c->arena, sizeof *d);
 	int64_t id = parse_kept_var(c, shelf);
@@ -242,12 +242,12 @@ enum call_next on_view_get(struct call *c)
 
 enum call_next on_view_patch(struct call *c)
 {
-	return edit_kept(c, &views);
+	return answer_kept_edit(c, &views);
 }
 
 enum call_next on_view_delete(struct call *c)
 {
-	return delete_kept(c, &views);
+	return answer_kept_delete(c, &views);
 }
 
 enum call_next on_report_list(struct call *c)
@@ -267,10 +267,10 @@ enum call_next on_report_get(struct call *c)
 
 enum call_next on_report_patch(struct call *c)
 {
-	return edit_kept(c, &reports);
+	return answer_kept_edit(c, &reports);
 }
 
 enum call_next on_report_delete(struct call *c)
 {
-	return delete_kept(c, &reports);
+	return answer_kept_delete(c, &reports);
 }
