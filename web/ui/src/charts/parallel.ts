@@ -19,7 +19,7 @@ interface ParallelAxis {
 	ticks: { at: number; text: string }[];
 	brush: [number, number] | null;
 	/** Lines with equal values are spread over this share of the axis. */
-	beside: number;
+	spread: number;
 }
 
 export interface ParallelData {
@@ -305,7 +305,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		if (at === null) return;
 		if (this.begun) {
 			const ends = [this.begun.at[axis]!, at];
-			const edge = this.data!.axes[axis]!.beside + KEY_EDGE;
+			const edge = this.data!.axes[axis]!.spread + KEY_EDGE;
 			this.end();
 			return this.ev.onBrush(axis, [Math.min(...ends) - edge, Math.max(...ends) + edge]);
 		}

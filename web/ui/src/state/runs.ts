@@ -61,8 +61,8 @@ export const heldMetrics = signal<ReadonlySet<string> | null>(null);
 export const metricKeys = computed(() => [...keyRuns.value.keys()].sort(byName));
 
 /** Adds the metric counts of a list of runs. */
-export function countKeys(more: ReadonlyMap<string, number>, anew = false): void {
-	const all = new Map(anew ? [] : keyRuns.value);
+export function countKeys(more: ReadonlyMap<string, number>, reset = false): void {
+	const all = new Map(reset ? [] : keyRuns.value);
 	for (const [k, n] of more) all.set(k, (all.get(k) ?? 0) + n);
 	keyRuns.value = all;
 }

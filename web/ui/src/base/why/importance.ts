@@ -38,7 +38,7 @@ const NOISE_QUANTILE = 0.95;
 /** Smaller shares are printed as 0 %. */
 const SHARE_MIN = 0.005;
 
-/** A param's values as model input, by run. Encoded anew for each model, since strings have no natural order. */
+/** A param's values as model input, by run. Encoded for each model, since strings have no natural order. */
 type Column = (next: () => number) => Float64Array;
 
 /** Strings as positions in a random order; a missing value is one of them. */

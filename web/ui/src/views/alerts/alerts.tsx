@@ -2,7 +2,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
-import { dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish } from '../../state/saved/alerts.ts';
+import {
+	dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish,
+} from '../../state/saved/alerts.ts';
 import * as s from '../../state/index.ts';
 import { followed, Panel } from '../base/bits.tsx';
 import '../base/later.ts';
@@ -69,7 +71,7 @@ function FoundList() {
 		<ul class="files found">{list.map((a) => (
 			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
 				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
-				{a.posted !== null ? ', notified' : a.due ? ', notification pending' : ''}</span></li>))}</ul>
+				{a.posted !== null ? ', notified' : a.due ? ', pending' : ''}</span></li>))}</ul>
 	);
 }
 

@@ -108,7 +108,7 @@ function Neighbours() {
 
 function explanation(n: number): string {
 	return `Share of the variance of ${s.goal.value!.key} over ${count(n, 'run')} that is lost when a param's `
-		+ 'values are permuted, estimated by models on runs they have not seen. “Cannot tell”: a permuted copy of '
+		+ 'values are permuted, by models on runs they have not seen. “Cannot tell”: a permuted copy of '
 		+ 'a param does as well. Importance is correlation, not causation.';
 }
 

@@ -21,7 +21,7 @@ const AXES_MAX = 10;
 /** With more runs, lines are coloured by the goal. */
 const OWN_COLOURS = 24;
 /** Lines with equal values are spread over this share of the axis. */
-const BESIDE = 0.035;
+const SPREAD = 0.035;
 /** Maximum of runs that can be charted. */
 const SHOW_MAX = 100;
 
@@ -48,12 +48,12 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 	const placeOf = (r: Run, i: number, k: number) => {
 		const at = scales[k]!.at(axes[k]!.value(r));
-		return at !== null && scales[k]!.discrete && last > 0 ? at + (i / last - 0.5) * BESIDE : at;
+		return at !== null && scales[k]!.discrete && last > 0 ? at + (i / last - 0.5) * SPREAD : at;
 	};
 	return {
 		axes: axes.map((a, k) => ({
 			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
-			brush: brushes[a.title] ?? null, beside: scales[k]!.discrete ? BESIDE : 0,
+			brush: brushes[a.title] ?? null, spread: scales[k]!.discrete ? SPREAD : 0,
 		})),
 		lines: list.map((r, i) => ({
 			id: r.id, name: s.nameOf(r.id, r), back: fellOut(r),
@@ -75,14 +75,14 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 }
 
 /** Events of the chart: brushed runs, drawn axes, the axis with the keyboard focus. */
-interface Told {
+interface ChartEvents {
 	brushed: Signal<string[]>;
 	axes: Signal<Axis[]>;
 	chosen: Signal<number | null>;
 }
 
 /** Keeps the chart in its element up to date. */
-function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: drawn, chosen }: Told): void {
+function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: drawn, chosen }: ChartEvents): void {
 	const chart = useRef<ParallelChart | null>(null);
 	const titles = useRef<string[]>([]);
 	useEffect(() => {

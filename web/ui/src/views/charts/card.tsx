@@ -12,7 +12,7 @@ import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 /** Pixels for the names at the lines' ends; pixels beside the axes hold no points either. */
 const GUTTER = 128;
 const GUTTER_NARROW = 84;
-const BESIDE = 50;
+const MARGIN = 50;
 const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
 /** The metric of the enlarged chart. */
 const large = signal<string | null>(null);
@@ -30,7 +30,7 @@ function begin(metric: string, el: HTMLElement, chart: { current: LineChart | nu
 	});
 	chart.current = c;
 	let visible = false;
-	const ask = () => (visible ? s.want(metric, el.clientWidth - BESIDE - GUTTER, c) : s.unwant(metric, c));
+	const ask = () => (visible ? s.want(metric, el.clientWidth - MARGIN - GUTTER, c) : s.unwant(metric, c));
 	const seen = new IntersectionObserver((e) => {
 		visible = e[e.length - 1]!.isIntersecting;
 		if (visible) s.wantGroups(metric);
@@ -107,7 +107,7 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 		<figcaption>
 			<b title={metric}>{metric}</b>
 			{note && <span class="dim">{note}</span>}
-			{smooth && <span class="dim">smoothed {v.smooth}, raw behind</span>}
+			{smooth && <span class="dim">smoothed {v.smooth}, raw values pale</span>}
 			{s.zoomOf(metric)
 				&& <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
 			<span class="grow" />

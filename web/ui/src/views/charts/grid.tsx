@@ -70,7 +70,7 @@ function Legend() {
 const begun = signal(false);
 
 /** Delays content that the table and the first charts do not wait for. */
-function Behind({ of }: { of: () => ComponentChildren }) {
+function Deferred({ of }: { of: () => ComponentChildren }) {
 	useEffect(() => afterFrame(() => (begun.value = true)), []);
 	return <>{begun.value && of()}</>;
 }
@@ -106,7 +106,7 @@ export function Toolbar() {
 			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
-			{!s.isGrouped.value && <Behind of={() => <Legend />} />}
+			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"
 				value={v.find} title="every word must occur in the metric's name"
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
@@ -150,7 +150,7 @@ export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: Co
 			</div>
 			{!words && <Panels />}
 			{!words && after}
-			<Behind of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
+			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
 			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}
 		</>
 	);

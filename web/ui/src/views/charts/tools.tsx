@@ -49,7 +49,7 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 		<Panel label={`y axis of ${of}`} close={close}>
 			<span class="options">{field('from', 0)}{field('to', 1)}
 				<button type="button" onClick={() => set([null, null])}>automatic</button></span>
-			{wrong && <span class="problem" role="alert">The lower limit must be below the upper limit.</span>}
+			{wrong && <span class="problem" role="alert">The lower limit must be below the upper.</span>}
 		</Panel>
 	);
 }

@@ -7,7 +7,7 @@ import { piecesOf } from '../../base/text/ansi.ts';
 import { clockText, count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { getConsole, stepAt, timeOf, type Console as Told, type ConsoleLine,
+import { getConsole, stepAt, timeOf, type Console as ConsoleText, type ConsoleLine,
 	type ConsolePart } from '../../state/records.ts';
 import { GroupHead } from '../base/bits.tsx';
 import './styles.ts';
@@ -123,7 +123,7 @@ function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 
 /** State of the console: one part, a piece around a line. */
 class Reader {
-	readonly told = signal<Told | null>(null);
+	readonly loaded = signal<ConsoleText | null>(null);
 	readonly lines = signal<ConsoleLine[]>([]);
 	readonly found = signal<ConsoleLine[] | null>(null);
 	readonly wrong = signal('');
@@ -147,9 +147,9 @@ class Reader {
 		}
 	}
 
-	private async get(q: { from?: number; at?: number; limit?: number; search?: string }): Promise<Told> {
+	private async get(q: { from?: number; at?: number; limit?: number; search?: string }): Promise<ConsoleText> {
 		const got = await getConsole(this.run, { limit: PIECE, ...this.part ?? {}, ...q });
-		this.told.value = got;
+		this.loaded.value = got;
 		return got;
 	}
 
@@ -183,7 +183,7 @@ class Reader {
 	}
 
 	get atEnd(): boolean {
-		return (this.lines.value.at(-1)?.n ?? -1) + 1 >= (this.told.value?.total ?? 0);
+		return (this.lines.value.at(-1)?.n ?? -1) + 1 >= (this.loaded.value?.total ?? 0);
 	}
 
 	async search(words: string): Promise<void> {
@@ -199,7 +199,7 @@ class Reader {
 	}
 }
 
-function PartSelect({ of, choose }: { of: Told; choose: (p: ConsolePart) => void }) {
+function PartSelect({ of, choose }: { of: ConsoleText; choose: (p: ConsolePart) => void }) {
 	if (of.parts.length < 2) return null;
 	const idOf = (p: { rank: number; segment: number }) => `${p.rank} ${p.segment}`;
 	const segments = new Set(of.parts.map((p) => p.segment)).size > 1;
@@ -223,20 +223,20 @@ interface BarOptions {
 
 function Bar({ r, reader, words, all, jump }: BarOptions) {
 	const timer = useRef(0);
-	const told = reader.told.value!;
+	const loaded = reader.loaded.value!;
 	const toPlace = async () => {
 		const at = place.value && await timeAt(r, place.value);
 		if (at !== null) jump(-PIECE / 2, at);
 	};
 	return (
 		<p class="options">
-			<PartSelect of={told} choose={(p) => {
+			<PartSelect of={loaded} choose={(p) => {
 				reader.part = { rank: p.rank, segment: p.segment };
 				words.value = '';
 				reader.found.value = null;
 				jump(-PIECE);
 			}} />
-			<input type="search" placeholder={`search ${count(told.total, 'line')}`}
+			<input type="search" placeholder={`search ${count(loaded.total, 'line')}`}
 				aria-label="Search the console"
 				value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
@@ -332,12 +332,12 @@ export function Console({ r }: { r: RunDetail }) {
 	useSignalEffect(() => {
 		if (s.cursor.value) place.value = s.cursor.value;
 	});
-	const told = reader.told.value;
-	if (!told?.parts.length) return null;
+	const loaded = reader.loaded.value;
+	if (!loaded?.parts.length) return null;
 	return (
 		<section class="group" aria-label="Console">
 			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="console"
-				count={count(told.parts.reduce((n, p) => n + p.lines, 0), 'line')} />
+				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), 'line')} />
 			{open.value && <Body r={r} reader={reader} />}
 		</section>
 	);

@@ -2,7 +2,9 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { short } from '../../base/format.ts';
-import { contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media } from '../../state/records.ts';
+import {
+	contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media,
+} from '../../state/records.ts';
 import { Words } from './edits.tsx';
 import { Heat } from './heat.tsx';
 
