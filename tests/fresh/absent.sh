@@ -5,13 +5,8 @@ set -e
 required=$1
 shift
 
-brought_along() { # package
-	apt-get -s purge "$1" | sed -n 's/^Purg \([^ ]*\).*/\1/p' >/tmp/removed
-	for needed in $required; do
-		! grep -qx "$needed" /tmp/removed || return 0
-	done
-	return 1
-}
+# shellcheck disable=SC2086
+apt-cache depends --recurse --important --installed $required | grep '^[a-z]' >/tmp/needed
 
 hide() { # package
 	dpkg -L "$1" | grep '\.h$' | xargs -r rm -f
@@ -28,7 +23,7 @@ hide() { # package
 
 removed=
 for package; do
-	if brought_along "$package"; then
+	if grep -qx "$package" /tmp/needed; then
 		hide "$package"
 	else
 		removed="$removed $package"
