@@ -113,8 +113,9 @@ static void says_what_brings_a_library(void **state)
 	(void)state;
 	if (cuda_calls_open(&c, CUDA_NVRTC, &err) == 0 || strstr(err.text, "header was missing"))
 		skip(); /* it lies where the loader looks */
-	assert_string_equal(err.text, "NVRTC (libnvrtc.so.13) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install "
-				      "nvidia-cuda-nvrtc==13.0.88 provides it)");
+	assert_string_equal(err.text,
+			    "NVRTC (libnvrtc.so.13) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install "
+			    "nvidia-cuda-nvrtc==13.0.88 provides it)");
 }
 
 /* Every call of the table is there. */

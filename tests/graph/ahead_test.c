@@ -338,7 +338,8 @@ static void build(struct program *p)
 	struct graph *g = graph_new(true);
 	struct tensor *x = input(g, "x", VALUES, LIFE_MICRO), *t = input(g, "t", VALUES, LIFE_MICRO), *a, *b, *c;
 	struct tensor *state = input(g, STEP_GUARD_STATE_NAME, STEP_GUARD_STATE_VALUES, LIFE_PERSISTENT);
-	struct tensor *more = input(g, "more", STEP_GUARD_STATE_VALUES, LIFE_MICRO), *vote = input(g, "vote", 1, LIFE_STEP);
+	struct tensor *more = input(g, "more", STEP_GUARD_STATE_VALUES, LIFE_MICRO),
+		      *vote = input(g, "vote", 1, LIFE_STEP);
 
 	a = sum(g, x, t, STREAM_COMPUTE, NULL);
 	b = sum(g, a, a, STREAM_COMM, NULL);

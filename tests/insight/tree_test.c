@@ -377,8 +377,11 @@ static double slowdown_of(const double *us, int n)
 
 	assert_int_equal(system_stats_new(&v, 1, &err), 0);
 	for (int i = 0; i < n; i++)
-		assert_int_equal(system_stats_add(v, &(struct system_stats_point){ system_stats_series("system/loop_us"), 0, i, i,
-								       us[i] }, &err), 0);
+		assert_int_equal(system_stats_add(v,
+						  &(struct system_stats_point){ system_stats_series("system/loop_us"),
+										0, i, i, us[i] },
+						  &err),
+				 0);
 	system_stats_fill(v, 0, 1, &run);
 	system_stats_free(v);
 	return run.clock;

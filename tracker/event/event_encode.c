@@ -1,5 +1,5 @@
-/* event_encode.c: builds the records of a journal. Standard messages hold what TensorBoard understands; extension fields hold
- * the rest, and what the standard messages would lose. */
+/* event_encode.c: builds the records of a journal. Standard messages hold what TensorBoard understands; extension
+ * fields hold the rest, and what the standard messages would lose. */
 #include "tracker/event/event_encode.h"
 
 #include "tracker/event/fields.h"

@@ -1,5 +1,5 @@
-/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer. Field numbers: see event.h. Pure.
- * Texts must be valid UTF-8 and keys must have passed key_check; buf_failed reports a full buffer. */
+/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer. Field numbers: see event.h.
+ * Pure. Texts must be valid UTF-8 and keys must have passed key_check; buf_failed reports a full buffer. */
 #ifndef DPT_EVENT_EVENT_ENCODE_H
 #define DPT_EVENT_EVENT_ENCODE_H
 

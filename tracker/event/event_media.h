@@ -1,5 +1,5 @@
-/* event_media.h: pictures, histograms, texts, tables and sounds in TensorBoard's messages (summary.proto, tensor.proto, the
- * plugins' tensors). The content is a Summary.Value without its tag and rank; its bytes are stored and returned
+/* event_media.h: pictures, histograms, texts, tables and sounds in TensorBoard's messages (summary.proto, tensor.proto,
+ * the plugins' tensors). The content is a Summary.Value without its tag and rank; its bytes are stored and returned
  * unchanged. Pure: results of reading point into the content. */
 #ifndef DPT_EVENT_EVENT_MEDIA_H
 #define DPT_EVENT_EVENT_MEDIA_H

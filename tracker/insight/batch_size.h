@@ -1,5 +1,5 @@
-/* batch_size.h: recommends a batch size, from the throughput measured at increasing sizes, the largest size that fits and
- * the gradient noise scale (McCandlish 2018). */
+/* batch_size.h: recommends a batch size, from the throughput measured at increasing sizes, the largest size that fits
+ * and the gradient noise scale (McCandlish 2018). */
 #ifndef DPT_INSIGHT_BATCH_SIZE_H
 #define DPT_INSIGHT_BATCH_SIZE_H
 

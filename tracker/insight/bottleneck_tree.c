@@ -1,5 +1,5 @@
-/* bottleneck_tree.c: walks the leaves of the bottleneck tree. One function per leaf or group of leaves estimates the time lost and
- * its evidence. */
+/* bottleneck_tree.c: walks the leaves of the bottleneck tree. One function per leaf or group of leaves estimates the
+ * time lost and its evidence. */
 #include "tracker/insight/bottleneck_tree.h"
 
 #include <math.h>
@@ -77,7 +77,8 @@ static double compute_phase_mean(const struct bottleneck_run *run, int phase)
 
 /* Adds a finding of that share, with the interval of a phase's share (phase -1: none). Returns NULL if removing it
  * would gain too little. */
-static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bottleneck_leaf leaf, double share, int phase)
+static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bottleneck_leaf leaf, double share,
+						   int phase)
 {
 	const struct bottleneck_run *run = w->run;
 	struct bottleneck_finding *f;
@@ -100,7 +101,8 @@ static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bot
 	spread_of(w->values, run->n, &s);
 	if (!(s.effective >= CHANGE_EFFECTIVE_LEAST))
 		return f;
-	half = t_distribution_quantile(CHANGE_CONFIDENCE, fmax(1, (double)run->n / s.block)) * sqrt(s.variance) / w->seconds;
+	half = t_distribution_quantile(CHANGE_CONFIDENCE, fmax(1, (double)run->n / s.block)) * sqrt(s.variance) /
+	       w->seconds;
 	f->low = fmax(0, share - half);
 	f->high = fmin(1, share + half);
 	return f;
@@ -266,7 +268,8 @@ static bool diagnose_fixed_cost(struct tree_walk *w, double exposed)
 	const struct bottleneck_run *run = w->run;
 	const double calls = run->nodes > 0 ? run->nodes * NODE_CALL_S / w->seconds : 0;
 	const double update = phase_share(w, STEP_TIME_optimizer), fixed = exposed + update + calls;
-	struct bottleneck_finding *f = fixed > FIXED_LEAST ? add_tree_finding(w, BOTTLENECK_small_batch, fixed, -1) : NULL;
+	struct bottleneck_finding *f =
+		fixed > FIXED_LEAST ? add_tree_finding(w, BOTTLENECK_small_batch, fixed, -1) : NULL;
 
 	if (!f)
 		return false;
@@ -287,7 +290,8 @@ static void diagnose_communication(struct tree_walk *w)
 	enum bottleneck_leaf leaf = choose_communication_leaf(w);
 	struct bottleneck_finding *f;
 
-	if (diagnose_fixed_cost(w, leaf == BOTTLENECK_small_batch && !isnan(rate) ? share : 0) && leaf == BOTTLENECK_small_batch)
+	if (diagnose_fixed_cost(w, leaf == BOTTLENECK_small_batch && !isnan(rate) ? share : 0) &&
+	    leaf == BOTTLENECK_small_batch)
 		return;
 	f = ranks ? add_tree_finding(w, leaf, leaf == BOTTLENECK_bucket ? compute_hideable_share(w) : share,
 				     STEP_TIME_comm_exposed)
@@ -358,7 +362,8 @@ static void diagnose_ranks(struct tree_walk *w)
 	median_sort(own, run->n_ranks);
 	usual = own[(run->n_ranks - 1) / 2];
 	excess = compute_own_seconds(&run->ranks[slow]) - usual;
-	f = excess > STRAGGLER_LEAST * usual ? add_tree_finding(w, BOTTLENECK_straggler, excess / w->seconds, -1) : NULL;
+	f = excess > STRAGGLER_LEAST * usual ? add_tree_finding(w, BOTTLENECK_straggler, excess / w->seconds, -1)
+					     : NULL;
 	if (f)
 		SET_EVIDENCE(f, "rank %d takes %.4g ms a step without waiting, the others %.4g ms; most of it in %s",
 			     run->ranks[slow].rank, 1e3 * compute_own_seconds(&run->ranks[slow]), 1e3 * usual,
@@ -381,7 +386,8 @@ static void describe_taken_cores(const struct bottleneck_run *run, double share,
 		SET_ACTION(f, "stop the other programs on these cores");
 }
 
-static void describe_cpu(const struct bottleneck_run *run, enum bottleneck_leaf leaf, double share, struct bottleneck_finding *f)
+static void describe_cpu(const struct bottleneck_run *run, enum bottleneck_leaf leaf, double share,
+			 struct bottleneck_finding *f)
 {
 	if (leaf == BOTTLENECK_cpu_quota)
 		SET_EVIDENCE(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
@@ -420,11 +426,13 @@ static void diagnose_cpu(struct tree_walk *w)
 			      wanted > run->cores			 ? BOTTLENECK_threads :
 			      are_cores_taken(run)				 ? BOTTLENECK_cpu_taken :
 									   BOTTLENECK_crowding;
-	struct bottleneck_finding *f = add_tree_finding(w, leaf, leaf == BOTTLENECK_cpu_quota ? run->throttled : run->run_wait, -1);
+	struct bottleneck_finding *f =
+		add_tree_finding(w, leaf, leaf == BOTTLENECK_cpu_quota ? run->throttled : run->run_wait, -1);
 
 	if (!f)
 		return;
-	if (leaf == BOTTLENECK_crowding && (isnan(run->taken) || !(run->ready > 0))) /* the user of the cores is unknown */
+	if (leaf == BOTTLENECK_crowding &&
+	    (isnan(run->taken) || !(run->ready > 0))) /* the user of the cores is unknown */
 		f->leaf = branches[leaf];
 	describe_cpu(run, leaf, f->share, f);
 	/* threads wait for each other: the wait of one thread for a core does not give the gain */
@@ -445,8 +453,8 @@ static void diagnose_memory(struct tree_walk *w)
 	const struct bottleneck_run *run = w->run;
 	const double waited = is_evicted(run) ? phase_share(w, STEP_TIME_data_wait) : 0;
 	const bool loads = waited > run->memory_wait;
-	struct bottleneck_finding *f =
-		add_tree_finding(w, BOTTLENECK_memory, loads ? waited : run->memory_wait, loads ? STEP_TIME_data_wait : -1);
+	struct bottleneck_finding *f = add_tree_finding(w, BOTTLENECK_memory, loads ? waited : run->memory_wait,
+							loads ? STEP_TIME_data_wait : -1);
 
 	if (!f)
 		return;
@@ -522,7 +530,8 @@ static void diagnose_rest(struct tree_walk *w)
 /* Returns true for leaves whose time is a pause in computing. */
 static bool is_pause(const struct bottleneck_finding *f)
 {
-	static const enum bottleneck_leaf pauses[] = { BOTTLENECK_disk, BOTTLENECK_decode, BOTTLENECK_copy, BOTTLENECK_evaluation, BOTTLENECK_memory };
+	static const enum bottleneck_leaf pauses[] = { BOTTLENECK_disk, BOTTLENECK_decode, BOTTLENECK_copy,
+						       BOTTLENECK_evaluation, BOTTLENECK_memory };
 
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++)
 		if (f->leaf == names[pauses[i]])

@@ -55,8 +55,8 @@ static void describe_phases(struct buf *out, const struct change *c)
 		buf_addf(out, "%s %.0f %%%s in %s", i ? " and" : ",", 100 * parts[i].share, i ? "" : " of it",
 			 step_time_phase_name((enum step_time_phase)parts[i].phase));
 	if (last->share <= -NAMED_SHARE)
-		buf_addf(out, ", while %s offset %.0f %% of that", step_time_phase_name((enum step_time_phase)last->phase),
-			 -100 * last->share);
+		buf_addf(out, ", while %s offset %.0f %% of that",
+			 step_time_phase_name((enum step_time_phase)last->phase), -100 * last->share);
 }
 
 static void describe_difference(struct buf *out, const struct change *c, const char *a, const char *b)

@@ -163,7 +163,8 @@ static double find_half_width(const struct change_side *s, const struct change_p
 		return half_width_from_repeats(s, q);
 	if (c->basis != CHANGE_POOLED)
 		return NAN;
-	return scale * half_width_from_pool(s, pool, phase < STEP_TIME_PHASES ? pool->squares[phase] : pool->log_squares);
+	return scale *
+	       half_width_from_pool(s, pool, phase < STEP_TIME_PHASES ? pool->squares[phase] : pool->log_squares);
 }
 
 /* Interval from the steps of these runs alone: the result if these same runs had continued. */

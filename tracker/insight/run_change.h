@@ -1,5 +1,5 @@
-/* run_change.h: how much faster one side is than another, with intervals, and in which phases. A side is one run or several
- * equal ones (the same params except seed and name).
+/* run_change.h: how much faster one side is than another, with intervals, and in which phases. A side is one run or
+ * several equal ones (the same params except seed and name).
  *
  * With several runs on both sides the run is the unit: Welch's t on the logarithms of their seconds per sample. If a
  * side has only one run, the spread of equal runs comes from the other side and from other groups of equal runs (the

@@ -1,5 +1,5 @@
-/* run_diagnosis.h: from the records of a run (params, steps, system statistics) to the report of the bottleneck tree. The
- * result is the same for a server's store and for the journals of a folder. */
+/* run_diagnosis.h: from the records of a run (params, steps, system statistics) to the report of the bottleneck tree.
+ * The result is the same for a server's store and for the journals of a folder. */
 #ifndef DPT_INSIGHT_RUN_DIAGNOSIS_H
 #define DPT_INSIGHT_RUN_DIAGNOSIS_H
 
@@ -23,7 +23,8 @@ struct diagnosis_facts {
 struct diagnosis_facts diagnosis_unknown(void);
 
 void diagnosis_param(struct diagnosis_facts *f, const char *key, const char *value); /* ignores other params */
-void diagnosis_environment(struct diagnosis_facts *f, const char *key, const char *text); /* reads "cpu" and "program" */
+void diagnosis_environment(struct diagnosis_facts *f, const char *key,
+			   const char *text);			   /* reads "cpu" and "program" */
 void diagnosis_series(struct diagnosis_facts *f, const char *key); /* a series that the run has */
 
 struct diagnosis_input {

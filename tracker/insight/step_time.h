@@ -1,5 +1,5 @@
-/* step_time.h: the step time of one run: wall time per sample by phase, of the steps and of the time between them, without
- * warm-up. */
+/* step_time.h: the step time of one run: wall time per sample by phase, of the steps and of the time between them,
+ * without warm-up. */
 #ifndef DPT_INSIGHT_STEP_TIME_H
 #define DPT_INSIGHT_STEP_TIME_H
 

@@ -70,8 +70,8 @@ const char *steps_key(int series); /* of a series below STEPS_MARK; NULL: no key
 void steps_add(struct steps *s, const struct steps_point *p);
 
 /* Writes the steps in order and returns their number. STEP_TIME_other is the time of a step outside the known phases.
- * STEP_TIME_between is the time from the end of the previous step to its begin, by the clock of the lowest rank. Without
- * phase/step all time between marks is STEP_TIME_other. */
+ * STEP_TIME_between is the time from the end of the previous step to its begin, by the clock of the lowest rank.
+ * Without phase/step all time between marks is STEP_TIME_other. */
 size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret);
 
 /* Means per step, from step `from` on: seconds and phases of one rank (-1: the whole run). Returns false if it has no

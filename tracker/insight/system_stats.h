@@ -1,5 +1,5 @@
-/* system_stats.h: collects the system statistics of a run's machines (series system/…, schema/event/system.def), point by
- * point, and computes the shares of time for the diagnosis.
+/* system_stats.h: collects the system statistics of a run's machines (series system/…, schema/event/system.def), point
+ *by point, and computes the shares of time for the diagnosis.
  *
  *	rc = system_stats_new(&v, ranks, &err);
  *	…for each point of a key with system_stats_series(key) >= 0: system_stats_add(v, &point, &err)…

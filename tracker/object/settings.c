@@ -44,8 +44,9 @@ bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFI
 	char section[256];
 
 	format_config_section(s, section);
-	return aws_profile_find(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name }, ret) ||
-		aws_profile_find(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
+	return aws_profile_find(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name },
+				ret) ||
+	       aws_profile_find(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
 }
 
 /* Returns true if the profile in AWS_PROFILE exists. */

@@ -1,5 +1,5 @@
-/* console_capture.h: console capture: converts printed bytes into lines with times, for the journal. Any thread adds; the
- * writer takes. A line that is overwritten repeatedly (a progress bar) is recorded about once a second. */
+/* console_capture.h: console capture: converts printed bytes into lines with times, for the journal. Any thread adds;
+ * the writer takes. A line that is overwritten repeatedly (a progress bar) is recorded about once a second. */
 #ifndef DPT_RUN_CONSOLE_CAPTURE_H
 #define DPT_RUN_CONSOLE_CAPTURE_H
 

@@ -1,6 +1,6 @@
-/* journal_file.h: the file that this process appends to. Bytes at an offset never change after a reader may have seen them:
- * a short write is continued where it stopped. After an I/O error a new file with a new writer id starts with the first
- * record that is incomplete in the old one. One thread. */
+/* journal_file.h: the file that this process appends to. Bytes at an offset never change after a reader may have seen
+ * them: a short write is continued where it stopped. After an I/O error a new file with a new writer id starts with the
+ * first record that is incomplete in the old one. One thread. */
 #ifndef DPT_RUN_JOURNAL_FILE_H
 #define DPT_RUN_JOURNAL_FILE_H
 

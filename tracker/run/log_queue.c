@@ -1,5 +1,5 @@
-/* log_queue.c: the log queue: per-thread chains of chunks. Capacity is granted one chunk at a time, so the shared counter
- * is accessed only once per 1024 points. */
+/* log_queue.c: the log queue: per-thread chains of chunks. Capacity is granted one chunk at a time, so the shared
+ * counter is accessed only once per 1024 points. */
 #include "tracker/run/log_queue.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* log_queue.h: the log queue between the logging threads and the writer thread. Each logging thread has its own lane (up to
- * 256 threads), so loggers do not contend: a push is one uncontended lock and one store. A push never waits for the
- * writer; it fails when the capacity is exhausted. One consumer. */
+/* log_queue.h: the log queue between the logging threads and the writer thread. Each logging thread has its own lane
+ * (up to 256 threads), so loggers do not contend: a push is one uncontended lock and one store. A push never waits for
+ * the writer; it fails when the capacity is exhausted. One consumer. */
 #ifndef DPT_RUN_LOG_QUEUE_H
 #define DPT_RUN_LOG_QUEUE_H
 

@@ -124,9 +124,12 @@ static void upload_stored_file(struct dptrack_run *run, const char *path, const 
 	pthread_mutex_lock(&run->files_lock);
 	if (!run->courier)
 		rc = file_uploader_start(&run->courier,
-				   &(struct file_uploader_opts){ .url = run->url, .token = run->token, .run_id = run->id,
-							   .notice = post_file_notice, .user = run },
-				   &err);
+					 &(struct file_uploader_opts){ .url = run->url,
+								       .token = run->token,
+								       .run_id = run->id,
+								       .notice = post_file_notice,
+								       .user = run },
+					 &err);
 	rc = rc ? rc : file_uploader_send(run->courier, path, name);
 	pthread_mutex_unlock(&run->files_lock);
 	if (rc)

@@ -59,8 +59,8 @@ static bool is_retriable(long status)
 	return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500;
 }
 
-static enum upload_result classify_reply(struct file_uploader *c, const struct queued_file *p, const struct http_reply *reply,
-					 struct err *err)
+static enum upload_result classify_reply(struct file_uploader *c, const struct queued_file *p,
+					 const struct http_reply *reply, struct err *err)
 {
 	char why[400], text[900];
 

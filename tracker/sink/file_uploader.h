@@ -1,5 +1,5 @@
-/* file_uploader.h: uploads files of a run to a server, where they become its artifacts, from a background thread. Files that
- * the server does not accept yet are retried after the others. They stay on disk and must not change until then.
+/* file_uploader.h: uploads files of a run to a server, where they become its artifacts, from a background thread. Files
+ * that the server does not accept yet are retried after the others. They stay on disk and must not change until then.
  * Independent of journals. */
 #ifndef DPT_SINK_FILE_UPLOADER_H
 #define DPT_SINK_FILE_UPLOADER_H

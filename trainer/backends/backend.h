@@ -174,8 +174,8 @@ struct backend_comms {
 
 extern const struct backend backend_ref; /* trainer/backends/ref_backend.c */
 
-/* Loads a backend (backend_loader.c): "ref", "cpu" or "cuda". "auto" tries cuda, cpu, ref in this order; ret->why explains what
- * was skipped. */
+/* Loads a backend (backend_loader.c): "ref", "cpu" or "cuda". "auto" tries cuda, cpu, ref in this order; ret->why
+ * explains what was skipped. */
 struct backend_choice {
 	const struct backend *backend;
 	char why[512];

@@ -1,5 +1,5 @@
-/* ref_backend.c: the built-in reference backend: f64, one thread, plain loops. It defines the results that every other backend
- * must produce. All tests that strategies preserve results run on it. */
+/* ref_backend.c: the built-in reference backend: f64, one thread, plain loops. It defines the results that every other
+ * backend must produce. All tests that strategies preserve results run on it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

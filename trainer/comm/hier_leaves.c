@@ -207,7 +207,8 @@ int hier_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct
 
 	if (!rc)
 		rc = shm_show(x->local, t->data, (size_t)t->count * (size_t)t->room * each, x->shown, err);
-	x->local->sent += (int64_t)(slice * each) * (x->local->world - 1) * reduction_tree_roots(own.first, own.n, NULL);
+	x->local->sent +=
+		(int64_t)(slice * each) * (x->local->world - 1) * reduction_tree_roots(own.first, own.n, NULL);
 	f.piece.count = slice;
 	f.most = chunk_elements_max(&f, c->world);
 	if (!rc)

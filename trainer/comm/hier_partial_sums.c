@@ -1,5 +1,5 @@
-/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits on every machine that adds its terms, so the roots of all
- * runs can be added like those of ranks. */
+/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits on every machine that adds its terms, so the
+ * roots of all runs can be added like those of ranks. */
 #include "trainer/comm/hier_partial_sums.h"
 
 #include "trainer/comm/sum.h"
@@ -37,7 +37,8 @@ static void list_run_terms(const struct hier_partial_sums *s, struct reduction_t
 }
 
 /* Adds the terms of a run into its roots; returns how many there are. */
-static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
+static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count,
+			 unsigned char *to)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
 	const int roots = reduction_tree_order_run(s->t->adds, begin, s->t->leaves, s->world, run);

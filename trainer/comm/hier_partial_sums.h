@@ -1,6 +1,6 @@
-/* hier_partial_sums.h: sums along the reduction tree (graph/leaves.h) whose terms are stored on several machines. Adjacent
- * ranks of a machine (a run) have adjacent leaves: their terms are added as far as possible without other machines, and
- * the remaining roots travel. Knows where terms are stored, nothing of messages. */
+/* hier_partial_sums.h: sums along the reduction tree (graph/leaves.h) whose terms are stored on several machines.
+ * Adjacent ranks of a machine (a run) have adjacent leaves: their terms are added as far as possible without other
+ * machines, and the remaining roots travel. Knows where terms are stored, nothing of messages. */
 #ifndef DPT_COMM_HIER_PARTIAL_SUMS_H
 #define DPT_COMM_HIER_PARTIAL_SUMS_H
 

@@ -1,5 +1,5 @@
-/* link_emulation.c: delays the return of each call. All ranks have met in the call by then: the emulated transfer begins when the
- * last rank arrives. */
+/* link_emulation.c: delays the return of each call. All ranks have met in the call by then: the emulated transfer
+ * begins when the last rank arrives. */
 #include "trainer/comm/link_emulation.h"
 
 #include <math.h>

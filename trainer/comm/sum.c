@@ -218,7 +218,8 @@ static const void *sum_once(const struct sum_job *j, size_t byte, size_t n, unio
 
 void sum_run(const struct sum_job *j)
 {
-	const size_t each = dtype_bytes(j->dtype), block = j->adds && j->n_from > 2 ? BOTTLENECK_ELEMENTS : BLOCK_ELEMENTS;
+	const size_t each = dtype_bytes(j->dtype),
+		     block = j->adds && j->n_from > 2 ? BOTTLENECK_ELEMENTS : BLOCK_ELEMENTS;
 	union block scratch;
 
 	if (is_of_two(j) && j->n_to == 2 && j->dtype == DTYPE_F32) {

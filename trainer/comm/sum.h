@@ -13,7 +13,8 @@ struct sum_job {
 	int n_from, n_to;
 	size_t count; /* elements */
 	enum dtype dtype;
-	const uint8_t *adds; /* NULL: in the order of from; else the order of a tree (reduction_tree_order), not for bf16 */
+	const uint8_t
+		*adds; /* NULL: in the order of from; else the order of a tree (reduction_tree_order), not for bf16 */
 };
 
 bool sum_takes(enum dtype t); /* f64, f32, bf16, i64 */

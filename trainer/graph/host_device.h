@@ -1,5 +1,6 @@
-/* host_device.h: HOST_DEVICE_INLINE marks small functions that host and device share. One source text makes every backend compute the
- * same values. It expands to a plain inline function in C and to one callable on both sides under nvcc. */
+/* host_device.h: HOST_DEVICE_INLINE marks small functions that host and device share. One source text makes every
+ * backend compute the same values. It expands to a plain inline function in C and to one callable on both sides under
+ * nvcc. */
 #ifndef DPT_GRAPH_HOST_DEVICE_H
 #define DPT_GRAPH_HOST_DEVICE_H
 

@@ -15,9 +15,9 @@ struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
 	int64_t micro;     /* micro-batch of the step, from 0 */
-	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this rank's
-			       * leaves; the current one is leaf leaves.first + micro, or none when the rank has no
-			       * more. Otherwise all 0 */
+	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this
+				       * rank's leaves; the current one is leaf leaves.first + micro, or none when the
+				       * rank has no more. Otherwise all 0 */
 	uint64_t seed;
 	double lr;
 	int64_t first_sample; /* index of this micro-batch's first sample in the global batch: key of random draws */

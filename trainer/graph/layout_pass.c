@@ -1,5 +1,5 @@
-/* layout_pass.c: inserts pack nodes for inputs that a backend's kernel wants in its own layout. A pack node runs just before
- * the use, so a packed weight occupies memory only while it is needed. Layouts are known only by their size. */
+/* layout_pass.c: inserts pack nodes for inputs that a backend's kernel wants in its own layout. A pack node runs just
+ * before the use, so a packed weight occupies memory only while it is needed. Layouts are known only by their size. */
 #include "trainer/graph/pass.h"
 
 static size_t count_packed_bytes(const struct layout_backend *b, const struct node *n, int index)

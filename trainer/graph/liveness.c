@@ -1,8 +1,8 @@
-/* liveness.c: lifetimes of tensors. Each position in the schedule has two moments: before its item, and the item itself.
- * The compute stream runs its items at their own moments. An item of another stream may run at any time after the last
- * compute item known to complete before it, and before the first compute item known to start after it. Its operands are
- * held for that whole span, since memory passes from one use to the next through the compute stream. The moment after
- * the last item means "until the program ends". */
+/* liveness.c: lifetimes of tensors. Each position in the schedule has two moments: before its item, and the item
+ * itself. The compute stream runs its items at their own moments. An item of another stream may run at any time after
+ * the last compute item known to complete before it, and before the first compute item known to start after it. Its
+ * operands are held for that whole span, since memory passes from one use to the next through the compute stream. The
+ * moment after the last item means "until the program ends". */
 #include "trainer/graph/liveness.h"
 
 #include <stdlib.h>

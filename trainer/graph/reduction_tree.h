@@ -1,6 +1,6 @@
-/* reduction_tree.h: sums whose bits do not depend on which rank computes which terms. The samples of a step are divided into
- * leaves; one rank computes each leaf's term (of a gradient, of the losses) completely. The terms are added along a
- * binary tree that depends only on the number of leaves: the left child of a node with n leaves has the largest power
+/* reduction_tree.h: sums whose bits do not depend on which rank computes which terms. The samples of a step are divided
+ * into leaves; one rank computes each leaf's term (of a gradient, of the losses) completely. The terms are added along
+ * a binary tree that depends only on the number of leaves: the left child of a node with n leaves has the largest power
  * of two below n. A rank has a contiguous range of leaves. It keeps one partial sum for each maximal subtree inside its
  * range (its roots); the roots of all ranks, in order, remain to be added. */
 #ifndef DPT_GRAPH_REDUCTION_TREE_H
@@ -24,7 +24,8 @@ struct reduction_tree {
 HOST_DEVICE_INLINE struct reduction_tree reduction_tree_part(int64_t all, int part, int parts)
 {
 	const int64_t each = all / parts, extra = all % parts;
-	const struct reduction_tree l = { part * each + (part < extra ? part : extra), each + (part < extra), all, parts };
+	const struct reduction_tree l = { part * each + (part < extra ? part : extra), each + (part < extra), all,
+					  parts };
 
 	return l;
 }
@@ -39,8 +40,8 @@ HOST_DEVICE_INLINE int reduction_tree_level(int64_t first, int64_t n)
 	return level;
 }
 
-/* Number of roots of the leaves [first, first + n). level: NULL, or REDUCTION_TREE_ROOTS_MAX entries; root i has 2^level[i]
- * leaves. */
+/* Number of roots of the leaves [first, first + n). level: NULL, or REDUCTION_TREE_ROOTS_MAX entries; root i has
+ * 2^level[i] leaves. */
 HOST_DEVICE_INLINE int reduction_tree_roots(int64_t first, int64_t n, uint8_t *level)
 {
 	int count = 0;

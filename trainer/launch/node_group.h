@@ -46,13 +46,13 @@ int node_group_ranks_listener(const struct node_group *n);
 /* Messages between launchers. */
 enum node_group_kind {
 	NODE_GROUP_ALIVE = 1, /* every second */
-	NODE_GROUP_STOP,	 /* number: signal that asked the job to end */
-	NODE_GROUP_FAILED,	 /* number: rank that has failed; the job ends */
-	NODE_GROUP_ENDED,	 /* all ranks of this machine have ended: verdict */
-	NODE_GROUP_GONE,	 /* number: machine without which the job continues; from node 0 */
-	NODE_GROUP_VERDICT,	 /* verdict of the whole job, from node 0; number 1: restart */
-	NODE_GROUP_LOST,	 /* not sent: that machine's launcher is gone or silent for too long; verdict is the reason */
-	NODE_GROUP_SILENT,	 /* not sent: no message from that machine for 3 s */
+	NODE_GROUP_STOP,      /* number: signal that asked the job to end */
+	NODE_GROUP_FAILED,    /* number: rank that has failed; the job ends */
+	NODE_GROUP_ENDED,     /* all ranks of this machine have ended: verdict */
+	NODE_GROUP_GONE,      /* number: machine without which the job continues; from node 0 */
+	NODE_GROUP_VERDICT,   /* verdict of the whole job, from node 0; number 1: restart */
+	NODE_GROUP_LOST,   /* not sent: that machine's launcher is gone or silent for too long; verdict is the reason */
+	NODE_GROUP_SILENT, /* not sent: no message from that machine for 3 s */
 };
 
 struct node_group_word {

@@ -1,5 +1,5 @@
-/* output_relay.h: relays the stderr of a rank from a pipe, line by line, to this process's stderr, and keeps the last lines,
- * which may explain why the rank died. */
+/* output_relay.h: relays the stderr of a rank from a pipe, line by line, to this process's stderr, and keeps the last
+ * lines, which may explain why the rank died. */
 #ifndef DPT_LAUNCH_OUTPUT_RELAY_H
 #define DPT_LAUNCH_OUTPUT_RELAY_H
 

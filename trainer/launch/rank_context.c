@@ -54,7 +54,8 @@ void rank_context_stop_signals(sigset_t *set)
 
 /* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
  * reason. */
-static int share_memory(struct rank_context *s, const char *job, double wait_s, const struct err *before, struct err *err)
+static int share_memory(struct rank_context *s, const char *job, double wait_s, const struct err *before,
+			struct err *err)
 {
 	const struct rendezvous_opts o = {
 		.job = job, .rank = s->local_rank, .world = s->local_world, .first = s->rank - s->local_rank,
@@ -68,7 +69,8 @@ static int share_memory(struct rank_context *s, const char *job, double wait_s, 
 }
 
 /* Sets how all ranks will connect; rank 0 listens from now on. */
-static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o,
+			       struct err *err)
 {
 	const char *host = o->host ? o->host : p->master;
 	int rc;
@@ -117,7 +119,8 @@ static int open_signal_fd(struct rank_context *s, struct err *err)
 	return s->signal_fd < 0 ? err_set_errno(err, errno, "cannot receive signals") : 0;
 }
 
-int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o,
+		      struct err *err)
 {
 	struct rank_context s = { .rank = p->rank,
 			  .world = p->world,

@@ -1,5 +1,5 @@
-/* rank_context.h: the rank context: what a rank knows of its job, however it was started: its number, how it connects to the
- * other ranks, whether it was asked to stop, and the shared status, in which it leaves its last error for the
+/* rank_context.h: the rank context: what a rank knows of its job, however it was started: its number, how it connects
+ * to the other ranks, whether it was asked to stop, and the shared status, in which it leaves its last error for the
  * launcher. */
 #ifndef DPT_LAUNCH_RANK_CONTEXT_H
 #define DPT_LAUNCH_RANK_CONTEXT_H
@@ -45,7 +45,8 @@ struct rank_context {
 };
 
 /* Opens the context of a process that another program started (rank_env.h): connects to the other ranks of this machine
- * (rendezvous.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL. */
+ * (rendezvous.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL.
+ */
 struct rank_env;
 struct rank_context_opts {
 	int threads;
@@ -54,11 +55,12 @@ struct rank_context_opts {
 	const char *key;  /* secret of the job's ranks; NULL: derived from the place's job */
 	double wait_s;	  /* longest wait for the other ranks */
 };
-int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o, struct err *err);
+int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o,
+		      struct err *err);
 void rank_context_close(struct rank_context *s);
 
-/* Called instead of rank_context_open by a rank that cannot take part: the other ranks end at once, with its reason if it is
- * rank 0. Waits a moment when they do not start. */
+/* Called instead of rank_context_open by a rank that cannot take part: the other ranks end at once, with its reason if
+ * it is rank 0. Waits a moment when they do not start. */
 void rank_context_refuse(const struct rank_env *p, const struct err *why);
 
 /* Binds the process to its share of the cores, so that the scheduler does not move ranks onto each other. Does nothing

@@ -1,5 +1,5 @@
-/* ref_kernel.h: helpers of the ref kernels. These compute in f64 with plain loops and define every op by execution. Their
- * state is the node itself. */
+/* ref_kernel.h: helpers of the ref kernels. These compute in f64 with plain loops and define every op by execution.
+ * Their state is the node itself. */
 #ifndef DPT_OPS_REF_KERNEL_H
 #define DPT_OPS_REF_KERNEL_H
 

@@ -1,5 +1,5 @@
-/* collective_check.c: ranks exchange hashes of their lists of collectives. Only where hashes differ do two ranks broadcast their
- * lists. All ranks receive the same data and reach the same result. */
+/* collective_check.c: ranks exchange hashes of their lists of collectives. Only where hashes differ do two ranks
+ * broadcast their lists. All ranks receive the same data and reach the same result. */
 #include "trainer/program/collective_check.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* collective_check.h: checks at set-up that the programs of all ranks call the same collectives in the same order, so that a
- * difference is reported in one line instead of a hanging job. Does not know what the collectives are for. */
+/* collective_check.h: checks at set-up that the programs of all ranks call the same collectives in the same order, so
+ * that a difference is reported in one line instead of a hanging job. Does not know what the collectives are for. */
 #ifndef DPT_PROGRAM_COLLECTIVE_CHECK_H
 #define DPT_PROGRAM_COLLECTIVE_CHECK_H
 

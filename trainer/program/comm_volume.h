@@ -1,5 +1,5 @@
-/* comm_volume.h: the communication volume of an optimiser step: the bytes that one rank sends, from its programs, before
- * anything is run. */
+/* comm_volume.h: the communication volume of an optimiser step: the bytes that one rank sends, from its programs,
+ * before anything is run. */
 #ifndef DPT_PROGRAM_COMM_VOLUME_H
 #define DPT_PROGRAM_COMM_VOLUME_H
 

@@ -24,7 +24,8 @@ struct optimizer_opts {
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
 
 /* Appends the nodes after those of a strategy: the norm of all gradients ("grad_norm"), the decision on the step
- * (trainer/ops/step_guard), then an update for each parameter that has a gradient, the running statistics, the averages. */
+ * (trainer/ops/step_guard), then an update for each parameter that has a gradient, the running statistics, the
+ * averages. */
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
 
 /* Makes an evaluation graph use the averages, when there are any: its parameters and statistics get their names. */

@@ -18,7 +18,8 @@ static void set_leaves(struct strategy_opts *ret, const struct rank *r, const st
 {
 	const int64_t steps = sampler_steps(&c->train);
 	const struct reduction_tree full = sampler_leaves(&c->train, 0, rank_share(r));
-	const struct reduction_tree last = c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
+	const struct reduction_tree last =
+		c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
 	int least;
 
 	if (r->cfg->test_only || !c->train.leaf)
@@ -31,7 +32,8 @@ static void set_leaves(struct strategy_opts *ret, const struct rank *r, const st
 }
 
 /* Makes the options of all programs from the configuration. */
-static struct program_opts make_program_opts(const struct rank *r, const struct workload *s, const struct train_schedule *c)
+static struct program_opts make_program_opts(const struct rank *r, const struct workload *s,
+					     const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	struct program_opts o = {
@@ -64,7 +66,8 @@ static struct program_opts make_program_opts(const struct rank *r, const struct 
 	return o;
 }
 
-static struct prepare_shapes make_prepare_shapes(const struct rank *r, const struct workload *s, const struct train_schedule *c)
+static struct prepare_shapes make_prepare_shapes(const struct rank *r, const struct workload *s,
+						 const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	bool saves_on_the_way = c->saves && (cfg->save_steps || cfg->save_best);
@@ -85,8 +88,8 @@ static struct prepare_shapes make_prepare_shapes(const struct rank *r, const str
 	return shapes;
 }
 
-int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
-		  struct err *err)
+int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+		  const struct workload *s, struct err *err)
 {
 	struct program_opts o;
 	struct prepare_shapes shapes;
@@ -101,8 +104,8 @@ int planning_make(struct train_schedule *ret_course, struct prepared *ret, const
 	return prepare_programs(ret, &o, &shapes, err);
 }
 
-int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
-		      struct err *err)
+int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r,
+		      const struct workload *s, struct err *err)
 {
 	struct buf text;
 	int rc = 0;

@@ -187,7 +187,9 @@ static int emulate_link(struct rank *r, struct err *err)
 	struct link_emulation_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
 
-	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc : link_emulation_comm(&r->comm, r->comm, &link, err);
+	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0)
+		       ? rc
+		       : link_emulation_comm(&r->comm, r->comm, &link, err);
 }
 
 int rank_meet(struct rank *r, struct err *err)

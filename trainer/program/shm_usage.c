@@ -1,6 +1,6 @@
-/* shm_usage.c: marks the pages of each peer's memory that collectives touch (comm/shm.c): a sum touches this rank's slice
- * of every rank's buffer, a gather each rank's own slice. Units and buckets of different times share addresses, so
- * pages are marked instead of adding bytes. */
+/* shm_usage.c: marks the pages of each peer's memory that collectives touch (comm/shm.c): a sum touches this rank's
+ * slice of every rank's buffer, a gather each rank's own slice. Units and buckets of different times share addresses,
+ * so pages are marked instead of adding bytes. */
 #include "trainer/program/shm_usage.h"
 
 #include <stdint.h>

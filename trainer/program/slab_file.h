@@ -1,5 +1,5 @@
-/* slab_file.h: a slab in a file: its unused pages are not resident and are written to the disk when memory is short. The
- * file has no name, so it disappears with the process, however that ends. */
+/* slab_file.h: a slab in a file: its unused pages are not resident and are written to the disk when memory is short.
+ * The file has no name, so it disappears with the process, however that ends. */
 #ifndef DPT_PROGRAM_SLAB_FILE_H
 #define DPT_PROGRAM_SLAB_FILE_H
 

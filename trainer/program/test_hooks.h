@@ -1,5 +1,5 @@
-/* test_hooks.h: test hooks that break a program on purpose, so that tests see whether the fault is noticed. Does nothing
- * without the environment variable. */
+/* test_hooks.h: test hooks that break a program on purpose, so that tests see whether the fault is noticed. Does
+ * nothing without the environment variable. */
 #ifndef DPT_PROGRAM_TEST_HOOKS_H
 #define DPT_PROGRAM_TEST_HOOKS_H
 

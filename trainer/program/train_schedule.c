@@ -41,7 +41,8 @@ static int64_t leaf_samples(const struct run_config *cfg)
 	return s->micro ? s->micro(&o, batch) : batch;
 }
 
-int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
+int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d,
+			struct err *err)
 {
 	struct train_schedule c = { .evaluates = has_evaluation(cfg, d), .saves = saves_checkpoints(cfg) };
 	int rc;
@@ -76,7 +77,8 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 	return rc;
 }
 
-int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d, struct err *err)
+int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d,
+			      struct err *err)
 {
 	const char *series = cfg->save_best;
 

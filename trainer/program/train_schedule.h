@@ -1,5 +1,5 @@
-/* train_schedule.h: the schedule of a training run: the order of samples, the number of steps and their learning rate, whether
- * it evaluates and saves. Depends on configuration and data alone. */
+/* train_schedule.h: the schedule of a training run: the order of samples, the number of steps and their learning rate,
+ * whether it evaluates and saves. Depends on configuration and data alone. */
 #ifndef DPT_PROGRAM_TRAIN_SCHEDULE_H
 #define DPT_PROGRAM_TRAIN_SCHEDULE_H
 
@@ -19,13 +19,15 @@ struct train_schedule {
 };
 
 /* ERR_USAGE when the configuration asks for something that the set cannot provide. */
-int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d, struct err *err);
+int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d,
+			struct err *err);
 
 /* Returns the index in the set of the training sample at a position (from 0) in the order of an epoch (from 0); -1: out
  * of memory. Does not know of samples that replaced unreadable ones. */
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position);
 
 /* Fails when --save-best names a series that the run will never write. */
-int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d, struct err *err);
+int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d,
+			      struct err *err);
 
 #endif

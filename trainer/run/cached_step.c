@@ -56,8 +56,8 @@ static int copy_batch(struct cached_step *b, const struct program *p, const stru
 	return 0;
 }
 
-int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p, const struct exec_call *call,
-	      struct err *err)
+int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p,
+		     const struct exec_call *call, struct err *err)
 {
 	const struct fed_batch fed = { p, *call->page };
 	int rc = 0;

@@ -79,8 +79,8 @@ static void remove_old_checkpoints(struct checkpoint_writer *s, const struct che
 }
 
 /* Writes a checkpoint of the tensors of `access`, then removes old ones. */
-static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
-				struct err *err)
+static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkpoint_state *at,
+				const struct weights_access *access, struct err *err)
 {
 	struct files_meta meta;
 	int rc;
@@ -261,7 +261,8 @@ static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
 	return 0;
 }
 
-int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err)
+int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step,
+			   struct err *err)
 {
 	struct checkpoint_writer *s = calloc(1, sizeof(*s));
 	int rc = 0;

@@ -1,7 +1,7 @@
-/* checkpoint_writer.h: writes checkpoints of a run: from snapshots in a thread while training continues, and at the end from the
- * tensors. Rank 0 writes; other ranks that own parts have a saver too, whose thread sends them to rank 0. A checkpoint
- * that cannot be written costs one warning; training continues. Keeps --save-total-limit checkpoints and the best
- * one. */
+/* checkpoint_writer.h: writes checkpoints of a run: from snapshots in a thread while training continues, and at the end
+ * from the tensors. Rank 0 writes; other ranks that own parts have a saver too, whose thread sends them to rank 0. A
+ * checkpoint that cannot be written costs one warning; training continues. Keeps --save-total-limit checkpoints and the
+ * best one. */
 #ifndef DPT_RUN_CHECKPOINT_WRITER_H
 #define DPT_RUN_CHECKPOINT_WRITER_H
 
@@ -13,7 +13,8 @@ struct checkpoint_writer;
 
 /* Borrows e and report. have_step: step of the checkpoint from which this run continues, which need not be written
  * again; -1: none. Starts a thread when the plan has room for a snapshot. */
-int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err);
+int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step,
+			   struct err *err);
 void checkpoint_writer_close(struct checkpoint_writer *s); /* waits for the thread; NULL is fine */
 
 /* Takes a snapshot and returns; waits first while the previous one is being written. Called on every rank that has

@@ -204,7 +204,8 @@ int engine_begin(struct engine *e, struct err *err)
 		rc = step_queue_restart(e, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
-	e->until_s = e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - CACHED_STEP_S, e->rank.cfg->seconds / 2) : INFINITY;
+	e->until_s =
+		e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - CACHED_STEP_S, e->rank.cfg->seconds / 2) : INFINITY;
 	return rc;
 }
 

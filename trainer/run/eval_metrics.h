@@ -1,5 +1,5 @@
-/* eval_metrics.h: the results of an evaluation and of an epoch as points of the run's series. Does not know who records them
- * or who chooses a checkpoint by them. */
+/* eval_metrics.h: the results of an evaluation and of an epoch as points of the run's series. Does not know who records
+ * them or who chooses a checkpoint by them. */
 #ifndef DPT_RUN_EVAL_METRICS_H
 #define DPT_RUN_EVAL_METRICS_H
 
@@ -25,7 +25,8 @@ struct eval_metrics {
 };
 
 /* words: true for a language model. */
-struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words, int64_t step); /* of --eval-steps */
+struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words,
+					       int64_t step); /* of --eval-steps */
 struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words);
 
 /* Finds the point of the series with that key; false: none. */

@@ -1,5 +1,5 @@
-/* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect a
- * spike together without communication. */
+/* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect
+ * a spike together without communication. */
 #include "trainer/run/loss_spike.h"
 
 #include <math.h>

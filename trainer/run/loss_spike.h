@@ -1,5 +1,5 @@
-/* loss_spike.h: detects a step whose loss is far above those before it, and its samples with the largest losses. Keeps those
- * of every step, because a spike is detected when the step has changed the weights and cannot be repeated. */
+/* loss_spike.h: detects a step whose loss is far above those before it, and its samples with the largest losses. Keeps
+ * those of every step, because a spike is detected when the step has changed the weights and cannot be repeated. */
 #ifndef DPT_RUN_LOSS_SPIKE_H
 #define DPT_RUN_LOSS_SPIKE_H
 

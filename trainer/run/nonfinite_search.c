@@ -1,5 +1,5 @@
-/* nonfinite_search.c: every rank checks its own nodes; the lowest rank whose non-finite value did not come from another rank is
- * named. */
+/* nonfinite_search.c: every rank checks its own nodes; the lowest rank whose non-finite value did not come from another
+ * rank is named. */
 #include "trainer/run/nonfinite_search.h"
 
 #include <math.h>

@@ -176,8 +176,8 @@ static int watch_part(struct engine *e, const struct program_run *run, const str
 
 static void keep_losses(struct engine *e, const struct program_run *run, const double *losses)
 {
-	loss_spike_micro(e->spike, &(struct loss_spike_micro){ run->program, losses, run->step, run->position, run->samples,
-						     run->micro == 0 });
+	loss_spike_micro(e->spike, &(struct loss_spike_micro){ run->program, losses, run->step, run->position,
+							       run->samples, run->micro == 0 });
 }
 
 static void adjust_training_workers(struct engine *e, struct step_result *r)

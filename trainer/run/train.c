@@ -424,8 +424,8 @@ static int open_record(struct training *t)
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
 	if (e->course.saves && (engine_is_root(e) || e->rank.saving))
-		rc = checkpoint_writer_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1,
-				t->err);
+		rc = checkpoint_writer_open(&t->saver, e, t->report,
+					    t->resume.loads && t->resume.reopens ? t->at.step : -1, t->err);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
-/* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has the
- * same part of the same tensor. */
+/* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has
+ * the same part of the same tensor. */
 #include "trainer/run/watch_record.h"
 
 #include <math.h>

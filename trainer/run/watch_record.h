@@ -1,5 +1,5 @@
-/* watch_record.h: statistics of tensors in watched steps, over all ranks: every --watch-steps steps, norms of gradients and
- * updates by parameter, dead rectifiers, histograms, and the noise scale. Does not change the training. */
+/* watch_record.h: statistics of tensors in watched steps, over all ranks: every --watch-steps steps, norms of gradients
+ * and updates by parameter, dead rectifiers, histograms, and the noise scale. Does not change the training. */
 #ifndef DPT_RUN_WATCH_RECORD_H
 #define DPT_RUN_WATCH_RECORD_H
 

@@ -17,7 +17,8 @@ int share_batch_norms(struct graph *g, struct err *err);
 int share_results(struct graph *g, const struct strategy_opts *o, struct err *err);
 
 /* Prepares a training graph whose micro-batches run in one schedule: sets every node's part, and accumulates every
- * gradient, and the loss where there is one, over the micro-batches; not where they are leaves (strategy_sums.h adds those). */
+ * gradient, and the loss where there is one, over the micro-batches; not where they are leaves (strategy_sums.h adds
+ * those). */
 void share_micros(struct graph *g, const struct strategy_opts *o);
 
 /* Makes the gradient a view of flat at that byte, which the sum of that number covers. */

@@ -1,4 +1,5 @@
-/* strategy_sums.c: see strategy_sums.h. The programs of all micro-batches store terms; that of the last one adds them up. */
+/* strategy_sums.c: see strategy_sums.h. The programs of all micro-batches store terms; that of the last one adds them
+ * up. */
 #include "trainer/strategies/strategy_sums.h"
 
 #include "trainer/ops/allreduce/allreduce.h"

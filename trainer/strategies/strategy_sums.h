@@ -1,5 +1,5 @@
-/* strategy_sums.h: sums along the reduction tree (graph/leaves.h) in programs, of values that every leaf has: their bits do not
- * depend on the ranks. Enabled by room > 0 in the options. Failures are the graph's. */
+/* strategy_sums.h: sums along the reduction tree (graph/leaves.h) in programs, of values that every leaf has: their
+ * bits do not depend on the ranks. Enabled by room > 0 in the options. Failures are the graph's. */
 #ifndef DPT_STRATEGIES_STRATEGY_SUMS_H
 #define DPT_STRATEGIES_STRATEGY_SUMS_H
 

@@ -1,5 +1,5 @@
-/* asset.h: the files that are embedded in the program (the page, openapi.json). web/assets/embed_assets.c generates the table
- * during the build. */
+/* asset.h: the files that are embedded in the program (the page, openapi.json). web/assets/embed_assets.c generates the
+ * table during the build. */
 #ifndef DPT_API_ASSET_H
 #define DPT_API_ASSET_H
 

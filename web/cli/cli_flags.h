@@ -1,5 +1,5 @@
-/* cli_flags.h: parses the flags of one command by table: --name VALUE or --name=VALUE, with - and _ equivalent. Suggests
- * the nearest name for an unknown flag. Prints nothing. */
+/* cli_flags.h: parses the flags of one command by table: --name VALUE or --name=VALUE, with - and _ equivalent.
+ * Suggests the nearest name for an unknown flag. Prints nothing. */
 #ifndef DPT_CLI_CLI_FLAGS_H
 #define DPT_CLI_CLI_FLAGS_H
 

@@ -1,5 +1,5 @@
-/* cmd_compare.c: `dptrack compare`: a table of runs, best first, with the params that differ and the best and last value of
- * the goal metric. */
+/* cmd_compare.c: `dptrack compare`: a table of runs, best first, with the params that differ and the best and last
+ * value of the goal metric. */
 #include "web/cli/cli.h"
 
 #include <math.h>

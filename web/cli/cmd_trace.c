@@ -1,4 +1,5 @@
-/* cmd_trace.c: `dptrack trace RUN`: prints the trace of its ranks as Chrome's JSON (chrome://tracing, ui.perfetto.dev). */
+/* cmd_trace.c: `dptrack trace RUN`: prints the trace of its ranks as Chrome's JSON (chrome://tracing, ui.perfetto.dev).
+ */
 #include "web/cli/cli.h"
 
 #include <stdio.h>

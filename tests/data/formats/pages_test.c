@@ -119,9 +119,11 @@ static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
 	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(page_cache_new(&s->pages,
-				   &(struct page_cache_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
-				   &err), 0);
+	assert_int_equal(
+		page_cache_new(&s->pages,
+			       &(struct page_cache_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
+			       &err),
+		0);
 	shuffle(s, window);
 	return aside != NULL;
 }
@@ -261,8 +263,8 @@ static void make_large(struct set *s, bool crosses)
 	for (uint32_t i = 0; i < LARGE; i++)
 		s->plain[i] = (unsigned char)(i * 2654435761u >> 13);
 	if (crosses)
-		memcpy(s->plain + CROSSING * DECOMPRESS_SNAPPY_BLOCK, s->plain + (CROSSING - 1) * DECOMPRESS_SNAPPY_BLOCK,
-		       COPIED);
+		memcpy(s->plain + CROSSING * DECOMPRESS_SNAPPY_BLOCK,
+		       s->plain + (CROSSING - 1) * DECOMPRESS_SNAPPY_BLOCK, COPIED);
 	buf_init(&b, 2 * LARGE);
 	add_blocks(&b, s->plain, crosses);
 	f = fdopen(mkstemp(s->path), "wb");

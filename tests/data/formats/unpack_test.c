@@ -105,8 +105,8 @@ static void same_in_steps(const struct packed *p, size_t n, const struct decompr
 	size_t blocks = (n + BLOCK - 1) / BLOCK;
 
 	for (size_t k = 1; k <= blocks; k++) {
-		assert_true(decompress_snappy_walk(&(struct decompress_look){ given_at, &g, p->bytes.len, n }, k * BLOCK, &walk,
-					       block));
+		assert_true(decompress_snappy_walk(&(struct decompress_look){ given_at, &g, p->bytes.len, n },
+						   k * BLOCK, &walk, block));
 		assert_int_equal(walk.known, k + 1);
 		assert_memory_equal(block, want, (k + 1) * sizeof(*want));
 	}

@@ -1,4 +1,5 @@
-/* cpu_conv.h: one convolution pass on the cpu in one implementation: how it wants its weights packed, and running it. */
+/* cpu_conv.h: one convolution pass on the cpu in one implementation: how it wants its weights packed, and running it.
+ */
 #ifndef DPT_BACKENDS_CPU_CPU_CONV_H
 #define DPT_BACKENDS_CPU_CPU_CONV_H
 

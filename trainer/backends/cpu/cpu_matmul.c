@@ -1,5 +1,6 @@
-/* cpu_matmul.c: a product is one of product.h's, or, in bf16 where the processor has none, f32 ones of its panels: copies
- * of large operands (a language model's head has one of the vocabulary) would take more memory than bf16 saves. */
+/* cpu_matmul.c: a product is one of product.h's, or, in bf16 where the processor has none, f32 ones of its panels:
+ * copies of large operands (a language model's head has one of the vocabulary) would take more memory than bf16 saves.
+ */
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which are defined next to their ops (<op>_cpu.c).
+/* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which are defined next to their ops
+ * (<op>_cpu.c).
  * */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* cpu_pick.c: compares the times of candidates, and keeps the choices in a text file, one line each: key, tab, name. Lines
- * are appended whole, so ranks may share the file. */
+/* cpu_pick.c: compares the times of candidates, and keeps the choices in a text file, one line each: key, tab, name.
+ * Lines are appended whole, so ranks may share the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* onednn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between its
- * versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes;
+/* onednn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between
+ * its versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes;
  * products of plain matrices. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_H
 #define DPT_BACKENDS_CPU_ONEDNN_H

@@ -1,6 +1,6 @@
-/* onednn_import.c: redirects oneDNN's calls of operator new, operator delete, posix_memalign and free to onednn_memory.c, by
- * changing that library's import table. The rest of the process, other C++ libraries and preloaded allocators included,
- * is unchanged. */
+/* onednn_import.c: redirects oneDNN's calls of operator new, operator delete, posix_memalign and free to
+ * onednn_memory.c, by changing that library's import table. The rest of the process, other C++ libraries and preloaded
+ * allocators included, is unchanged. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>

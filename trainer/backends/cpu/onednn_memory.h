@@ -1,7 +1,7 @@
-/* onednn_memory.h: the memory that oneDNN allocates while it executes a primitive. Each call builds a map of its arguments
- * from a dozen small pieces, and its gemm packs operands into up to 10 MB; its interface accepts no memory for either.
- * What it frees is therefore kept here for its next call: a step that has run once allocates nothing from the system.
- * tests/backends/allocations.py counts, tests/backends/dnn_memory_test.c tests the pool. */
+/* onednn_memory.h: the memory that oneDNN allocates while it executes a primitive. Each call builds a map of its
+ * arguments from a dozen small pieces, and its gemm packs operands into up to 10 MB; its interface accepts no memory
+ * for either. What it frees is therefore kept here for its next call: a step that has run once allocates nothing from
+ * the system. tests/backends/allocations.py counts, tests/backends/dnn_memory_test.c tests the pool. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_MEMORY_H
 #define DPT_BACKENDS_CPU_ONEDNN_MEMORY_H
 

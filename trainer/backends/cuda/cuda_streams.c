@@ -1,5 +1,5 @@
-/* cuda_streams.c: streams, events and graphs of a rank's device. Its streams and CUDA's legacy stream do not wait for each
- * other: the executor orders all work. */
+/* cuda_streams.c: streams, events and graphs of a rank's device. Its streams and CUDA's legacy stream do not wait for
+ * each other: the executor orders all work. */
 #include <stdlib.h>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)

@@ -1,5 +1,5 @@
-/* plan_cache.c: see plan_cache.h. A file has the owner's line, the key's line, a line with the CRC-32C of key and bytes, then the
- * bytes. */
+/* plan_cache.c: see plan_cache.h. A file has the owner's line, the key's line, a line with the CRC-32C of key and
+ * bytes, then the bytes. */
 #include "trainer/backends/cuda/plan_cache.h"
 
 #include <dirent.h>

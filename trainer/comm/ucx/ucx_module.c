@@ -1,5 +1,5 @@
-/* ucx_module.c: transport over UCX: TCP, or RDMA where available. Each socket is a UCX worker with its own connections; a
- * long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
+/* ucx_module.c: transport over UCX: TCP, or RDMA where available. Each socket is a UCX worker with its own connections;
+ * a long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
  * messages between two workers. */
 #include <poll.h>
 #include <stdint.h>

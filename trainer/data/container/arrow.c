@@ -111,7 +111,8 @@ static int count_field_buffers(int64_t type)
 	}
 }
 
-static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *above);
+static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field,
+			      const struct path *above);
 
 static bool walk_field_members(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
 {
@@ -125,7 +126,8 @@ static bool walk_field_members(struct arrow_reader *s, const struct flatbuffer *
 
 /* Counts the buffers of a field and its members, and chooses the columns of images and labels. Returns false for an
  * unknown type. */
-static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *above)
+static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field,
+			      const struct path *above)
 {
 	uint32_t n, name = flatbuffer_vector(f, field, 0, 1, &n), what = flatbuffer_table(f, field, 3);
 	int64_t type = flatbuffer_number(f, field, 2, 1, 0);
@@ -396,8 +398,8 @@ static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct 
 }
 
 /* Parses the header of a record batch and adds its rows. where: the body. */
-static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table, const struct batch *where,
-			     struct err *err)
+static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table,
+			     const struct batch *where, struct err *err)
 {
 	struct batch b = *where;
 	int rc;
@@ -423,7 +425,8 @@ static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f,
 
 /* ---- messages ---- */
 
-static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffer *f, struct batch *where, struct err *err)
+static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffer *f, struct batch *where,
+				  struct err *err)
 {
 	uint32_t root = flatbuffer_root(f), header = flatbuffer_table(f, root, 2);
 

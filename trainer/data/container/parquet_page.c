@@ -120,8 +120,8 @@ static bool unpack_parquet_page(const struct page_header *h, int codec, const un
 	size_t levels = (size_t)h->page.levels[0] + h->page.levels[1];
 
 	memcpy(to, packed, levels);
-	return decompress(h->is_packed ? codec : DECOMPRESS_NONE, packed + levels, (size_t)h->packed - levels, to + levels,
-		      (size_t)h->unpacked - levels);
+	return decompress(h->is_packed ? codec : DECOMPRESS_NONE, packed + levels, (size_t)h->packed - levels,
+			  to + levels, (size_t)h->unpacked - levels);
 }
 
 /* Reads the page's compressed bytes and checks their CRC. The caller frees *ret. */

@@ -1,5 +1,5 @@
-/* encode_documents.c: a ring of jobs. The caller fills jobs with text in order. Threads encode the waiting jobs. The caller
- * writes a job's tokens before it fills the job again. */
+/* encode_documents.c: a ring of jobs. The caller fills jobs with text in order. Threads encode the waiting jobs. The
+ * caller writes a job's tokens before it fills the job again. */
 #include "trainer/data/corpus/encode_documents.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* encode_documents.h: encodes texts on all cores. The caller adds pieces of documents in order; threads encode them; tokens
- * are written in the order of the pieces. Memory is bounded by a fixed number of jobs. One caller. */
+/* encode_documents.h: encodes texts on all cores. The caller adds pieces of documents in order; threads encode them;
+ * tokens are written in the order of the pieces. Memory is bounded by a fixed number of jobs. One caller. */
 #ifndef DPT_DATA_ENCODE_DOCUMENTS_H
 #define DPT_DATA_ENCODE_DOCUMENTS_H
 

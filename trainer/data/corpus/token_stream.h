@@ -1,5 +1,5 @@
-/* token_stream.h: reads an object from start to end in bounded memory, decompressed on the way. Remote data are announced
- * ahead. */
+/* token_stream.h: reads an object from start to end in bounded memory, decompressed on the way. Remote data are
+ * announced ahead. */
 #ifndef DPT_DATA_TOKEN_STREAM_H
 #define DPT_DATA_TOKEN_STREAM_H
 

@@ -1,5 +1,5 @@
-/* cache_dir.h: the cache folder for what was derived from a data set: the set's .dptrain, or a folder in the user's cache
- * if the set's folder is read-only. */
+/* cache_dir.h: the cache folder for what was derived from a data set: the set's .dptrain, or a folder in the user's
+ * cache if the set's folder is read-only. */
 #ifndef DPT_DATA_CACHE_DIR_H
 #define DPT_DATA_CACHE_DIR_H
 

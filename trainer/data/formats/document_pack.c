@@ -1,5 +1,5 @@
-/* document_pack.c: best-fit decreasing. Pieces are sorted by length with a counting sort. Samples with free room are in lists
- * by room, and a bit tree finds the smallest room that suffices. */
+/* document_pack.c: best-fit decreasing. Pieces are sorted by length with a counting sort. Samples with free room are in
+ * lists by room, and a bit tree finds the smallest room that suffices. */
 #include "trainer/data/formats/document_pack.h"
 
 #include <stdbool.h>
@@ -210,7 +210,8 @@ static bool group_pieces_by_sample(struct pack_builder *k)
 	return true;
 }
 
-int document_pack_new(struct document_pack **ret, const struct token_set *s, int64_t seq_len, const char *path, struct err *err)
+int document_pack_new(struct document_pack **ret, const struct token_set *s, int64_t seq_len, const char *path,
+		      struct err *err)
 {
 	struct pack_builder k = { .p = NULL };
 	struct document_pack *p;
@@ -272,7 +273,8 @@ int64_t document_pack_weight(const struct document_pack *p, int64_t sample)
 	return sum;
 }
 
-static void read_packed_piece(const struct document_pack *p, const struct pack_piece *piece, int32_t *tokens, int32_t *targets)
+static void read_packed_piece(const struct document_pack *p, const struct pack_piece *piece, int32_t *tokens,
+			      int32_t *targets)
 {
 	const struct token_set *s = p->set;
 

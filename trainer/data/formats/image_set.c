@@ -218,11 +218,12 @@ int image_set_lost(struct image_set *s, int64_t n, struct err *err)
 
 	if (broken <= BROKEN_LEAST || !s->max_unreadable || (double)broken <= most)
 		return 0;
-	return err_set(err, ERR_LIMIT,
-		       "%.200s: %lld samples cannot be read, more than %.0f (--max-unreadable %g of %.0f, at least %d): "
-		       "the warnings above name some",
-		       s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_unreadable, all,
-		       BROKEN_LEAST);
+	return err_set(
+		err, ERR_LIMIT,
+		"%.200s: %lld samples cannot be read, more than %.0f (--max-unreadable %g of %.0f, at least %d): "
+		"the warnings above name some",
+		s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_unreadable, all,
+		BROKEN_LEAST);
 }
 
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err)

@@ -197,7 +197,8 @@ static int unpack_into_page(struct cached_page *page, const struct byte_source *
 	if (kind >= ARROW_LZ4)
 		return arrow_buffer_whole(&(struct arrow_buffer){ file, one->offset, kind }, &page->bytes, &page->n,
 					  err);
-	rc = kind == DECOMPRESS_SNAPPY && !whole ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
+	rc = kind == DECOMPRESS_SNAPPY && !whole ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err)
+						 : 1;
 	if (rc <= 0)
 		return rc;
 	rc = parquet_page_read(&raw, &(struct parquet_page_place){ file, one->offset, file->bytes, kind }, err);
@@ -300,7 +301,8 @@ static int copy_from_page(struct page_cache *p, struct cached_page *page, const 
 
 /* Called and returns with the lock held; unlocks while it reads. Extends the block table of a page that is read in
  * parts until it covers the sample. Returns 1 if the page cannot be read in parts; it is then removed. */
-static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w, struct err *err)
+static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w,
+			   struct err *err)
 {
 	const struct parquet_page_range range = { samples_inside(w->one->packed), w->one->bytes };
 	struct parquet_page_map grown;

@@ -1,5 +1,6 @@
-/* page_cache.h: a cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples: recently
- * used ones in memory, up to memory_bytes, the others in the overflow ring file as long as it has room. Thread-safe. */
+/* page_cache.h: a cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples:
+ * recently used ones in memory, up to memory_bytes, the others in the overflow ring file as long as it has room.
+ * Thread-safe. */
 #ifndef DPT_DATA_PAGE_CACHE_H
 #define DPT_DATA_PAGE_CACHE_H
 
@@ -15,7 +16,8 @@ struct ring_file;
 struct page_cache_opts {
 	struct objects *store;
 	uint64_t memory_bytes; /* limit for pages in memory, except those being copied from */
-	struct ring_file *aside;   /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
+	struct ring_file
+		*aside; /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
 };
 
 /* Creates an empty cache. ERR_NOMEM. */

@@ -51,7 +51,8 @@ static struct ring_file *open_overflow_ring(const struct dataset_opts *o, uint64
 
 	if (!given && !cache_dir_in_cache(o->path, folder))
 		return NULL;
-	return ring_file_open(given ? o->cache : folder, bytes < PAGE_CACHE_ASIDE_BYTES ? bytes : PAGE_CACHE_ASIDE_BYTES);
+	return ring_file_open(given ? o->cache : folder,
+			      bytes < PAGE_CACHE_ASIDE_BYTES ? bytes : PAGE_CACHE_ASIDE_BYTES);
 }
 
 /* Opens the page cache with memory for all pages, estimated from the samples' sizes, or with the limit and a ring

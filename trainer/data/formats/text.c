@@ -97,7 +97,8 @@ static int prepare_text_tokens(const struct dataset_opts *o, const struct texts 
 		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
 		goto out;
 	}
-	if (!writable && access(train, F_OK) && !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
+	if (!writable && access(train, F_OK) &&
+	    !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: neither this folder nor the user's cache is writable for its tokens: make one "
 			     "writable, or run dptrain tokenize",

@@ -1,6 +1,6 @@
-/* token_folder.c: train.tokens and val.tokens, or several files of each (token_set.h), as consecutive windows of seq_len
- * tokens. A window's targets are its tokens shifted by one. The last window is padded. Or packed whole documents
- * (document_pack.h). */
+/* token_folder.c: train.tokens and val.tokens, or several files of each (token_set.h), as consecutive windows of
+ * seq_len tokens. A window's targets are its tokens shifted by one. The last window is padded. Or packed whole
+ * documents (document_pack.h). */
 #include "trainer/data/formats/token_folder.h"
 
 #include <stdatomic.h>

@@ -45,7 +45,8 @@ struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int 
 {
 	struct range r = sampler_global(s, step);
 
-	return s->leaf ? reduction_tree_part(divide_round_up(r.end - r.begin, s->leaf), rank, s->world) : (struct reduction_tree){ 0 };
+	return s->leaf ? reduction_tree_part(divide_round_up(r.end - r.begin, s->leaf), rank, s->world)
+		       : (struct reduction_tree){ 0 };
 }
 
 struct range sampler_part(const struct sampler *s, int64_t step, int rank)

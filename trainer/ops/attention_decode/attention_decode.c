@@ -3,8 +3,8 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *attention_decode_add(struct graph *g, struct tensor *qkv, const struct attention_decode_tensors *t, int64_t heads,
-			  const char *name)
+struct tensor *attention_decode_add(struct graph *g, struct tensor *qkv, const struct attention_decode_tensors *t,
+				    int64_t heads, const char *name)
 {
 	struct attention_decode_attr attr = { .heads = heads };
 	struct node *n;

@@ -1,5 +1,5 @@
-/* attention_decode_cpu.c: attention with a KV cache; threads split the heads. One pass over the keys with a running maximum
- * processes all heads of a part at each position, so the cache is read in storage order at memory bandwidth. */
+/* attention_decode_cpu.c: attention with a KV cache; threads split the heads. One pass over the keys with a running
+ * maximum processes all heads of a part at each position, so the cache is read in storage order at memory bandwidth. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -105,7 +105,9 @@ static int run_attend_cpu(void *state, const struct kernel_args *args, struct er
 }
 
 extern const struct kernel attention_decode_cpu;
-const struct kernel attention_decode_cpu = { .prepare = prepare_attend_cpu, .run = run_attend_cpu, .release = cpu_state_release };
+const struct kernel attention_decode_cpu = { .prepare = prepare_attend_cpu,
+					     .run = run_attend_cpu,
+					     .release = cpu_state_release };
 
 #else
 

@@ -67,7 +67,8 @@ int prepare_attend_cuda(const struct kernel_env *, struct node *n, void **ret_st
 template <typename T> int launch_attend(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	using A = acc_t<T>;
-	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads, c = (int)n->in[1]->shape.dim[1];
+	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads,
+		  c = (int)n->in[1]->shape.dim[1];
 	const int64_t rows = n->in[0]->shape.dim[0];
 	const attend_operands<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
 				cuda_out<T>(a, 0), rows * heads, c, c / heads, heads };

@@ -1,5 +1,5 @@
-/* partial_sums_cuda.cu: partial sums. Each thread determines once from the page which terms this micro-batch's term is added
- * to. */
+/* partial_sums_cuda.cu: partial sums. Each thread determines once from the page which terms this micro-batch's term is
+ * added to. */
 #include "trainer/backends/cuda/fold.h"
 
 extern "C" {

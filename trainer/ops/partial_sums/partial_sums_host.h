@@ -1,5 +1,5 @@
-/* partial_sums_host.h: partial sums on host memory, shared by all host backends: both ops on a range of elements, and the
- * arguments of collectives. */
+/* partial_sums_host.h: partial sums on host memory, shared by all host backends: both ops on a range of elements, and
+ * the arguments of collectives. */
 #ifndef DPT_OPS_PARTIAL_SUMS_HOST_H
 #define DPT_OPS_PARTIAL_SUMS_HOST_H
 
@@ -38,7 +38,8 @@ struct slot_sum {
 };
 
 /* Stores the sum in slot `first`. */
-static inline void partial_sums_add(const struct partial_sums_host *s, const struct slot_sum *a, struct partial_sums_range r)
+static inline void partial_sums_add(const struct partial_sums_host *s, const struct slot_sum *a,
+				    struct partial_sums_range r)
 {
 	const size_t each = dtype_bytes(s->dtype), bytes = (size_t)s->count * each, at = (size_t)r.begin * each;
 	const void *from[REDUCTION_TREE_ROOTS_MAX + 1];
@@ -52,7 +53,8 @@ static inline void partial_sums_add(const struct partial_sums_host *s, const str
 	sum_run(&(struct sum_job){ from, &to, n, 1, (size_t)(r.end - r.begin), s->dtype, a->adds });
 }
 
-static inline void partial_sums_push_range(const struct partial_sums_host *s, const struct kernel_args *args, struct partial_sums_range r)
+static inline void partial_sums_push_range(const struct partial_sums_host *s, const struct kernel_args *args,
+					   struct partial_sums_range r)
 {
 	const struct reduction_tree *l = &args->page->leaves;
 	const int64_t leaf = l->first + args->page->micro;
@@ -67,7 +69,8 @@ static inline void partial_sums_push_range(const struct partial_sums_host *s, co
 	partial_sums_add(s, &(struct slot_sum){ args->out[0], before - merges, merges, args->in[1], adds }, r);
 }
 
-static inline void partial_sums_fold_range(const struct partial_sums_host *s, const struct kernel_args *args, struct partial_sums_range r)
+static inline void partial_sums_fold_range(const struct partial_sums_host *s, const struct kernel_args *args,
+					   struct partial_sums_range r)
 {
 	uint8_t adds[REDUCTION_TREE_ROOTS_MAX];
 	const int n = reduction_tree_order_own(adds, &args->page->leaves);
@@ -115,8 +118,8 @@ static inline struct partial_sums_sum *partial_sums_sum_new(const struct node *n
 
 /* Returns true, with *ret filled, if the communicator adds all terms along the tree. Otherwise adds the rank's own
  * partial sums into one and returns false. */
-static inline bool partial_sums_sum_begin(const struct partial_sums_sum *s, struct comm *c, const struct kernel_args *args,
-				   struct comm_terms *ret)
+static inline bool partial_sums_sum_begin(const struct partial_sums_sum *s, struct comm *c,
+					  const struct kernel_args *args, struct comm_terms *ret)
 {
 	const struct reduction_tree *l = &args->page->leaves;
 

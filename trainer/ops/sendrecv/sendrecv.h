@@ -1,6 +1,6 @@
-/* sendrecv.h: sends a tensor from one rank of the node's group to another, in its own type. send: in t, no output. recv: no
- * input, out t. The n-th send of a pair matches its n-th receive: tensors of one pair use one stream of the sender and
- * one of the receiver. Without a communicator nothing happens. */
+/* sendrecv.h: sends a tensor from one rank of the node's group to another, in its own type. send: in t, no output.
+ * recv: no input, out t. The n-th send of a pair matches its n-th receive: tensors of one pair use one stream of the
+ * sender and one of the receiver. Without a communicator nothing happens. */
 #ifndef DPT_OPS_SENDRECV_H
 #define DPT_OPS_SENDRECV_H
 

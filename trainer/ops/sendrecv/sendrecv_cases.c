@@ -1,5 +1,5 @@
-/* sendrecv_cases.c: test cases without a communicator, where nothing is sent. tests/comm and tests/train cover transfers
- * between ranks. */
+/* sendrecv_cases.c: test cases without a communicator, where nothing is sent. tests/comm and tests/train cover
+ * transfers between ranks. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/sendrecv/sendrecv.h"
 

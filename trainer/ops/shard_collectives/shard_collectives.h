@@ -1,6 +1,5 @@
-/* shard_collectives.h: collectives on flat tensors of which each rank of env->comm owns a range: count / ranks elements, in rank
- * order.
- *   all_gather      in t out t (in place): copies every rank's own range to all ranks
+/* shard_collectives.h: collectives on flat tensors of which each rank of env->comm owns a range: count / ranks
+ * elements, in rank order. all_gather      in t out t (in place): copies every rank's own range to all ranks
  *   reduce_scatter  in t out t (in place): a rank's own range becomes the sum over the ranks, in rank order; the other
  *                   ranges are then undefined; with attributes it sums partial sums, like allreduce
  * t: any type (all_gather), or a type that communicators sum (reduce_scatter); its length is a multiple of the ranks.

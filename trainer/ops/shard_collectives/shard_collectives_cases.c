@@ -1,5 +1,5 @@
-/* shard_collectives_cases.c: test cases without a communicator, where nothing changes. tests/comm covers exchanges between
- * ranks. */
+/* shard_collectives_cases.c: test cases without a communicator, where nothing changes. tests/comm covers exchanges
+ * between ranks. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/shard_collectives/shard_collectives.h"
 

@@ -1,5 +1,5 @@
-/* shard_collectives_cuda.cu: exchanges ranges between the ranks' devices, in place. A single rank owns every flat tensor entirely,
- * and all its partial sums. */
+/* shard_collectives_cuda.cu: exchanges ranges between the ranks' devices, in place. A single rank owns every flat
+ * tensor entirely, and all its partial sums. */
 #include "trainer/backends/cuda/meet.h"
 
 extern "C" {

@@ -72,7 +72,7 @@ static inline int run_reduce_scatter_host(void *state, const struct kernel_args 
 	return s->comm->ops->reduce_scatter(s->comm, args->out[0], s->each, s->dtype, err);
 }
 
-#define SHARD_COLLECTIVES_KERNEL(run_function)                                                                                    \
+#define SHARD_COLLECTIVES_KERNEL(run_function)                                                                         \
 	{                                                                                                              \
 		.prepare = prepare_shares_host, .run = (run_function), .release = release_shares_host                  \
 	}

@@ -1,10 +1,10 @@
-/* step_guard.h: decides in the graph, once per optimiser step, whether the step is applied and how gradients are scaled. in
- * norm, losses?, state, votes? out step, state (the same tensor, updated). norm: f64 [1], result of norm.h. losses: f64
- * of any length, summed over the ranks. If any of these is not finite, the step is skipped: nodes with the operand
- * `step` then leave parameters and moments unchanged. All ranks decide alike, because norm and losses are equal on all
- * ranks. Clipping follows PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)).
- * votes: f64 [1], summed over the ranks. At STEP_GUARD_BLANK or more a rank had no data: the step is skipped and not
- * counted, as if it had not started.
+/* step_guard.h: decides in the graph, once per optimiser step, whether the step is applied and how gradients are
+ * scaled. in norm, losses?, state, votes? out step, state (the same tensor, updated). norm: f64 [1], result of norm.h.
+ * losses: f64 of any length, summed over the ranks. If any of these is not finite, the step is skipped: nodes with the
+ * operand `step` then leave parameters and moments unchanged. All ranks decide alike, because norm and losses are equal
+ * on all ranks. Clipping follows PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm + 1e-6)). votes: f64 [1],
+ * summed over the ranks. At STEP_GUARD_BLANK or more a rank had no data: the step is skipped and not counted, as if it
+ * had not started.
  *
  * With attr.scaling the state also holds the loss scale of the next step, by the rule of PyTorch's GradScaler: halved
  * by a skipped step, doubled after 2000 clean steps in a row. The scale of this step is page.loss_scale, which the
@@ -29,10 +29,10 @@ enum {
 enum {
 	STEP_GUARD_STATE_UPDATES, /* steps so far that updated parameters */
 	STEP_GUARD_STATE_SKIPPED, /* steps so far that were skipped */
-	STEP_GUARD_STATE_ROW,     /* consecutive skipped steps at the end */
-	STEP_GUARD_STATE_SCALE,   /* loss scale of the next step; 0 without scaling */
-	/* With scaling: clean steps since the scale changed. Without: 0, or STEP_GUARD_ENDED if the losses of a step were
-	 * not finite, which ends the run; a later step that has already started changes nothing either. */
+	STEP_GUARD_STATE_ROW,	  /* consecutive skipped steps at the end */
+	STEP_GUARD_STATE_SCALE,	  /* loss scale of the next step; 0 without scaling */
+	/* With scaling: clean steps since the scale changed. Without: 0, or STEP_GUARD_ENDED if the losses of a step
+	 * were not finite, which ends the run; a later step that has already started changes nothing either. */
 	STEP_GUARD_STATE_CLEAN,
 	STEP_GUARD_STATE_VALUES
 };

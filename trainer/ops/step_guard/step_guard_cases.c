@@ -1,4 +1,5 @@
-/* step_guard_cases.c: test cases of guard. tests/ops/values_test.c checks its decisions against values computed by hand. */
+/* step_guard_cases.c: test cases of guard. tests/ops/values_test.c checks its decisions against values computed by
+ * hand. */
 #include <math.h>
 
 #include "trainer/ops/cases.h"

@@ -16,8 +16,8 @@ int run_guard_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	launch(a, dim3(1), 1, guard_kernel, *static_cast<const struct step_guard_attr *>(n->attr), step_guard_operands(n, a),
-	       a->page);
+	launch(a, dim3(1), 1, guard_kernel, *static_cast<const struct step_guard_attr *>(n->attr),
+	       step_guard_operands(n, a), a->page);
 	return cuda_launched(n, err);
 }
 

@@ -1,5 +1,5 @@
-/* mlflow_errors.h: shared by the handlers of MLflow's routes: reading of requests (lenient, as protobuf's JSON parser), error
- * bodies, and rules for names. Their names begin with ml_. */
+/* mlflow_errors.h: shared by the handlers of MLflow's routes: reading of requests (lenient, as protobuf's JSON parser),
+ * error bodies, and rules for names. Their names begin with ml_. */
 #ifndef DPT_API_MLFLOW_ERRORS_H
 #define DPT_API_MLFLOW_ERRORS_H
 

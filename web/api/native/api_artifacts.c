@@ -1,4 +1,5 @@
-/* api_artifacts.c: /runs/{run}/artifacts, files that clients uploaded; /runs/{run}/files, files in the run's own folder. */
+/* api_artifacts.c: /runs/{run}/artifacts, files that clients uploaded; /runs/{run}/files, files in the run's own
+ * folder. */
 #include "web/api/blob.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* api_export.c: writes rows as CSV, JSON or JSON lines. Every format has the same columns with the same names; doubles read
- * back bit for bit. */
+/* api_export.c: writes rows as CSV, JSON or JSON lines. Every format has the same columns with the same names; doubles
+ * read back bit for bit. */
 #include "web/api/native/api_export.h"
 
 #include <inttypes.h>

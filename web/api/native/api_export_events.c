@@ -93,8 +93,8 @@ static void encode_run_params(struct buf *b, double time_s, const struct query_r
 }
 
 /* The file of the run itself (not of a rank) describes the run in its first segment, and its end in the last one. */
-static void encode_run_ends(struct buf *head, struct buf *tail, const struct query_run *run, struct export_order_part part,
-			    struct arena *a)
+static void encode_run_ends(struct buf *head, struct buf *tail, const struct query_run *run,
+			    struct export_order_part part, struct arena *a)
 {
 	double start_s = run->start_ms == INT64_MIN ? 0 : (double)run->start_ms / 1e3;
 	double end_s = run->end_ms == INT64_MIN ? start_s : (double)run->end_ms / 1e3;

@@ -1,4 +1,5 @@
-/* api_page.c: serves the files of the page. With index.html it sends preload links for the first requests of the page. */
+/* api_page.c: serves the files of the page. With index.html it sends preload links for the first requests of the page.
+ */
 #include "web/api/api.h"
 
 #include <string.h>

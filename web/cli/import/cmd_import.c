@@ -1,4 +1,5 @@
-/* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it. */
+/* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* deferred.c: the queue of requests to the store after all runs are imported: files, and everything that journals cannot
- * contain. */
+/* deferred.c: the queue of requests to the store after all runs are imported: files, and everything that journals
+ * cannot contain. */
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -93,7 +93,8 @@ static int find_mlflow_item(struct importer_store *s, const struct mlflow_item *
 
 /* --- experiments ------------------------------------------------------------------------------------------------ */
 
-static int create_experiment(struct importer_store *s, const char *name, char id[32], bool *ret_deleted, struct err *err)
+static int create_experiment(struct importer_store *s, const char *name, char id[32], bool *ret_deleted,
+			     struct err *err)
 {
 	json_t *found = NULL, *e;
 	int rc = find_mlflow_item(s, &(struct mlflow_item){ "experiments/get-by-name", name, NULL }, &found, err);

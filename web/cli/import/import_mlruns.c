@@ -1,5 +1,5 @@
-/* import_mlruns.c: reads MLflow's file store: a folder for each experiment, in it one for each run, with a file for each
- * param, tag and metric. */
+/* import_mlruns.c: reads MLflow's file store: a folder for each experiment, in it one for each run, with a file for
+ * each param, tag and metric. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

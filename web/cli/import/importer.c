@@ -154,8 +154,8 @@ static int send_import_journal(const struct importer *b, const struct importer_j
 	return journal_push(&push, &bytes, err);
 }
 
-int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head, const struct buf *records,
-		  struct err *err)
+int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head,
+		     const struct buf *records, struct err *err)
 {
 	if (buf_failed(head) || buf_failed(records))
 		return err_set(err, ERR_NOMEM, "run %s is too large to import", j->name);

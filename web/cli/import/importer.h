@@ -54,8 +54,8 @@ struct importer_journal {
 void importer_id(char ret[33], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Writes or sends a journal: head followed by records. */
-int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head, const struct buf *records,
-		  struct err *err);
+int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head,
+		     const struct buf *records, struct err *err);
 
 /* --- an imported run ------------------------------------------------------------------------------------------- */
 

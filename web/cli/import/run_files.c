@@ -1,5 +1,5 @@
-/* run_files.c: uploads the files that programs stored with runs. The entity tag of a file is its SHA-256, so a conditional
- * GET shows whether the server has it. */
+/* run_files.c: uploads the files that programs stored with runs. The entity tag of a file is its SHA-256, so a
+ * conditional GET shows whether the server has it. */
 #include "web/cli/import/run_files.h"
 
 #include <stdio.h>
@@ -60,8 +60,8 @@ static int upload_run_file(const struct kept_upload *k, const char *path, const 
 }
 
 /* Uploads a file if it is the one that the journals describe and the server lacks it. */
-static int send_run_file(const struct kept_upload *k, const char *name, const char *digest, struct run_files_result *ret,
-			 struct err *err)
+static int send_run_file(const struct kept_upload *k, const char *name, const char *digest,
+			 struct run_files_result *ret, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct file_map map;

@@ -1,5 +1,5 @@
-/* run_files.h: uploads the files that a program stored with its run (dptrack_file). The server has the run's journals and
- * lists the files. */
+/* run_files.h: uploads the files that a program stored with its run (dptrack_file). The server has the run's journals
+ * and lists the files. */
 #ifndef DPT_CLI_BRING_RUN_FILES_H
 #define DPT_CLI_BRING_RUN_FILES_H
 

@@ -1,5 +1,5 @@
-/* alert_eval.c: each kind of rule is one query over changed runs. How far a rule was evaluated is kept in memory only: a
- * new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
+/* alert_eval.c: each kind of rule is one query over changed runs. How far a rule was evaluated is kept in memory only:
+ * a new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
 #include "web/store/alert/alert_eval.h"
 
 #include <stdio.h>
@@ -81,8 +81,8 @@ static const char *describe_alert(struct arena *a, const struct alert_rule *r, c
 	return arena_printf(a, "the run %s", strcmp(f->word, "killed") ? f->word : "was killed");
 }
 
-static int store_fired_alert(struct alert_eval *j, const struct alert_rule *r, const struct rule_match *f, int64_t now_ms,
-			     struct arena *a)
+static int store_fired_alert(struct alert_eval *j, const struct alert_rule *r, const struct rule_match *f,
+			     int64_t now_ms, struct arena *a)
 {
 	bool of_metric = !strcmp(r->kind, "metric") || !strcmp(r->kind, "nan");
 	const struct alert_op op = { .kind = &alert_change_fire,

@@ -65,7 +65,8 @@ bool background_job_canceled(const struct background_job *w)
 	return atomic_load(&w->canceled);
 }
 
-int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg,
+			 struct err *err)
 {
 	int rc = 0;
 

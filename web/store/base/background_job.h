@@ -13,7 +13,8 @@ void background_job_free(struct background_job *w); /* cancels the running job a
 
 /* Runs fn, then `then` (NULL: nothing) once another job may start. ERR_BUSY: a job is running. ERR_CANCELED: after
  * background_job_end. */
-int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err);
+int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg,
+			 struct err *err);
 
 void background_job_cancel(struct background_job *w); /* asks the running job to end */
 void background_job_end(struct background_job *w);    /* the same, then waits; no other job starts */

@@ -27,7 +27,8 @@ int list_token_read(const char *token, uint32_t made_for, size_t *ret, struct er
 	if (strlen(token) > TOKEN_MAX || sscanf(token, "%8" SCNx32 "-%zu%n", &crc, &place, &end) != 2 || token[end])
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
 	if (crc != made_for)
-		return err_set(err, ERR_USAGE, "Invalid page token: filter and order must be those of the previous page");
+		return err_set(err, ERR_USAGE,
+			       "Invalid page token: filter and order must be those of the previous page");
 	*ret = place;
 	return 0;
 }

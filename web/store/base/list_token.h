@@ -1,5 +1,5 @@
-/* list_token.h: page tokens for short lists that are computed again for each page: a position, and what the list was made
- * for. Knows no list. */
+/* list_token.h: page tokens for short lists that are computed again for each page: a position, and what the list was
+ * made for. Knows no list. */
 #ifndef DPT_STORE_LIST_TOKEN_H
 #define DPT_STORE_LIST_TOKEN_H
 

@@ -1,5 +1,5 @@
-/* thread_pool.h: a few threads that run short tasks in order. All are started at once: a thread started by a thread that
- * answers requests would inherit its sandbox. */
+/* thread_pool.h: a few threads that run short tasks in order. All are started at once: a thread started by a thread
+ * that answers requests would inherit its sandbox. */
 #ifndef DPT_STORE_THREAD_POOL_H
 #define DPT_STORE_THREAD_POOL_H
 

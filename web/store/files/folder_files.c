@@ -155,7 +155,8 @@ static bool may_enter_folder(const char *path, bool foreign)
 	return true;
 }
 
-int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret, struct err *err)
+int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret,
+		      struct err *err)
 {
 	struct entries list = { .arena = a };
 	bool foreign;

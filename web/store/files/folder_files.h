@@ -1,5 +1,5 @@
-/* folder_files.h: lists files in the folder of a run below the followed folder, next to its journals: weights, checkpoints
- * and other output. Files are never opened, and nothing about them is stored. */
+/* folder_files.h: lists files in the folder of a run below the followed folder, next to its journals: weights,
+ * checkpoints and other output. Files are never opened, and nothing about them is stored. */
 #ifndef DPT_STORE_FOLDER_FILES_H
 #define DPT_STORE_FOLDER_FILES_H
 
@@ -16,6 +16,7 @@ struct folder_files {
 /* Lists one level: the run's folder, or path inside it ("": the run's folder; otherwise checked by
  * artifact_path_ok). Skips journals and hidden files. In a foreign run's folder it lists only files and folders
  * named like weights or checkpoints. A missing folder is empty. ERR_NOENT: no such run. */
-int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret, struct err *err);
+int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret,
+		      struct err *err);
 
 #endif

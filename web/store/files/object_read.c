@@ -115,7 +115,8 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	struct objects *o = artifacts_objects(a);
 	size_t each = opts->n < OBJECTS_PART ? (size_t)opts->n : OBJECTS_PART;
 	struct artifact_read *r;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
+	int rc = o ? objects_ready(o, err)
+		   : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;

@@ -74,7 +74,8 @@ int objects_check(struct objects *o, struct err *err)
 	int rc = objects_ready(o, err);
 
 	if (!rc)
-		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = stop_at_first_object }, err);
+		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = stop_at_first_object },
+				 err);
 	return rc > 0 ? 0 : rc;
 }
 

@@ -31,7 +31,8 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 {
 	struct objects *o = artifacts_objects(a);
 	struct orphan_blobs *l;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
+	int rc = o ? objects_ready(o, err)
+		   : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;
@@ -119,7 +120,8 @@ static int verify_loose_object(struct orphan_blobs *l, struct err *err)
 	if (rc)
 		return objects_failed("cannot read an archive back from the object store", rc, err);
 	sha256_end(&sha, came);
-	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s differs from what was sent", l->key) : 0;
+	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s differs from what was sent", l->key)
+					  : 0;
 }
 
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)

@@ -1,5 +1,6 @@
-/* orphan_blobs.h: objects that are not files of a path (orphan blobs until named). Their creator names one in a row of its
- * own, in a change that takes it off the list of unnamed objects (DB_object_named). Before that gc may remove it. */
+/* orphan_blobs.h: objects that are not files of a path (orphan blobs until named). Their creator names one in a row of
+ * its own, in a change that takes it off the list of unnamed objects (DB_object_named). Before that gc may remove it.
+ */
 #ifndef DPT_STORE_ORPHAN_BLOBS_H
 #define DPT_STORE_ORPHAN_BLOBS_H
 
@@ -16,7 +17,8 @@ struct orphan_blobs_object {
 /* Writing needs a thread that may connect and block. ERR_BUSY: the object store is not available. */
 int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct err *err);
 int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err);
-int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err); /* reads it back and compares */
+int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret,
+		     struct err *err);						   /* reads it back and compares */
 void orphan_blobs_free(struct orphan_blobs *l);					   /* NULL is fine */
 
 /* Any thread: another thread sends the request. Waits at most some seconds; fails at once if the store just failed.

@@ -582,7 +582,8 @@ static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 	rc = parse_ident(p, p->word, &id);
 	if (!rc && id.field.entity == FILTER_DATASET)
 		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
-	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p)) && id.field.entity != FILTER_ATTRIBUTE)
+	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p)) &&
+	    id.field.entity != FILTER_ATTRIBUTE)
 		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
 	if (!rc)
 		rc = keep_ident_field(p, &id, &o->field);

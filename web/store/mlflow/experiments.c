@@ -212,8 +212,8 @@ static int compare_experiment_hits(const void *x, const void *y, void *arg)
 
 static uint32_t plan_experiment_search(const struct experiments_opts *o)
 {
-	return crc32c(list_token_made_for(o->filter, o->order, o->order_count), (unsigned char[]){ o->active, o->deleted },
-		      2);
+	return crc32c(list_token_made_for(o->filter, o->order, o->order_count),
+		      (unsigned char[]){ o->active, o->deleted }, 2);
 }
 
 /* Copies one page of the sorted hits, with their tags. */

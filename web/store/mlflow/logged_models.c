@@ -249,7 +249,8 @@ static void order_metric(const struct model *m, const struct models_order *o, st
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
-		if (!strcmp(p->key, o->field + 8) && is_on_dataset(p, &o->dataset) && (!last || is_later_metric(p, last)))
+		if (!strcmp(p->key, o->field + 8) && is_on_dataset(p, &o->dataset) &&
+		    (!last || is_later_metric(p, last)))
 			last = p;
 	}
 	if (last)

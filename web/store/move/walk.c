@@ -170,7 +170,8 @@ static int pass_archived_below(struct move_walk *w, int64_t id, struct err *err)
 static int on_source_row(void *arg, const struct db_row *r, struct err *err)
 {
 	struct move_walk *w = arg;
-	int rc = r->table < w->chunks ? 0 : pass_archived_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
+	int rc = r->table < w->chunks ? 0
+				      : pass_archived_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
 
 	return rc ? rc : w->row(w->arg, r, err);
 }

@@ -155,7 +155,8 @@ static int load_chunk_row(struct chunks *c, struct err *err)
 int chunks_load(struct chunks *c, struct err *err)
 {
 	stop_body(c);
-	return c->archived.index ? read_archived_data(c, c->archived.list.entry + c->at - 1, err) : load_chunk_row(c, err);
+	return c->archived.index ? read_archived_data(c, c->archived.list.entry + c->at - 1, err)
+				 : load_chunk_row(c, err);
 }
 
 int chunks_next(struct chunks *c, struct err *err)

@@ -1,5 +1,5 @@
-/* series_summary.h: the summary of a series: number of points, the first, last, smallest and largest. The result does not
- * depend on the order of adding. */
+/* series_summary.h: the summary of a series: number of points, the first, last, smallest and largest. The result does
+ * not depend on the order of adding. */
 #ifndef DPT_STORE_SERIES_SUMMARY_H
 #define DPT_STORE_SERIES_SUMMARY_H
 

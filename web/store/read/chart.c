@@ -300,7 +300,8 @@ static bool part_out_of_view(const struct chart_sweep *f, const struct outline_p
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
 	const struct points_chart *grid = &f->c->grid;
 
-	return !isnan(a->low) && (axis_place(&f->axis, a->high) < grid->from || axis_place(&f->axis, a->low) > grid->to);
+	return !isnan(a->low) &&
+	       (axis_place(&f->axis, a->high) < grid->from || axis_place(&f->axis, a->low) > grid->to);
 }
 
 static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
@@ -472,7 +473,8 @@ static int choose_lines(struct chart *c)
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
 
-		rc = uuid ? series_select_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err) : no_memory(c->err);
+		rc = uuid ? series_select_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err)
+			  : no_memory(c->err);
 		if (rc > 0)
 			rc = add_lines(c, &c->runs[c->run_count++]);
 	}

@@ -304,7 +304,8 @@ static int next_row_by_order(struct export_order *a, struct export_order_row *ro
 	}
 }
 
-int export_order_next(struct export_order *a, struct export_order_row *rows, size_t max, size_t *ret_count, struct err *err)
+int export_order_next(struct export_order *a, struct export_order_row *rows, size_t max, size_t *ret_count,
+		      struct err *err)
 {
 	size_t n = 0;
 	int rc = 1;
@@ -354,7 +355,8 @@ static int load_arrival_lines(struct export_order *a, struct db *d, struct expor
 	return rc;
 }
 
-static int load_arrival(struct export_order *a, struct db *d, const char *run, struct export_order_part part, struct err *err)
+static int load_arrival(struct export_order *a, struct db *d, const char *run, struct export_order_part part,
+			struct err *err)
 {
 	int64_t *ids;
 	size_t i;
@@ -377,7 +379,8 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 	return rc < 0 ? rc : 0;
 }
 
-int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part, struct err *err)
+int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part,
+		      struct err *err)
 {
 	struct export_order *a = calloc(1, sizeof *a);
 	struct db *d;
@@ -415,8 +418,8 @@ void export_order_close(struct export_order *a)
 	free(a);
 }
 
-int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret, size_t *ret_count,
-		  struct err *err)
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret,
+		       size_t *ret_count, struct err *err)
 {
 	struct export_order_part *list = NULL, *room;
 	size_t n = 0;

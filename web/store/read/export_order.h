@@ -17,8 +17,8 @@ struct export_order_part {
 };
 
 /* The parts that have points, by rank and segment, in the arena. ERR_NOENT, ERR_GONE: no such run. */
-int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret, size_t *ret_count,
-		  struct err *err);
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret,
+		       size_t *ret_count, struct err *err);
 
 struct export_order_row {
 	const char *key; /* valid until export_order_close */
@@ -26,14 +26,17 @@ struct export_order_row {
 	double wall_time, value;
 };
 
-/* A cursor over the points stored at export_order_open. Holds no read transaction between calls. One thread at a time. */
+/* A cursor over the points stored at export_order_open. Holds no read transaction between calls. One thread at a time.
+ */
 struct export_order;
 
 /* ERR_BUSY: more points of the part wait to be folded than fit into memory: retry later. */
-int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part, struct err *err);
+int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part,
+		      struct err *err);
 
 /* Fills at most max rows; *ret_count 0: the end. */
-int export_order_next(struct export_order *a, struct export_order_row *rows, size_t max, size_t *ret_count, struct err *err);
+int export_order_next(struct export_order *a, struct export_order_row *rows, size_t max, size_t *ret_count,
+		      struct err *err);
 
 void export_order_close(struct export_order *a); /* NULL is fine */
 

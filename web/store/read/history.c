@@ -134,8 +134,8 @@ static int put_history_point(struct heap *h, const struct sum_point *p)
 	return 0;
 }
 
-static int take_history_points(struct heap *h, const struct series_select_series *s, const struct sum_point *p, size_t n,
-			       struct err *err)
+static int take_history_points(struct heap *h, const struct series_select_series *s, const struct sum_point *p,
+			       size_t n, struct err *err)
 {
 	const struct history_place *after = &h->after;
 	size_t i;
@@ -182,7 +182,8 @@ static int compare_series_ids(const void *x, const void *y, void *series)
 	return (a > b) - (a < b);
 }
 
-static int collect_history(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a, struct err *err)
+static int collect_history(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a,
+			   struct err *err)
 {
 	int64_t *ids = arena_array(a, run->count + 1, sizeof *ids);
 	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof *l.order) };

@@ -28,7 +28,8 @@ static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_
 	return k;
 }
 
-static int mark_requested_metrics(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
+static int mark_requested_metrics(struct metric_select *c, struct db *d, const struct query_runs_opts *o,
+				  struct err *err)
 {
 	struct metric_select_key *k;
 	int64_t id;
@@ -161,7 +162,8 @@ static int list_wanted_metrics(struct metric_select *c, struct err *err)
 	return 0;
 }
 
-int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l, struct err *err)
+int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l,
+			struct err *err)
 {
 	size_t i, have = 0;
 	int rc;
@@ -212,8 +214,8 @@ static bool has_key(const struct keyset *s, int64_t id)
 	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
 }
 
-static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
-		       struct query_run *r, struct err *err)
+static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has,
+			       struct arena *a, struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
 	struct sum sum;
@@ -234,8 +236,8 @@ static int load_wanted_metrics(const struct metric_select *c, struct db *d, int6
 	return rc;
 }
 
-int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
-		struct err *err)
+int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a,
+		       struct query_run *r, struct err *err)
 {
 	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
 	int rc;

@@ -1,5 +1,5 @@
-/* metric_select.h: selects the metrics of a list of runs where only some are requested, and counts how many runs have each
- * key. Runs share few sets of keys, so it counts set by set. Private to web/store. */
+/* metric_select.h: selects the metrics of a list of runs where only some are requested, and counts how many runs have
+ * each key. Runs share few sets of keys, so it counts set by set. Private to web/store. */
 #ifndef DPT_STORE_METRIC_SELECT_H
 #define DPT_STORE_METRIC_SELECT_H
 
@@ -28,12 +28,13 @@ struct metric_select {
 };
 
 /* Counts the keys of the runs and marks those to load: the requested ones and those that alerts need. */
-int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l, struct err *err);
+int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l,
+			struct err *err);
 void metric_select_end(struct metric_select *c); /* zeroed is fine */
 
 /* Fills r->metrics with the marked ones that the run has, sorted by key. */
-int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
-		struct err *err);
+int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a,
+		       struct query_run *r, struct err *err);
 
 /* Appends the key ids of the marked ones to an array (array.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);

@@ -148,8 +148,8 @@ static int load_console(struct db *d, int64_t id, struct console_lines *l, struc
 	return rc ? rc : load_console_lines(d, id, l, err);
 }
 
-int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a, struct run_records_console *ret,
-		   struct err *err)
+int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a,
+			struct run_records_console *ret, struct err *err)
 {
 	struct run_records_console c = { .part = { .rank = o->rank == INT_MIN ? 0 : o->rank, .segment = o->segment } };
 	struct console_lines l = { .o = o, .c = &c, .a = a, .search_len = o->search ? strlen(o->search) : 0 };
@@ -166,8 +166,8 @@ int run_records_console(struct store *s, const struct run_records_console_opts *
 	return rc;
 }
 
-int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret, size_t *ret_count,
-		struct err *err)
+int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret,
+		     size_t *ret_count, struct err *err)
 {
 	struct run_records_code *list = NULL;
 	struct db_rows *q;
@@ -193,8 +193,8 @@ int run_records_code(struct store *s, const char *run, struct arena *a, struct r
 	return rc;
 }
 
-int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret, size_t *ret_count,
-		 struct err *err)
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret,
+		      size_t *ret_count, struct err *err)
 {
 	struct run_records_file *list = NULL;
 	struct db_rows *q;
@@ -230,8 +230,8 @@ static struct run_records_alert read_alert(struct db_rows *q, struct arena *a)
 	};
 }
 
-int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret, size_t *ret_count,
-		  struct err *err)
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret,
+		       size_t *ret_count, struct err *err)
 {
 	struct run_records_alert *list = NULL;
 	struct db_rows *q;

@@ -1,5 +1,5 @@
-/* run_records.h: reads the records of a run besides numbers and settings: console lines, code, files, alerts. All results
- * live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
+/* run_records.h: reads the records of a run besides numbers and settings: console lines, code, files, alerts. All
+ * results live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 #ifndef DPT_STORE_RUN_RECORDS_H
 #define DPT_STORE_RUN_RECORDS_H
 
@@ -44,24 +44,24 @@ struct run_records_console {
 	size_t line_count;
 };
 
-int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a, struct run_records_console *ret,
-		   struct err *err);
+int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a,
+			struct run_records_console *ret, struct err *err);
 
 struct run_records_code {
 	int segment;
 	const char *name, *text;
 };
 
-int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret, size_t *ret_count,
-		struct err *err);
+int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret,
+		     size_t *ret_count, struct err *err);
 
 struct run_records_file { /* stored with the run, by name */
 	const char *name, *sha256;
 	int64_t bytes;
 };
 
-int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret, size_t *ret_count,
-		 struct err *err);
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret,
+		      size_t *ret_count, struct err *err);
 
 struct run_records_alert {
 	int rank, segment, level;
@@ -69,7 +69,7 @@ struct run_records_alert {
 	const char *title, *text;
 };
 
-int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret, size_t *ret_count,
-		  struct err *err);
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret,
+		       size_t *ret_count, struct err *err);
 
 #endif

@@ -116,8 +116,8 @@ static int load_picked_series(struct picker *p)
 	return rc ? rc : take_picked_series(p, q);
 }
 
-int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct series_select_run *ret,
-	     struct err *err)
+int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a,
+		      struct series_select_run *ret, struct err *err)
 {
 	struct series_select_run r = { .uuid = uuid, .start_s = NAN, .steps_per_epoch = 1 };
 	double per_epoch;

@@ -26,7 +26,7 @@ struct series_select_run {
 };
 
 /* 1: found, 0: no such run, negative: failed. */
-int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a, struct series_select_run *ret,
-	     struct err *err);
+int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a,
+		      struct series_select_run *ret, struct err *err);
 
 #endif

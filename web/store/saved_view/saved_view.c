@@ -25,8 +25,8 @@ static bool is_of_experiment(struct db_rows *q, const char *experiment)
 	return !experiment || !strcmp(db_str(q, COL_kept_rows_experiment), experiment);
 }
 
-int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view **ret,
-	      size_t *ret_count, struct err *err)
+int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a,
+		    struct saved_view **ret, size_t *ret_count, struct err *err)
 {
 	struct saved_view *list = NULL;
 	size_t n = 0;
@@ -73,8 +73,8 @@ static int read_editions(struct db *d, struct arena *a, struct saved_view *k, st
 	return rc;
 }
 
-static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *k,
-		     struct err *err)
+static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t edition, struct arena *a,
+		     struct saved_view *k, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_kept_row, err, "tii", shelf, id, edition);
@@ -86,8 +86,8 @@ static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t editio
 	return read_editions(d, a, k, err);
 }
 
-int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *ret,
-	     struct err *err)
+int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a,
+		   struct saved_view *ret, struct err *err)
 {
 	struct saved_view k = { 0 };
 	struct db *d;
@@ -102,8 +102,8 @@ int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t editi
 	return rc;
 }
 
-static int find_preferred(struct db *d, const char *shelf, const char *experiment, struct arena *a, struct saved_view *k,
-			  struct err *err)
+static int find_preferred(struct db *d, const char *shelf, const char *experiment, struct arena *a,
+			  struct saved_view *k, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_kept_preferred, err, "tt", shelf, experiment);
@@ -115,8 +115,8 @@ static int find_preferred(struct db *d, const char *shelf, const char *experimen
 	return 0;
 }
 
-int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view *ret,
-		   struct err *err)
+int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a,
+			 struct saved_view *ret, struct err *err)
 {
 	struct db *d;
 	int rc = readers_take(s, &d, err);

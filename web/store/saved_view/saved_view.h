@@ -45,15 +45,15 @@ struct saved_view {
 };
 
 /* All of a shelf by experiment and name, without those of deleted experiments. experiment NULL: all. */
-int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view **ret,
-	      size_t *ret_count, struct err *err);
+int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a,
+		    struct saved_view **ret, size_t *ret_count, struct err *err);
 
 /* What an experiment opens with. ERR_NOENT without a text: none. */
-int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view *ret,
-		   struct err *err);
+int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a,
+			 struct saved_view *ret, struct err *err);
 
 /* edition 0: the newest. ERR_NOENT without a text: no such item. */
-int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *ret,
-	     struct err *err);
+int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a,
+		   struct saved_view *ret, struct err *err);
 
 #endif

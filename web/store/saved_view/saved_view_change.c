@@ -58,7 +58,8 @@ static int kept_name_is_free(struct state *st, struct change *c, int64_t experim
 					     op->name);
 }
 
-static int put_preferred(struct state *st, const struct saved_view_op *op, int64_t id, int64_t experiment, struct err *err)
+static int put_preferred(struct state *st, const struct saved_view_op *op, int64_t id, int64_t experiment,
+			 struct err *err)
 {
 	if (op->preferred > 0)
 		return db_run(state_db(st), DB_kept_prefer, err, "tii", op->shelf, experiment, id);

@@ -1,5 +1,5 @@
-/* series_names.h: series that dptrain renamed. Journals keep the old keys; schema/sql/0018_series_names.sql renames those
- * that a store holds. */
+/* series_names.h: series that dptrain renamed. Journals keep the old keys; schema/sql/0018_series_names.sql renames
+ * those that a store holds. */
 #ifndef DPT_STORE_SERIES_NAMES_H
 #define DPT_STORE_SERIES_NAMES_H
 

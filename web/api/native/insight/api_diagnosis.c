@@ -1,4 +1,5 @@
-/* api_diagnosis.c: /runs/{run}/diagnosis: what limits the speed of a run. Reads the inputs; tracker/insight judges them. */
+/* api_diagnosis.c: /runs/{run}/diagnosis: what limits the speed of a run. Reads the inputs; tracker/insight judges
+ * them. */
 #include "web/api/api.h"
 
 #include <math.h>
@@ -56,8 +57,10 @@ static int read_system_stats(struct call *c, const struct query_run *run, int64_
 	while (n && !(rc = points_next(cursor, rows, VITALS_ROWS, &n, err)))
 		for (size_t i = 0; !rc && i < n; i++)
 			rc = system_stats_add(v,
-					&(struct system_stats_point){ system_stats_series(rows[i].key), rows[i].rank, rows[i].step,
-								rows[i].wall_time, rows[i].value }, err);
+					      &(struct system_stats_point){ system_stats_series(rows[i].key),
+									    rows[i].rank, rows[i].step,
+									    rows[i].wall_time, rows[i].value },
+					      err);
 	points_close(cursor);
 	return rc;
 }
@@ -161,7 +164,8 @@ static int diagnose_run(struct call *c, const struct query_run *run, const struc
 	if (!rc)
 		rc = read_system_stats(c, run, steps_first(t->steps), vitals, err);
 	if (!rc)
-		rc = diagnosis_run(&(struct diagnosis_input){ &facts, t->steps, t->rows, &t->pace, vitals }, &report, err);
+		rc = diagnosis_run(&(struct diagnosis_input){ &facts, t->steps, t->rows, &t->pace, vitals }, &report,
+				   err);
 	if (!rc)
 		rc = write_diagnosis(c, run, &report, &t->pace, err);
 	system_stats_free(vitals);

@@ -1,5 +1,5 @@
-/* api_saved_views.c: /views and /reports: named texts that users store. The two kinds differ in the name of the text, and only
- * lists of views contain it. */
+/* api_saved_views.c: /views and /reports: named texts that users store. The two kinds differ in the name of the text,
+ * and only lists of views contain it. */
 #include "web/store/saved_view/saved_view.h"
 
 #include <inttypes.h>
@@ -94,7 +94,8 @@ static int64_t parse_kept_var(struct call *c, const struct kept_kind *shelf)
 }
 
 /* Reads one into *ret. Returns false after failing the call. */
-static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id, int64_t edition, struct saved_view *ret)
+static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id, int64_t edition,
+		      struct saved_view *ret)
 {
 	struct err err = ERR_INIT;
 	int rc = saved_view_get(c->api->store, shelf->name, id, edition, c->arena, ret, &err);
