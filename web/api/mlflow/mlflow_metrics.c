@@ -30,7 +30,6 @@ static void write_ml_point(struct js *j, const char *key, const struct sum_point
 struct history_stream {
 	struct store *store;
 	struct history_sel sel;
-	struct history_place place;
 	struct arena *arena; /* owns this struct and its strings */
 	bool listed; /* the list of points is open */
 	struct js js;
@@ -44,35 +43,32 @@ static void free_history_stream(void *state)
 }
 
 /* MLflow omits empty lists. */
-static void write_history_points(struct history_stream *w, const struct sum_point *points, size_t n)
+static void write_history_points(struct history_stream *w, const struct history_points *page)
 {
 	size_t i;
 
-	if (n && !w->listed) {
+	if (page->count && !w->listed) {
 		js_key(&w->js, "metrics");
 		js_open(&w->js, '[');
 		w->listed = true;
 	}
-	for (i = 0; i < n; i++)
-		write_ml_point(&w->js, w->sel.key, &points[i], NULL);
+	for (i = 0; i < page->count; i++)
+		write_ml_point(&w->js, w->sel.key, &page->points[i], NULL);
 }
 
 static int fill_history_stream(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct history_stream *w = state;
-	struct arena *page = arena_new();
-	struct sum_point *points;
-	bool more;
-	size_t n;
-	int rc = page ? history_page(w->store, &w->sel, &w->place, page, &points, &n, &more, err)
-		      : err_set(err, ERR_NOMEM, "out of memory");
+	struct arena *a = arena_new();
+	struct history_points page;
+	int rc = a ? history_page(w->store, &w->sel, a, &page, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	(void)tick;
 	w->js.out = out;
 	if (!rc)
-		write_history_points(w, points, n);
-	arena_free(page);
-	if (rc || (more && n))
+		write_history_points(w, &page);
+	arena_free(a);
+	if (rc || (page.more && page.count))
 		return rc ? rc : STREAM_MORE;
 	if (w->listed)
 		js_close(&w->js, ']');
@@ -94,7 +90,7 @@ static enum call_next stream_history(struct call *c, const char *run, const char
 	}
 	*w = (struct history_stream){ .store = c->api->store,
 			     .arena = a,
-			     .sel = { arena_strdup(a, run), arena_strdup(a, key), 1000 } };
+			     .sel = { .run = arena_strdup(a, run), .key = arena_strdup(a, key), .limit = 1000 } };
 	if (!w->sel.run || !w->sel.key) {
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
@@ -118,10 +114,9 @@ static bool check_history_limit(struct call *c, int64_t limit)
 enum call_next on_ml_history_get(struct call *c)
 {
 	struct history_sel sel = { 0 };
-	struct history_place place;
 	const char *token = NULL;
 	int64_t limit = 0;
-	bool limited = false, more = false;
+	bool limited = false;
 	const struct ml_field fields[] = {
 		{ "run_id", ML_STRING, true, &sel.run, NULL },
 		{ "metric_key", ML_STRING, true, &sel.key, NULL },
@@ -130,30 +125,30 @@ enum call_next on_ml_history_get(struct call *c)
 		{ 0 },
 	};
 	struct js j = { .out = &c->out };
-	struct sum_point *points;
+	struct history_points page;
 	struct err err = ERR_INIT;
 	char next[HISTORY_TOKEN_BYTES];
-	size_t n, i;
+	size_t i;
 
 	if (!ml_args(c, fields) || (limited && !check_history_limit(c, limit)))
 		return CALL_DONE;
-	if (history_parse(&place, token, &err))
+	if (history_parse(&sel.place, token, &err))
 		return ml_fail_err(c, &err);
-	if (!limited && !place.begun)
+	if (!limited && !sel.place.begun)
 		return stream_history(c, sel.run, sel.key);
 	sel.limit = limited && limit < HISTORY_PAGE ? (size_t)limit : HISTORY_PAGE;
-	if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
+	if (history_page(c->api->store, &sel, c->arena, &page, &err))
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
-	if (n) {
+	if (page.count) {
 		js_key(&j, "metrics");
 		js_open(&j, '[');
-		for (i = 0; i < n; i++)
-			write_ml_point(&j, sel.key, &points[i], NULL);
+		for (i = 0; i < page.count; i++)
+			write_ml_point(&j, sel.key, &page.points[i], NULL);
 		js_close(&j, ']');
 	}
-	if (more) {
-		history_token(&place, next);
+	if (page.more) {
+		history_token(&sel.place, next);
 		js_key_str(&j, "next_page_token", next);
 	}
 	js_close(&j, '}');
@@ -194,8 +189,7 @@ enum call_next on_ml_history_bulk(struct call *c)
 	};
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
-	size_t i, k, n = 0;
-	bool more;
+	size_t i, k;
 
 	if (!ml_args(c, fields) || !check_bulk_request(c, &runs, key))
 		return CALL_DONE;
@@ -205,17 +199,16 @@ enum call_next on_ml_history_bulk(struct call *c)
 	js_key(&j, "metrics");
 	js_open(&j, '[');
 	for (i = 0; i < runs.count && limit > 0; i++) {
-		struct history_sel sel = { runs.items[i], key, (size_t)limit };
-		struct history_place place = { 0 };
-		struct sum_point *points;
+		struct history_sel sel = { .run = runs.items[i], .key = key, .limit = (size_t)limit };
+		struct history_points page;
 
 		if (i && !strcmp(runs.items[i], runs.items[i - 1]))
 			continue;
-		if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
+		if (history_page(c->api->store, &sel, c->arena, &page, &err))
 			return ml_fail_err(c, &err);
-		for (k = 0; k < n; k++)
-			write_ml_point(&j, key, &points[k], sel.run);
-		limit -= (int64_t)n;
+		for (k = 0; k < page.count; k++)
+			write_ml_point(&j, key, &page.points[k], sel.run);
+		limit -= (int64_t)page.count;
 	}
 	js_close(&j, ']');
 	js_close(&j, '}');
@@ -264,9 +257,9 @@ enum call_next on_ml_history_interval(struct call *c)
 		{ "max_results", ML_INT, false, &limit, NULL }, { 0 },
 	};
 	struct js j = { .out = &c->out };
-	struct sum_point *points;
+	struct history_points sample;
 	struct err err = ERR_INIT;
-	size_t i, k, n = 0;
+	size_t i, k;
 
 	if (!ml_args(c, fields) || !check_sample_request(c, runs.count, limit) || !check_step_range(c, &sel, from, to))
 		return CALL_DONE;
@@ -274,15 +267,15 @@ enum call_next on_ml_history_interval(struct call *c)
 	js_open(&j, '{');
 	for (i = 0; i < runs.count; i++) {
 		sel.run = runs.items[i];
-		if (history_sample(c->api->store, &sel, c->arena, &points, &n, &err))
+		if (history_sample(c->api->store, &sel, c->arena, &sample, &err))
 			return ml_fail_err(c, &err);
-		if (n && !any) {
+		if (sample.count && !any) {
 			js_key(&j, "metrics");
 			js_open(&j, '[');
 			any = true;
 		}
-		for (k = 0; k < n; k++)
-			write_ml_point(&j, sel.key, &points[k], sel.run);
+		for (k = 0; k < sample.count; k++)
+			write_ml_point(&j, sel.key, &sample.points[k], sel.run);
 	}
 	if (any)
 		js_close(&j, ']');

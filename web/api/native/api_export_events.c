@@ -131,9 +131,10 @@ static void free_events_export(void *state)
 /* Appends some of the media that follow the points. Returns 1 if more may follow, 0 at the end, or negative. */
 static int fill_export_media(struct export_events *e, struct buf *out, struct err *err)
 {
+	struct media_part part = { e->run, e->part.rank, e->part.segment, e->media_after };
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
-	int rc = a ? media_of_part(e->store, e->run, e->part.rank, e->part.segment, e->media_after, a, &list, err)
+	int rc = a ? media_of_part(e->store, &part, a, &list, err)
 		   : err_set(err, ERR_NOMEM, "out of memory");
 
 	for (size_t i = 0; !rc && i < list.count; i++) {

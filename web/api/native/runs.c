@@ -84,16 +84,17 @@ static bool read_list_args(struct call *c, struct query_runs_opts *o)
 static void write_default_view(struct call *c, struct js *j, const struct query_runs_opts *o,
 			       const struct query_runs *runs)
 {
-	const char *experiment = o->experiment_count == 1 ? o->experiments[0] : NULL;
+	struct saved_view_sel sel = { .shelf = SAVED_VIEW_VIEW,
+				      .experiment = o->experiment_count == 1 ? o->experiments[0] : NULL };
 	struct err err = ERR_INIT;
 	struct saved_view k;
 	int rc;
 
-	if (!experiment && runs->count)
-		experiment = runs->items[0].experiment;
-	if (!experiment || o->experiment_count > 1 || o->page_token || o->id_count)
+	if (!sel.experiment && runs->count)
+		sel.experiment = runs->items[0].experiment;
+	if (!sel.experiment || o->experiment_count > 1 || o->page_token || o->id_count)
 		return;
-	rc = saved_view_preferred(c->api->store, SAVED_VIEW_VIEW, experiment, c->arena, &k, &err);
+	rc = saved_view_preferred(c->api->store, &sel, c->arena, &k, &err);
 	if (rc && rc != ERR_NOENT)
 		call_fail_err(c, NULL, &err);
 	if (rc)

@@ -208,7 +208,8 @@ static int search_log(struct repeat *p)
 		return no_memory(p->err);
 	for (i = 0; i < p->series_count; i++)
 		ids[i] = p->series[i].id;
-	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, mark_log_points, p, p->err);
+	rc = scan_log(state_db(p->st), &(struct series_scan){ p->r->id, ids, p->series_count, mark_log_points, p },
+		      p->err);
 	free(ids);
 	return rc;
 }

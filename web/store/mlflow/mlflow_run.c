@@ -82,13 +82,13 @@ static void list_contradictions(const struct state_run *r, const struct mlflow_o
 static int check_params(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
 			struct err *err)
 {
-	const char **values;
+	struct params_lookup l = { .run = r, .kv = op->params, .count = op->param_count, .arena = c->in.arena };
 	struct buf list;
-	int rc = params_find(st, r, op->params, op->param_count, c->in.arena, &values, err);
+	int rc = params_find(st, &l, err);
 
 	buf_init(&list, 1 << 20);
 	if (!rc)
-		list_contradictions(r, op, values, &list);
+		list_contradictions(r, op, l.values, &list);
 	if (!rc && list.len && op->single)
 		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
 	else if (!rc && list.len)

@@ -303,8 +303,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 
 /* Decodes chunks for the series at one position of the list. */
 struct decode {
-	scan_fn *fn;
-	void *arg;
+	const struct series_scan *scan;
 	size_t at;
 	struct sum_point *room;
 };
@@ -316,19 +315,19 @@ static int pass_decoded_chunk(void *arg, const struct chunk *c, struct err *err)
 	if (chunk_points(c, to->room))
 		return err_set(err, ERR_DAMAGED,
 			       "store: a chunk is damaged: check the disk and restore a backup");
-	return to->fn(to->arg, to->at, to->room, c->points, err);
+	return to->scan->fn(to->scan->arg, to->at, to->room, c->points, err);
 }
 
-static size_t find_series_position(const int64_t *ids, size_t count, int64_t id)
+static size_t find_series_position(const struct series_scan *s, int64_t id)
 {
-	size_t at = list_find(ids, count, sizeof *ids, id);
+	size_t at = list_find(s->ids, s->count, sizeof *s->ids, id);
 
-	return at < count && ids[at] == id ? at : SIZE_MAX;
+	return at < s->count && s->ids[at] == id ? at : SIZE_MAX;
 }
 
 /* Passes the points of one log row that belong to one of the series. */
-static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
-		    struct sum_point *room, struct err *err)
+static int scan_row(const void *bytes, size_t len, const struct series_scan *s, struct sum_point *room,
+		    struct err *err)
 {
 	struct pack_reader r;
 	int64_t id;
@@ -339,7 +338,7 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 	if (pack_open(&r, bytes, len))
 		return ERR_CORRUPT;
 	while ((rc = pack_next_series(&r, &id, &points)) > 0) {
-		at = find_series_position(ids, count, id);
+		at = find_series_position(s, id);
 		while (at != SIZE_MAX && rc > 0) {
 			for (n = 0; n < CHUNK_POINTS && (rc = pack_next_point(&r, &room[n])) > 0; n++)
 				;
@@ -347,7 +346,7 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 				return rc;
 			if (!n)
 				break;
-			rc = fn(arg, at, room, n, err);
+			rc = s->fn(s->arg, at, room, n, err);
 			if (rc)
 				return rc;
 			rc = 1;
@@ -356,17 +355,16 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 	return rc;
 }
 
-static int scan_log_room(struct db *d, enum db_query query, int64_t run_id, const int64_t *ids, size_t count,
-			 scan_fn *fn, void *arg, struct sum_point *room, struct err *err)
+static int scan_log_room(struct db *d, enum db_query query, const struct series_scan *s, struct sum_point *room,
+			 struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, query, err, "i", run_id);
+	int rc = db_start(d, &q, query, err, "i", s->run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		if (err)
 			err->code = 0;
-		rc = scan_row(db_blob(q, COL_log_of_run_data), db_bytes(q, COL_log_of_run_data), ids, count, fn, arg,
-			      room, err);
+		rc = scan_row(db_blob(q, COL_log_of_run_data), db_bytes(q, COL_log_of_run_data), s, room, err);
 		if (rc == ERR_CORRUPT && !(err && err->code))
 			rc = scan_damaged(err, "log row", db_i64(q, COL_log_of_run_id));
 		if (rc)
@@ -375,10 +373,10 @@ static int scan_log_room(struct db *d, enum db_query query, int64_t run_id, cons
 	return rc;
 }
 
-int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
+int scan_log(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err) : no_memory(err);
+	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : no_memory(err);
 
 	free(room);
 	return rc;
@@ -402,19 +400,19 @@ static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void
 	return rc;
 }
 
-int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void *arg, struct err *err)
+int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	struct decode to = { fn, arg, 0, room };
-	int rc = room ? scan_last_chunk(d, series, pass_decoded_chunk, &to, err) : no_memory(err);
+	struct decode to = { s, 0, room };
+	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : no_memory(err);
 
 	if (!rc)
-		rc = scan_log_room(d, DB_log_newest, run_id, &series, 1, fn, arg, room, err);
+		rc = scan_log_room(d, DB_log_newest, s, room, err);
 	free(room);
 	return rc;
 }
 
-int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
+int scan_points(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
 	size_t i;
@@ -422,10 +420,10 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 
 	if (!room)
 		return no_memory(err);
-	for (i = 0; i < count && !rc; i++)
-		rc = scan_series_chunks(d, ids[i], pass_decoded_chunk, &(struct decode){ fn, arg, i, room }, err);
-	if (!rc && count)
-		rc = scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err);
+	for (i = 0; i < s->count && !rc; i++)
+		rc = scan_series_chunks(d, s->ids[i], pass_decoded_chunk, &(struct decode){ s, i, room }, err);
+	if (!rc && s->count)
+		rc = scan_log_room(d, DB_log_of_run, s, room, err);
 	free(room);
 	return rc;
 }

@@ -53,14 +53,21 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 
 int scan_damaged(struct err *err, const char *what, int64_t id); /* reports a row that is damaged */
 
-/* ids: ascending. */
-int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
-		struct err *err);
+/* The series of a run to visit and the function that receives their points. */
+struct series_scan {
+	int64_t run_id;
+	const int64_t *ids; /* ascending */
+	size_t count;
+	scan_fn *fn;
+	void *arg;
+};
+
+int scan_points(struct db *d, const struct series_scan *s, struct err *err);
 
 /* The log only. */
-int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+int scan_log(struct db *d, const struct series_scan *s, struct err *err);
 
-/* The points at the end of a series: of its last chunk and of the newest rows of the run's log. */
-int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void *arg, struct err *err);
+/* The points at the end of one series: of its last chunk and of the newest rows of the run's log. */
+int scan_newest(struct db *d, const struct series_scan *s, struct err *err);
 
 #endif

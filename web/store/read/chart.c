@@ -424,7 +424,7 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 		ids[i] = sorted[i].id;
 		order[i] = &tails[sorted[i].at];
 	}
-	return scan_log(c->d, r->id, ids, r->count, take_chart_tail, order, c->err);
+	return scan_log(c->d, &(struct series_scan){ r->id, ids, r->count, take_chart_tail, order }, c->err);
 }
 
 static void free_tails(struct chart *c)

@@ -489,7 +489,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, st
 	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
 	for (i = 0; i < n; i++)
 		sorted[i] = o->ids[o->order[i]];
-	return scan_log(d, run_id, sorted, n, overlay_points, o, err);
+	return scan_log(d, &(struct series_scan){ run_id, sorted, n, overlay_points, o }, err);
 }
 
 int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct query_run *r, struct err *err)

@@ -373,7 +373,7 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 		return rc;
 	for (i = 0; i < a->line_count; i++)
 		ids[i] = a->lines[i].id;
-	rc = scan_log(d, a->run_id, ids, a->line_count, take_arrival_tail, a, err);
+	rc = scan_log(d, &(struct series_scan){ a->run_id, ids, a->line_count, take_arrival_tail, a }, err);
 	if (!rc)
 		rc = db_int(d, &a->order_last, DB_arrival_last, err, "i", a->run_id);
 	return rc < 0 ? rc : 0;

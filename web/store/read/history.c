@@ -197,7 +197,7 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
 	for (i = 0; i < run->count; i++)
 		ids[i] = run->series[l.order[i]].id;
-	rc = scan_log(d, run->id, ids, run->count, take_history_log, &l, err);
+	rc = scan_log(d, &(struct series_scan){ run->id, ids, run->count, take_history_log, &l }, err);
 	for (i = 0; i < run->count && !rc; i++) {
 		h->series = &run->series[i];
 		rc = scan_series_window(d, h->series->id, &h->window, take_history_chunk, h, err);
@@ -207,9 +207,9 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 
 /* Cuts the page out of the sorted heap: without the points returned already and the extra one that shows there are
  * more. */
-static int cut_history_page(struct heap *h, const struct history_sel *sel, struct history_place *place, struct arena *a,
-			    struct sum_point **ret, size_t *ret_count, bool *ret_more)
+static int cut_history_page(struct heap *h, struct history_sel *sel, struct arena *a, struct history_points *ret)
 {
+	struct history_place *place = &sel->place;
 	uint64_t skip = place->begun ? place->given : 0;
 	size_t i, n, from = 0;
 
@@ -221,19 +221,19 @@ static int cut_history_page(struct heap *h, const struct history_sel *sel, struc
 		skip--;
 	}
 	n = h->count - from < sel->limit ? h->count - from : sel->limit;
-	*ret_more = h->count - from > sel->limit;
-	*ret = arena_array(a, n + 1, sizeof **ret);
-	if (!*ret)
+	ret->more = h->count - from > sel->limit;
+	ret->points = arena_array(a, n + 1, sizeof *ret->points);
+	if (!ret->points)
 		return ERR_NOMEM;
 	for (i = 0; i < n; i++) {
 		const struct sum_point *p = &h->points[from + i];
 
-		(*ret)[i] = *p;
+		ret->points[i] = *p;
 		if (!place->begun || compare_history_points(p, place->time_ms, place->step, place->value))
 			*place = (struct history_place){ true, history_time_ms(p->time), p->step, p->value, 0 };
 		place->given++;
 	}
-	*ret_count = n;
+	ret->count = n;
 	return 0;
 }
 
@@ -255,9 +255,10 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	return rc;
 }
 
-int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
-		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err)
+int history_page(struct store *s, struct history_sel *sel, struct arena *a, struct history_points *ret,
+		 struct err *err)
 {
+	const struct history_place *place = &sel->place;
 	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY } };
 	int rc;
 
@@ -265,7 +266,7 @@ int history_page(struct store *s, const struct history_sel *sel, struct history_
 	if (place->begun)
 		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
 	rc = load_history(s, sel->run, sel->key, &h, err);
-	if (!rc && cut_history_page(&h, sel, place, a, ret, ret_count, ret_more))
+	if (!rc && cut_history_page(&h, sel, a, ret))
 		rc = no_memory(err);
 	free(h.points);
 	return rc;
@@ -295,21 +296,19 @@ static size_t spread_points(const struct sum_point *all, size_t count, size_t n,
 	return out;
 }
 
-int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct sum_point **ret,
-		   size_t *ret_count, struct err *err)
+int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct history_points *ret,
+		   struct err *err)
 {
 	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY } };
 	int rc = load_history(s, sel->run, sel->key, &h, err);
 
 	if (!rc) {
-		*ret = arena_array(a, sel->n + 1, sizeof **ret);
-		rc = *ret ? 0 : no_memory(err);
+		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof *ret->points) };
+		rc = ret->points ? 0 : no_memory(err);
 	}
 	if (!rc && h.count) {
 		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);
-		*ret_count = spread_points(h.points, h.count, sel->n, *ret);
-	} else if (!rc) {
-		*ret_count = 0;
+		ret->count = spread_points(h.points, h.count, sel->n, ret->points);
 	}
 	free(h.points);
 	return rc;

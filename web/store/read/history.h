@@ -26,15 +26,22 @@ int64_t history_time_ms(double wall_s);
 int history_parse(struct history_place *ret, const char *token, struct err *err);
 void history_token(const struct history_place *p, char ret[HISTORY_TOKEN_BYTES]);
 
-/* Returns at most limit points from *place on and advances *place; *ret_more: there are more. An unknown run or key
- * has no points. Memory is bounded by limit; a page of a series in order reads only its own chunks. */
 struct history_sel {
 	const char *run, *key;
 	size_t limit;
+	struct history_place place;
 };
 
-int history_page(struct store *s, const struct history_sel *sel, struct history_place *place, struct arena *a,
-		 struct sum_point **ret, size_t *ret_count, bool *ret_more, struct err *err);
+struct history_points {
+	struct sum_point *points;
+	size_t count;
+	bool more; /* history_page: points follow */
+};
+
+/* Returns at most limit points from sel->place on and advances it. An unknown run or key has no points. Memory is
+ * bounded by limit; a page of a series in order reads only its own chunks. */
+int history_page(struct store *s, struct history_sel *sel, struct arena *a, struct history_points *ret,
+		 struct err *err);
 
 /* Samples about n points of a run's key with steps in [from, to], evenly by position in the order of steps. The last
  * point is always included; if n points are sampled already, it replaces the last one. In order. */
@@ -44,7 +51,7 @@ struct history_sample {
 	size_t n;
 };
 
-int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct sum_point **ret,
-		   size_t *ret_count, struct err *err);
+int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct history_points *ret,
+		   struct err *err);
 
 #endif

@@ -162,19 +162,19 @@ static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *
 	return m->content.at ? 0 : no_memory(err);
 }
 
-int media_of_part(struct store *s, const char *run, int rank, int segment, int64_t after, struct arena *a,
-		  struct media_list *ret, struct err *err)
+int media_of_part(struct store *s, const struct media_part *part, struct arena *a, struct media_list *ret,
+		  struct err *err)
 {
 	struct media_list l = { 0 };
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
-	int rc = readers_take_run(s, &d, run, &id, err);
+	int rc = readers_take_run(s, &d, part->run, &id, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_media_of_part, err, "iiiii", id, (int64_t)rank, (int64_t)segment, after,
-		      INT64_C(0) + PART_ROWS);
+	rc = db_start(d, &q, DB_media_of_part, err, "iiiii", id, (int64_t)part->rank, (int64_t)part->segment,
+		      part->after, INT64_C(0) + PART_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = add_part_item(&l, q, a, err);
 		if (rc)

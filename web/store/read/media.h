@@ -54,8 +54,15 @@ int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, s
 int media_get(struct store *s, const char *run, const char *digest, struct arena *a, struct event_span *ret,
 	      struct err *err);
 
-/* The items of a part of the run after that id, in order, with contents; 0 items: the end. */
-int media_of_part(struct store *s, const char *run, int rank, int segment, int64_t after, struct arena *a,
-		  struct media_list *ret, struct err *err);
+/* The items of one rank in one segment of a run. */
+struct media_part {
+	const char *run;
+	int rank, segment;
+	int64_t after; /* only items with a higher id */
+};
+
+/* The next items of a part, in order, with contents; 0 items: the end. */
+int media_of_part(struct store *s, const struct media_part *part, struct arena *a, struct media_list *ret,
+		  struct err *err);
 
 #endif

@@ -165,7 +165,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	chunks_stop(&w, rc, err);
 	c->series_done = !rc;
 	if (!rc)
-		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
+		rc = scan_log(d, &(struct series_scan){ c->run.id, &s->id, 1, take_tail_points, &t }, err);
 	return rc;
 }
 
@@ -179,7 +179,7 @@ static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 	c->buffer.count = 0;
 	c->heavy = !s->ordered;
 	if (!c->heavy)
-		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
+		rc = scan_log(d, &(struct series_scan){ c->run.id, &s->id, 1, take_tail_points, &t }, err);
 	c->heavy = c->heavy || t.back;
 	c->series_begun = true;
 	c->buffer.count = 0;
@@ -195,7 +195,7 @@ static int load_cursor_series(struct points_cursor *c, struct db *d, struct err 
 		rc = begin_series(c, d, err);
 	c->buffer.count = c->at = 0;
 	if (!rc && c->heavy) {
-		rc = scan_points(d, c->run.id, &s->id, 1, take_tail_copy, c, err);
+		rc = scan_points(d, &(struct series_scan){ c->run.id, &s->id, 1, take_tail_copy, c }, err);
 		c->series_done = true;
 	} else if (!rc) {
 		rc = load_ordered(c, d, err);

@@ -25,33 +25,30 @@ static bool is_of_experiment(struct db_rows *q, const char *experiment)
 	return !experiment || !strcmp(db_str(q, COL_kept_rows_experiment), experiment);
 }
 
-int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a,
-		    struct saved_view **ret, size_t *ret_count, struct err *err)
+int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_views *ret,
+		    struct err *err)
 {
-	struct saved_view *list = NULL;
-	size_t n = 0;
+	struct saved_views l = { 0 };
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_kept_rows, err, "t", shelf);
+	rc = db_start(d, &q, DB_kept_rows, err, "t", sel->shelf);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (!is_of_experiment(q, experiment))
+		if (!is_of_experiment(q, sel->experiment))
 			continue;
-		list = list_room(a, list, n, sizeof *list);
-		if (list)
-			list[n++] = read_kept_row(a, q);
+		l.items = list_room(a, l.items, l.count, sizeof *l.items);
+		if (l.items)
+			l.items[l.count++] = read_kept_row(a, q);
 		else
 			rc = db_no_memory(q, err);
 	}
 	readers_give(s, d);
-	if (!rc) {
-		*ret = list;
-		*ret_count = n;
-	}
+	if (!rc)
+		*ret = l;
 	return rc;
 }
 
@@ -73,11 +70,11 @@ static int read_editions(struct db *d, struct arena *a, struct saved_view *k, st
 	return rc;
 }
 
-static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t edition, struct arena *a,
-		     struct saved_view *k, struct err *err)
+static int find_kept(struct db *d, const struct saved_view_sel *sel, struct arena *a, struct saved_view *k,
+		     struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_kept_row, err, "tii", shelf, id, edition);
+	int rc = db_start(d, &q, DB_kept_row, err, "tii", sel->shelf, sel->id, sel->edition);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
@@ -86,8 +83,8 @@ static int find_kept(struct db *d, const char *shelf, int64_t id, int64_t editio
 	return read_editions(d, a, k, err);
 }
 
-int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a,
-		   struct saved_view *ret, struct err *err)
+int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
+		   struct err *err)
 {
 	struct saved_view k = { 0 };
 	struct db *d;
@@ -95,18 +92,18 @@ int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t editi
 
 	if (rc)
 		return rc;
-	rc = find_kept(d, shelf, id, edition, a, &k, err);
+	rc = find_kept(d, sel, a, &k, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = k;
 	return rc;
 }
 
-static int find_preferred(struct db *d, const char *shelf, const char *experiment, struct arena *a,
-			  struct saved_view *k, struct err *err)
+static int find_preferred(struct db *d, const struct saved_view_sel *sel, struct arena *a, struct saved_view *k,
+			  struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_kept_preferred, err, "tt", shelf, experiment);
+	int rc = db_start(d, &q, DB_kept_preferred, err, "tt", sel->shelf, sel->experiment);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
@@ -115,15 +112,15 @@ static int find_preferred(struct db *d, const char *shelf, const char *experimen
 	return 0;
 }
 
-int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a,
-			 struct saved_view *ret, struct err *err)
+int saved_view_preferred(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
+			 struct err *err)
 {
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = find_preferred(d, shelf, experiment, a, ret, err);
+	rc = find_preferred(d, sel, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }

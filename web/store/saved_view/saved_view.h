@@ -44,16 +44,27 @@ struct saved_view {
 	size_t edition_count;
 };
 
-/* All of a shelf by experiment and name, without those of deleted experiments. experiment NULL: all. */
-int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a,
-		    struct saved_view **ret, size_t *ret_count, struct err *err);
+struct saved_view_sel {
+	const char *shelf;      /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
+	const char *experiment; /* saved_view_list: NULL: all; saved_view_preferred: required */
+	int64_t id, edition;    /* saved_view_get; edition 0: the newest */
+};
+
+struct saved_views {
+	struct saved_view *items;
+	size_t count;
+};
+
+/* All of a shelf by experiment and name, without those of deleted experiments. */
+int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_views *ret,
+		    struct err *err);
 
 /* What an experiment opens with. ERR_NOENT without a text: none. */
-int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a,
-			 struct saved_view *ret, struct err *err);
+int saved_view_preferred(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
+			 struct err *err);
 
-/* edition 0: the newest. ERR_NOENT without a text: no such item. */
-int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a,
-		   struct saved_view *ret, struct err *err);
+/* ERR_NOENT without a text: no such item. */
+int saved_view_get(struct store *s, const struct saved_view_sel *sel, struct arena *a, struct saved_view *ret,
+		   struct err *err);
 
 #endif

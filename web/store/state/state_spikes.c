@@ -47,7 +47,7 @@ int state_watch(struct state *st, const struct state_run *r, const struct state_
 	int rc = rec ? 0 : state_no_memory(err);
 
 	if (!rc && !rec->loaded)
-		rc = scan_newest(st->db, r->id, series, keep_scanned, rec, err);
+		rc = scan_newest(st->db, &(struct series_scan){ r->id, &series, 1, keep_scanned, rec }, err);
 	if (!rc && (tail_add(&all, rec->points, rec->count) || tail_add(&all, p, n)))
 		rc = state_no_memory(err);
 	if (!rc)

@@ -20,10 +20,20 @@ static int point_rank(const struct apply_points *a, const struct intake_series *
 	return a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 }
 
+/* One row of the ingest log while it is built. */
+struct new_log_row {
+	struct state *st;
+	struct state_run *r;
+	const struct apply_points *a;
+	struct buf pack;
+};
+
 /* Packs the points of one series and adds them to its visible summary. */
-static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
-		      struct buf *pack, struct err *err)
+static int put_series(struct new_log_row *row, struct intake_series *s, struct err *err)
 {
+	struct state *st = row->st;
+	struct state_run *r = row->r;
+	const struct apply_points *a = row->a;
 	struct state_series_key k = { .run_id = r->id, .rank = point_rank(a, s), .segment = a->segment };
 	const struct state_segment *seg = state_segment(r, a->segment);
 	bool epochs = hide_counts_epochs(s->key);
@@ -38,7 +48,7 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	if (rc)
 		return rc;
 	s->id = id;
-	pack_series(pack, id, s->points, s->count);
+	pack_series(&row->pack, id, s->points, s->count);
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
 	if (db_shared(state_db(st)) && spike_watches(s->key))
@@ -61,42 +71,40 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 }
 
 /* A series of a journal beyond a limit is left out and listed as a problem; other operations are refused. */
-static int put_series_within_limits(struct state *st, struct state_run *r, const struct apply_points *a,
-				    struct intake_series *s, struct buf *pack, struct err *err)
+static int put_series_within_limits(struct new_log_row *row, struct intake_series *s, struct err *err)
 {
 	char text[300];
-	int rc = put_series(st, r, a, s, pack, err);
+	int rc = put_series(row, s, err);
 
-	if (rc != ERR_LIMIT || !a->tolerant)
+	if (rc != ERR_LIMIT || !row->a->tolerant)
 		return rc;
 	snprintf(text, sizeof text, "more than %d metric keys: the points of some were left out",
 		 (int)LIMIT_keys_per_run);
-	return apply_problem(st, r, text, s->count, err);
+	return apply_problem(row->st, row->r, text, s->count, err);
 }
 
-/* Writes one row of the ingest log: the n series from `from` on. */
-static int put_log_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
-		       size_t from, size_t n, struct err *err)
+/* Writes one row of the ingest log: n series. */
+static int put_log_row(struct new_log_row *row, struct intake_series *series, size_t n, struct err *err)
 {
-	struct buf pack;
+	struct buf *pack = &row->pack;
 	int64_t points = 0;
 	size_t i;
 	int rc = 0;
 
-	buf_init(&pack, (size_t)200 << 20);
-	pack_begin(&pack);
-	for (i = from; i < from + n && !rc; i++) {
-		points += (int64_t)in->series[i].count;
-		rc = put_series_within_limits(st, r, a, &in->series[i], &pack, err);
+	buf_init(pack, (size_t)200 << 20);
+	pack_begin(pack);
+	for (i = 0; i < n && !rc; i++) {
+		points += (int64_t)series[i].count;
+		rc = put_series_within_limits(row, &series[i], err);
 	}
-	pack_end(&pack);
-	if (!rc && buf_failed(&pack))
+	pack_end(pack);
+	if (!rc && buf_failed(pack))
 		rc = no_memory(err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_log_add, err, "iib", r->id, points, pack.data, pack.len);
-	buf_done(&pack);
+		rc = db_run(state_db(row->st), DB_log_add, err, "iib", row->r->id, points, pack->data, pack->len);
+	buf_done(pack);
 	if (!rc)
-		state_logged(st, r, points);
+		state_logged(row->st, row->r, points);
 	return rc;
 }
 
@@ -124,6 +132,7 @@ int apply_expect(struct state *st, struct state_run *r, const struct apply_point
 int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err)
 {
+	struct new_log_row row = { .st = st, .r = r, .a = a };
 	size_t at, n;
 	int rc;
 
@@ -132,7 +141,7 @@ int apply_points(struct state *st, struct state_run *r, const struct apply_point
 	rc = apply_expect(st, r, a, in, err);
 	for (at = 0; at < in->series_count && !rc; at += n) {
 		n = in->series_count - at < APPLY_ROW_SERIES ? in->series_count - at : APPLY_ROW_SERIES;
-		rc = put_log_row(st, r, a, in, at, n, err);
+		rc = put_log_row(&row, &in->series[at], n, err);
 	}
 	if (!rc)
 		state_mark(st, r, true);

@@ -112,15 +112,15 @@ const struct change_ops change_run_patch = { .name = "run_patch", .check = check
 static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
-	const char **values;
+	struct params_lookup l = { .run = r, .kv = op->params, .count = op->param_count, .arena = c->in.arena };
 	size_t i;
-	int rc = params_find(st, r, op->params, op->param_count, c->in.arena, &values, err);
+	int rc = params_find(st, &l, err);
 
 	for (i = 0; i < op->param_count && !rc; i++)
-		if (values[i] && strcmp(values[i], op->params[i].value))
+		if (l.values[i] && strcmp(l.values[i], op->params[i].value))
 			return change_refuse(c, ERR_EXISTS,
 					     "param '%.100s' is '%.100s' already: the first value of a param is final",
-					     op->params[i].key, values[i]);
+					     op->params[i].key, l.values[i]);
 	return rc ? rc : 1;
 }
 

@@ -7,32 +7,29 @@
 #include "web/store/db/batch.h"
 #include "web/store/write/apply.h"
 
-static int find_one_param(struct db *d, const struct state_run *r, const char *name, struct arena *a, const char **ret,
-			  struct err *err)
+static int find_one_param(struct db *d, const struct params_lookup *l, size_t at, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, name);
+	int rc = db_start(d, &q, DB_param_by_name, err, "it", l->run->id, l->kv[at].key);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	*ret = db_text(a, q, COL_param_by_name_value);
+	l->values[at] = db_text(l->arena, q, COL_param_by_name_value);
 	db_stop(q);
-	return *ret ? 0 : no_memory(err);
+	return l->values[at] ? 0 : no_memory(err);
 }
 
-static int find_each_param(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
-			   struct arena *a, const char **ret, struct err *err)
+static int find_each_param(struct db *d, const struct params_lookup *l, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc; i++)
-		rc = find_one_param(d, r, kv[i].key, a, &ret[i], err);
+	for (i = 0; i < l->count && !rc; i++)
+		rc = find_one_param(d, l, i, err);
 	return rc;
 }
 
-static int find_params_together(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
-				struct arena *a, const char **ret, struct err *err)
+static int find_params_together(struct db *d, const struct params_lookup *l, struct err *err)
 {
 	struct db_rows *q;
 	struct buf names;
@@ -40,37 +37,35 @@ static int find_params_together(struct db *d, const struct state_run *r, const s
 	int rc;
 
 	array_begin(&names);
-	for (i = 0; i < n; i++)
-		array_text(&names, kv[i].key);
-	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", r->id, names.data) : no_memory(err);
+	for (i = 0; i < l->count; i++)
+		array_text(&names, l->kv[i].key);
+	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", l->run->id, names.data)
+			       : no_memory(err);
 	buf_done(&names);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		const char *value = db_text(a, q, COL_params_by_names_value);
+		const char *value = db_text(l->arena, q, COL_params_by_names_value);
 
 		if (!value)
 			return db_no_memory(q, err);
-		ret[db_i64(q, COL_params_by_names_place) - 1] = value;
+		l->values[db_i64(q, COL_params_by_names_place) - 1] = value;
 		rc = 0;
 	}
 	return rc;
 }
 
-int params_find(struct state *st, const struct state_run *r, const struct ingest_kv *kv, size_t n, struct arena *a,
-		const char ***ret, struct err *err)
+int params_find(struct state *st, struct params_lookup *l, struct err *err)
 {
-	const char **values = arena_array(a, n + 1, sizeof *values);
 	struct db *d = state_db(st);
 	size_t i;
 
-	if (!values)
+	l->values = arena_array(l->arena, l->count + 1, sizeof *l->values);
+	if (!l->values)
 		return no_memory(err);
-	for (i = 0; i < n; i++)
-		values[i] = NULL;
-	*ret = values;
-	if (!n || !r->params)
+	for (i = 0; i < l->count; i++)
+		l->values[i] = NULL;
+	if (!l->count || !l->run->params)
 		return 0;
-	return db_shared(d) ? find_params_together(d, r, kv, n, a, values, err)
-			    : find_each_param(d, r, kv, n, a, values, err);
+	return db_shared(d) ? find_params_together(d, l, err) : find_each_param(d, l, err);
 }
 
 static int insert_param(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)

@@ -87,7 +87,8 @@ static int recount_segment(struct state *st, struct state_run *r, struct err *er
 	if (!ret)
 		ret = recount_load(&rc, st, r, err);
 	if (!ret)
-		ret = scan_points(state_db(st), r->id, rc.ids, rc.count, recount_points, &rc, err);
+		ret = scan_points(state_db(st), &(struct series_scan){ r->id, rc.ids, rc.count, recount_points, &rc },
+				  err);
 	recount_done(&rc);
 	return ret;
 }

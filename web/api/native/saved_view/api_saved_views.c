@@ -60,21 +60,21 @@ static void write_kept_text(struct js *j, const struct kept_kind *shelf, const s
 
 static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 {
-	const char *experiment = call_arg(c, "experiment");
+	struct saved_view_sel sel = { .shelf = shelf->name, .experiment = call_arg(c, "experiment") };
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
-	struct saved_view *all;
-	size_t n, i;
+	struct saved_views all;
+	size_t i;
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	if (saved_view_list(c->api->store, shelf->name, experiment, c->arena, &all, &n, &err))
+	if (saved_view_list(c->api->store, &sel, c->arena, &all, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	js_key(&j, shelf->list);
 	js_open(&j, '[');
-	for (i = 0; i < n; i++)
-		write_kept_text(&j, shelf, &all[i], false);
+	for (i = 0; i < all.count; i++)
+		write_kept_text(&j, shelf, &all.items[i], false);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -97,8 +97,9 @@ static int64_t parse_kept_var(struct call *c, const struct kept_kind *shelf)
 static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id, int64_t edition,
 		      struct saved_view *ret)
 {
+	struct saved_view_sel sel = { .shelf = shelf->name, .id = id, .edition = edition };
 	struct err err = ERR_INIT;
-	int rc = saved_view_get(c->api->store, shelf->name, id, edition, c->arena, ret, &err);
+	int rc = saved_view_get(c->api->store, &sel, c->arena, ret, &err);
 
 	if (rc == ERR_NOENT && edition)
 		call_fail(c, CALL_not_found, "edition", "no %s %" PRId64 " has this edition", shelf->name,
