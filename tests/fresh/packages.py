@@ -15,6 +15,6 @@ OPTIONAL = {
     "jpeg": ["libjpeg62-turbo-dev"],
     "png": ["libpng-dev"],
     "cmocka": ["libcmocka-dev"],
-    "python3": ["python3"],
+    "python3": ["python3", "python3-minimal"],
     "node": ["nodejs", "curl"],
 }
