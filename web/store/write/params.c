@@ -29,6 +29,7 @@ static int find_each_param(struct db *d, const struct params_lookup *l, struct e
 	return rc;
 }
 
+/* Reads the values of all keys with one query, where the store is shared. */
 static int find_params_together(struct db *d, const struct params_lookup *l, struct err *err)
 {
 	struct db_rows *q;
