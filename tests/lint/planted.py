@@ -19,8 +19,9 @@ class Copy:
 
     def __init__(self, folder):
         self.folder, self.planted = folder, []
-        for path in tree.files(""):
-            if "/corpus/" not in path:
+        tops = [name for name in os.listdir(tree.SRC) if os.path.isfile(f"{tree.SRC}/{name}")]
+        for path in [*tree.files(""), *tops]:
+            if not path.startswith("tests/fuzz/corpus/"):
                 os.makedirs(os.path.dirname(f"{folder}/{path}"), exist_ok=True)
                 shutil.copy(f"{tree.SRC}/{path}", f"{folder}/{path}")
 

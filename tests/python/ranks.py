@@ -158,7 +158,7 @@ def a_run_goes_on_by_hand(folder):
     assert [(j.header['segment'], j.header['first_step']) for j in found] == [(0, 0), (1, 4), (2, 9)]
     assert len({j.header['run_id'] for j in found}) == 1 and found[1].params == {'lr': 1}
     assert lib.only(runs, 'given').header['run_id'] == 'ab' * 16
-    assert len(out.strip().split('\n')) == 3 and 'no run cdcd' in out, out
+    assert len(out.strip().split('\n')) == 3 and 'run cdcd' in out and 'not found' in out, out
 
 
 def main():
