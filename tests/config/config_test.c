@@ -139,7 +139,7 @@ static void what_is_refused(void **state)
 		{ "--lrr 1", "did you mean --lr?", 1 },
 		{ "--globalbatch-size 3", "did you mean --global-batch-size?", 1 },
 		{ "--quux 3", "unknown flag --quux", 1 },
-		{ "--resume auto --synthetic --max-steps 3", "--resume: needs the run's name; add --run-name", 1 },
+		{ "--resume auto --synthetic --max-steps 3", "--resume: needs the name of the run: add --run-name", 1 },
 		{ "--save-best epoch/top2 --synthetic --max-steps 3", "did you mean epoch/top1?", 1 },
 		{ "--mixup-alpha 1", "unknown flag --mixup-alpha", 1 },
 		{ "-x 3", "unknown flag -x", 1 },

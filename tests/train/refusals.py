@@ -29,7 +29,7 @@ def bad_batches(tmp):
     refused("label", ["label 12 of sample 1"], *base, written(path, images(0, 12)), "--classes", 10)
     refused("channels", ["5 channels", "at most 4"], *base, written(path, images(0, 1, channels=5)))
     tokens = {"tokens": ("I64", [1, 5], struct.pack("<5q", 1, 2, 3, 99, 4))}
-    refused("token", ["token 99", "50"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
+    refused("token", ["token 99", "0 to 49"], "--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--vocab-size", 50,
             "--max-steps", 1, "--runs-dir", tmp, "--batch-from", written(path, tokens))
 
 
