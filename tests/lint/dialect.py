@@ -21,7 +21,7 @@ def pattern():
 def texts():
     """Everything that a reader of the product may read, by path."""
     below = [path for path in tree.files(*ENDS) if not path.startswith("tests/")]
-    top = [name for name in os.listdir(tree.SRC) if name.endswith(ENDS) and name != "NEWS.md"]
+    top = [name for name in os.listdir(tree.SRC) if name.endswith(".md") and name != "NEWS.md"]
     return sorted(below + top)
 
 

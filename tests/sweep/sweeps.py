@@ -123,7 +123,7 @@ def main():
         first = killed(folder, 3)
     with helper.Folder() as folder:
         helper.check(killed(folder, 0) == first, "asha: the same file has the same settings")
-        for text, what in (("{", "line 1"), ('{"name": "x", "metod": 1}', "metod"), ('{"name": "x", "metric": 1}', "metric: want")):
+        for text, what in (("{", "line 1"), ('{"name": "x", "metod": 1}', "metod"), ('{"name": "x", "metric": 1}', "metric: expected")):
             path = os.path.join(folder, "bad.json")
             with open(path, "w", encoding="ascii") as f:
                 f.write(text)
@@ -133,7 +133,7 @@ def main():
         helper.check(said.rstrip().endswith(missing + ": No such file or directory"), "a file that is not there: " + said)
         path = write(folder, "fails", method="grid", parameters={"lr": {"values": [0.1]}}, flags={"epochs": 1, "image-size": 4096, "classes": 3})
         said = sweep(folder, path, code=2)
-        helper.check("trial 1 is refused" in said and "classes" in said.split("trial 1 is refused")[1], "a trial that cannot begin: " + said)
+        helper.check("trial 1: refused" in said and "classes" in said.split("trial 1: refused")[1], "a trial that cannot begin: " + said)
     helper.finish("sweep/sweeps")
 
 

@@ -128,7 +128,7 @@ static void what_is_refused(void **state)
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],\"data_offsets\":[0,9223372036854775807]}}",
 		  "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[17],\"data_offsets\":[0,17]}}",
-		  "outside of the 16 bytes of data" },
+		  "outside of the 16 bytes" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[-1,0]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[3,2]}}", "outside of" },
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0]}}", "outside of" },
