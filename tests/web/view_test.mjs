@@ -183,7 +183,7 @@ test('group rows: n, mean and deviation as the server has them, hiding one chang
 	await repeats('rows');
 	const { groups } = await here.ask('GET', 'runs?experiment=rows&group_by=params.lr');
 	const page = await here.open(t, '?e=rows&g=val/acc');
-	await page.click('button:text-is("Group by all params except seed")');
+	await page.click('button:text-is("Group by all but seed")');
 	const full = async (name) => /mean (\S+), standard deviation (\S+), of (\d+) runs/.exec(await page.getAttribute(
 		`[data-group="${name}"] .c-m`, 'title')).slice(1).map(Number);
 	await page.waitForSelector('[data-group="lr 3"] .c-m', WAIT);

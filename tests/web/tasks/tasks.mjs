@@ -9,7 +9,7 @@
 // k.whole(): that what a panel holds can be seen.
 export const tasks = [
 	{ name: 'seeds as one line and one row', part: 'groups', at: '?e=sweep', async act(k) {
-		await k.enter('button:text-is("Group by all params except seed")');
+		await k.enter('button:text-is("Group by all but seed")');
 		await k.lines('train/loss', 4);
 	} },
 	{ name: 'the standard error around the mean of a group', part: 'groups', at: '?e=sweep&by=lr', async act(k) {

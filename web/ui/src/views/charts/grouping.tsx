@@ -65,7 +65,7 @@ export function Grouping() {
 			{repeats.length > 0 && <button type="button" aria-pressed={on}
 				title="repeats of the same setting together: one line and one row for all seeds"
 				onClick={() => s.go({ group: on ? [] : repeats })}>
-				Group by all params except seed</button>}
+				Group by all but seed</button>}
 			<span class="pop">
 				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
 					title="one line and one row for all runs of the same values"
