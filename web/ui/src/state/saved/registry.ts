@@ -43,7 +43,7 @@ interface ModelList {
 export const models = signal<ModelList | null>(null);
 
 const ask = (path: string, body?: unknown, method?: string) =>
-	request('../../ajax-api/2.0/mlflow' + path, body, method);
+	request('../../ajax-api/2.0/mlflow/' + path, body, method);
 
 const list = (v: unknown) => (v ?? []) as Json[];
 

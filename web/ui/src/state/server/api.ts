@@ -167,7 +167,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 
 /** The run that logged a model, or null. */
 export async function runOfModel(model: string): Promise<string | null> {
-	const r = await request('../../ajax-api/2.0/mlflow/logged-models' + encodeURIComponent(model));
+	const r = await request('../../ajax-api/2.0/mlflow/logged-models/' + encodeURIComponent(model));
 	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
 }
 
