@@ -77,7 +77,7 @@ def refused(folder):
          "machine with such a GPU" % plain, 2),
         (["plan", *SMALL, "--hardware", H200, "--backend", "cpu"], "--hardware: needs --auto, or plan --backend cuda", 2),
         (["plan", *SMALL, "--hardware", H200, "--auto"], "%s: bandwidth: expected a list of 1 to 64 points" % H200, 2),
-        (["backends", "--describe"], "backend cuda cannot run here: no NVIDIA driver is installed; install driver 580 or newer", 1),
+        (["backends", "--describe"], "backend cuda cannot run here: no NVIDIA driver is installed: install driver 580 or newer", 1),
     ]
     for words, line, code in rows:
         p = dptrain(*words, env=LAPTOP)
