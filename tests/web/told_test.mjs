@@ -82,7 +82,7 @@ test('code and alerts stand on the run\'s page', async (t) => {
 
 test('weights and checkpoints are listed as files of the run, by keyboard too', async (t) => {
 	const page = await opened(t, 'one');
-	await says(page, 'section[aria-label=Files]', /^Files checkpoints\/final\.safetensors 2.0 KiB.*in told\/one-/);
+	await says(page, 'section[aria-label=Files]', /^Files checkpoints\/final\.safetensors 2.0 KiBPath: told\/one-/);
 	await page.focus('section[aria-label=Files] button:text-is("checkpoints/")');
 	await page.keyboard.press('Enter');
 	await says(page, 'section[aria-label=Files]', /^Files checkpoints…step-30\//);

@@ -69,7 +69,7 @@ test('runs move to another experiment and back; one that runs or keeps artifacts
 	await page.click('[role=dialog] label:has-text("all 4 runs")');
 	await page.fill('[aria-label="Experiment to move to"]', 'to/there');
 	await press(page, 'Enter');
-	await says(page, '[role=dialog] .problem', /2 runs refused: run [0-9a-f]+ (keeps artifacts|is running)/);
+	await says(page, '[role=dialog] .problem', /2 runs refused: run [0-9a-f]+ (has artifacts|is running)/);
 	await until(() => names(page), (n) => n.split(',').sort().join() === 'kept,live');
 	const there = async (id) => (await here.ask('GET', 'runs/' + id)).experiment;
 	assert.deepEqual([await there(ids.a), await there(ids.b), await there(ids.kept)],

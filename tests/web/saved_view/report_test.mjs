@@ -115,7 +115,7 @@ test('the texts that it had are shown as they were, and one can be made the newe
 	await page.click('main td a:text-is("plan")');
 	await says(page, '.reporttext', /one/);
 	await page.goto(here.server.url + '?report=999999');
-	await says(page, 'main', /there is no report 999999/);
+	await says(page, 'main', /no report 999999/);
 });
 
 for (const [scheme, width] of [['light', 1280], ['dark', 390]])
