@@ -1,20 +1,19 @@
 # libtrackbase: the base library of all three programs.
 noinst_LTLIBRARIES += libtrackbase.la
 libtrackbase_la_SOURCES = \
-	tracker/base/address.c tracker/base/address.h tracker/base/arena.c tracker/base/arena.h \
+	tracker/base/arena.c tracker/base/arena.h \
+	tracker/base/array.c tracker/base/array.h \
 	tracker/base/buf.c tracker/base/buf.h \
 	tracker/base/clock.c tracker/base/clock.h \
-	tracker/base/cond.c tracker/base/cond.h tracker/base/little.h \
-	tracker/base/cache_home.c tracker/base/cache_home.h tracker/base/crc32c.c tracker/base/crc32c.h \
-	tracker/base/sha256.c tracker/base/sha256.h tracker/base/sha256_mix.c tracker/base/sha256_mix.h tracker/base/stop.h \
+	tracker/base/crc32c.c tracker/base/crc32c.h \
 	tracker/base/err.c tracker/base/err.h \
-	tracker/base/file_map.c tracker/base/file_map.h tracker/base/file_name.c tracker/base/file_name.h \
-	tracker/base/file_nameless.c tracker/base/file_nameless.h \
-	tracker/base/file_read.c tracker/base/file_read.h tracker/base/file_whole.c tracker/base/file_whole.h \
-	tracker/base/file_write.c tracker/base/file_write.h \
+	tracker/base/file.c tracker/base/file.h \
+	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
-	tracker/base/median.c tracker/base/median.h \
+	tracker/base/sha256.c tracker/base/sha256.h \
+	tracker/base/text.c tracker/base/text.h \
+	tracker/base/thread.c tracker/base/thread.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
 	tracker/curl/curlso.c tracker/curl/curlso.h \
 	tracker/system/cgroup.c tracker/system/cgroup.h \

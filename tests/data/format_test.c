@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "tests/data/idx_make.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/tokenizer/token_file.h"

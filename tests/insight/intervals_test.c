@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "tests/insight/simulate.h"
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 enum { PAIRS = 200 };
 

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "trainer/data/formats/synthetic.h"
 #include "trainer/state/draw.h"
-#include "trainer/state/tensor_files.h"
 #include "trainer/state/snapshot.h"
+#include "trainer/state/tensor_files.h"
 
 #define CHECK(x)                                                                        \
 	do {                                                                            \

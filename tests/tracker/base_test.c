@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
@@ -19,16 +20,16 @@
 #include <unistd.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/array.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
-#include "tracker/base/file_nameless.h"
-#include "tracker/base/file_read.h"
-#include "tracker/base/file_whole.h"
-#include "tracker/base/file_write.h"
-#include "tracker/base/median.h"
+#include "tracker/base/file.h"
+#include "tracker/base/hash.h"
+#include "tracker/base/little.h"
 #include "tracker/base/sha256.h"
-#include "tracker/base/sha256_mix.h"
+#include "tracker/base/text.h"
+#include "tracker/base/thread.h"
 
 static void crc_known_values(void **state)
 {
@@ -407,6 +408,320 @@ static void files_are_whole_or_not_there(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+static void no_memory_is_one_sentence(void **state)
+{
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(err_nomem(&e, NULL), ERR_NOMEM);
+	assert_string_equal(e.text, "out of memory");
+	assert_int_equal(err_nomem(&e, "plans"), ERR_NOMEM);
+	assert_string_equal(e.text, "out of memory: plans");
+	assert_int_equal(err_nomem(NULL, "plans"), ERR_NOMEM);
+}
+
+static void arrays_grow(void **state)
+{
+	struct pair_of {
+		int a;
+		double b;
+	} *pairs = NULL;
+	int n = 0, cap = 0;
+	unsigned char small = 0;
+	char *text = NULL, *before;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		assert_true(array_push(&pairs, &n, &cap, (struct pair_of){ i, -i }));
+		assert_true(n == i + 1 && cap >= n && (n < 16 || cap < 3 * n));
+	}
+	for (int i = 0; i < 1000; i++)
+		assert_true(pairs[i].a == i && pairs[i].b == -i);
+	assert_false(array_reserve(&pairs, &cap, SIZE_MAX / 8));
+	assert_true(pairs[999].a == 999);
+	free(pairs);
+	assert_true(array_reserve(&text, &small, 200) && small >= 200);
+	memset(text, 'x', 200);
+	before = text;
+	assert_true(array_reserve(&text, &small, small) && text == before);
+	assert_false(array_reserve(&text, &small, 256)); /* does not fit the type of the capacity */
+	assert_true(small >= 200 && text[199] == 'x');
+	free(text);
+}
+
+/* The vectors of the FNV authors' test suite. */
+static void fnv_known_values(void **state)
+{
+	(void)state;
+	assert_true(hash_fnv_text(HASH_FNV_BEGIN, "") == UINT64_C(0xcbf29ce484222325));
+	assert_true(hash_fnv_text(HASH_FNV_BEGIN, "a") == UINT64_C(0xaf63dc4c8601ec8c));
+	assert_true(hash_fnv_text(HASH_FNV_BEGIN, "foobar") == UINT64_C(0x85944171f73967e8));
+	assert_true(hash_fnv(hash_fnv(HASH_FNV_BEGIN, "foo", 3), "bar", 3) == UINT64_C(0x85944171f73967e8));
+}
+
+/* Against printf and isxdigit. */
+static void hex_digits_are_those_of_printf(void **state)
+{
+	unsigned char bytes[256], again[256];
+	char text[513], want[3];
+
+	(void)state;
+	for (int i = 0; i < 256; i++) {
+		bytes[i] = (unsigned char)i;
+		assert_int_equal(text_hex_digit((char)i) >= 0, i < 128 && isxdigit(i) != 0);
+		if (i < 128 && isxdigit(i))
+			assert_int_equal(text_hex_digit((char)i), strtol((char[]){ (char)i, '\0' }, NULL, 16));
+	}
+	assert_ptr_equal(text_hex(text, bytes, 256), text);
+	for (int i = 0; i < 256; i++) {
+		snprintf(want, sizeof(want), "%02x", (unsigned)i);
+		assert_memory_equal(text + 2 * i, want, 2);
+	}
+	assert_int_equal(text[512], '\0');
+	assert_true(text_is_hex(text, 512, 512));
+	assert_true(text_unhex(again, text, 256));
+	assert_memory_equal(bytes, again, 256);
+	assert_true(text_unhex(again, "FFaB", 2) && again[0] == 0xff && again[1] == 0xab);
+	assert_false(text_unhex(again, "0g", 1));
+	assert_false(text_unhex(again, "0", 1)); /* stops at the NUL */
+	assert_false(text_is_hex("12AB", 4, 4));
+	assert_true(text_is_hex("12ab", 1, 4) && !text_is_hex("12ab", 5, 9) && !text_is_hex("12ab", 1, 3));
+	assert_true(!text_is_hex(NULL, 0, 9) && text_is_hex("", 0, 9));
+}
+
+static void random_digits_differ(void **state)
+{
+	char a[65], b[65], large[131];
+
+	(void)state;
+	assert_int_equal(text_random_hex(a, 32), 0);
+	assert_int_equal(text_random_hex(b, 32), 0);
+	assert_true(text_is_hex(a, 64, 64) && text_is_hex(b, 64, 64));
+	assert_string_not_equal(a, b);
+	assert_int_equal(text_random_hex(large, 65), -1);
+}
+
+/* No text with fewer digits, from the minimum on, reads back as the same number. */
+static void doubles_are_short_and_exact(void **state)
+{
+	char got[TEXT_DOUBLE_BYTES], fewer[TEXT_DOUBLE_BYTES];
+	uint64_t bits = 1;
+
+	(void)state;
+	assert_string_equal(text_double(got, 0.1, 6), "0.1");
+	assert_string_equal(text_double(got, 0.1 + 0.2, 6), "0.30000000000000004");
+	assert_string_equal(text_double(got, 1e6, 6), "1e+06");
+	assert_string_equal(text_double(got, 1e6, 15), "1000000");
+	assert_string_equal(text_double(got, -0.0, 15), "-0");
+	assert_string_equal(text_double(got, -1.7976931348623157e308, 15), "-1.7976931348623157e+308");
+	assert_string_equal(text_double(got, NAN, 15), "NaN");
+	assert_string_equal(text_double(got, INFINITY, 6), "Infinity");
+	assert_string_equal(text_double(got, -INFINITY, 6), "-Infinity");
+	for (int i = 0; i < 20000; i++) {
+		const int from = i % 2 ? 6 : 15;
+		double v;
+
+		bits = bits * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		memcpy(&v, &bits, sizeof(v));
+		if (i % 3 == 0)
+			v = (double)(int64_t)(bits >> 40) / 1000;
+		if (!isfinite(v))
+			continue;
+		text_double(got, v, from);
+		assert_true(strtod(got, NULL) == v);
+		for (int digits = from; digits <= 17; digits++) {
+			snprintf(fewer, sizeof(fewer), "%.*g", digits, v);
+			if (strtod(fewer, NULL) == v)
+				break;
+		}
+		assert_string_equal(got, fewer);
+	}
+}
+
+static void urls_lose_their_passwords(void **state)
+{
+	char text[] = "see https://me:secret@host/x@y and s3://bucket, ftp://a@b";
+
+	(void)state;
+	text_hide_credentials(text);
+	assert_string_equal(text, "see https://host/x@y and s3://bucket, ftp://b");
+}
+
+/* 300 and the largest value as protobuf's documentation writes them. */
+static void varints_are_protobufs(void **state)
+{
+	static const unsigned char of_300[] = { 0xac, 0x02 };
+	static const int64_t order[] = { 0, -1, 1, -2, 2, -3 };
+	unsigned char bytes[LITTLE_VARINT_BYTES], endless[11];
+	const unsigned char *at;
+	uint64_t v, got = 0;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(little_put_varint(bytes, 300) - bytes, 2);
+	assert_memory_equal(bytes, of_300, 2);
+	assert_int_equal(little_put_varint(bytes, UINT64_MAX) - bytes, 10);
+	for (unsigned bit = 0; bit < 64; bit++)
+		for (int less = 0; less < 2; less++) {
+			v = (UINT64_C(1) << bit) - (uint64_t)less;
+			n = (size_t)(little_put_varint(bytes, v) - bytes);
+			assert_int_equal(n, v ? (64 - (size_t)__builtin_clzll(v) + 6) / 7 : 1);
+			at = bytes;
+			assert_true(little_get_varint(&at, bytes + n, &got));
+			assert_true(got == v && at == bytes + n);
+			at = bytes;
+			assert_false(little_get_varint(&at, bytes + n - 1, &got));
+			assert_true(got == v && at == bytes);
+		}
+	memset(endless, 0x80, sizeof(endless));
+	at = endless;
+	assert_false(little_get_varint(&at, endless + sizeof(endless), &got));
+	for (unsigned i = 0; i < sizeof(order) / sizeof(*order); i++)
+		assert_true(little_zigzag(order[i]) == i && little_unzigzag(i) == order[i]);
+	assert_true(little_zigzag(INT64_MIN) == UINT64_MAX && little_unzigzag(UINT64_MAX) == INT64_MIN);
+}
+
+static void write_test_file(const char *path, size_t n)
+{
+	FILE *f = fopen(path, "wb");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < n; i++)
+		fputc((int)(i * 31 % 251), f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void files_are_read_whole(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 63, 64, 65535, 65536, 65537, 300001 };
+	char folder[] = "load-XXXXXX", path[64];
+	struct err e = ERR_INIT;
+	struct buf b;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		write_test_file(path, sizes[i]);
+		buf_init(&b, sizes[i] + 2); /* the file and the two bytes already there, exactly */
+		buf_adds(&b, "xy");
+		assert_int_equal(file_load(&b, path, &e), 0);
+		assert_int_equal(b.len, sizes[i] + 2);
+		for (size_t k = 0; k < sizes[i]; k++)
+			assert_int_equal((unsigned char)b.data[k + 2], k * 31 % 251);
+		assert_int_equal(b.data[b.len], '\0');
+		buf_done(&b);
+		if (!sizes[i])
+			continue;
+		buf_init(&b, sizes[i] - 1);
+		assert_int_equal(file_load(&b, path, &e), ERR_USAGE);
+		assert_int_equal(errno, EFBIG);
+		assert_non_null(strstr(e.text, "larger than the maximum"));
+		buf_done(&b);
+	}
+	buf_init(&b, 100);
+	assert_int_equal(file_load(&b, folder, &e), ERR_USAGE);
+	assert_int_equal(errno, EISDIR);
+	unlink(path);
+	assert_int_equal(file_load(&b, path, &e), ERR_USAGE);
+	assert_int_equal(errno, ENOENT);
+	assert_non_null(strstr(e.text, path));
+	buf_done(&b);
+	rmdir(folder);
+}
+
+static void pipes_are_read_to_their_end(void **state)
+{
+	char path[64];
+	struct buf b;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(file_write(ends[1], "first ", 6), 0);
+	assert_int_equal(file_write(ends[1], "second", 6), 0);
+	close(ends[1]);
+	snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+	buf_init(&b, 100);
+	assert_int_equal(file_load(&b, path, NULL), 0);
+	assert_string_equal(b.data, "first second");
+	buf_done(&b);
+	close(ends[0]);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static void folders_are_made_like_mkdir_p(void **state)
+{
+	char root[] = "folders-XXXXXX", path[256], below[300], tiny[8];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	assert_true(file_join(path, sizeof(path), root, "a//b/c"));
+	assert_int_equal(file_make_folders(path, 0777, &e), 0);
+	assert_int_equal(file_make_folders(path, 0777, &e), 0);
+	assert_true(is_folder(path));
+	assert_true(file_join(below, sizeof(below), root, "d/e/"));
+	assert_int_equal(file_make_folders(below, 0700, &e), 0);
+	assert_true(is_folder(below));
+	assert_true(file_join(path, sizeof(path), below, "f/g"));
+	assert_non_null(strstr(path, "/d/e/f/g"));
+	assert_int_equal(file_make_parents(path, 0777, &e), 0);
+	assert_false(is_folder(path));
+	write_test_file(path, 1);
+	assert_int_equal(file_make_folders(path, 0777, &e), ERR_IO);
+	assert_non_null(strstr(e.text, "Not a directory"));
+	assert_true(file_join(below, sizeof(below), path, "h/i"));
+	assert_int_equal(file_make_parents(below, 0777, &e), ERR_IO);
+	assert_true(file_join(tiny, sizeof(tiny), "abc", "def"));
+	assert_string_equal(tiny, "abc/def");
+	assert_false(file_join(tiny, sizeof(tiny), "abc", "defg"));
+	snprintf(path, sizeof(path), "rm -r %s", root);
+	assert_int_equal(system(path), 0);
+}
+
+struct mask_seen {
+	sigset_t mask;
+	_Atomic bool ran;
+};
+
+static void *note_mask(void *arg)
+{
+	struct mask_seen *m = arg;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &m->mask);
+	m->ran = true;
+	return m;
+}
+
+static void threads_leave_signals_to_the_program(void **state)
+{
+	struct mask_seen joined = { .ran = false }, detached = { .ran = false };
+	sigset_t before, after;
+	pthread_t thread;
+	void *result;
+
+	(void)state;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	assert_int_equal(thread_start(&thread, note_mask, &joined), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &joined);
+	assert_int_equal(thread_start_detached(note_mask, &detached, 256 << 10), 0);
+	while (!detached.ran)
+		usleep(1000);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int s = 1; s < 32; s++)
+		assert_int_equal(sigismember(&before, s), sigismember(&after, s));
+	assert_true(sigismember(&joined.mask, SIGTERM) && sigismember(&detached.mask, SIGINT));
+	assert_true(!sigismember(&joined.mask, SIGSEGV) && !sigismember(&detached.mask, SIGBUS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +740,18 @@ int main(void)
 		cmocka_unit_test(sha_known_values),
 		cmocka_unit_test(sha_instructions_are_the_definition),
 		cmocka_unit_test(sha_of_both_is_that_of_each),
+		cmocka_unit_test(no_memory_is_one_sentence),
+		cmocka_unit_test(arrays_grow),
+		cmocka_unit_test(fnv_known_values),
+		cmocka_unit_test(hex_digits_are_those_of_printf),
+		cmocka_unit_test(random_digits_differ),
+		cmocka_unit_test(doubles_are_short_and_exact),
+		cmocka_unit_test(urls_lose_their_passwords),
+		cmocka_unit_test(varints_are_protobufs),
+		cmocka_unit_test(files_are_read_whole),
+		cmocka_unit_test(pipes_are_read_to_their_end),
+		cmocka_unit_test(folders_are_made_like_mkdir_p),
+		cmocka_unit_test(threads_leave_signals_to_the_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,11 @@ int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 	return code;
 }
 
+int err_nomem(struct err *e, const char *what)
+{
+	return err_set(e, ERR_NOMEM, "out of memory%s%s", what ? ": " : "", what ? what : "");
+}
+
 int err_field(struct err *e, const char *fmt, ...)
 {
 	va_list ap;

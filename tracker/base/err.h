@@ -38,6 +38,9 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
  * ERR_NOSPC. */
 int err_set_errno(struct err *e, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Sets "out of memory: what" (what may be NULL) and returns ERR_NOMEM. */
+int err_nomem(struct err *e, const char *what);
+
 /* Sets the field of an error that is already set; returns its code. err_set clears the field. */
 int err_field(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -28,4 +28,16 @@ void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret
 /* The same with binary key; ret may overlap the key or the bytes. */
 void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_t n, unsigned char ret[32]);
 
+/* The compression function of SHA-256 on blocks of 64 bytes, in C and with CPU instructions. Private to
+ * sha256.c and its test. */
+typedef void sha256_mix_fn(uint32_t h[8], const unsigned char *p, size_t blocks);
+typedef void sha256_mix_both_fn(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks);
+
+sha256_mix_fn sha256_mix_plain;
+sha256_mix_both_fn sha256_mix_both_plain; /* the same blocks into two states */
+
+/* The fastest one on this machine. */
+sha256_mix_fn *sha256_mix_best(void);
+sha256_mix_both_fn *sha256_mix_both_best(void);
+
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/spread.h"
 #include "tracker/insight/t_distribution.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 #define RECENT_LEAST 20	   /* steps before a spike can be found */
 #define SPIKE_DEVIATIONS 10 /* robust standard deviations above the median */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 struct system_stats {
 	struct system_stats_point *points;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 
 #define LANES 256u
 #define CHUNK_POINTS 1024u

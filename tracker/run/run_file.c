@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/base/err.h"
-#include "tracker/base/file_name.h"
-#include "tracker/base/file_whole.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
@@ -148,7 +146,7 @@ static int store_file(struct dptrack_run *run, const char *name, const char *pat
 		return err_set(err, ERR_USAGE, "the path is too long");
 	sha256_init(&c.sha256);
 	rc = open_source_file(&c, path, err);
-	rc = rc ? rc : file_name_folders(to, err);
+	rc = rc ? rc : file_make_parents(to, 0777, err);
 	rc = rc ? rc : copy_to_folder(&c, path, to, err);
 	free(c.piece);
 	if (c.from >= 0)

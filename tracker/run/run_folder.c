@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/file_name.h"
+#include "tracker/base/file.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/run/run_names.h"
@@ -258,7 +258,7 @@ int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, c
 
 static int make_run_folder(const char *dir, struct err *err)
 {
-	int rc = file_name_folders(dir, err);
+	int rc = file_make_parents(dir, 0777, err);
 
 	if (!rc && mkdir(dir, 0777) && errno != EEXIST)
 		rc = err_set_errno(err, errno, "cannot create the run's folder %s", dir);

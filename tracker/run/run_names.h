@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tracker/base/file_name.h"
+#include "tracker/base/file.h"
 
 #define NAMES_ID_BYTES 33 /* 32 hex digits and NUL */
 

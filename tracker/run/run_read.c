@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/err.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "tracker/event/event.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"

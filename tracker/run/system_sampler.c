@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "tracker/run/run_inside.h"
 #include "tracker/system/system_sample.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/run/keys.h"
 #include "tracker/run/syncer.h"

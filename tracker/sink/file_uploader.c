@@ -9,8 +9,8 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
+#include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
 #include "tracker/sink/worker.h"
 

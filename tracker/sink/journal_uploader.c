@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
 #include "tracker/sink/sender.h"
 #include "tracker/sink/worker.h"

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
 
 #define CANCEL_GRACE_S 2.0

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 
 struct watched {
 	struct comm comm;

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "tracker/base/address.h"
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "trainer/config/flags.h"
 #include "trainer/config/train_series.h"
@@ -265,7 +265,7 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 			break;
 		}
 		if (value.len)
-			address_hide(value.data);
+			text_hide_credentials(value.data);
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],

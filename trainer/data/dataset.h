@@ -12,7 +12,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/sha256.h"
-#include "tracker/base/stop.h"
+#include "tracker/base/thread.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
 

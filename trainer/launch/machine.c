@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tracker/base/address.h"
-#include "tracker/base/file_read.h"
+#include "tracker/base/file.h"
+#include "tracker/base/text.h"
 #include "tracker/system/cgroup.h"
 
 #define STATUS_BYTES 8192 /* the kernel writes about a fifth of that */
@@ -215,7 +215,7 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 
 		if (!word)
 			return;
-		address_hide(word);
+		text_hide_credentials(word);
 		k = snprintf(text + used, n - used, is_shell_safe(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
 		used += k < 0 ? 0 : (size_t)k;
 		free(word);

@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "tracker/base/file_nameless.h"
+#include "tracker/base/file.h"
 #include "tracker/base/log.h"
 
 static void warn_of_memory(int fd, const char *dir)

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/median.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/nonfinite_search.h"
 #include "trainer/tools/bench_ops.h"
-#include "trainer/tools/step_profile.h"
 #include "trainer/tools/real.h"
+#include "trainer/tools/step_profile.h"
 
 #define OPS_SHOWN 10
 #define PROFILED_STEPS 3 /* of a device */

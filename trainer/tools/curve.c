@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
-#include "tracker/base/median.h"
 
 #define TIMES 7
 #define ALIGN 256 /* bytes of a rank's part are a multiple of it */

@@ -13,8 +13,7 @@
 #include <jansson.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_map.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "trainer/weights/state_json.h"
 
 #define PATH_BYTES 4096

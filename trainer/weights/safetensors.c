@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 
 struct safetensors {
 	char *path;

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "trainer/weights/safetensors.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* stays in the cache until its checksum is computed */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/file_name.h"
+#include "tracker/base/file.h"
 #include "web/cli/cli.h"
 
 struct event_exporter {
@@ -62,7 +62,7 @@ static int write_event_part(struct event_exporter *w, int rank, int segment, str
 	snprintf(path, sizeof(path), "%s/%s.part-%06d", w->dir, folder, segment);
 	snprintf(target, sizeof(target), "/api/v1/export/series.tfevents?run=%s&rank=%d&segment=%d", w->id, rank,
 		 segment);
-	rc = file_name_folders(path, err);
+	rc = file_make_parents(path, 0777, err);
 	if (!rc)
 		rc = fetch_event_file(w, target, path, err);
 	if (!rc && rename(path, whole))

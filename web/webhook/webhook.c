@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
 #include "web/api/api.h"
 #include "web/store/alert/alert.h"

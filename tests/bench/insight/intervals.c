@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "tests/insight/simulate.h"
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 struct totals {
 	int pairs, wanted, missing, given, held, settings_below, naive_held, steps_held, steps_pairs;

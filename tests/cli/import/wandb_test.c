@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "web/cli/import/blocks.h"
 #include "web/cli/import/wandb_file.h"
 

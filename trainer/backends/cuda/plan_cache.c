@@ -14,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracker/base/cache_home.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 
 #define FILES_MAX 4096
 #define BYTES_MAX ((size_t)8 << 20) /* per entry; a compiled kernel has a tenth of a megabyte */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 
 #define MAGIC "DPTsmp1\n"
 #define BYTES_MAX ((size_t)1 << 38)

@@ -9,7 +9,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 
 struct sample {
 	uint64_t offset; /* of its bytes in the object; compressed: of their page */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_read.h"
+#include "tracker/base/file.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/picture.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 
 #define IDX_DIMS_MAX 4
 

@@ -10,10 +10,10 @@
 #include <sys/queue.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "trainer/data/container/arrow_buffer.h"
-#include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/decompress.h"
+#include "trainer/data/container/parquet_page.h"
 #include "trainer/data/store/ring_file.h"
 
 #define PARTS_LEAST ((uint32_t)2 << 20) /* smallest page that is read in parts */

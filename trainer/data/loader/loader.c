@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "trainer/data/loader/slots.h"
 
 #define WORKERS_MAX 1024

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/file_read.h"
+#include "tracker/base/file.h"
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/resize.h"

@@ -16,9 +16,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_read.h"
-#include "tracker/base/file_whole.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/store/cache_inside.h"
 

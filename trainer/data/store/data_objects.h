@@ -10,7 +10,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
-#include "tracker/base/stop.h"
+#include "tracker/base/thread.h"
 
 struct objects;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_block.h"
 #include "trainer/data/store/fetch_inside.h"
 #include "trainer/data/store/fetch_kept.h"

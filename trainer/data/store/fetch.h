@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/base/stop.h"
+#include "tracker/base/thread.h"
 
 #define FETCH_BLOCK ((uint64_t)8 << 20)
 

@@ -11,10 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracker/base/cache_home.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_read.h"
+#include "tracker/base/file.h"
 #include "tracker/base/little.h"
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"

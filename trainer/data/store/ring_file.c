@@ -9,8 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "tracker/base/file_nameless.h"
-#include "tracker/base/file_read.h"
+#include "tracker/base/file.h"
 
 #define SHARE 16 /* share of the free disk space */
 

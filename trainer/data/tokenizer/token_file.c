@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_name.h"
-#include "tracker/base/file_nameless.h"
-#include "tracker/base/file_whole.h"
+#include "tracker/base/file.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1

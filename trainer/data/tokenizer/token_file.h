@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 
 #define TOKEN_FILE_SUFFIX ".tokens"
 #define TOKEN_FILE_NAME_BYTES 96

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 enum {
 	LINE_BUCKET_POINTS = 5,     /* first, min, max, last, the first non-finite one */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "web/cli/import/importer.h"
 
 #define PATIENCE_S 60.0 /* for a server to find the journals in its folder */

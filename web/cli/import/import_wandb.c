@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "web/cli/import/import_folder.h"
 #include "web/cli/import/wandb_file.h"
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tracker/base/file_name.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
@@ -130,7 +130,7 @@ static int store_journal(const struct importer *b, const struct importer_journal
 	file_name_of(experiment, j->experiment);
 	file_name_of(name, j->name);
 	snprintf(to, sizeof(to), "%.2000s/%s/%s-%.8s/%.500s", b->target->into, experiment, name, j->run, j->file);
-	rc = file_name_folders(to, err);
+	rc = file_make_parents(to, 0777, err);
 	return rc ? rc : write_journal(to, head, records, err);
 }
 

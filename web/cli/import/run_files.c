@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "web/store/files/artifacts.h"
 

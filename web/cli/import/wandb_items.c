@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/file_map.h"
+#include "tracker/base/file.h"
 #include "tracker/event/wire.h"
 #include "web/cli/import/content.h"
 

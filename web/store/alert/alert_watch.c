@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "web/store/alert/alert_eval.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/store.h"

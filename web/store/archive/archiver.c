@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/thread.h"
 #include "web/store/archive/archive_inside.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/files/entries.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
 #include "tracker/base/log.h"
+#include "tracker/base/thread.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"

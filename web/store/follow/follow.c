@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/thread.h"
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"

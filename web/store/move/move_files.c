@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/file_write.h"
+#include "tracker/base/file.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"

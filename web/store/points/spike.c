@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 
 #define REACH 16
 #define FEWEST 8

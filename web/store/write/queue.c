@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 
 #define GROUP_JOBS 512
 /* Cost in points; a series counts as 25 because it may be new. */

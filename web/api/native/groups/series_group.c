@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/median.h"
+#include "tracker/base/array.h"
 #include "web/store/base/map.h"
 
 const char *const series_band_names[] = { "minmax", "std", "se", "t95", NULL };

@@ -1,0 +1,19 @@
+/* json_print.h: JSON for stdout. In the header, because libdptrack does not link jansson: only programs include it. */
+#ifndef DPT_BASE_JSON_PRINT_H
+#define DPT_BASE_JSON_PRINT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+/* Prints o and a newline to stdout and releases it. flags: those of json_dumpf; JSON_PRINT_PAGE is for people and
+ * programs. Doubles have 17 digits, so they read back unchanged. */
+#define JSON_PRINT_PAGE JSON_INDENT(2)
+
+static inline void json_print(json_t *o, size_t flags)
+{
+	json_dumpf(o, stdout, flags | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* text.h: small conversions between values and text: hex digits, ids, numbers, and URLs without credentials. */
+#ifndef DPT_BASE_TEXT_H
+#define DPT_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- hexadecimal ---- */
+
+/* The value of a hex digit of either case; -1: not one. */
+int text_hex_digit(char c);
+
+/* Writes 2n lower-case digits and NUL; returns ret. */
+char *text_hex(char *ret, const void *bytes, size_t n);
+
+/* Reads n bytes from 2n digits. Returns false, with *ret partly written, if one of them is no digit. */
+bool text_unhex(void *ret, const char *digits, size_t n);
+
+/* Returns true if the text consists of lower-case hex digits, of min to max of them. NULL: false. */
+bool text_is_hex(const char *text, size_t min, size_t max);
+
+/* Draws n random bytes (at most 64) of the system's generator, as 2n lower-case digits and NUL. Returns 0, or -1 with
+ * errno. */
+int text_random_hex(char *ret, size_t n);
+
+/* ---- numbers ---- */
+
+#define TEXT_DOUBLE_BYTES 32
+
+/* Writes a double as printf's %g does, with the fewest significant digits from `digits` to 17 that read back as the
+ * same double; "NaN", "Infinity" and "-Infinity". digits decides when an exponent appears: one million is 1e+06 with 6
+ * and 1000000 with 15. Returns ret. */
+char *text_double(char ret[TEXT_DOUBLE_BYTES], double v, int digits);
+
+/* ---- URLs ---- */
+
+/* Removes user and password from each https://user:password@host in the text, for any scheme, in place. */
+void text_hide_credentials(char *text);
+
+#endif
