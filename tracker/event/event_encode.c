@@ -65,7 +65,7 @@ void encode_session_start(struct buf *b, double wall_time, int64_t step)
 
 static unsigned char *put_field_tag(unsigned char *p, unsigned number, enum wire_type type)
 {
-	return wire_put_varint(p, (uint64_t)number << 3 | type);
+	return little_put_varint(p, (uint64_t)number << 3 | type);
 }
 
 /* Writes what follows the key inside a Summary.Value. */
@@ -84,7 +84,7 @@ static size_t put_scalar_value(unsigned char *to, const struct encode_scalar *s)
 	}
 	if (s->rank != (s->journal_rank == 0 ? EVENT_RANK_RUN : s->journal_rank)) {
 		p = put_field_tag(p, FIELD_value_rank, WIRE_VARINT);
-		p = wire_put_varint(p, (uint64_t)(int64_t)s->rank << 1 ^ (s->rank < 0 ? UINT64_MAX : 0));
+		p = little_put_varint(p, little_zigzag(s->rank));
 	}
 	return (size_t)(p - to);
 }
@@ -118,14 +118,14 @@ void encode_scalar(struct buf *b, const struct encode_scalar *s)
 	p = wire_put_fixed(p, wall_bits, 8);
 	if (s->step) {
 		p = put_field_tag(p, TB_EVENT_STEP, WIRE_VARINT);
-		p = wire_put_varint(p, (uint64_t)s->step);
+		p = little_put_varint(p, (uint64_t)s->step);
 	}
 	p = put_field_tag(p, TB_EVENT_SUMMARY, WIRE_BYTES);
-	p = wire_put_varint(p, 1 + count_varint_bytes(value_n) + value_n);
+	p = little_put_varint(p, 1 + count_varint_bytes(value_n) + value_n);
 	p = put_field_tag(p, TB_SUMMARY_VALUE, WIRE_BYTES);
-	p = wire_put_varint(p, value_n);
+	p = little_put_varint(p, value_n);
 	p = put_field_tag(p, TB_VALUE_TAG, WIRE_BYTES);
-	p = wire_put_varint(p, s->key.len);
+	p = little_put_varint(p, s->key.len);
 	memcpy(p, s->key.at, s->key.len);
 	memcpy(p + s->key.len, tail, tail_n);
 	p += s->key.len + tail_n;

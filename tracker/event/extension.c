@@ -12,7 +12,7 @@
 
 int extension_rank(const struct wire_field *f, int *ret)
 {
-	int64_t rank = wire_zigzag(f->value);
+	int64_t rank = little_unzigzag(f->value);
 
 	if (f->type != WIRE_VARINT || rank < EVENT_RANK_LAUNCHER || rank > LIMIT_rank)
 		return ERR_CORRUPT;
@@ -48,10 +48,10 @@ static int parse_header_number(const struct wire_field *f, struct event_header *
 		*(f->number == FIELD_header_segment ? &h->segment : &h->world_size) = (int)f->value;
 		return 0;
 	case FIELD_header_first_step:
-		h->first_step = wire_zigzag(f->value);
+		h->first_step = little_unzigzag(f->value);
 		return 0;
 	case FIELD_header_first_epoch:
-		h->first_epoch = wire_zigzag(f->value);
+		h->first_epoch = little_unzigzag(f->value);
 		return 0;
 	case FIELD_header_pid:
 		h->pid = (int64_t)f->value;
@@ -128,7 +128,7 @@ static int parse_param(struct event_span s, struct event_item *ret)
 			ret->value = wire_double(f.value);
 		} else if (f.number == FIELD_param_i64 && f.type == WIRE_VARINT) {
 			ret->type = EVENT_TYPE_I64;
-			ret->integer = wire_zigzag(f.value);
+			ret->integer = little_unzigzag(f.value);
 		} else if (f.number == FIELD_param_bool && f.type == WIRE_VARINT) {
 			ret->type = EVENT_TYPE_BOOL;
 			ret->integer = f.value != 0;

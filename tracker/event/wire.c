@@ -1,24 +1,7 @@
 /* wire.c: reads and writes protobuf's wire format. */
 #include "tracker/event/wire.h"
 
-#define VARINT_BYTES_MAX 10u
 #define GROUP_DEPTH_MAX 64
-
-bool wire_long_varint(struct event_span *s, uint64_t *ret)
-{
-	const unsigned char *p = s->at;
-	uint64_t v = 0;
-
-	for (unsigned shift = 0; p < s->end && shift < 7 * VARINT_BYTES_MAX; shift += 7) {
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (*p++ < 0x80) {
-			s->at = p;
-			*ret = v;
-			return true;
-		}
-	}
-	return false;
-}
 
 /* Groups occur only as unknown fields. */
 bool wire_skip_group(struct event_span *s)
@@ -41,9 +24,9 @@ bool wire_skip_group(struct event_span *s)
 
 static void append_varint(struct buf *b, uint64_t v)
 {
-	unsigned char bytes[VARINT_BYTES_MAX];
+	unsigned char bytes[LITTLE_VARINT_BYTES];
 
-	buf_add(b, bytes, (size_t)(wire_put_varint(bytes, v) - bytes));
+	buf_add(b, bytes, (size_t)(little_put_varint(bytes, v) - bytes));
 }
 
 static void append_tag(struct buf *b, unsigned number, enum wire_type type)
@@ -59,7 +42,7 @@ void wire_add_varint(struct buf *b, unsigned number, uint64_t v)
 
 void wire_add_sint(struct buf *b, unsigned number, int64_t v)
 {
-	wire_add_varint(b, number, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+	wire_add_varint(b, number, little_zigzag(v));
 }
 
 void wire_add_double(struct buf *b, unsigned number, double v)
@@ -92,9 +75,9 @@ size_t wire_begin(struct buf *b, unsigned number)
 /* Inserts the length in front of the bytes written since begin: its own size depends on it. */
 void wire_end(struct buf *b, size_t begin)
 {
-	unsigned char bytes[VARINT_BYTES_MAX];
+	unsigned char bytes[LITTLE_VARINT_BYTES];
 	size_t n = b->len - begin;
-	size_t len = (size_t)(wire_put_varint(bytes, n) - bytes);
+	size_t len = (size_t)(little_put_varint(bytes, n) - bytes);
 
 	if (buf_failed(b))
 		return;

@@ -11,6 +11,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "tracker/base/little.h"
 #include "tracker/event/event.h"
 
 enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_GROUP = 3, WIRE_END = 4, WIRE_FIXED32 = 5 };
@@ -22,9 +23,7 @@ struct wire_field {
 	struct event_span bytes; /* WIRE_BYTES */
 };
 
-/* The rare cases of wire_next. */
-bool wire_long_varint(struct event_span *s, uint64_t *ret);
-bool wire_skip_group(struct event_span *s); /* after its start tag */
+bool wire_skip_group(struct event_span *s); /* after its start tag: the rare case of wire_next */
 
 static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
 {
@@ -32,7 +31,7 @@ static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
 		*ret = *s->at++;
 		return true;
 	}
-	return wire_long_varint(s, ret);
+	return little_get_varint(&s->at, s->end, ret);
 }
 
 static inline bool wire_take_tag(struct event_span *s, struct wire_field *f)
@@ -106,11 +105,6 @@ static inline struct event_span wire_span(const struct wire_field *f)
 	return f->type == WIRE_BYTES ? f->bytes : (struct event_span){ NULL, NULL };
 }
 
-static inline int64_t wire_zigzag(uint64_t v)
-{
-	return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
-}
-
 static inline double wire_double(uint64_t bits)
 {
 	double v;
@@ -153,17 +147,7 @@ static inline uint32_t wire_narrow(double v)
 	return (uint32_t)(bits >> 32 & 0x80000000u) | 0x7f800000u | (low ? low : 0x400000u);
 }
 
-/* Writing into memory that is known to suffice; both return the address after the written bytes. */
-static inline unsigned char *wire_put_varint(unsigned char *to, uint64_t v) /* at most 10 bytes */
-{
-	while (v >= 0x80) {
-		*to++ = (unsigned char)(v | 0x80);
-		v >>= 7;
-	}
-	*to++ = (unsigned char)v;
-	return to;
-}
-
+/* Writes n bytes of v into memory that is known to suffice; returns the address after them. */
 static inline unsigned char *wire_put_fixed(unsigned char *to, uint64_t v, unsigned n)
 {
 	v = htole64(v);

@@ -91,7 +91,7 @@ struct learning {
 int learning_new(struct learning **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: losses of a run");
+	return *ret ? 0 : err_nomem(err, "losses of a run");
 }
 
 void learning_free(struct learning *l)
@@ -121,17 +121,10 @@ static size_t find_validation(const struct learning *l, int64_t step)
 
 static int reserve_validations(struct learning *l, struct err *err)
 {
-	const size_t room = l->room ? 2 * l->room : 64;
-	struct validation *at = realloc(l->at, room * sizeof(*at));
-	double *values;
+	size_t values_room = l->room; /* both arrays have the same */
 
-	if (at)
-		l->at = at;
-	values = at ? realloc(l->values, room * sizeof(*values)) : NULL;
-	if (!values)
-		return err_set(err, ERR_NOMEM, "out of memory: %zu validations", room);
-	l->values = values;
-	l->room = room;
+	if (!array_reserve(&l->values, &values_room, l->n + 1) || !array_reserve(&l->at, &l->room, l->n + 1))
+		return err_nomem(err, "validations");
 	return 0;
 }
 
@@ -146,7 +139,7 @@ int learning_validation(struct learning *l, int64_t step, double loss, struct er
 		l->at[at].loss = loss;
 		return 0;
 	}
-	rc = l->n == l->room ? reserve_validations(l, err) : 0;
+	rc = reserve_validations(l, err);
 	if (rc)
 		return rc;
 	memmove(l->at + at + 1, l->at + at, (l->n - at) * sizeof(*l->at));

@@ -36,7 +36,7 @@ int steps_new(struct steps **ret, const struct steps_opts *o, struct err *err)
 	}
 	if (!s || !s->cells) {
 		free(s);
-		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
+		return err_nomem(err, "steps of a run");
 	}
 	*ret = s;
 	return 0;

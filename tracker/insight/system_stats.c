@@ -48,7 +48,7 @@ int system_stats_new(struct system_stats **ret, int ranks, struct err *err)
 	struct system_stats *v = calloc(1, sizeof(*v));
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+		return err_nomem(err, "samples of the machine");
 	v->ranks = ranks;
 	*ret = v;
 	return 0;
@@ -69,19 +69,7 @@ int system_stats_add(struct system_stats *v, const struct system_stats_point *p,
 		v->points[v->next++ % SYSTEM_STATS_MAX] = *p;
 		return 0;
 	}
-	if (v->n == v->room) {
-		size_t room = v->room ? 2 * v->room : 256;
-		struct system_stats_point *more;
-
-		room = room < SYSTEM_STATS_MAX ? room : SYSTEM_STATS_MAX;
-		more = realloc(v->points, room * sizeof(*more));
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
-		v->points = more;
-		v->room = room;
-	}
-	v->points[v->n++] = *p;
-	return 0;
+	return array_push(&v->points, &v->n, &v->room, *p) ? 0 : err_nomem(err, "samples of the machine");
 }
 
 static int compare_points(const void *a, const void *b)

@@ -106,7 +106,7 @@ int answer_read(const char *xml, size_t n, const struct answer_reader *to, struc
 		return rc;
 	r.parser = r.so.ParserCreate(NULL);
 	if (!r.parser)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	buf_init(&r.text, TEXT_MAX);
 	r.so.SetUserData(r.parser, &r);
 	r.so.SetElementHandler(r.parser, open_element, close_element);

@@ -6,25 +6,18 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/base/file.h"
+
 #define LINE_MAX_BYTES 8192
 
 int aws_profile_load(struct buf *ret, const char *path, struct err *err)
 {
-	FILE *f = fopen(path, "re");
-	char piece[4096];
-	size_t n;
-	int rc = 0;
+	struct err failure;
+	int rc = file_load(ret, path, &failure);
 
-	if (!f)
-		return errno == ENOENT || errno == ENOTDIR
-			? 0
-			: err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	while ((n = fread(piece, 1, sizeof(piece), f)))
-		buf_add(ret, piece, n);
-	if (ferror(f) || buf_failed(ret))
-		rc = err_set(err, ERR_USAGE, "%.300s: %s", path, ferror(f) ? "cannot be read" : "is too large");
-	fclose(f);
-	return rc;
+	if (!rc || errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	return err_set(err, rc, "%s", failure.text);
 }
 
 static char *trim_blanks(char *text)

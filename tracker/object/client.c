@@ -79,7 +79,7 @@ static int load_identity(struct object_client *c, const char *region, struct err
 int object_open(struct object_client **ret, const char *bucket, const struct object_opts *o, struct err *err)
 {
 	struct object_client *c = calloc(1, sizeof(*c));
-	int rc = c ? curlso_load(&c->so, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = c ? curlso_load(&c->so, err) : err_nomem(err, NULL);
 
 	if (rc) {
 		free(c);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define DAY 8 /* characters of a date */
@@ -77,6 +78,5 @@ void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf 
 	buf_addf(to, METHOD " Credential=%s/%s, SignedHeaders=", k->id, scope);
 	add_header_names(to, r);
 	buf_adds(to, ", Signature=");
-	for (size_t i = 0; i < sizeof(signature); i++)
-		buf_addf(to, "%02x", (unsigned)signature[i]);
+	buf_adds(to, text_hex(hash, signature, sizeof(signature)));
 }

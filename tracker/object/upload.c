@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/object/answer.h"
 #include "tracker/object/client.h"
 
@@ -82,17 +83,7 @@ static void add_xml_etag(struct buf *to, const char *tag)
 /* The caller holds the lock. */
 static bool reserve_etags(struct object_upload *u, int number)
 {
-	int room = number > 2 * u->room ? number : 2 * u->room;
-	char (*more)[OBJECT_ETAG_BYTES];
-
-	if (number <= u->room)
-		return true;
-	more = realloc(u->tag, (size_t)room * sizeof(*more));
-	if (!more)
-		return false;
-	u->tag = more;
-	u->room = room;
-	return true;
+	return array_reserve(&u->tag, &u->room, number);
 }
 
 static int store_etag(struct object_upload *u, int number, const char *tag, struct err *err)

@@ -129,7 +129,7 @@ static int begin_journal_file(struct journal *j, struct err *err)
 	buf_add(&fresh, j->buf.data, j->buf.len);
 	if (buf_failed(&fresh)) {
 		buf_done(&fresh);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	buf_done(&j->buf);
 	j->buf = fresh;
@@ -145,7 +145,7 @@ int journal_open(struct journal **ret, const struct journal_opts *opts, struct e
 	int rc;
 
 	if (!j)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	j->opts = *opts;
 	j->fd = -1;
 	names_host(j->host);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/err.h"
 #include "tracker/event/limits.h"
@@ -77,22 +78,13 @@ static int copy_into_arena(struct records *r, struct event_text *t)
 
 static int store_param(struct records *r, const struct encode_param *p)
 {
-	struct encode_param copy = *p, *grown;
-	size_t cap = r->params_cap ? r->params_cap * 2 : 64;
+	struct encode_param copy = *p;
 
 	if (r->params_n >= LIMIT_params_per_run)
 		return ERR_LIMIT;
-	if (r->params_n == r->params_cap) {
-		grown = realloc(r->params, cap * sizeof(*grown));
-		if (!grown)
-			return ERR_NOMEM;
-		r->params = grown;
-		r->params_cap = cap;
-	}
 	if (copy_into_arena(r, &copy.key) || (p->type == EVENT_TYPE_TEXT && copy_into_arena(r, &copy.text)))
 		return ERR_NOMEM;
-	r->params[r->params_n++] = copy;
-	return 0;
+	return array_push(&r->params, &r->params_n, &r->params_cap, copy) ? 0 : ERR_NOMEM;
 }
 
 /* Removes a record that did not fit. */

@@ -35,7 +35,7 @@ static int open_fork_page(struct dptrack_run *run, struct err *err)
 	void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	(void)madvise(page, PAGE_BYTES, MADV_WIPEONFORK); /* before Linux 4.14 a child is not detected */
 	run->is_owner = page;
 	atomic_store(run->is_owner, 1);
@@ -77,7 +77,7 @@ static int create_parts(struct dptrack_run *run, const struct dptrack_run_opts *
 	run->records = records_new(run->rank == 0);
 	run->printed = console_capture_new();
 	if (!run->arena || !run->keys || !run->lanes || !run->warn || !run->records || !run->printed)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	return open_fork_page(run, err);
 }
 
@@ -170,7 +170,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 	int rc;
 
 	if (!run) {
-		err_set(&err, ERR_NOMEM, "out of memory");
+		err_nomem(&err, NULL);
 		return copy_error(error, &err);
 	}
 	pthread_mutex_init(&run->files_lock, NULL);
@@ -243,7 +243,7 @@ int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts,
 	struct err err = ERR_INIT;
 	struct dptrack_found found;
 	struct arena *arena = arena_new();
-	int rc = arena ? find_run_on_disk(&found, opts, arena, &err) : err_set(&err, ERR_NOMEM, "out of memory");
+	int rc = arena ? find_run_on_disk(&found, opts, arena, &err) : err_nomem(&err, NULL);
 
 	arena_free(arena);
 	if (rc)

@@ -82,7 +82,7 @@ static int open_source_file(struct file_copy *c, const char *path, struct err *e
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "%s is not a regular file", path);
 	c->piece = malloc(PIECE_BYTES);
-	return c->piece ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return c->piece ? 0 : err_nomem(err, NULL);
 }
 
 /* Copies the file atomically: the target is complete or missing. */

@@ -67,8 +67,7 @@ static bool visit_journals(const char *dir, const char *run_id,
 	bool found = false;
 
 	while (d && (e = readdir(d)))
-		if (is_journal_name(e->d_name) &&
-		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+		if (is_journal_name(e->d_name) && file_join(path, sizeof(path), dir, e->d_name))
 			found |= visit_journal_file(path, run_id, visit, user);
 	if (d)
 		closedir(d);
@@ -133,7 +132,7 @@ static bool scan_experiment(const char *dir, const char *run_id, struct arena *a
 		if (n <= ID_DIGITS || e->d_name[n - ID_DIGITS - 1] != '-' ||
 		    strncmp(e->d_name + n - ID_DIGITS, run_id, ID_DIGITS) != 0)
 			continue;
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+		if (file_join(path, sizeof(path), dir, e->d_name))
 			found = scan_run_folder(path, run_id, arena, ret);
 	}
 	if (d)
@@ -152,7 +151,7 @@ static int locate_run_folder(struct run_folder *ret, struct arena *arena, const 
 	while (d && !found && (e = readdir(d))) {
 		if (e->d_name[0] == '.')
 			continue;
-		if ((size_t)snprintf(path, sizeof(path), "%s/%s", opts->runs_dir, e->d_name) < sizeof(path))
+		if (file_join(path, sizeof(path), opts->runs_dir, e->d_name))
 			found = scan_experiment(path, opts->run_id, arena, ret);
 	}
 	if (d)
@@ -160,7 +159,7 @@ static int locate_run_folder(struct run_folder *ret, struct arena *arena, const 
 	if (!found)
 		return err_set(err, ERR_NOENT, "no run %s below %s", opts->run_id, opts->runs_dir);
 	if (!ret->dir || !ret->experiment || !ret->run_name)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	return 0;
 }
 
@@ -198,7 +197,7 @@ static void find_newest(struct newest_search *n, const char *dir, const char *pr
 	while (d && (e = readdir(d))) {
 		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) ||
 		    (*prefix && strlen(e->d_name) != strlen(prefix) + ID_DIGITS) ||
-		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
+		    !file_join(path, sizeof(path), dir, e->d_name))
 			continue;
 		n->id[0] = '\0';
 		visit_journals(path, NULL, consider_journal, n);
@@ -228,7 +227,7 @@ static int find_latest(struct newest_search *n, const struct run_folder_opts *op
 	file_name_of(experiment, opts->experiment);
 	file_name_of(name, opts->run_name);
 	snprintf(prefix, sizeof(prefix), "%s-", name);
-	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
+	if (!file_join(dir, sizeof(dir), opts->runs_dir, experiment))
 		return err_set(err, ERR_USAGE, "%.100s…: the path is too long", opts->runs_dir);
 	find_newest(n, dir, prefix, 0);
 	return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
@@ -248,20 +247,11 @@ int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, c
 		rc = find_latest(&n, opts, err);
 		if (!rc &&
 		    (!scan_run_folder(n.best_dir, n.best_id, arena, &f) || !f.dir || !f.experiment || !f.run_name))
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = err_nomem(err, NULL);
 		memcpy(ret_id, n.best_id, NAMES_ID_BYTES);
 	}
 	if (!rc)
 		*ret = f;
-	return rc;
-}
-
-static int make_run_folder(const char *dir, struct err *err)
-{
-	int rc = file_make_parents(dir, 0777, err);
-
-	if (!rc && mkdir(dir, 0777) && errno != EEXIST)
-		rc = err_set_errno(err, errno, "cannot create the run's folder %s", dir);
 	return rc;
 }
 
@@ -283,8 +273,8 @@ int run_folder_open(struct run_folder *ret, struct arena *arena, const struct ru
 	f.experiment = arena_strdup(arena, opts->experiment);
 	f.run_name = arena_strdup(arena, opts->run_name);
 	if (!f.dir || !f.experiment || !f.run_name)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = make_run_folder(f.dir, err);
+		return err_nomem(err, NULL);
+	rc = file_make_folders(f.dir, 0777, err);
 	if (!rc)
 		*ret = f;
 	return rc;

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/text.h"
 
 static const char *const adjectives[32] = {
 	"amber",  "bold", "brisk", "calm",  "clear",  "crisp", "deep",   "eager", "early", "fair",  "fresh",
@@ -24,18 +24,12 @@ static const char *const nouns[32] = {
 
 int names_draw_id(char ret[NAMES_ID_BYTES])
 {
-	unsigned char bytes[16];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return ERR_IO;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
+	return text_random_hex(ret, (NAMES_ID_BYTES - 1) / 2) ? ERR_IO : 0;
 }
 
 bool names_is_id(const char *id)
 {
-	return strlen(id) == NAMES_ID_BYTES - 1 && strspn(id, "0123456789abcdef") == NAMES_ID_BYTES - 1;
+	return text_is_hex(id, NAMES_ID_BYTES - 1, NAMES_ID_BYTES - 1);
 }
 
 void names_from_id(char ret[FILE_NAME_BYTES], const char *id)

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/thread.h"
 
 #define SYNC_S 1.0
 #define REMOVED "the journal was removed while it was being written"
@@ -70,19 +70,15 @@ static void *run_syncer(void *arg)
 int syncer_start(struct syncer **ret, struct warn *warn, struct err *err)
 {
 	struct syncer *s = calloc(1, sizeof(*s));
-	sigset_t all, before;
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->warn = warn;
 	s->fd = -1;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, run_syncer, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&s->thread, run_syncer, s);
 	if (rc) {
 		free(s);
 		return err_set_errno(err, rc, "cannot start the sync thread");

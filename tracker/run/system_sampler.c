@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
@@ -68,21 +67,17 @@ static void *run_sampler(void *arg)
 int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, double interval_s, struct err *err)
 {
 	struct system_sampler *s = calloc(1, sizeof(*s));
-	sigset_t all, before;
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: system statistics");
+		return err_nomem(err, "system statistics");
 	s->run = run;
 	s->interval_s = interval_s;
 	s->taken_s = clock_mono_s();
 	sample_begin(&s->sample, "", run->gpu[0] ? run->gpu : NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	cond_init(&s->changed);
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, run_sampler, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&s->thread, run_sampler, s);
 	if (rc) {
 		sample_done(&s->sample);
 		pthread_mutex_destroy(&s->lock);

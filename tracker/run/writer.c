@@ -3,7 +3,6 @@
 #include "tracker/run/writer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
@@ -230,11 +229,10 @@ static void *run_writer(void *arg)
 int writer_start(struct writer **ret, const struct writer_opts *opts, struct err *err)
 {
 	struct writer *w = calloc(1, sizeof(*w));
-	sigset_t all, before;
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = syncer_start(&w->syncer, opts->warn, err);
 	if (rc) {
 		free(w);
@@ -244,10 +242,7 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->progress);
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, NULL, run_writer, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&w->thread, run_writer, w);
 	if (rc) {
 		syncer_stop(w->syncer, -1, NULL);
 		free(w);

@@ -170,7 +170,7 @@ int file_uploader_start(struct file_uploader **ret, const struct file_uploader_o
 	int rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	worker_init(&c->worker, &(struct worker_opts){ .name = "dptrack-files", .own = c, .run = courier_run,
 						       .free = courier_free, .notice = opts->notice,
 						       .user = opts->user });

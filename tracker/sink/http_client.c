@@ -67,7 +67,7 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 		n--;
 	h = calloc(1, sizeof(*h));
 	if (!h)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = curlso_load(&h->so, err);
 	if (rc)
 		goto out;
@@ -270,7 +270,7 @@ int http_send(struct http *h, const struct http_request *req, struct http_reply 
 	if (req->body && req->gzip)
 		rc = compress_body(&packed, req->body, req->body_bytes, err);
 	if (!rc && make_headers(h, req, &headers))
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	if (!rc)
 		rc = perform_request(h, url, headers, packed.data ? &packed : &body, err);
 	h->so.slist_free_all(headers);

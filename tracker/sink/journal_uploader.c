@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
@@ -33,7 +34,7 @@ struct journal_uploader {
 	struct http *http;
 	/* protected by the worker's lock */
 	struct spooled_journal *journal;
-	unsigned journals;
+	unsigned journals, room;
 	/* used by the thread only */
 	double backoff_s;
 	bool failing;
@@ -182,7 +183,7 @@ int journal_uploader_start(struct journal_uploader **ret, const struct journal_u
 	int rc;
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	worker_init(&u->worker, &(struct worker_opts){ .name = "dptrack-send", .own = u, .run = uplink_run,
 						       .free = uplink_free, .notice = opts->notice,
 						       .user = opts->user });
@@ -201,17 +202,15 @@ int journal_uploader_start(struct journal_uploader **ret, const struct journal_u
 /* Finds or adds the journal of this writer; NULL without memory. The caller holds the lock. */
 static struct spooled_journal *find_journal(struct journal_uploader *u, const char *path, const char *writer_id)
 {
-	struct spooled_journal *grown, *j;
+	struct spooled_journal *j;
 	struct err err;
 
 	for (unsigned i = u->journals; i-- > 0;)
 		if (!strcmp(u->journal[i].writer_id, writer_id))
 			return &u->journal[i];
-	grown = realloc(u->journal, (u->journals + 1) * sizeof(*grown));
-	if (!grown)
+	if (!array_reserve(&u->journal, &u->room, u->journals + 1))
 		return NULL;
-	u->journal = grown;
-	j = &grown[u->journals];
+	j = &u->journal[u->journals];
 	*j = (struct spooled_journal){ NULL };
 	if (sender_new(&j->sender, path, u->run_id, writer_id, &err))
 		return NULL;

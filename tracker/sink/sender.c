@@ -33,7 +33,7 @@ int sender_new(struct sender **ret, const char *path, const char *run_id, const 
 		s->path = strdup(path);
 	if (!s || !s->path) {
 		sender_free(s);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	snprintf(s->run_id, sizeof(s->run_id), "%s", run_id);
 	snprintf(s->writer_id, sizeof(s->writer_id), "%s", writer_id);
@@ -75,7 +75,7 @@ static int read_journal_range(const struct sender *s, size_t want, struct buf *t
 	if (fd < 0)
 		return err_set_errno(err, errno, "cannot read the journal %s", s->path);
 	if (!at)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	while (!rc && to->len < want) {
 		ssize_t n = pread(fd, to->data + to->len, want - to->len, (off_t)(s->durable + to->len));
 

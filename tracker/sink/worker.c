@@ -1,7 +1,6 @@
 /* worker.c: the thread of a sender; one lock and one condition for the thread and its owner. */
 #include "tracker/sink/worker.h"
 
-#include <signal.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
@@ -41,13 +40,8 @@ static void *run_worker_thread(void *arg)
 
 int worker_start(struct worker *w, struct err *err)
 {
-	sigset_t all, before;
-	int rc;
+	int rc = thread_start(&w->thread, run_worker_thread, w);
 
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, NULL, run_worker_thread, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc ? err_set_errno(err, rc, "cannot start the thread %s", w->o.name) : 0;
 }
 

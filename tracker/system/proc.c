@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/file.h"
+
 bool proc_read(const char *root, const char *path, char text[PROC_TEXT_BYTES])
 {
 	char whole[PATH_MAX];
@@ -16,7 +18,7 @@ bool proc_read(const char *root, const char *path, char text[PROC_TEXT_BYTES])
 	int fd;
 
 	text[0] = '\0';
-	if ((size_t)snprintf(whole, sizeof(whole), "%s/%s", root, path) >= sizeof(whole))
+	if (!file_join(whole, sizeof(whole), root, path))
 		return false;
 	fd = open(whole, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

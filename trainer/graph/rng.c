@@ -3,13 +3,11 @@
 
 #include <math.h>
 
+#include "tracker/base/hash.h"
+
 uint64_t rng_stream(const char *name)
 {
-	uint64_t h = 14695981039346656037u;
-
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211u;
-	return h;
+	return hash_fnv_text(HASH_FNV_BEGIN, name);
 }
 
 static uint64_t join_words(const uint32_t *w)
