@@ -16,8 +16,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/thread.c tracker/base/thread.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
 	tracker/curl/curlso.c tracker/curl/curlso.h \
-	tracker/system/cgroup.c tracker/system/cgroup.h \
-	tracker/system/proc.c tracker/system/proc.h
+	tracker/system/cgroup.c tracker/system/cgroup.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 libtrackbase_la_LIBADD = -lm
 
@@ -26,14 +25,11 @@ noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
 	tracker/object/answer.c tracker/object/answer.h \
 	tracker/object/client.c tracker/object/client.h \
-	tracker/object/expatso.c tracker/object/expatso.h \
-	tracker/object/identity.c tracker/object/identity.h tracker/object/role.c \
+	tracker/object/identity.c tracker/object/identity.h \
 	tracker/object/object.c tracker/object/object.h \
-	tracker/object/aws_profile.c tracker/object/aws_profile.h \
 	tracker/object/settings.c tracker/object/settings.h \
 	tracker/object/sign.c tracker/object/sign.h \
-	tracker/object/upload.c \
-	tracker/object/uri.c tracker/object/uri.h
+	tracker/object/upload.c
 libobject_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(EXPAT_CFLAGS)
 libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 
@@ -43,57 +39,39 @@ libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
 	tracker/insight/run_change.c tracker/insight/run_change.h \
 	tracker/insight/run_diagnosis.c tracker/insight/run_diagnosis.h tracker/insight/learning.c tracker/insight/learning.h \
-	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/lr_range.c tracker/insight/lr_range.h \
-	tracker/insight/batch_size.c tracker/insight/batch_size.h \
-	tracker/insight/change_text.c tracker/insight/change_text.h \
+	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/tuning.c tracker/insight/tuning.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \
-	tracker/insight/t_distribution.c tracker/insight/t_distribution.h \
-	tracker/insight/bottleneck_tree.c tracker/insight/bottleneck_tree.h \
-	tracker/insight/system_stats.c tracker/insight/system_stats.h \
-	tracker/insight/warmup.c tracker/insight/warmup.h
+	tracker/insight/bottleneck_tree.c tracker/insight/bottleneck_tree.h
 libinsight_la_LIBADD = libtrackbase.la -lm
 
 # libtracker: journals, runs and their upload to a server; part of libdptrack, dptrain and dptrack.
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \
 	tracker/dptrack.h \
-	tracker/event/event_console.c tracker/event/event_console.h \
 	tracker/event/event_encode.c tracker/event/event_encode.h \
 	tracker/event/event.c tracker/event/event.h \
 	tracker/event/extension.c tracker/event/extension.h \
-	tracker/event/fields.h \
-	tracker/event/hparams.c tracker/event/hparams.h \
-	tracker/event/key.c tracker/event/key.h \
-	tracker/event/limits.h \
-	tracker/event/event_media.c tracker/event/media_make.c tracker/event/event_media.h \
+	tracker/event/event_media.c tracker/event/event_media.h \
 	tracker/event/record.c tracker/event/record.h \
-	tracker/event/summary.c tracker/event/summary.h \
 	tracker/event/tensorboard.h \
-	tracker/event/tensorproto.c tracker/event/tensorproto.h \
+	tracker/event/tensorboard.c \
 	tracker/event/wire.c tracker/event/wire.h \
 	tracker/run/run_folder.c tracker/run/run_folder.h \
 	tracker/run/journal_file.c tracker/run/journal_file.h \
 	tracker/run/keys.c tracker/run/keys.h \
 	tracker/run/log_queue.c tracker/run/log_queue.h \
-	tracker/run/run_names.c tracker/run/run_names.h \
-	tracker/run/opts.c tracker/run/opts.h \
 	tracker/run/console_capture.c tracker/run/console_capture.h \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
 	tracker/run/run_file.c \
-	tracker/run/run_media.c \
 	tracker/run/run_points.c \
 	tracker/run/run_read.c \
 	tracker/run/system_sampler.c tracker/run/system_sampler.h \
-	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
-	tracker/system/counters.c tracker/system/counters.h \
-	tracker/system/gpu.c tracker/system/gpu.h \
 	tracker/system/system_sample.c tracker/system/system_sample.h \
-	tracker/system/threads.c tracker/system/threads.h \
 	tracker/sink/file_uploader.c tracker/sink/file_uploader.h \
 	tracker/sink/http_client.c tracker/sink/http_client.h \
 	tracker/sink/sender.c tracker/sink/sender.h \

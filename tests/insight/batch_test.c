@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tracker/insight/batch_size.h"
+#include "tracker/insight/tuning.h"
 
 /* Seconds of a step: fixed ones, and some a sample. How many sizes were tried. */
 static int search(struct batch_search *s, double fixed, double each, int64_t largest)

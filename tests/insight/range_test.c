@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/lr_range.h"
+#include "tracker/insight/tuning.h"
 
 enum { STEPS = 100 };
 

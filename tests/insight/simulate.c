@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "tracker/insight/run_change.h"
-#include "tracker/insight/t_distribution.h"
+#include "tracker/insight/spread.h"
 
 #define STEP_NOISE 0.05
 #define SPIKE 9.0 /* what a spike adds, in steps */

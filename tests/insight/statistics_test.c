@@ -11,8 +11,7 @@
 
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/spread.h"
-#include "tracker/insight/t_distribution.h"
-#include "tracker/insight/warmup.h"
+#include "tracker/insight/step_time.h"
 
 static void equals_scipy(void **state)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "tracker/insight/bottleneck_tree.h"
-#include "tracker/insight/system_stats.h"
+#include "tracker/insight/run_diagnosis.h"
 
 enum { STEPS = 100 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tests/store/helper.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
 static int submit(struct helper *h, struct ingest_op op, struct err *err)

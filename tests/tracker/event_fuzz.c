@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/event/event_encode.h"
 #include "tracker/event/event.h"
-#include "tracker/event/key.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/record.h"
 
 #define ROUNDS 150000

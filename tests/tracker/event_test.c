@@ -11,11 +11,9 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_encode.h"
 #include "tracker/event/event.h"
-#include "tracker/event/fields.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event_encode.h"
+#include "tracker/event/extension.h"
 #include "tracker/event/record.h"
 
 #define ID_A "0123456789abcdef0123456789abcdef"

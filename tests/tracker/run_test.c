@@ -15,12 +15,12 @@
 
 #include "tracker/base/err.h"
 #include "tracker/dptrack.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/run/keys.h"
 #include "tracker/run/log_queue.h"
-#include "tracker/run/run_names.h"
 #include "tracker/run/records.h"
+#include "tracker/run/run_folder.h"
 #include "tracker/run/warn.h"
 
 #define THREADS 8

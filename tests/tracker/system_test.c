@@ -15,10 +15,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/system/cgroup.h"
-#include "tracker/system/counters.h"
-#include "tracker/system/proc.h"
 #include "tracker/system/system_sample.h"
-#include "tracker/system/threads.h"
 
 static char root[] = "/tmp/dptrack-system-XXXXXX";
 

@@ -20,6 +20,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* schema/event/limits.def as constants LIMIT_<name>. */
+enum limit {
+#define LIMIT(name, value) LIMIT_##name = (value),
+#include "schema/event/limits.def"
+#undef LIMIT
+};
+
 #define EVENT_RANK_RUN (-1)          /* a series of the whole run */
 #define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
 /* not in the record: the journal's rank if it is above 0, else the whole run */
@@ -55,7 +62,7 @@ enum event_kind {
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
 	EVENT_TEXT,         /* key, text: first string of a text summary; raw, rank */
-	EVENT_CONSOLE,      /* text = lines, for console_next (event_console.h); wall_time is the first one's */
+	EVENT_CONSOLE,      /* text = lines, for console_next (event_encode.h); wall_time is the first one's */
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
 	EVENT_INPUT,        /* input: a data set that the run reads */
@@ -129,5 +136,14 @@ static inline bool event_text_equal(struct event_text t, const char *s)
 {
 	return strlen(s) == t.len && !memcmp(t.at, s, t.len);
 }
+
+/* Checks the name of a series, param, tag or environment entry. The library and the server use this rule. Returns NULL
+ * if it is valid, else what is wrong ("is empty", …). Valid: UTF-8, 1 to 250 characters, no control characters. */
+const char *key_check(const char *key, size_t len);
+
+#define KEY_SHOWN_BYTES 96u
+
+/* Copies the beginning of any key (NULL: ""), with control characters replaced, for a line of text. */
+void key_show(char to[KEY_SHOWN_BYTES], const char *key);
 
 #endif

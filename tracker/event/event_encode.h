@@ -1,5 +1,6 @@
-/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer. Field numbers: see event.h.
- * Pure. Texts must be valid UTF-8 and keys must have passed key_check; buf_failed reports a full buffer. */
+/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer, and reads and writes the
+ * lines of a console record. Field numbers: see event.h. Pure. Texts must be valid UTF-8 and keys must have passed
+ * key_check; buf_failed reports a full buffer. */
 #ifndef DPT_EVENT_EVENT_ENCODE_H
 #define DPT_EVENT_EVENT_ENCODE_H
 
@@ -61,5 +62,19 @@ void encode_console(struct buf *b, double wall_time, const struct buf *lines); /
 /* TensorBoard's HParams tab: the session's start with its params, and its end (FINISHED: success, else failure). */
 void encode_hparams_start(struct buf *b, double wall_time, const struct encode_param *params, size_t n);
 void encode_hparams_end(struct buf *b, double wall_time, enum event_status status);
+
+/* A line of console output. */
+struct console_line {
+	int stream;  /* 1 standard output, 2 standard error */
+	int64_t ms;  /* after the wall time of the record */
+	bool again;  /* the next line of the stream overwrites it */
+	struct event_text text; /* points into the message */
+};
+
+/* Appends a line to a message. */
+void console_add(struct buf *lines, const struct console_line *line);
+
+/* Reads the next line of a message (the text of an EVENT_CONSOLE): 1, 0 at the end, or ERR_CORRUPT. */
+int console_next(struct event_span *lines, struct console_line *ret);
 
 #endif

@@ -5,8 +5,7 @@
 #include <limits.h>
 
 #include "tracker/base/err.h"
-#include "tracker/event/fields.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 
 #define ID_CHARS 32u
 

@@ -6,6 +6,13 @@
 #include "tracker/event/event.h"
 #include "tracker/event/wire.h"
 
+/* schema/event/fields.def as constants FIELD_<message>_<name>. */
+enum field {
+#define FIELD(name, number) FIELD_##name = (number),
+#include "schema/event/fields.def"
+#undef FIELD
+};
+
 /* Reads a top-level field of the Event. 1: *ret is filled (and, with EVENT_HEADER, *ret_header, to which it points); 0:
  * nothing to report; or ERR_CORRUPT. */
 int extension_item(const struct wire_field *f, struct event_header *ret_header, struct event_item *ret);

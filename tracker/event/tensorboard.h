@@ -1,7 +1,12 @@
-/* tensorboard.h: field numbers of the standard messages, from event.proto, summary.proto, tensor.proto and the hparams
- * plugin's plugin_data.proto. */
+/* tensorboard.h: the standard messages of an Event: their field numbers (event.proto, summary.proto, tensor.proto and
+ * the hparams plugin's plugin_data.proto) and readers of summaries, tensors and hparams. */
 #ifndef DPT_EVENT_TENSORBOARD_H
 #define DPT_EVENT_TENSORBOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/event/event.h"
 
 enum {
 	TB_EVENT_WALL_TIME = 1,
@@ -64,5 +69,38 @@ enum {
 	TB_JSON_STRING = 3,
 	TB_JSON_BOOL = 4,
 };
+
+/* The one number or text in a TensorProto (tensor.proto); only the size of larger tensors. */
+struct tensorproto {
+	unsigned dtype;    /* TB_DT_… */
+	uint64_t elements; /* UINT64_MAX: overflow */
+	struct event_span content;
+	bool has_number;
+	bool has_text;
+	double number; /* first element of the typed lists */
+	struct event_text text;
+};
+
+/* 0 or ERR_CORRUPT; texts and content point into s. */
+int tensorproto_parse(struct event_span s, struct tensorproto *ret);
+
+/* The next dimension of a TensorShapeProto (tensor_shape.proto): 1 and its size, 0 at the end, or ERR_CORRUPT. */
+int tensorproto_next_dim(struct event_span *shape, uint64_t *size);
+
+/* Returns true and *ret if the tensor is one number. */
+bool tensorproto_number(const struct tensorproto *t, double *ret);
+
+/* Reads what the hparams plugin stores in a summary value: the start of a session with its params, or its end. Returns
+ * 1 or ERR_CORRUPT. 1: *ret is EVENT_HPARAMS_START, with *params for hparams_next to walk, or
+ * EVENT_HPARAMS_END; any other content leaves it unchanged. */
+int hparams_item(struct event_span content, struct event_span *params, struct event_item *ret);
+
+/* Reads the next EVENT_PARAM of params: 1, 0 at the end, or ERR_CORRUPT. */
+int hparams_next(struct event_span *params, struct event_item *ret);
+
+/* Reads the next value of a Summary as an item: scalars of all versions, texts, hparams, and values that are not
+ * interpreted. 1, 0 at the end, or ERR_CORRUPT. EVENT_HPARAMS_START sets *params for hparams_next to walk; otherwise it
+ * is unchanged. */
+int summary_next(struct event_span *summary, struct event_span *params, struct event_item *ret);
 
 #endif

@@ -3,6 +3,11 @@
 
 #define GROUP_DEPTH_MAX 64
 
+bool wire_long_varint(struct event_span *s, uint64_t *ret)
+{
+	return little_get_varint(&s->at, s->end, ret);
+}
+
 /* Groups occur only as unknown fields. */
 bool wire_skip_group(struct event_span *s)
 {

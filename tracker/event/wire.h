@@ -23,7 +23,9 @@ struct wire_field {
 	struct event_span bytes; /* WIRE_BYTES */
 };
 
-bool wire_skip_group(struct event_span *s); /* after its start tag: the rare case of wire_next */
+/* The rare cases of wire_next. */
+bool wire_long_varint(struct event_span *s, uint64_t *ret);
+bool wire_skip_group(struct event_span *s); /* after its start tag */
 
 static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
 {
@@ -31,7 +33,7 @@ static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
 		*ret = *s->at++;
 		return true;
 	}
-	return little_get_varint(&s->at, s->end, ret);
+	return wire_long_varint(s, ret);
 }
 
 static inline bool wire_take_tag(struct event_span *s, struct wire_field *f)

@@ -10,7 +10,6 @@
 #include "tracker/base/array.h"
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/spread.h"
-#include "tracker/insight/t_distribution.h"
 
 #define SLOW_LINK_GBS 0.5      /* a slower all-reduce is limited by the link */
 #define BUCKET_USUAL_MB 25.0

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tracker/base/buf.h"
 #include "tracker/insight/step_time.h"
 
 #define CHANGE_CONFIDENCE 0.95
@@ -59,5 +60,9 @@ double change_half_width(const double *a, size_t n_a, const double *b, size_t n_
 
 /* Compares a with b. Each side has at least one run, each with steps. pool: other groups than the two sides. */
 void change_of(struct change_side a, struct change_side b, const struct change_pool *pool, struct change *ret);
+
+/* Appends the finding as one sentence, the same on the terminal, in REST and on the page: "B is 1.31x faster than A
+ * (1.27-1.35), all of it in data_wait". Uses "faster" or "slower" only if the interval confirms it. */
+void change_text_change(struct buf *out, const struct change *c, const char *a, const char *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* spread.h: the uncertainty of the mean of one series whose values depend on each other. Pure arithmetic, independent
- * of runs and steps. */
+/* spread.h: the uncertainty of the mean of one series whose values depend on each other, and Student's t distribution.
+ * Pure arithmetic, independent of runs and steps. */
 #ifndef DPT_INSIGHT_SPREAD_H
 #define DPT_INSIGHT_SPREAD_H
 
@@ -16,5 +16,12 @@ struct spread {
  * sampling) and the block length of Politis & White 2004 as corrected by Patton, Politis & White 2009. x: n finite
  * values in order. n = 0 gives NaN; n < 8 no variance (NaN) and no effective values. */
 void spread_of(const double *x, size_t n, struct spread *ret);
+
+/* P(|T| <= t) of Student's t for t >= 0 and df > 0, not only integers: 1 - I_x(df/2, 1/2) with x = df / (df + t^2)
+ * (Abramowitz & Stegun 26.7.1, 26.5). */
+double t_distribution_inside(double t, double df);
+
+/* Returns the t with t_distribution_inside(t, df) = confidence, 0 < confidence < 1. */
+double t_distribution_quantile(double confidence, double df);
 
 #endif

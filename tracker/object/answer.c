@@ -1,12 +1,35 @@
-/* answer.c: parses answers with expat. */
+/* answer.c: parses answers with expat, which is loaded on demand. */
 #include "tracker/object/answer.h"
 
+#include <expat.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/object/expatso.h"
+#include "tracker/base/err.h"
+#include "tracker/base/library.h"
 #include "tracker/object/object.h"
+
+#define EXPATSO_FUNCTIONS(X)                                                                             \
+	X(ErrorString) X(GetErrorCode) X(Parse) X(ParserCreate) X(ParserFree) X(SetCharacterDataHandler) \
+	X(SetElementHandler) X(SetStartDoctypeDeclHandler) X(SetUserData) X(StopParser)
+
+struct expatso {
+#define EXPATSO_MEMBER(name) __typeof__(&XML_##name) name;
+	EXPATSO_FUNCTIONS(EXPATSO_MEMBER)
+#undef EXPATSO_MEMBER
+};
+
+/* Returns 0, or ERR_UNSUPPORTED with the loader's reason. The library stays loaded until the process ends. */
+static int expatso_load(struct expatso *ret, struct err *err)
+{
+#define EXPATSO_FUNCTION(name) { "XML_" #name, &ret->name },
+	const struct library_function wanted[] = { EXPATSO_FUNCTIONS(EXPATSO_FUNCTION) };
+#undef EXPATSO_FUNCTION
+	const struct library library = { "libexpat.so.1", "object stores need expat (Debian: libexpat1)" };
+
+	return library_load(&library, wanted, sizeof(wanted) / sizeof(wanted[0]), err);
+}
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define PATH_BYTES 256

@@ -1,8 +1,14 @@
-/* identity.c: searches for keys in the order of AWS's tools. */
+/* identity.c: searches for keys in the order of AWS's tools: variables, the profile, the role of the machine. */
 #include "tracker/object/identity.h"
 
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "tracker/base/file.h"
 
 static int copy_credential(char *to, size_t room, const char *value, const char *what, struct err *err)
 {
@@ -61,6 +67,163 @@ static int load_profile_keys(struct identity *ret, const struct settings *s, str
 	return rc;
 }
 
+/* ---- keys of a container (ECS, EKS: AWS_CONTAINER_CREDENTIALS_…) or an instance (EC2: IMDS, version 2) ----
+ * Both are small JSON documents from a link-local address. */
+
+#define ANSWER_MAX ((size_t)64 << 10)
+#define CONTAINERS "http://169.254.170.2"
+#define INSTANCES "http://169.254.169.254"
+#define ROLES "/latest/meta-data/iam/security-credentials/"
+#define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
+#define TOKEN_S "21600"
+
+struct metadata_request {
+	const char *url;
+	const char *header; /* NULL: none */
+	bool put;
+};
+
+static size_t append_metadata(char *bytes, size_t size, size_t n, void *user)
+{
+	buf_add(user, bytes, size * n);
+	return buf_failed(user) ? 0 : size * n;
+}
+
+/* Returns the answer's status and its text, or ERR_NOENT without an answer. */
+static long request_metadata(const struct curlso *so, const struct metadata_request *a, struct buf *ret)
+{
+	void *e = so->easy_init();
+	struct curl_slist *list = a->header ? so->slist_append(NULL, a->header) : NULL;
+	long status = ERR_NOENT;
+
+	buf_reset(ret);
+	if (!e)
+		return ERR_NOENT;
+	so->easy_setopt(e, CURLSO_URL, a->url);
+	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	so->easy_setopt(e, CURLSO_PROXY, "");
+	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
+	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT_MS, 1000L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
+	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, 3L);
+	so->easy_setopt(e, CURLSO_HTTPHEADER, list);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, append_metadata);
+	so->easy_setopt(e, CURLSO_WRITEDATA, ret);
+	if (a->put)
+		so->easy_setopt(e, CURLSO_CUSTOMREQUEST, "PUT");
+	if (so->easy_perform(e) == CURLSO_OK)
+		so->easy_getinfo(e, CURLSO_RESPONSE_CODE, &status);
+	so->easy_cleanup(e);
+	so->slist_free_all(list);
+	buf_addc(ret, '\0');
+	return buf_failed(ret) ? ERR_NOENT : status;
+}
+
+/* {"AccessKeyId", "SecretAccessKey", "Token", "Expiration": "2026-11-21T18:00:00Z"} */
+static int parse_keys(struct identity *ret, const struct buf *text, const char *from, struct err *err)
+{
+	json_t *root = json_loads(text->data, 0, NULL);
+	const char *id = json_string_value(json_object_get(root, "AccessKeyId")),
+		   *secret = json_string_value(json_object_get(root, "SecretAccessKey")),
+		   *token = json_string_value(json_object_get(root, "Token")),
+		   *until = json_string_value(json_object_get(root, "Expiration"));
+	struct tm at = { .tm_mday = 1 };
+	int rc = 0;
+
+	if (!id || !secret || strlen(id) >= sizeof(ret->id) || strlen(secret) >= sizeof(ret->secret) ||
+	    (token && strlen(token) >= sizeof(ret->token))) {
+		rc = err_set(err, ERR_USAGE, "%s: the answer has no keys", from);
+	} else {
+		snprintf(ret->id, sizeof(ret->id), "%s", id);
+		snprintf(ret->secret, sizeof(ret->secret), "%s", secret);
+		snprintf(ret->token, sizeof(ret->token), "%s", token ? token : "");
+		ret->until_s = until && strptime(until, "%Y-%m-%dT%H:%M:%S", &at) ? (double)timegm(&at) : 0;
+		ret->given = true;
+	}
+	json_decref(root);
+	return rc;
+}
+
+/* The token that authorizes the container, as a header line. */
+static bool load_container_token(char ret[LINE_BYTES])
+{
+	const char *path = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+		   *token = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	struct buf text;
+
+	buf_init(&text, AWS_PROFILE_VALUE_BYTES);
+	if (path && !file_load(&text, path, NULL) && text.len) {
+		text.data[strcspn(text.data, "\r\n")] = '\0';
+		token = text.data;
+	}
+	if (token)
+		snprintf(ret, LINE_BYTES, "Authorization: %s", token);
+	buf_done(&text);
+	return token != NULL;
+}
+
+static int load_container_keys(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+{
+	const char *relative = settings_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+		   *full = settings_env("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	char url[AWS_PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	bool known = load_container_token(header);
+	long status;
+
+	if (!relative && !full)
+		return ERR_NOENT;
+	snprintf(url, sizeof(url), "%s%s", relative ? CONTAINERS : "", relative ? relative : full);
+	status = request_metadata(so, &(struct metadata_request){ .url = url, .header = known ? header : NULL }, text);
+	if (status != 200)
+		return err_set(err, ERR_USAGE,
+			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address did not return keys");
+	return parse_keys(ret, text, "AWS_CONTAINER_CREDENTIALS_…_URI", err);
+}
+
+/* Requests a session token, then the name of the role, then its keys. ERR_NOENT: no instance, or no role. */
+static int load_instance_keys(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+{
+	const char *off = settings_env("AWS_EC2_METADATA_DISABLED"),
+		   *base = settings_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	char url[AWS_PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	int n;
+
+	if (off && !strcasecmp(off, "true"))
+		return ERR_NOENT;
+	base = base ? base : INSTANCES;
+	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
+	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
+	if (request_metadata(so,
+			     &(struct metadata_request){ url, "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_S, true },
+			     text) != 200)
+		return ERR_NOENT;
+	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
+	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);
+	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
+		return ERR_NOENT;
+	text->data[strcspn(text->data, "\r\n")] = '\0';
+	snprintf(url, sizeof(url), "%.*s" ROLES "%.200s", n, base, text->data);
+	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
+		return err_set(err, ERR_USAGE, "the instance has a role, but returned no keys for it");
+	return parse_keys(ret, text, "the instance's role", err);
+}
+
+/* Requests the keys of the container or instance. ERR_NOENT: no role. */
+static int find_role_keys(struct identity *ret, const struct curlso *so, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, ANSWER_MAX);
+	rc = load_container_keys(ret, so, &text, err);
+	if (rc == ERR_NOENT)
+		rc = load_instance_keys(ret, so, &text, err);
+	buf_done(&text);
+	return rc;
+}
+
+/* ---- the order of the sources ---- */
+
 int identity_find(struct identity *ret, const struct settings *s, const struct curlso *so, struct err *err)
 {
 	const char *id = settings_env("AWS_ACCESS_KEY_ID"), *secret = settings_env("AWS_SECRET_ACCESS_KEY");
@@ -75,7 +238,7 @@ int identity_find(struct identity *ret, const struct settings *s, const struct c
 			       id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
 	rc = load_profile_keys(ret, s, err);
 	if (rc == ERR_NOENT)
-		rc = identity_role(ret, so, err);
+		rc = find_role_keys(ret, so, err);
 	if (rc != ERR_NOENT)
 		return rc;
 	return err_set(err, ERR_USAGE,

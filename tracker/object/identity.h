@@ -17,7 +17,4 @@ struct identity {
  * instance's answer. */
 int identity_find(struct identity *ret, const struct settings *s, const struct curlso *so, struct err *err);
 
-/* Keys of containers and instances (role.c). ERR_NOENT: no role. */
-int identity_role(struct identity *ret, const struct curlso *so, struct err *err);
-
 #endif

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
-#include "tracker/object/uri.h"
 
 #define OBJECT_SCHEME "s3://"
 #define OBJECT_BUCKET_BYTES 128
@@ -145,5 +145,19 @@ void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES]);
 /* Returns true if the same request may succeed with a new signature: temporary keys expired, or the bucket is in
  * another region. */
 bool object_learn(struct object_client *c, const struct object_refusal *r);
+
+/* Percent-encodes keys and queries as AWS's signatures require (RFC 3986; Amazon S3 API Reference, "Signature
+ * Calculations for the Authorization Header"): every byte except A-Z a-z 0-9 - . _ ~ becomes %XX in capitals. */
+#define URI_PAIRS_MAX 16
+
+void uri_add_path(struct buf *to, const char *path); /* keeps slashes */
+
+/* Names are distinct and need no encoding. */
+struct uri_pair {
+	const char *name, *value;
+};
+
+/* Appends name=value&…, sorted by name; at most URI_PAIRS_MAX pairs. */
+void uri_add_query(struct buf *to, const struct uri_pair *pair, int n);
 
 #endif

@@ -1,10 +1,154 @@
-/* settings.c: searches the variables first, then the profile. */
+/* settings.c: searches the variables first, then the profile in the settings files of AWS's tools (AWS SDKs and Tools
+ * Reference Guide, "Shared config and credentials files"): sections, "name = value", and indented values below a name
+ * without a value. */
 #include "tracker/object/settings.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "tracker/base/file.h"
+
+#define AWS_PROFILE_FILE_MAX ((size_t)1 << 20)
+#define LINE_MAX_BYTES 8192
+
+struct aws_profile_place {
+	const char *section; /* "default", "profile research", "services minio" */
+	const char *parent;  /* the name above the indented lines; NULL: not indented */
+	const char *name;
+};
+
+/* Reads the file's text; a missing file is empty. ERR_USAGE if it is unreadable. */
+static int load_profile_file(struct buf *ret, const char *path, struct err *err)
+{
+	struct err failure;
+	int rc = file_load(ret, path, &failure);
+
+	if (!rc || errno == ENOENT || errno == ENOTDIR)
+		return 0;
+	return err_set(err, rc, "%s", failure.text);
+}
+
+static char *trim_blanks(char *text)
+{
+	size_t n = strlen(text);
+
+	while (n && strchr(" \t\r", text[n - 1]))
+		text[--n] = '\0';
+	return text + strspn(text, " \t");
+}
+
+/* "[profile research]", with any number of blanks between words. */
+static bool is_section_line(const char *line, const char *section)
+{
+	size_t first = strcspn(section, " ");
+
+	line += 1 + strspn(line + 1, " \t");
+	if (strncmp(line, section, first))
+		return false;
+	line += first;
+	if (section[first]) {
+		const char *rest = section + first + 1;
+
+		if (*line != ' ' && *line != '\t')
+			return false;
+		line += strspn(line, " \t");
+		if (strncmp(line, rest, strlen(rest)))
+			return false;
+		line += strlen(rest);
+	}
+	line += strspn(line, " \t");
+	return *line == ']';
+}
+
+/* Parses "name = value"; returns false for another name. */
+static bool parse_setting(char *line, const char *name, const char **ret)
+{
+	char *equals = strchr(line, '=');
+
+	if (!equals)
+		return false;
+	*equals = '\0';
+	if (strcasecmp(trim_blanks(line), name))
+		return false;
+	*ret = trim_blanks(equals + 1);
+	return true;
+}
+
+struct profile_walk {
+	const struct aws_profile_place *place;
+	bool in_section, in_parent; /* in the section; in the parent */
+	bool section_found;	    /* the section exists */
+};
+
+/* Reads one line; returns true if it has the wanted value. */
+static bool scan_profile_line(struct profile_walk *w, char *line, const char **ret)
+{
+	const struct aws_profile_place *p = w->place;
+	bool indented = *line == ' ' || *line == '\t';
+
+	line = trim_blanks(line);
+	if (!*line || *line == '#' || *line == ';')
+		return false;
+	if (*line == '[' && !indented) {
+		w->in_section = is_section_line(line, p->section);
+		w->section_found |= w->in_section;
+		w->in_parent = false;
+		return false;
+	}
+	if (!w->in_section)
+		return false;
+	if (!p->name)
+		return false;
+	if (indented)
+		return p->parent && w->in_parent && parse_setting(line, p->name, ret);
+	if (!p->parent)
+		return parse_setting(line, p->name, ret);
+	w->in_parent = parse_setting(line, p->parent, ret) && !**ret;
+	return false;
+}
+
+/* Returns true if a line has the wanted value. */
+static bool scan_profile(struct profile_walk *w, const struct buf *text, char ret[AWS_PROFILE_VALUE_BYTES])
+{
+	const char *at = text->data ? text->data : "", *value;
+	char line[LINE_MAX_BYTES];
+
+	while (*at) {
+		size_t n = strcspn(at, "\n");
+
+		if (n < sizeof(line)) { /* longer lines are ignored */
+			memcpy(line, at, n);
+			line[n] = '\0';
+			if (scan_profile_line(w, line, &value)) {
+				snprintf(ret, AWS_PROFILE_VALUE_BYTES, "%s", value);
+				return true;
+			}
+		}
+		at += n + (at[n] == '\n');
+	}
+	return false;
+}
+
+/* Returns false if the text does not define the value; *ret is then unchanged. */
+static bool find_profile_value(const struct buf *text, const struct aws_profile_place *p,
+			       char ret[AWS_PROFILE_VALUE_BYTES])
+{
+	struct profile_walk w = { .place = p };
+
+	return scan_profile(&w, text, ret);
+}
+
+static bool has_profile_section(const struct buf *text, const char *section)
+{
+	struct aws_profile_place p = { .section = section };
+	struct profile_walk w = { .place = &p };
+
+	scan_profile(&w, text, NULL);
+	return w.section_found;
+}
 
 #define PATH_BYTES 4096
 #define REGION "us-east-1"
@@ -30,7 +174,7 @@ static int load_settings_file(struct buf *ret, const char *variable, const char 
 		snprintf(text, sizeof(text), "%s", path);
 	else
 		snprintf(text, sizeof(text), "%s/.aws/%s", home, usual);
-	return aws_profile_load(ret, text, err);
+	return load_profile_file(ret, text, err);
 }
 
 /* In the config file, section names of profiles begin with "profile ", except the default's. */
@@ -44,9 +188,9 @@ bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFI
 	char section[256];
 
 	format_config_section(s, section);
-	return aws_profile_find(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name },
+	return find_profile_value(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name },
 				ret) ||
-	       aws_profile_find(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
+	       find_profile_value(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
 }
 
 /* Returns true if the profile in AWS_PROFILE exists. */
@@ -55,7 +199,7 @@ static bool has_named_profile(const struct settings *s)
 	char section[256];
 
 	format_config_section(s, section);
-	return aws_profile_has(&s->credentials, s->profile) || aws_profile_has(&s->config, section);
+	return has_profile_section(&s->credentials, s->profile) || has_profile_section(&s->config, section);
 }
 
 int settings_load(struct settings *s, struct err *err)
@@ -104,7 +248,7 @@ static bool find_endpoint(const struct settings *s, char ret[AWS_PROFILE_VALUE_B
 	}
 	if (settings_get(s, "services", services)) {
 		snprintf(section, sizeof(section), "services %.200s", services);
-		if (aws_profile_find(&s->config, &(struct aws_profile_place){ section, "s3", "endpoint_url" }, ret))
+		if (find_profile_value(&s->config, &(struct aws_profile_place){ section, "s3", "endpoint_url" }, ret))
 			return true;
 	}
 	return settings_get(s, "endpoint_url", ret);

@@ -3,7 +3,12 @@
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
-#include "tracker/object/aws_profile.h"
+#include <stdbool.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/err.h"
+
+#define AWS_PROFILE_VALUE_BYTES 4096
 
 struct settings {
 	struct buf credentials, config;

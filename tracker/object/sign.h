@@ -21,7 +21,7 @@ struct sign_header {
 
 struct sign_request {
 	const char *method;
-	const char *path, *query; /* encoded by uri.h; "/…" and "" */
+	const char *path, *query; /* encoded by object.h; "/…" and "" */
 	const struct sign_header *header; /* all signed headers by name, including host and x-amz-date */
 	int n_headers;
 	const char *payload;		 /* SHA-256 of the body in hex, or UNSIGNED-PAYLOAD */

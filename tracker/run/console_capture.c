@@ -9,9 +9,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_console.h"
+#include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
-#include "tracker/event/limits.h"
 
 #define OVERWRITE_MS 1000 /* between two recorded states of a line that is overwritten */
 

@@ -9,8 +9,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 
 #define FIRST_SLOTS 256u
 

@@ -9,7 +9,7 @@
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/err.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 
 struct records {
 	pthread_mutex_t lock;

@@ -1,7 +1,5 @@
 /* run.c: opens and closes a run: creates the parts, connects them and ends them in order. Also finds a run to reopen.
  * The writer thread and the journal uploader do the work. Independent of what is logged. */
-#include "tracker/dptrack.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +7,66 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/err.h"
-#include "tracker/event/limits.h"
-#include "tracker/run/run_names.h"
-#include "tracker/run/opts.h"
+#include "tracker/base/utf8.h"
+#include "tracker/dptrack.h"
+#include "tracker/event/event.h"
+#include "tracker/run/run_folder.h"
 #include "tracker/run/run_inside.h"
 #include "tracker/run/writer.h"
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u
 #define SYSTEM_LEAST_S 0.1
+
+/* ---- options ---- */
+
+static int check_display_name(const char *what, const char *name, struct err *err)
+{
+	size_t chars;
+
+	if (!name)
+		return 0;
+	if (!utf8_valid(name, strlen(name)))
+		return err_set(err, ERR_USAGE, "%s is not valid UTF-8", what);
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return err_set(err, ERR_USAGE, "%s contains a control character", what);
+	chars = utf8_chars(name);
+	if (!chars || chars > LIMIT_name_chars)
+		return err_set(err, ERR_USAGE, "%s has %zu characters; 1 to %d are allowed", what, chars,
+			       LIMIT_name_chars);
+	return 0;
+}
+
+/* Names are text without control characters; numbers are in the range of a journal. 0 or ERR_USAGE. */
+static int check_run_opts(const struct dptrack_run_opts *o, struct err *err)
+{
+	int rc = check_display_name("the experiment's name", o->experiment, err);
+
+	if (!rc)
+		rc = check_display_name("the run's name", o->run_name, err);
+	if (rc)
+		return rc;
+	if (o->run_id && !names_is_id(o->run_id))
+		return err_set(err, ERR_USAGE, "run id \"%.64s\" is not 32 lower-case hex digits", o->run_id);
+	if (o->reopen && !o->run_id)
+		return err_set(err, ERR_USAGE, "run_id is required to reopen a run");
+	if (o->rank < 0 || o->rank > LIMIT_rank || o->world_size < 0 || o->world_size > LIMIT_rank + 1)
+		return err_set(err, ERR_USAGE, "rank %d of %d is out of range", o->rank, o->world_size);
+	if (o->segment < 0 || o->segment > LIMIT_segment)
+		return err_set(err, ERR_USAGE, "segment %d is out of range", o->segment);
+	return 0;
+}
+
+static const char *choose_runs_dir(const struct dptrack_run_opts *o)
+{
+	return o->runs_dir ? o->runs_dir : "runs";
+}
+
+static const char *choose_experiment(const struct dptrack_run_opts *o)
+{
+	return o->experiment ? o->experiment : "default";
+}
 
 static int copy_error(struct dptrack_error *error, const struct err *err)
 {
@@ -54,8 +103,8 @@ static int open_run_folder(struct dptrack_run *run, const struct dptrack_run_opt
 		return err_set(err, ERR_IO, "the system returned no random numbers");
 	names_from_id(made, run->id);
 	rc = run_folder_open(&run->folder, run->arena,
-			 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
-						.experiment = opts_experiment(o),
+			 &(struct run_folder_opts){ .runs_dir = choose_runs_dir(o),
+						.experiment = choose_experiment(o),
 						.run_name = o->run_name ? o->run_name : made,
 						.run_id = run->id,
 						.must_exist = o->reopen || (o->run_id && o->segment > 0) },
@@ -174,7 +223,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 		return copy_error(error, &err);
 	}
 	pthread_mutex_init(&run->files_lock, NULL);
-	rc = opts_check(o, &err);
+	rc = check_run_opts(o, &err);
 	if (rc)
 		goto out;
 	run->rank = o->role == DPTRACK_LAUNCHER ? EVENT_RANK_LAUNCHER : o->rank;
@@ -218,14 +267,14 @@ static int find_run_on_disk(struct dptrack_found *ret, const struct dptrack_run_
 			    struct err *err)
 {
 	struct run_folder f;
-	int rc = opts_check(o, err);
+	int rc = check_run_opts(o, err);
 
 	if (!rc && !o->run_id && !o->run_name && o->experiment)
 		rc = err_set(err, ERR_USAGE, "the run's name is required to find it in an experiment");
 	if (!rc)
 		rc = run_folder_find(&f, ret->id, arena,
-				 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
-							.experiment = opts_experiment(o),
+				 &(struct run_folder_opts){ .runs_dir = choose_runs_dir(o),
+							.experiment = choose_experiment(o),
 							.run_name = o->run_name,
 							.run_id = o->run_id,
 							.must_exist = o->run_id != NULL },

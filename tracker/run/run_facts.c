@@ -8,8 +8,7 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/run/console_capture.h"
 #include "tracker/run/run_inside.h"
 

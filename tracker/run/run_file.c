@@ -16,7 +16,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/run/run_inside.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)

@@ -8,10 +8,8 @@
 #include "tracker/base/err.h"
 #include "tracker/base/file.h"
 #include "tracker/event/event.h"
-#include "tracker/event/limits.h"
 #include "tracker/event/record.h"
 #include "tracker/run/run_folder.h"
-#include "tracker/run/run_names.h"
 
 struct run_reading {
 	const struct dptrack_reader *reader;

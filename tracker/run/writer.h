@@ -8,9 +8,9 @@
 
 #include "tracker/base/err.h"
 #include "tracker/event/event.h"
+#include "tracker/run/console_capture.h"
 #include "tracker/run/journal_file.h"
 #include "tracker/run/log_queue.h"
-#include "tracker/run/console_capture.h"
 #include "tracker/run/records.h"
 #include "tracker/run/warn.h"
 #include "tracker/sink/journal_uploader.h"

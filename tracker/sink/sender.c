@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
 #define ID_BYTES 33

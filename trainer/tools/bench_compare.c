@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
-#include "tracker/insight/change_text.h"
-#include "tracker/insight/warmup.h"
+#include "tracker/insight/run_change.h"
+#include "tracker/insight/step_time.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/real.h"
 

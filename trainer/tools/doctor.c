@@ -10,9 +10,9 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/run_diagnosis.h"
 #include "tracker/insight/learning.h"
-#include "tracker/insight/change_text.h"
+#include "tracker/insight/run_change.h"
+#include "tracker/insight/run_diagnosis.h"
 #include "trainer/tools/bench_compare.h"
 #include "trainer/tools/real.h"
 #include "trainer/tools/recorded.h"

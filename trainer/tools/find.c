@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/lr_range.h"
+#include "tracker/insight/tuning.h"
 #include "trainer/tools/find_batch.h"
 #include "trainer/tools/real.h"
 #include "trainer/tools/recorded.h"

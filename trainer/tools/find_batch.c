@@ -11,7 +11,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/batch_size.h"
+#include "tracker/insight/tuning.h"
 #include "trainer/program/memory.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/real.h"

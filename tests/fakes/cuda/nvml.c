@@ -1,7 +1,7 @@
-/* nvml.c: NVML of a driver that is not there: the calls that tracker/system/gpu.c makes, of devices whose UUIDs are
- * those of the fake device. $DPTRAIN_FAKE_NVML is the script: what each look gives, looks apart by ';', the last one
- * for ever: "utilisation,bytes,milliwatts,degrees,MHz,nanoseconds of throttling by power,by heat". A look begins with
- * the utilisation. $DPTRAIN_FAKE_NVML_WITHOUT: a word of a call's name that this driver does not support. */
+/* nvml.c: NVML of a driver that is not there: the calls that tracker/system/system_sample.c makes, of devices whose
+ * UUIDs are those of the fake device. $DPTRAIN_FAKE_NVML is the script: what each look gives, looks apart by ';', the
+ * last one for ever: "utilisation,bytes,milliwatts,degrees,MHz,nanoseconds of throttling by power,by heat". A look
+ * begins with the utilisation. $DPTRAIN_FAKE_NVML_WITHOUT: a word of a call that this driver does not support. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

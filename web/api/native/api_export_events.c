@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
-#include "tracker/event/limits.h"
 #include "tracker/event/event_media.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"

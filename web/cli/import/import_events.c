@@ -12,8 +12,6 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/file.h"
-#include "tracker/event/event_console.h"
+#include "tracker/event/event_encode.h"
 #include "web/cli/import/content.h"
 
 #define HEAD "dptrack_runs"

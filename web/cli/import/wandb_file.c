@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_console.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/wire.h"
 #include "web/cli/import/blocks.h"
 #include "web/cli/import/content.h"

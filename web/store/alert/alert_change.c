@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/alert/alert.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
 #include "web/store/write/told.h"
 

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "tracker/event/event_console.h"
+#include "tracker/event/event_encode.h"
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 

@@ -5,7 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/saved_view/saved_view.h"
 #include "web/store/write/change.h"

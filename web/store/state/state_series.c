@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/points/sum_row.h"
 
 int state_key(struct state *st, const char *name, int64_t *ret, struct err *err)

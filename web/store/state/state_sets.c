@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 

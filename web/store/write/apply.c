@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/points/log_row.h"
 #include "web/store/points/spike.h"

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/utf8.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/no_memory.h"
 
 bool change_is_id(const char *id)

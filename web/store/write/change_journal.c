@@ -6,7 +6,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"

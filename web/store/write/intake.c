@@ -8,9 +8,8 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_console.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"

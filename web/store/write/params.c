@@ -1,7 +1,7 @@
 /* params.c: params one by one where the database is in this process, else all together in two round trips. */
 #include "web/store/write/params.h"
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/db/batch.h"

@@ -4,7 +4,6 @@
 #define DPT_STORE_SERIES_NAMES_H
 
 #include "tracker/event/event.h"
-#include "tracker/event/limits.h"
 
 #define SERIES_NAME_GROWTH 8u /* bytes that a new name is longer than the old one, at most */
 #define SERIES_NAME_BYTES (LIMIT_key_bytes + SERIES_NAME_GROWTH)

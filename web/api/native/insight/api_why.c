@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/change_text.h"
-#include "tracker/insight/warmup.h"
+#include "tracker/insight/run_change.h"
+#include "tracker/insight/step_time.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 

@@ -1,11 +1,15 @@
-/* lr_range.h: a learning-rate range test: trains with an increasing rate and recommends a rate from the losses (Smith
- * 2017). */
-#ifndef DPT_INSIGHT_LR_RANGE_H
-#define DPT_INSIGHT_LR_RANGE_H
+/* tuning.h: recommends a learning rate, from the losses of a training with an increasing rate (Smith 2017), and a batch
+ * size, from the throughput at increasing sizes, the largest that fits and the gradient noise scale (McCandlish
+ * 2018). */
+#ifndef DPT_INSIGHT_TUNING_H
+#define DPT_INSIGHT_TUNING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tracker/base/buf.h"
+
+/* ---- learning rate ---- */
 
 enum { LR_RANGE_STEPS_LEAST = 20, LR_RANGE_STEPS_MAX = 1000 };
 
@@ -35,5 +39,29 @@ bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
 
 /* Appends the recommendation as one sentence. */
 void lr_range_sentence(struct buf *out, const struct lr_range_test *r);
+
+/* ---- batch size ---- */
+
+enum { BATCH_SIZES_MAX = 24 };
+
+/* Zeroed before the first size. */
+struct batch_search {
+	int64_t size[BATCH_SIZES_MAX]; /* samples per rank, increasing */
+	double rate[BATCH_SIZES_MAX];  /* samples per second, of all ranks */
+	int n;
+	int ranks;
+	int64_t largest; /* largest size that fits; 0: none */
+	double noise;	 /* critical batch size: samples per step whose gradient is as much noise as signal; NaN:
+			  * unknown */
+};
+
+/* Adds the next size. Returns true if neither this size nor the previous one raised the best rate: stop the search. */
+bool batch_add(struct batch_search *s, int64_t size, double rate);
+
+/* Returns the index of the smallest size within 3 % of the best rate, or -1 if none was measured. */
+int batch_fastest(const struct batch_search *s);
+
+/* Appends the recommendation as one sentence. */
+void batch_sentence(struct buf *out, const struct batch_search *s);
 
 #endif
