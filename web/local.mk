@@ -13,28 +13,20 @@ libwebapi_la_SOURCES = \
 	web/api/journal_pace.c web/api/journal_pace.h \
 	web/api/json.c web/api/json.h \
 	web/api/session.c web/api/session.h \
-	web/api/handlers.h \
 	web/api/native/api_artifacts.c \
-	web/api/native/changes.c \
 	web/api/native/api_compare.c \
 	web/api/native/api_experiments.c \
 	web/api/native/api_export.c web/api/native/api_export.h \
 	web/api/native/api_export_events.c \
-	web/api/native/export_runs.c \
-	web/api/native/export_series.c \
-	web/api/native/findings.c web/api/native/findings.h \
 	web/api/native/insight/api_diagnosis.c \
-	web/api/native/insight/overfit.c web/api/native/insight/overfit.h \
 	web/api/native/insight/timing.c web/api/native/insight/timing.h \
 	web/api/native/insight/api_trace.c \
-	web/api/native/insight/api_why.c web/api/native/insight/api_why.h \
+	web/api/native/insight/api_why.c \
 	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
-	web/api/native/insight/why_text.c \
-	web/api/native/api_journal.c web/api/native/api_run_records.c \
+	web/api/native/api_run_records.c \
 	web/api/native/saved_view/api_alerts.c web/api/native/saved_view/api_saved_views.c \
-	web/api/native/login.c \
 	web/api/native/meta.c \
-	web/api/native/metrics.c \
+	web/api/native/api_points.c \
 	web/api/native/api_page.c \
 	web/api/native/request.c web/api/native/request.h \
 	web/api/native/run_json.c web/api/native/run_json.h \
@@ -42,13 +34,9 @@ libwebapi_la_SOURCES = \
 	web/api/native/formula/derived.c web/api/native/formula/derived.h \
 	web/api/native/formula/formula.c web/api/native/formula/formula.h \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
-	web/api/native/groups/runs_group.c web/api/native/groups/runs_group.h \
 	web/api/native/api_series.c \
-	web/api/native/groups/series_group.c web/api/native/groups/series_group.h \
 	web/api/native/series_line.c web/api/native/series_line.h \
 	web/api/native/api_tokens.c \
-	web/api/native/api_maintenance.c \
-	web/api/mlflow/mlflow_errors.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
 	web/api/mlflow/mlflow_inputs_route.c \
@@ -56,15 +44,12 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_models.c \
 	web/api/mlflow/mlflow_names.c \
 	web/api/mlflow/mlflow_registry.c \
-	web/api/mlflow/mlflow_registry_read.c \
-	web/api/mlflow/mlflow_registry_rules.c \
 	web/api/mlflow/mlflow_request.c \
 	web/api/mlflow/mlflow_run_json.c \
 	web/api/mlflow/mlflow_runs.c \
-	web/api/mlflow/mlflow_search.c \
 	web/api/mlflow/mlflow_sources.c \
 	web/api/mlflow/mlflow_versions.c \
-	web/api/mlflow/mlflow_errors.h
+	web/api/mlflow/mlflow_request.h
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 
@@ -80,53 +65,38 @@ libwebserver_la_SOURCES = \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
 	web/server/local.c web/server/local.h \
-	web/server/pages.c \
 	web/server/reply.c web/server/reply.h \
-	web/server/router.c web/server/router.h \
-	web/server/routes.c web/server/routes.h
+	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/assets/table.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
-	web/cli/cmd_backup.c \
 	web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
-	web/cli/import/content.c web/cli/import/content.h \
-	web/cli/import/import_events.c web/cli/import/import_events.h \
+	web/cli/import/import_events.c \
 	web/cli/import/cmd_import.c \
-	web/cli/import/json_lines.c web/cli/import/json_lines.h \
-	web/cli/import/run_files.c web/cli/import/run_files.h \
+	web/cli/import/json_lines.c \
 	web/cli/import/import_mlflow.c web/cli/import/import_mlflow.h web/cli/import/import_mlflow_db.c web/cli/import/import_mlruns.c \
 	web/cli/import/sync.c \
-	web/cli/import/import_wandb.c web/cli/import/import_wandb.h \
+	web/cli/import/import_wandb.c \
 	web/cli/import/wandb_file.c web/cli/import/wandb_file.h \
 	web/cli/import/wandb_items.c web/cli/import/wandb_items.h \
-	web/cli/import/blocks.c web/cli/import/blocks.h \
-	web/cli/import/import_folder.c web/cli/import/import_folder.h web/cli/import/yaml.c web/cli/import/yaml.h \
+	web/cli/import/yaml.c web/cli/import/yaml.h \
 	web/cli/cli.c web/cli/cli.h \
-	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
+	web/cli/commands.def \
 	web/cli/cmd_compare.c \
-	web/cli/cmd_diagnosis.c web/cli/cmd_diagnosis.h \
-	web/cli/cmd_db.c \
-	web/cli/cmd_migrate.c \
-	web/cli/cmd_doctor.c \
+	web/cli/cmd_store.c \
 	web/cli/cmd_export.c \
-	web/cli/cmd_export_events.c web/cli/cmd_export_events.h \
-	web/cli/cli_flags.c web/cli/cli_flags.h \
-	web/cli/cmd_gc.c \
+	web/cli/cmd_maintenance.c \
 	web/cli/journals.c web/cli/journals.h \
 	web/cli/cmd_ls.c \
-	web/cli/choose.c web/cli/choose.h \
-	web/cli/cmd_rm.c \
+	web/cli/cmd_edit.c \
 	web/cli/cmd_serve.c \
 	web/webhook/webhook.c web/webhook/webhook.h \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h \
-	web/cli/cmd_tag.c \
-	web/cli/cmd_token.c \
-	web/cli/cmd_trace.c \
-	web/cli/cmd_why.c web/cli/cmd_why.h
+	web/cli/cmd_token.c
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)
@@ -174,4 +144,4 @@ dptrack.1: dptrack$(EXEEXT) $(top_srcdir)/schema/gen/man.sh $(top_srcdir)/web/cl
 dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/schema/gen/man.sh
 	$(AM_V_GEN)$(SHELL) $(top_srcdir)/schema/gen/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
 		'trains a network and records the run' \
-		$$(./dptrain --help | sed -n 's/^  dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@
+		$$(./dptrain --help | sed -n 's/^ dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@

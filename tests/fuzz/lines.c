@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "web/cli/import/json_lines.h"
+#include "web/cli/import/importer.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -6,7 +6,6 @@
 #include <zlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "web/cli/import/blocks.h"
 #include "web/cli/import/wandb_file.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

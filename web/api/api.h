@@ -1,4 +1,4 @@
-/* api.h: the state that every handler uses, and the way to change the store. Knows no resource. */
+/* api.h: the state that every handler uses, the way to change the store, and the handlers of all routes. */
 #ifndef DPT_API_API_H
 #define DPT_API_API_H
 
@@ -45,5 +45,11 @@ struct api_change {
 };
 
 enum call_next api_submit(struct call *c, const struct api_change *change);
+
+/* The handlers, by the names in routes.def, which are the operations of openapi.json. They are defined in native/ and
+ * mlflow/; only the table of routes calls them. */
+#define ROUTE(dialect, method, pattern, handler, scope, body_max) enum call_next on_##handler(struct call *c);
+#include "schema/api/routes.def"
+#undef ROUTE
 
 #endif

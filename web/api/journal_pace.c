@@ -9,7 +9,7 @@ static uint64_t current_pace_ms(struct journal_pace *p)
 {
 	uint64_t ms = atomic_load(&p->interval_ms);
 
-	return ms ? ms : STEP_TIME_LEAST_MS;
+	return ms ? ms : JOURNAL_PACE_LEAST_MS;
 }
 
 static uint64_t pace_max(uint64_t a, uint64_t b)
@@ -20,11 +20,11 @@ static uint64_t pace_max(uint64_t a, uint64_t b)
 /* The interval falls by half at most: a pause of all senders does not mean that they have ended. */
 static uint64_t next_pace_ms(uint64_t before, uint64_t window_ms, uint64_t posts, uint64_t waited_ms)
 {
-	uint64_t senders = posts * before / window_ms, want = senders * 1000 / STEP_TIME_POSTS_PER_S;
+	uint64_t senders = posts * before / window_ms, want = senders * 1000 / JOURNAL_PACE_POSTS_PER_S;
 
 	want = pace_max(want, posts ? WAITS * (waited_ms / posts) : 0);
-	want = pace_max(pace_max(want, before / 2), STEP_TIME_LEAST_MS);
-	return want < STEP_TIME_MOST_MS ? want : STEP_TIME_MOST_MS;
+	want = pace_max(pace_max(want, before / 2), JOURNAL_PACE_LEAST_MS);
+	return want < JOURNAL_PACE_MOST_MS ? want : JOURNAL_PACE_MOST_MS;
 }
 
 void journal_pace_note(struct journal_pace *p, uint64_t now_ms, uint64_t waited_ms)

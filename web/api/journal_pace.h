@@ -9,12 +9,12 @@
 /* Zero-initialize. */
 struct journal_pace {
 	atomic_ullong since_ms, posts, waited_ms; /* of the current window: its start, its posts, their total wait */
-	atomic_ullong interval_ms;                /* 0: STEP_TIME_LEAST_MS */
+	atomic_ullong interval_ms;                /* 0: JOURNAL_PACE_LEAST_MS */
 };
 
-#define STEP_TIME_LEAST_MS 500
-#define STEP_TIME_MOST_MS 30000
-#define STEP_TIME_POSTS_PER_S 250 /* wanted rate of a process, of all senders together */
+#define JOURNAL_PACE_LEAST_MS 500
+#define JOURNAL_PACE_MOST_MS 30000
+#define JOURNAL_PACE_POSTS_PER_S 250 /* wanted rate of a process, of all senders together */
 
 /* Counts a range that was stored waited_ms after it arrived. */
 void journal_pace_note(struct journal_pace *p, uint64_t now_ms, uint64_t waited_ms);

@@ -20,9 +20,9 @@
 #include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
-#include "web/store/store.h"
 #include "web/store/maintenance/check.h"
 #include "web/store/maintenance/maintenance.h"
+#include "web/store/store.h"
 #include "web/webhook/webhook.h"
 
 /* More than all request bodies that the server holds: its threads must never wait for the disk here, as readers would

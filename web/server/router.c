@@ -1,11 +1,22 @@
-/* router.c: address decoding and the match against routes.def. Knows nothing of HTTP's headers or of the store. */
+/* router.c: the route table, generated from routes.def; address decoding and the match against the table. Knows nothing
+ * of HTTP's headers or of the store. */
 #include "web/server/router.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/utf8.h"
-#include "web/server/routes.h"
+#include "web/api/api.h"
+
+/* Generated from schema/api/routes.def. */
+static const struct route route_table[] = {
+#define ROUTE(dialect, method, pattern, handler, scope, body_max) \
+	{ DIALECT_##dialect, METHOD_##method, pattern, on_##handler, #handler, SCOPE_##scope, body_max },
+#include "schema/api/routes.def"
+#undef ROUTE
+};
+
+enum { ROUTE_COUNT = sizeof(route_table) / sizeof(route_table[0]) };
 
 enum { ROUTER_SEGMENTS_MAX = 64, ROUTER_SEGMENT_MAX = 1024 };
 
@@ -198,7 +209,7 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 	ret->why = target[path_len] == '?' ? read_query_args(c, target + path_len + 1) : NULL;
 	if (ret->why)
 		return false;
-	for (i = 0; i < route_count; i++) {
+	for (i = 0; i < ROUTE_COUNT; i++) {
 		const struct route *r = &route_table[i];
 
 		if (is_catch_all_skipped(ret, &path, r) || !match_route_pattern(c, &path, r->pattern))

@@ -64,7 +64,7 @@ static void test_many_share_what_a_process_takes(void **state)
 		struct journal_pace p = { 0 };
 		unsigned posts = run(&p, &now, counts[i], 300, 5);
 
-		assert_in_range(posts, STEP_TIME_POSTS_PER_S * 60 / 2, STEP_TIME_POSTS_PER_S * 60 * 3 / 2);
+		assert_in_range(posts, JOURNAL_PACE_POSTS_PER_S * 60 / 2, JOURNAL_PACE_POSTS_PER_S * 60 * 3 / 2);
 		run(&p, &now, 20, 300, 5);
 		assert_true(journal_pace_interval_s(&p) == 0.5);
 	}
@@ -79,7 +79,7 @@ static void test_slow_storing_slows_senders(void **state)
 	run(&p, &now, 50, 60, 2000);
 	assert_true(journal_pace_interval_s(&p) == 8);
 	run(&p, &now, 50, 60, 60000);
-	assert_true(journal_pace_interval_s(&p) == STEP_TIME_MOST_MS / 1000.0);
+	assert_true(journal_pace_interval_s(&p) == JOURNAL_PACE_MOST_MS / 1000.0);
 	run(&p, &now, 50, 300, 5);
 	assert_true(journal_pace_interval_s(&p) == 0.5);
 }

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "tracker/base/file.h"
-#include "web/cli/import/blocks.h"
 #include "web/cli/import/wandb_file.h"
 
 #define SAMPLE "tests/cli/import/"

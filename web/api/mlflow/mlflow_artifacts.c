@@ -1,11 +1,10 @@
 /* mlflow_artifacts.c: MLflow's artifact routes: of the proxy, a run, a logged model. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/api/blob.h"
-#include "web/api/handlers.h"
 #include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"

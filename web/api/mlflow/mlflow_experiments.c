@@ -1,5 +1,5 @@
 /* mlflow_experiments.c: MLflow's /experiments. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <limits.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "tracker/base/utf8.h"
-#include "web/api/handlers.h"
 #include "web/store/mlflow/experiments.h"
 
 enum {

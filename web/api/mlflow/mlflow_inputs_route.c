@@ -1,9 +1,8 @@
 /* mlflow_inputs_route.c: logs the inputs and outputs of a run: data sets and logged models. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <string.h>
 
-#include "web/api/handlers.h"
 #include "web/store/mlflow/logged_models.h"
 
 enum { NAME_CHARS = 500, DIGEST_CHARS = 36, SOURCE_CHARS = 65535, SCHEMA_CHARS = 1048575, PROFILE_CHARS = 16777215 };

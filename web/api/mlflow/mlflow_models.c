@@ -1,11 +1,10 @@
 /* mlflow_models.c: MLflow's logged models, and the description of the server that its clients query. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "web/api/handlers.h"
 #include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"

@@ -1,5 +1,5 @@
 /* mlflow_names.c: MLflow's rules for the names of params, metrics, tags, runs and experiments. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,10 +1,9 @@
 /* mlflow_runs.c: MLflow's /runs: creation, reading, changes, deletion. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/handlers.h"
 #include "web/store/mlflow/experiments.h"
 
 enum { KEY_CHARS = 250, TAG_CHARS = 8000, PARAM_CHARS = 6000 };

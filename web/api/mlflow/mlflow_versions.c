@@ -1,10 +1,8 @@
 /* mlflow_versions.c: MLflow's versions of registered models: creation, description, stages, tags, search. */
-#include "web/api/mlflow/mlflow_errors.h"
+#include "web/api/mlflow/mlflow_request.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "web/api/handlers.h"
 
 enum { PAGE = 10000, PAGE_MAX = 200000 };
 

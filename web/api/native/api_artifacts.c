@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 #include "web/store/files/folder_files.h"
 #include "web/store/mlflow/logged_models.h"

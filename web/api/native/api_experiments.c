@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
 #include "web/store/mlflow/mlflow.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/assets/asset.h"
-#include "web/api/handlers.h"
 
 /* The first requests of the page (getRuns, FIRST and firstPage in web/ui/src), encoded as URLSearchParams does; for the
  * list of experiments (?all) that list. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/store/read/media.h"
 

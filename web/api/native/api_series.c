@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/handlers.h"
 #include "web/api/native/formula/derived.h"
+#include "web/api/native/groups/groups.h"
 #include "web/api/native/request.h"
-#include "web/api/native/groups/series_group.h"
 #include "web/api/native/series_line.h"
 
 enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };

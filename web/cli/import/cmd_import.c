@@ -7,10 +7,7 @@
 #include <sys/stat.h>
 
 #include "web/cli/import/importer.h"
-#include "web/cli/import/import_events.h"
-#include "web/cli/import/json_lines.h"
 #include "web/cli/import/import_mlflow.h"
-#include "web/cli/import/import_wandb.h"
 #include "web/cli/cli.h"
 #include "web/store/db/foreign.h"
 

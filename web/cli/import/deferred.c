@@ -58,7 +58,7 @@ static int ignore_reply_body(void *arg, const char *bytes, size_t n, struct err 
 	return 0;
 }
 
-int importer_ask(struct importer_store *s, const struct bring_request *r, json_t **ret, struct err *err)
+int importer_ask(struct importer_store *s, const struct importer_request *r, json_t **ret, struct err *err)
 {
 	char *text = r->body ? json_dumps(r->body, JSON_COMPACT) : NULL;
 	struct local_opts o = { .method = r->method, .target = r->target, .body = text };
@@ -78,7 +78,7 @@ static int wait_for_run(struct importer_store *s, const char *id, json_t **ret, 
 {
 	double until = clock_mono_s() + PATIENCE_S;
 	char target[64];
-	const struct bring_request request = { "GET", target, NULL };
+	const struct importer_request request = { "GET", target, NULL };
 	int rc;
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
@@ -100,7 +100,7 @@ static int delete_imported_run(struct importer_store *s, void *arg, struct err *
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", (const char *)arg);
 	if (!rc && !is_run_deleted(run))
-		rc = importer_ask(s, &(struct bring_request){ "DELETE", target, NULL }, NULL, err);
+		rc = importer_ask(s, &(struct importer_request){ "DELETE", target, NULL }, NULL, err);
 	json_decref(run);
 	return rc;
 }
@@ -148,7 +148,7 @@ static bool has_store_file(struct importer_store *s, const struct bring_folder *
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - f->path), f->path);
 		source_arg(&target, "path", folder);
 	}
-	if (!importer_ask(s, &(struct bring_request){ "GET", target.data, NULL }, &list, NULL))
+	if (!importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(f->path, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "bytes")) == (json_int_t)bytes;

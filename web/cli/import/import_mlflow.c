@@ -67,7 +67,7 @@ static int post_to_mlflow(struct importer_store *s, const char *route, json_t *b
 	char target[128];
 
 	snprintf(target, sizeof(target), API "%s", route);
-	return importer_ask(s, &(struct bring_request){ "POST", target, body }, ret, err);
+	return importer_ask(s, &(struct importer_request){ "POST", target, body }, ret, err);
 }
 
 struct mlflow_item {
@@ -86,7 +86,7 @@ static int find_mlflow_item(struct importer_store *s, const struct mlflow_item *
 	if (item->version)
 		source_arg(&target, "version", item->version);
 	rc = buf_failed(&target) ? ERR_NOMEM
-				 : importer_ask(s, &(struct bring_request){ "GET", target.data, NULL }, ret, err);
+				 : importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, ret, err);
 	buf_done(&target);
 	return rc;
 }
@@ -271,7 +271,7 @@ static int format_version_source(struct importer_store *s, json_t *version, stru
 		return 0;
 	}
 	snprintf(target, sizeof(target), API "runs/get?run_id=%.32s", run);
-	rc = importer_ask(s, &(struct bring_request){ "GET", target, NULL }, &got, err);
+	rc = importer_ask(s, &(struct importer_request){ "GET", target, NULL }, &got, err);
 	buf_adds(to, json_text_of(json_object_get(json_object_get(got, "run"), "info"), "artifact_uri"));
 	if (*path)
 		buf_addf(to, "/%s", path);
@@ -281,7 +281,7 @@ static int format_version_source(struct importer_store *s, json_t *version, stru
 
 static int request_version_delete(struct importer_store *s, const char *name, const char *number, struct err *err)
 {
-	return importer_ask(s, &(struct bring_request){ "DELETE", API "model-versions/delete",
+	return importer_ask(s, &(struct importer_request){ "DELETE", API "model-versions/delete",
 						     json_pack("{s:s, s:s}", "name", name, "version", number) },
 			 NULL, err);
 }

@@ -125,7 +125,7 @@ static int read_db_run(struct mlflow_db *m, struct foreign_rows *r, struct err *
 {
 	enum event_status status = mlflow_status(foreign_str(r, FOREIGN_ml_runs_status));
 	struct importer_run run;
-	const struct bring_run_head head = { foreign_str(r, FOREIGN_ml_runs_run_uuid),
+	const struct importer_run_head head = { foreign_str(r, FOREIGN_ml_runs_run_uuid),
 					     foreign_str(r, FOREIGN_ml_runs_experiment),
 					     foreign_str(r, FOREIGN_ml_runs_name),
 					     (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3 };

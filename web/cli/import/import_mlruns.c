@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #include "tracker/base/file.h"
-#include "web/cli/import/import_folder.h"
 #include "web/cli/import/import_mlflow.h"
+#include "web/cli/import/importer.h"
 #include "web/cli/import/yaml.h"
 
 #define META_MAX ((size_t)64 << 20)
@@ -276,7 +276,7 @@ static int read_run_folder(struct in_experiment *e, const char *folder, const st
 {
 	struct importer_run run;
 	struct run_files files = { .of = e->of, .run = &run };
-	const struct bring_run_head head = { yaml_get(meta, "run_id"), e->name, yaml_get(meta, "run_name"),
+	const struct importer_run_head head = { yaml_get(meta, "run_id"), e->name, yaml_get(meta, "run_name"),
 					     (double)strtoll(yaml_get(meta, "start_time"), NULL, 10) / 1e3 };
 	double end_s = (double)strtoll(yaml_get(meta, "end_time"), NULL, 10) / 1e3;
 	int rc = importer_run_begin(&run, e->of->b, &head, err);

@@ -1,5 +1,4 @@
 /* import_wandb.c: finds W&B's offline runs in a folder. */
-#include "web/cli/import/import_wandb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/file.h"
-#include "web/cli/import/import_folder.h"
+#include "web/cli/import/importer.h"
 #include "web/cli/import/wandb_file.h"
 
 static bool name_ends_with(const char *name, const char *end)

@@ -8,9 +8,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
+#include "tracker/base/err.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 #include "web/cli/source.h"
@@ -74,13 +76,13 @@ struct importer_run {
 };
 
 /* What a run begins with: id of 32 hex digits, seconds since 1970. */
-struct bring_run_head {
+struct importer_run_head {
 	const char *id, *experiment, *name;
 	double start_s;
 };
 
 /* part, segment and first_step may be set after the call. */
-int importer_run_begin(struct importer_run *r, struct importer *b, const struct bring_run_head *head, struct err *err);
+int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head, struct err *err);
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_param(struct importer_run *r, const char *key, const char *value);
 void importer_tag(struct importer_run *r, const char *key, const char *value);
@@ -114,16 +116,54 @@ int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *er
 /* Runs the queue in order. Waits for runs that the store has not read yet. */
 int importer_finish(struct importer *b, struct err *err);
 
-struct bring_request {
+struct importer_request {
 	const char *method, *target;
 	json_t *body; /* taken over; NULL: none */
 };
 
 /* Sends a request. *ret is owned by the caller; ret NULL: not wanted. A refusal is an error with the server's
  * message. */
-int importer_ask(struct importer_store *s, const struct bring_request *r, json_t **ret, struct err *err);
+int importer_ask(struct importer_store *s, const struct importer_request *r, json_t **ret, struct err *err);
 
 /* Queues the deletion of a run that its tracker had deleted. */
 int importer_delete_run(struct importer *b, const char *run, struct err *err);
+
+/* --- helpers of readers: JSON of other trackers as numbers, texts and media; folders --------------------------- */
+
+/* "NaN", "Infinity" and "-Infinity" are numbers, true is 1. */
+bool content_is_number(json_t *value);
+double content_number(json_t *value); /* NaN for other values */
+
+char *content_text(json_t *value); /* a string itself, any other value printed; NULL: out of memory. The caller frees
+				    * it */
+
+/* Converts {"values": counts, "bins": edges}, one more edge than counts. Returns false for other forms (older ones of
+ * W&B are packed). */
+bool content_add_histogram(struct buf *to, json_t *histogram);
+
+/* Converts {"columns": [...], "data": [[...], ...]}; the column names are the first row. Returns false without
+ * columns. */
+bool content_add_table(struct buf *to, json_t *table);
+
+/* path: of an entry; name: its last component. */
+typedef int folder_fn(void *arg, const char *path, const char *name, struct err *err);
+
+/* Calls fn for all entries of the folder, by name in any locale, until one returns non-zero, which is then returned. A
+ * missing folder counts as empty. */
+int folder_each(const char *folder, folder_fn *fn, void *arg, struct err *err);
+
+/* --- readers, one for each tracker; *_is returns true if the path has its data ----------------------------------- */
+
+/* Event files of TensorBoard's writers; prints a summary. ERR_USAGE: no file is from another program. */
+int events_import(struct importer *b, const char *from, struct err *err);
+
+/* Runs as lines of JSON; the format is described in json_lines.c. "-": standard input. */
+bool json_lines_is(const char *path);
+int json_lines_read(struct importer *b, const char *path, struct err *err);
+int json_lines_take(struct importer *b, FILE *f, struct err *err);
+
+/* Offline runs of W&B: a .wandb file, a folder of a run, or a folder of these. */
+bool wandb_is(const char *path);
+int wandb_read(struct importer *b, const char *path, struct err *err);
 
 #endif

@@ -1,5 +1,25 @@
-/* json_lines.c: reads runs as JSON lines, see json_lines.h. A table has a function for each kind of line. */
-#include "web/cli/import/json_lines.h"
+/* json_lines.c: imports runs that a program writes as lines of JSON, one object with one member each. A table has a
+ * function for each kind of line. `python -m dptrack.importers` writes the runs of Aim, Neptune and W&B; a script can
+ * do the same for any other tracker. The first line is {"dptrack_runs": 1}. Times are seconds since 1970; numbers may be
+ * the words "NaN", "Infinity" and "-Infinity".
+ *
+ *	{"run": {"id": 32 hex digits, "experiment": E, "name": N, "start": T}}	begins a run
+ *	{"param": [KEY, VALUE]}, {"tag": [KEY, TEXT]}, {"environment": [KEY, TEXT]}
+ *	{"code": [NAME, TEXT]}, {"note": TEXT}
+ *	{"points": [[KEY, STEP, T, NUMBER], …]}
+ *	{"final": [KEY, STEP, T, NUMBER]}	a final value, not a point of a series
+ *	{"image": [KEY, STEP, T, {"file": PATH, "width": W, "height": H}]}
+ *	{"audio": [KEY, STEP, T, {"file": PATH, "type": "audio/wav"}]}
+ *	{"text": [KEY, STEP, T, {"text": MARKDOWN}]}
+ *	{"histogram": [KEY, STEP, T, {"values": COUNTS, "bins": EDGES}]}
+ *	{"table": [KEY, STEP, T, {"columns": TITLES, "data": ROWS}]}
+ *	{"console": [STREAM, T, LINE]}
+ *	{"file": [PATH, FROM]}	an artifact: PATH in the run, FROM a file or folder here
+ *	{"left_out": TEXT}	an item that cannot be imported
+ *	{"deleted": true}
+ *	{"end": [STATUS, T]}	"running" if it continues; the run is imported when it ends
+ *
+ * Points and media are in the order of time, so that a repeated import adds nothing, or only what is new. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +28,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/event/event_encode.h"
-#include "web/cli/import/content.h"
+#include "web/cli/import/importer.h"
 
 #define HEAD "dptrack_runs"
 #define CONTENT_MAX ((size_t)64 << 20)
@@ -29,7 +49,7 @@ static int fail_line(struct err *err, const char *wanted)
 
 static int begin_line_run(struct line_reader *l, json_t *value, struct err *err)
 {
-	struct bring_run_head head;
+	struct importer_run_head head;
 	int rc;
 
 	if (l->begun)

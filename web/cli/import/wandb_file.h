@@ -1,7 +1,12 @@
 /* wandb_file.h: reads one .wandb file, which is a session of a run. Knows no folders but the given one. */
-#ifndef DPT_CLI_BRING_WANDB_FILE_H
-#define DPT_CLI_BRING_WANDB_FILE_H
+#ifndef DPT_CLI_WANDB_FILE_H
+#define DPT_CLI_WANDB_FILE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/event/event.h"
 #include "web/cli/import/importer.h"
 
 /* A file to import. files: folder of the files that the run saved, NULL: none. session: name of this file among those
@@ -15,5 +20,25 @@ struct wandb_file {
 };
 
 int wandb_take(struct importer *b, const struct wandb_file *file, struct err *err);
+
+/* Reads the log format of LevelDB and of W&B's .wandb files. A file has blocks of 32 KiB. Records are cut
+ * into fragments that do not cross blocks. Each fragment has a CRC-32 (zlib's, over its type and data), length and
+ * type. Pure: works on bytes in memory, knows nothing of the content of records. */
+#define BLOCKS_HEAD_BYTES 7 /* header of the file, inside the first block: ":W&B", 0xBEE1 little-endian, version 0 */
+
+struct blocks {
+	const unsigned char *bytes;
+	size_t n, at;
+	struct buf whole; /* a record joined from fragments */
+	uint64_t damaged; /* damaged fragments, and records that lack one */
+};
+
+/* ERR_CORRUPT: the header differs. Borrows the bytes; call blocks_done also after a failure. */
+int blocks_init(struct blocks *b, const void *bytes, size_t n);
+void blocks_done(struct blocks *b);
+
+/* Reads the next complete record. Returns 1, or 0 at the end; the torn tail of a killed process is an end. The bytes
+ * are valid until the next call. After damage it continues with the next block. */
+int blocks_next(struct blocks *b, struct event_span *ret);
 
 #endif

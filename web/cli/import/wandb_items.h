@@ -1,7 +1,7 @@
 /* wandb_items.h: converts what W&B stores as JSON by path: rows of its history, its config, its summary. Knows neither
  * the order of records nor files other than those that a row names. */
-#ifndef DPT_CLI_BRING_WANDB_ITEMS_H
-#define DPT_CLI_BRING_WANDB_ITEMS_H
+#ifndef DPT_CLI_WANDB_ITEMS_H
+#define DPT_CLI_WANDB_ITEMS_H
 
 #include "web/cli/import/importer.h"
 

@@ -1,10 +1,11 @@
-/* groups.h: groups runs by params and tags, and computes statistics of a group: mean, sample standard deviation,
- * quantile for a confidence band. */
+/* groups.h: groups runs by params and tags, computes statistics of a group (mean, sample standard deviation, quantile
+ * for a confidence band), and replies with lists and charts of groups. */
 #ifndef DPT_NATIVE_GROUPS_H
 #define DPT_NATIVE_GROUPS_H
 
 #include "web/api/api.h"
 #include "web/api/js.h"
+#include "web/store/read/points.h"
 #include "web/store/read/query.h"
 
 struct groups {
@@ -34,5 +35,29 @@ struct groups_sum groups_sum(const double *values, size_t n);
 
 /* The 97.5 % quantile of Student's t with this number of degrees of freedom. */
 double groups_t975(size_t freedom);
+
+/* Replies {"groups":[{"group","runs","n","metrics":{KEY:{"first","last","min","max"}}}]}. Each of the four has n, mean
+ * and std of the finite values of the runs. */
+enum call_next runs_group_reply(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs);
+
+/* --- charts: the lines of a chart by groups of runs, on the same bucket edges ---------------------------------- */
+
+/* MINMAX: range of all points; the others are around the mean of the runs' means. */
+enum series_band { SERIES_MINMAX, SERIES_STD, SERIES_SE, SERIES_T95 };
+
+extern const char *const series_band_names[]; /* NULL-terminated */
+
+/* A chart whose lines are grouped by run. */
+struct series_group {
+	const struct points_chart *chart;
+	const struct groups *groups;
+	const struct query_runs *runs;
+	enum series_band band;
+};
+
+/* Writes the member "groups" of an open object. Each key and group has "key", "group", "runs" and "buckets". A bucket
+ * has its index "i", the number "n" of runs with a finite value in it, "mean" and "median" of these runs' means, "low",
+ * "high", and the number of "nonfinite" points. Returns false after failing the call. */
+bool series_group_write(struct call *c, struct js *j, const struct series_group *s);
 
 #endif

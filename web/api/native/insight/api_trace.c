@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/event/event_media.h"
-#include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/store/read/media.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 
 #define ALERTS_DEFAULT 100 /* default limit */

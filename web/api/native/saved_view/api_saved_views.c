@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 
 /* One kind of stored text; c->own points to one of these. */

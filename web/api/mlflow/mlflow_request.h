@@ -1,7 +1,7 @@
-/* mlflow_errors.h: shared by the handlers of MLflow's routes: reading of requests (lenient, as protobuf's JSON parser),
- * error bodies, and rules for names. Their names begin with ml_. */
-#ifndef DPT_API_MLFLOW_ERRORS_H
-#define DPT_API_MLFLOW_ERRORS_H
+/* mlflow_request.h: shared by the handlers of MLflow's routes: reading of requests (lenient, as protobuf's JSON
+ * parser), error bodies, and rules for names. Their names begin with ml_. */
+#ifndef DPT_API_MLFLOW_REQUEST_H
+#define DPT_API_MLFLOW_REQUEST_H
 
 #include "web/api/api.h"
 #include "web/store/mlflow/logged_models.h"
