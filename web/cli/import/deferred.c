@@ -112,7 +112,7 @@ int importer_delete_run(struct importer *b, const char *run, struct err *err)
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
-struct bring_folder {
+struct imported_folder {
 	const char *run, *path, *from;
 };
 
@@ -132,7 +132,7 @@ static void escape_path_segments(struct buf *to, const char *path)
 }
 
 /* Returns true if the store has a file of that size at the path. */
-static bool has_store_file(struct importer_store *s, const struct bring_folder *f, uint64_t bytes)
+static bool has_store_file(struct importer_store *s, const struct imported_folder *f, uint64_t bytes)
 {
 	const char *slash = strrchr(f->path, '/');
 	json_t *list = NULL, *item;
@@ -157,7 +157,7 @@ static bool has_store_file(struct importer_store *s, const struct bring_folder *
 	return has;
 }
 
-static int put_imported_file(struct importer_store *s, const struct bring_folder *f, struct err *err)
+static int put_imported_file(struct importer_store *s, const struct imported_folder *f, struct err *err)
 {
 	struct file_map map = { 0 };
 	struct local_opts o = { .method = "PUT", .file = "" };
@@ -179,13 +179,13 @@ static int put_imported_file(struct importer_store *s, const struct bring_folder
 	return rc;
 }
 
-static int put_imported_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err);
+static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err);
 
-static int put_imported_entry(struct importer_store *s, const struct bring_folder *of, const char *name, int depth,
+static int put_imported_entry(struct importer_store *s, const struct imported_folder *of, const char *name, int depth,
 			      struct err *err)
 {
 	char path[4096], from[4096];
-	struct bring_folder f = { of->run, path, from };
+	struct imported_folder f = { of->run, path, from };
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name);
@@ -205,7 +205,7 @@ static int compare_dir_entries(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int put_imported_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err)
+static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err)
 {
 	struct dirent **names = NULL;
 	int n = depth < 64 ? scandir(f->from, &names, NULL, compare_dir_entries) : -1, rc = 0;
@@ -224,7 +224,7 @@ static int put_imported_tree(struct importer_store *s, const struct bring_folder
 
 static int put_imported_files(struct importer_store *s, void *arg, struct err *err)
 {
-	const struct bring_folder *f = arg;
+	const struct imported_folder *f = arg;
 	json_t *run = NULL;
 	struct stat st;
 	int rc = wait_for_run(s, f->run, &run, err);
@@ -239,10 +239,10 @@ static int put_imported_files(struct importer_store *s, void *arg, struct err *e
 
 int importer_files(struct importer *b, const char *run, const char *path, const char *from, struct err *err)
 {
-	struct bring_folder *f = arena_alloc(b->kept, sizeof(*f));
+	struct imported_folder *f = arena_alloc(b->kept, sizeof(*f));
 
 	if (f)
-		*f = (struct bring_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
+		*f = (struct imported_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
 					    arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }

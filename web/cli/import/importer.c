@@ -188,7 +188,8 @@ static const char *fit_text(struct importer *b, const char *text, size_t most)
 	return to ? to : "";
 }
 
-int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head, struct err *err)
+int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head,
+		       struct err *err)
 {
 	*r = (struct importer_run){ .of = b, .start_s = head->start_s, .part = "" };
 	snprintf(r->id, sizeof(r->id), "%s", head->id);

@@ -82,7 +82,8 @@ struct importer_run_head {
 };
 
 /* part, segment and first_step may be set after the call. */
-int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head, struct err *err);
+int importer_run_begin(struct importer_run *r, struct importer *b, const struct importer_run_head *head,
+		       struct err *err);
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_param(struct importer_run *r, const char *key, const char *value);
 void importer_tag(struct importer_run *r, const char *key, const char *value);

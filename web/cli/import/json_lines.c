@@ -1,7 +1,7 @@
 /* json_lines.c: imports runs that a program writes as lines of JSON, one object with one member each. A table has a
  * function for each kind of line. `python -m dptrack.importers` writes the runs of Aim, Neptune and W&B; a script can
- * do the same for any other tracker. The first line is {"dptrack_runs": 1}. Times are seconds since 1970; numbers may be
- * the words "NaN", "Infinity" and "-Infinity".
+ * do the same for any other tracker. The first line is {"dptrack_runs": 1}. Times are seconds since 1970; numbers may
+ * be the words "NaN", "Infinity" and "-Infinity".
  *
  *	{"run": {"id": 32 hex digits, "experiment": E, "name": N, "start": T}}	begins a run
  *	{"param": [KEY, VALUE]}, {"tag": [KEY, TEXT]}, {"environment": [KEY, TEXT]}
