@@ -1,5 +1,6 @@
 /* blob.c: moves a file into the store and out of it. Work that waits for the disk runs on its own thread, so that the
  * other connections of the worker do not wait. */
+#include "tracker/base/thread.h"
 #include "web/api/blob.h"
 
 #include <errno.h>
@@ -41,17 +42,8 @@ static void *run_blob_thread(void *arg)
 /* Runs w->run on another thread, then resume on the call's thread. Without a thread both run here. */
 static enum call_next start_blob_job(struct blob_job *w, enum call_next (*resume)(struct call *c))
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-	int rc;
-
 	w->c->resume = resume;
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, 256 << 10);
-	rc = pthread_create(&thread, &attr, run_blob_thread, w);
-	pthread_attr_destroy(&attr);
-	if (!rc)
+	if (!thread_start_detached(run_blob_thread, w, 256 << 10))
 		return CALL_WAIT;
 	w->run(w);
 	return resume(w->c);

@@ -1,4 +1,5 @@
 /* call.c: errors and query arguments of a call. Knows no particular route. */
+#include "tracker/base/text.h"
 #include "web/api/call.h"
 
 #include <errno.h>
@@ -131,7 +132,7 @@ int call_stream(struct call *c, const struct call_stream *s, struct err *err)
 	int next = s->fill(s->state, &c->out, false, err);
 
 	if (next >= 0 && buf_failed(&c->out))
-		next = err_set(err, ERR_NOMEM, "out of memory");
+		next = err_nomem(err, NULL);
 	if (next < 0 || next == STREAM_END)
 		s->release(s->state);
 	else
@@ -246,7 +247,7 @@ bool call_args_done(struct call *c)
 
 bool call_is_run_id(const char *text)
 {
-	return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
+	return text_is_hex(text, 32, 32);
 }
 
 const char *call_run_id(struct call *c, size_t var)

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "tracker/base/hash.h"
+
 enum { EMBED_FILES_MAX = 1000, EMBED_PATH_MAX = 1024 };
 
 struct embed_file {
@@ -147,12 +149,7 @@ static int compare_embed_paths(const void *a, const void *b)
 
 static uint64_t hash_embed_file(const struct embed_bytes *b)
 {
-	uint64_t h = 14695981039346656037u; /* FNV-1a */
-	size_t i;
-
-	for (i = 0; i < b->len; i++)
-		h = (h ^ b->data[i]) * 1099511628211u;
-	return h;
+	return hash_fnv(HASH_FNV_BEGIN, b->data, b->len);
 }
 
 static void write_embed_file(FILE *out, FILE *table, const struct embed_file *f, size_t index)

@@ -199,7 +199,7 @@ int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 	line->words.items = calloc((size_t)argc + 1, sizeof(*line->words.items));
 	line->words.count = 0;
 	if (!line->words.items)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = flags_read(line->table, argc, argv, &line->words, err);
 	if (!rc && *line->help) {
 		print_command_help(line->cmd, line->table);

@@ -374,7 +374,7 @@ static int print_compared_table(json_t *root, const struct compare_options *o, s
 	if (!t || !places) {
 		table_free(t);
 		free(places);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	table_column(t, "id", false);
 	table_column(t, "name", false);
@@ -448,7 +448,7 @@ static int print_comparison(struct source *s, const struct compare_options *o, c
 	if (!rc) {
 		request.body = text = json_dumps(body, JSON_COMPACT);
 		if (!text)
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = err_nomem(err, NULL);
 	}
 	if (!rc && o->common.json) {
 		rc = cli_print(s, &request, err);

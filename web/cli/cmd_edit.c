@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/json_print.h"
+#include "tracker/base/text.h"
 #include "web/cli/cli.h"
 #include "web/cli/table.h"
 
@@ -48,7 +50,7 @@ static int add_listed_runs(struct source *s, struct buf *target, json_t *to, str
 			source_arg(target, "page_token", token);
 		json_decref(page);
 		page = NULL;
-		rc = buf_failed(target) ? err_set(err, ERR_NOMEM, "out of memory")
+		rc = buf_failed(target) ? err_nomem(err, NULL)
 					: cli_get_json(s, target->data, &page, err);
 		json_array_foreach(json_object_get(page, "runs"), i, run)
 			if (!has_chosen_run(to, cli_text(run, "id")))
@@ -74,7 +76,7 @@ static void begin_run_list(struct buf *target, const struct choose_opts *o)
 /* Appends the run whose id has the prefix `name`, or whose name it is. */
 static int add_named_run(struct source *s, const struct choose_opts *o, const char *name, json_t *to, struct err *err)
 {
-	bool id = strlen(name) >= 4 && strlen(name) <= 32 && strspn(name, "0123456789abcdef") == strlen(name);
+	bool id = text_is_hex(name, 4, 32);
 	json_t *found = json_array();
 	struct buf target, filter;
 	int rc = 0;
@@ -219,9 +221,7 @@ static void print_tags_json(json_t *runs)
 
 	json_array_foreach(runs, i, run)
 		json_object_set(root, cli_text(run, "id"), json_object_get(run, "tags"));
-	json_dumpf(root, stdout, 0);
-	printf("\n");
-	json_decref(root);
+	json_print(root, 0);
 }
 
 /* Prints the tags of the runs as a table or CSV. */
@@ -304,7 +304,7 @@ static int run_tag_command(int argc, char **argv, struct err *err)
 	};
 	struct cli_line line = { .cmd = &cli_tag, .table = table, .help = &o.common.help, .words_max = (size_t)argc };
 	int rc = o.sets && o.removed.items ? cli_line_read(&line, argc, argv, err)
-					   : err_set(err, ERR_NOMEM, "out of memory");
+					   : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = split_tag_words(&o, &line.words, err);
@@ -405,9 +405,7 @@ static void print_changed_runs(const struct rm_options *o, json_t *done)
 
 		json_array_foreach(done, i, run)
 			json_array_append(ids, json_object_get(run, "id"));
-		json_dumpf(root, stdout, 0);
-		printf("\n");
-		json_decref(root);
+		json_print(root, 0);
 		return;
 	}
 	if (o->common.csv) {

@@ -56,7 +56,7 @@ static int print_run_list(struct source *s, struct buf *target, int limit, struc
 	struct table *t = make_runs_table();
 	char count[16], token[256] = "";
 	json_t *root, *run;
-	int left = limit, rc = t ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int left = limit, rc = t ? 0 : err_nomem(err, NULL);
 
 	while (!rc && left > 0) {
 		snprintf(count, sizeof(count), "%d", left < PAGE_RUNS ? left : PAGE_RUNS);

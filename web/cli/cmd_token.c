@@ -128,7 +128,7 @@ static int revoke_tokens(struct source *s, const struct token_options *t, const 
 		source_escape(&target, name);
 	}
 	o.target = target.data;
-	rc = target.data ? send_token_request(s, &o, t, &reply, err) : err_set(err, ERR_NOMEM, "out of memory");
+	rc = target.data ? send_token_request(s, &o, t, &reply, err) : err_nomem(err, NULL);
 	buf_done(&target);
 	if (rc || !reply)
 		return rc;

@@ -113,7 +113,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = o->url ? 0 : source_place(&db, err);
 	if (!logdir && !store_is_address(db))
 		logdir = "runs";

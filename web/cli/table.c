@@ -1,4 +1,6 @@
 /* table.c: prints aligned tables. Knows nothing of their content. */
+#include "tracker/base/array.h"
+#include "tracker/base/text.h"
 #include "web/cli/table.h"
 
 #include <inttypes.h>
@@ -163,16 +165,9 @@ void table_cell(struct table *t, const char *text)
 {
 	const char *copy = copy_printable(t->arena, text && *text ? text : "-");
 	size_t width, at = t->count % (t->columns ? t->columns : 1);
-	const char **grown;
 
-	if (t->count == t->room) {
-		grown = realloc(t->cells, (t->room ? t->room * 2 : 256) * sizeof(*grown));
-		if (!grown)
-			return;
-		t->cells = grown;
-		t->room = t->room ? t->room * 2 : 256;
-	}
-	t->cells[t->count++] = copy;
+	if (!array_push(&t->cells, &t->count, &t->room, copy))
+		return;
 	width = measure_text_width(t, t->cells[t->count - 1]);
 	if (width > t->column[at].width)
 		t->column[at].width = width;
@@ -302,14 +297,7 @@ void table_print(struct table *t, FILE *out, bool csv)
 
 const char *table_exact(char *text, double v)
 {
-	int digits = 15;
-
-	if (!isfinite(v))
-		return table_number(text, v);
-	do
-		snprintf(text, 32, "%.*g", digits, v);
-	while (digits++ < 17 && strtod(text, NULL) != v);
-	return text;
+	return text_double(text, v, 15);
 }
 
 const char *table_number(char *text, double v)

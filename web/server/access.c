@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/base/hash.h"
 #include "web/api/api.h"
 #include "web/api/session.h"
 #include "web/store/auth/token.h"
@@ -66,11 +67,8 @@ static bool is_last_header_item(const struct gate_request *req, const char *name
 
 static uint64_t hash_client_address(const void *bytes, size_t n)
 {
-	const unsigned char *p = bytes;
-	uint64_t h = 14695981039346656037u; /* FNV-1a */
+	uint64_t h = hash_fnv(HASH_FNV_BEGIN, bytes, n);
 
-	while (n--)
-		h = (h ^ *p++) * 1099511628211u;
 	return h ? h : 1;
 }
 

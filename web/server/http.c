@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/thread.h"
 #include "web/server/sandbox.h"
 #include "web/server/stream.h"
 #include "web/store/auth/token.h"
@@ -111,7 +112,7 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->watch = -1;
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
@@ -204,26 +205,30 @@ static void *run_confined_start(void *arg)
 static int start_confined(struct server *s, struct err *err)
 {
 	pthread_t starter;
+	int rc;
 
 	if (!s->files[0][0]) {
 		start_http_daemon(s);
 		return 0;
 	}
-	if (pthread_create(&starter, NULL, run_confined_start, s))
-		return err_set(err, ERR_NOMEM, "cannot start a thread");
+	rc = thread_start(&starter, run_confined_start, s);
+	if (rc)
+		return err_set_errno(err, rc, "cannot start a thread");
 	pthread_join(starter, NULL);
 	return 0;
 }
 
 int server_run(struct server *s, const struct api *api, struct err *err)
 {
+	int rc;
+
 	s->api = *api;
 	s->access.store = api->store;
 	if (s->listen.public || s->access.behind_proxy)
 		token_need(api->store);
 	s->conns = conns_new(s->max_connections);
 	if (!s->conns)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->watch = store_watch(api->store, note_store_change, s);
 	if (start_confined(s, err))
 		return err->code;
@@ -232,10 +237,9 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 						"cannot serve with this --tls-cert and --tls-key: they must match, "
 						"and the key must have no password")
 				      : err_set(err, ERR_IO, "cannot start the HTTP threads");
-	if (pthread_create(&s->ticker, NULL, run_http_ticker, s))
-		return err_set(err, ERR_NOMEM, "cannot start a thread");
-	s->ticking = true;
-	return 0;
+	rc = thread_start(&s->ticker, run_http_ticker, s);
+	s->ticking = !rc;
+	return rc ? err_set_errno(err, rc, "cannot start a thread") : 0;
 }
 
 static void drain_requests(struct server *s)

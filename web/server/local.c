@@ -145,7 +145,7 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 	int rc = 0;
 
 	if (!l.call.arena)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	pthread_mutex_init(&l.lock, NULL);
 	pthread_cond_init(&l.cond, NULL);
 	buf_init(&l.call.out, LOCAL_REPLY_MAX);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "tracker/base/hash.h"
 #include "web/server/router.h"
 #include "web/server/stream.h"
 
@@ -190,11 +191,8 @@ static struct MHD_Response *make_response(struct exchange *x)
 /* The tag is made before compression, so the same bytes get the same tag either way. */
 static void set_reply_etag(struct call *c)
 {
-	uint64_t h = 14695981039346656037u; /* FNV-1a */
-	size_t i;
+	uint64_t h = hash_fnv(HASH_FNV_BEGIN, c->out.data, c->out.len);
 
-	for (i = 0; i < c->out.len; i++)
-		h = (h ^ (unsigned char)c->out.data[i]) * 1099511628211u;
 	c->etag = arena_printf(c->arena, "W/\"%016llx-%zx\"", (unsigned long long)h, c->out.len);
 }
 

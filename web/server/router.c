@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "web/api/api.h"
 
@@ -25,17 +26,6 @@ struct router_path {
 	size_t count;
 };
 
-static int url_hex_value(char ch)
-{
-	if (ch >= '0' && ch <= '9')
-		return ch - '0';
-	if (ch >= 'a' && ch <= 'f')
-		return ch - 'a' + 10;
-	if (ch >= 'A' && ch <= 'F')
-		return ch - 'A' + 10;
-	return -1;
-}
-
 /* Decodes n bytes into the arena; NULL when they are malformed. plus: "+" means a space. */
 static char *decode_url_text(struct arena *arena, const char *text, size_t n, bool plus)
 {
@@ -53,8 +43,8 @@ static char *decode_url_text(struct arena *arena, const char *text, size_t n, bo
 			out[len++] = text[i];
 			continue;
 		}
-		high = i + 2 < n ? url_hex_value(text[i + 1]) : -1;
-		low = high >= 0 ? url_hex_value(text[i + 2]) : -1;
+		high = i + 2 < n ? text_hex_digit(text[i + 1]) : -1;
+		low = high >= 0 ? text_hex_digit(text[i + 2]) : -1;
 		if (low < 0 || !(high * 16 + low))
 			return NULL;
 		out[len++] = (char)(high * 16 + low);

@@ -15,6 +15,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
 #include "web/api/api.h"
@@ -63,7 +64,7 @@ int webhook_new(struct webhook **ret, struct store *s, const char *url, const ch
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	w->s = s;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->wake);
@@ -119,12 +120,10 @@ static void write_alert_body(struct buf *out, const struct alert_fired *f, const
 static void sign_webhook_body(const struct webhook *w, const struct buf *body, char ret[128])
 {
 	unsigned char mac[32];
-	size_t i;
 	int n = snprintf(ret, 128, "X-Dptrack-Signature: sha256=");
 
 	sha256_hmac(w->secret, body->data, body->len, mac);
-	for (i = 0; i < sizeof mac; i++)
-		n += snprintf(ret + n, 128 - (size_t)n, "%02x", mac[i]);
+	text_hex(ret + n, mac, sizeof mac);
 }
 
 /* Posts one alert; 0: the receiver accepted it. *ret_later_ms: the wait that the receiver demands. */
@@ -140,7 +139,7 @@ static int post_alert(struct webhook *w, const struct alert_fired *f, int64_t *r
 	buf_init(&body, 1 << 16);
 	write_alert_body(&body, f, text);
 	if (buf_failed(&body))
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	sign_webhook_body(w, &body, signature);
 	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
 	rc = http_send(w->http, &(struct http_request){ .method = "POST", .path = "", .body = body.data,
@@ -215,7 +214,7 @@ int webhook_turn(struct webhook *w, int64_t now_ms, struct err *err)
 	struct alerts due = { 0 };
 	bool taken = true;
 	size_t i;
-	int rc = a ? alert_due(w->s, now_ms, a, &due, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = a ? alert_due(w->s, now_ms, a, &due, err) : err_nomem(err, NULL);
 
 	for (i = 0; i < due.count && taken && !rc; i++)
 		rc = deliver_alert(w, &due.items[i], now_ms, &taken, err);
@@ -243,6 +242,8 @@ static void *run_webhook(void *arg)
 
 int webhook_start(struct webhook *w, struct err *err)
 {
-	w->started = !pthread_create(&w->thread, NULL, run_webhook, w);
-	return w->started ? 0 : err_set(err, ERR_IO, "alerts: cannot start a thread");
+	int rc = thread_start(&w->thread, run_webhook, w);
+
+	w->started = !rc;
+	return rc ? err_set_errno(err, rc, "alerts: cannot start a thread") : 0;
 }

@@ -60,7 +60,7 @@ static int fill_history_stream(void *state, struct buf *out, bool tick, struct e
 	struct history_stream *w = state;
 	struct arena *a = arena_new();
 	struct history_points page;
-	int rc = a ? history_page(w->store, &w->sel, a, &page, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = a ? history_page(w->store, &w->sel, a, &page, err) : err_nomem(err, NULL);
 
 	(void)tick;
 	w->js.out = out;

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "tracker/base/text.h"
 #include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
@@ -114,15 +114,9 @@ static enum call_next reply_changed_model(struct call *c, const struct ingest_re
 
 static const char *draw_model_id(struct call *c)
 {
-	unsigned char raw[16];
 	char text[35] = "m-";
-	int i;
 
-	if (getrandom(raw, sizeof(raw), 0) != sizeof(raw))
-		return NULL;
-	for (i = 0; i < 16; i++)
-		snprintf(text + 2 + 2 * i, 3, "%02x", raw[i]);
-	return arena_strdup(c->arena, text);
+	return text_random_hex(text + 2, 16) ? NULL : arena_strdup(c->arena, text);
 }
 
 /* Reads a list of {"key", "value"} without a check of the names. */

@@ -55,7 +55,7 @@ static bool describe_new_run(struct call *c, const struct ingest_result *res, st
 				   .start_ms = op->start_ms,
 				   .end_ms = INT64_MIN };
 	if (!ret->id || !ret->experiment_id || !sort_run_tags(c, op, ret))
-		err_set(&err, ERR_NOMEM, "out of memory");
+		err_nomem(&err, NULL);
 	else
 		experiment_location(c->api->store, op->experiment, c->arena, &ret->location, &err);
 	if (err.code)

@@ -451,7 +451,7 @@ static int export_runs_page(struct export_runs *e, struct arena *a, struct buf *
 		return rc;
 	for (i = 0; i < runs.count; i++)
 		if (!export_run_row(e, a, out, &runs.items[i]))
-			return err_set(err, ERR_NOMEM, "out of memory");
+			return err_nomem(err, NULL);
 	if (runs.next_page_token)
 		snprintf(e->token, sizeof(e->token), "%s", runs.next_page_token);
 	else if (e->format == EXPORT_JSON)
@@ -462,7 +462,7 @@ static int export_runs_page(struct export_runs *e, struct arena *a, struct buf *
 static int fill_runs_export(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct arena *a = arena_new();
-	int rc = a ? export_runs_page(state, a, out, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = a ? export_runs_page(state, a, out, err) : err_nomem(err, NULL);
 
 	(void)tick;
 	arena_free(a);

@@ -134,7 +134,7 @@ static int fill_export_media(struct export_events *e, struct buf *out, struct er
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
 	int rc = a ? media_of_part(e->store, &part, a, &list, err)
-		   : err_set(err, ERR_NOMEM, "out of memory");
+		   : err_nomem(err, NULL);
 
 	for (size_t i = 0; !rc && i < list.count; i++) {
 		const struct stored_media *m = &list.items[i];
@@ -173,7 +173,7 @@ static int fill_events_export(void *state, struct buf *out, bool tick, struct er
 		return STREAM_MORE;
 	rc = fill_export_media(e, out, err);
 	if (!rc && buf_failed(&e->tail))
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	if (!rc)
 		buf_add(out, e->tail.data, e->tail.len);
 	return rc < 0 ? rc : rc ? STREAM_MORE : STREAM_END;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/text.h"
 #include "web/api/api.h"
 #include "web/api/native/run_json.h"
 #include "web/api/session.h"
@@ -151,14 +152,6 @@ enum call_next on_tokens_delete(struct call *c)
 /* The login form and the session. A token becomes a session in a cookie that scripts cannot read and other
  * sites cannot use. */
 
-static int form_hex_value(char ch)
-{
-	static const char digits[] = "0123456789abcdef";
-	const char *at = ch ? strchr(digits, ch | 0x20) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 /* The value of a field of a urlencoded form; "" when absent. */
 static const char *find_form_value(struct call *c, const char *name)
 {
@@ -178,8 +171,8 @@ static const char *find_form_value(struct call *c, const char *name)
 	if (!out)
 		return "";
 	for (; at < end; at++) {
-		if (*at == '%' && end - at > 2 && form_hex_value(at[1]) >= 0 && form_hex_value(at[2]) >= 0) {
-			out[n++] = (char)(form_hex_value(at[1]) * 16 + form_hex_value(at[2]));
+		if (*at == '%' && end - at > 2 && text_hex_digit(at[1]) >= 0 && text_hex_digit(at[2]) >= 0) {
+			out[n++] = (char)(text_hex_digit(at[1]) * 16 + text_hex_digit(at[2]));
 			at += 2;
 		} else {
 			out[n++] = *at == '+' ? ' ' : *at;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "web/api/api.h"
 #include "web/api/native/groups/groups.h"
 #include "web/api/native/request.h"
@@ -157,7 +158,7 @@ enum call_next on_run_get(struct call *c)
 	if (!call_arg_word(c, "include", includes, &include) || !call_args_done(c))
 		return CALL_DONE;
 	/* a unique prefix of an id is accepted */
-	if (strlen(c->vars[0]) > 32 || strspn(c->vars[0], "0123456789abcdef") != strlen(c->vars[0]))
+	if (!text_is_hex(c->vars[0], 0, 32))
 		return call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return run_json_reply(c, c->vars[0], include < 0 ? RUN_JSON_FULL : RUN_JSON_SERIES);
 }
@@ -340,7 +341,7 @@ static int fill_event_feed(void *state, struct buf *out, bool tick, struct err *
 	struct event_feed *e = state;
 	struct arena *arena = arena_new();
 	struct query_changes ch;
-	int rc = arena ? query_changes(e->store, e->token, arena, &ch, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = arena ? query_changes(e->store, e->token, arena, &ch, err) : err_nomem(err, NULL);
 
 	if (rc) {
 		arena_free(arena);

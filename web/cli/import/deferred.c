@@ -27,7 +27,7 @@ int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *er
 	struct importer_deferred *l = arena_alloc(b->kept, sizeof(*l));
 
 	if (!l || !arg)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	*l = (struct importer_deferred){ fn, arg, NULL };
 	*b->deferred_end = l;
 	b->deferred_end = &l->next;
@@ -62,7 +62,7 @@ int importer_ask(struct importer_store *s, const struct importer_request *r, jso
 {
 	char *text = r->body ? json_dumps(r->body, JSON_COMPACT) : NULL;
 	struct local_opts o = { .method = r->method, .target = r->target, .body = text };
-	int rc = r->body && !text ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	int rc = r->body && !text ? err_nomem(err, NULL) : 0;
 
 	if (!rc && ret)
 		rc = request_import_json(s, &o, ret, err);

@@ -59,7 +59,7 @@ static int queue_json_request(struct importer *b, importer_fn *fn, json_t *docum
 static int parse_queued_json(json_t **ret, const char *printed, struct err *err)
 {
 	*ret = json_loads(printed, 0, NULL);
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return *ret ? 0 : err_nomem(err, NULL);
 }
 
 static int post_to_mlflow(struct importer_store *s, const char *route, json_t *body, json_t **ret, struct err *err)

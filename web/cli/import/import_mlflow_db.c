@@ -285,7 +285,7 @@ int mlflow_db_read(struct importer *b, const char *path, struct err *err)
 	snprintf(m.store_folder, sizeof(m.store_folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 	m.places = map_new(sizeof(char *));
 	if (!m.places)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	else if (!foreign_has(m.db, "runs") || !foreign_has(m.db, "metrics"))
 		rc = err_set(err, ERR_USAGE, "%s: a SQLite file without MLflow's table runs", path);
 	m.inputs = foreign_has(m.db, "inputs");

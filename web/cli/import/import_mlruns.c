@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "web/cli/import/import_mlflow.h"
 #include "web/cli/import/importer.h"
@@ -135,15 +136,8 @@ static int read_tag_file(void *arg, const char *path, const char *key, struct er
 
 static int add_metric_line(struct run_files *f, const struct metric_line *l, struct err *err)
 {
-	if (f->count == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 1024;
-		struct metric_line *more = reallocarray(f->lines, cap, sizeof(*more));
-
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory");
-		f->lines = more;
-		f->cap = cap;
-	}
+	if (!array_reserve(&f->lines, &f->cap, f->count + 1))
+		return err_nomem(err, NULL);
 	f->lines[f->count] = *l;
 	f->lines[f->count].number = f->count;
 	f->count++;
@@ -316,7 +310,7 @@ static int visit_run_folder(void *arg, const char *path, const char *name, struc
 		return 0;
 	e->of->scratch = arena_new();
 	rc = e->of->scratch ? read_meta_yaml(e->of->scratch, path, &meta, err)
-			    : err_set(err, ERR_NOMEM, "out of memory");
+			    : err_nomem(err, NULL);
 	if (!rc)
 		rc = read_run_folder(e, path, meta, err);
 	else if (rc == ERR_NOENT)
@@ -473,7 +467,7 @@ int mlruns_read(struct importer *b, const char *folder, struct err *err)
 	struct mlruns m = { .b = b, .root = folder, .places = map_new(sizeof(char *)) };
 	char path[4096];
 	int rc = m.places ? folder_each(folder, read_experiment_folder, &m, err)
-			  : err_set(err, ERR_NOMEM, "out of memory");
+			  : err_nomem(err, NULL);
 
 	snprintf(path, sizeof(path), "%.4000s/.trash", folder);
 	rc = rc ? rc : folder_each(path, read_experiment_folder, &m, err);

@@ -108,7 +108,7 @@ int wandb_read(struct importer *b, const char *path, struct err *err)
 	int rc;
 
 	if (!w.sessions)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = name_ends_with(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
 					: visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);

@@ -16,6 +16,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
@@ -35,7 +36,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
 	if (!b->left_out || !b->kept)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	if (!target->url)
 		return 0;
 	b->spool_fd = memfd_create("journal", MFD_CLOEXEC);
@@ -197,7 +198,7 @@ int importer_run_begin(struct importer_run *r, struct importer *b, const struct 
 	r->name = fit_text(b, *head->name ? head->name : "run", LIMIT_name_chars);
 	buf_init(&r->points, JOURNAL_MAX);
 	buf_init(&r->facts, JOURNAL_MAX);
-	if (strlen(head->id) == 32 && strspn(head->id, "0123456789abcdef") == 32)
+	if (text_is_hex(head->id, 32, 32))
 		return 0;
 	return err_set(err, ERR_CORRUPT, "'%.60s': not a run id (expected 32 hex digits)", head->id);
 }

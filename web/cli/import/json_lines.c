@@ -112,7 +112,7 @@ static int read_pair_line(struct line_reader *l, json_t *value, put_pair *put, s
 		return fail_line(err, "[name, value]");
 	text = content_text(second);
 	if (!text)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	put(&l->run, key, text);
 	free(text);
 	return 0;

@@ -95,7 +95,7 @@ static int send_run_file(const struct kept_upload *k, const char *name, const ch
 	buf_addf(&to, "/api/v1/runs/%s/artifacts/", k->run);
 	http_add_path(&to, name);
 	if (buf_failed(&to))
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	else if (strcmp(found, digest) != 0)
 		ret->gone++;
 	else if (upload_run_file(k, to.data, &map, digest, &why))
@@ -170,7 +170,7 @@ static int remember_run_folder(struct sync_state *s, const char *journal, const 
 	char *id = map_put(s->folders, journal, (size_t)(strrchr(journal, '/') - journal));
 
 	if (!id)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	memcpy(id, run, ID_BYTES);
 	return 0;
 }
@@ -272,7 +272,7 @@ static int run_sync_command(int argc, char **argv, struct err *err)
 	if (!rc) {
 		s.only = line.words.count ? line.words.items[0] : NULL;
 		s.folders = map_new(ID_BYTES);
-		rc = s.folders ? sync_folder_runs(&s, err) : err_set(err, ERR_NOMEM, "out of memory");
+		rc = s.folders ? sync_folder_runs(&s, err) : err_nomem(err, NULL);
 	}
 	map_free(s.folders);
 	http_close(s.http);

@@ -247,7 +247,7 @@ static int add_yaml_pair(struct yaml_parser *y, const char *name, const char *va
 	struct yaml_pair *p = arena_alloc(y->arena, sizeof(*p));
 
 	if (!p || !name)
-		return err_set(y->err, ERR_NOMEM, "out of memory");
+		return err_nomem(y->err, NULL);
 	*p = (struct yaml_pair){ y->parent, name, value, NULL };
 	*y->end = p;
 	y->end = &p->next;

@@ -36,7 +36,7 @@ static int read_loss_series(const struct loss_reader *r, const char *key, struct
 	struct points_cursor *cursor;
 	size_t n = 1;
 	int rc = rows ? points_open(&cursor, r->c->api->store, &sel, NULL, err)
-		: err_set(err, ERR_NOMEM, "out of memory");
+		: err_nomem(err, NULL);
 
 	if (rc)
 		return rc;
@@ -117,7 +117,7 @@ static int read_system_stats(struct call *c, const struct query_run *run, int64_
 
 	for (int i = 0; i < SYSTEM_STATS_SERIES; i++)
 		keys[i] = system_stats_key(i);
-	rc = rows ? points_open(&cursor, c->api->store, &sel, NULL, err) : err_set(err, ERR_NOMEM, "out of memory");
+	rc = rows ? points_open(&cursor, c->api->store, &sel, NULL, err) : err_nomem(err, NULL);
 	if (rc)
 		return rc;
 	while (n && !(rc = points_next(cursor, rows, VITALS_ROWS, &n, err)))

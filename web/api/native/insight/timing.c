@@ -74,7 +74,7 @@ static int read_timing_points(struct call *c, struct steps *s, const struct poin
 	struct err err = ERR_INIT;
 	size_t n = 1;
 	int rc = rows ? points_open(&cursor, c->api->store, sel, NULL, &err)
-		: err_set(&err, ERR_NOMEM, "out of memory");
+		: err_nomem(&err, NULL);
 
 	if (rc)
 		return call_fail_err(c, NULL, &err), -1;
@@ -124,7 +124,7 @@ int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 		o.last = STEPS_MAX;
 	rc = steps_new(&t.steps, &o, &err);
 	if (!rc && !(t.rows = calloc(steps_span(t.steps) + 1, sizeof(*t.rows))))
-		rc = err_set(&err, ERR_NOMEM, "out of memory: steps of a run");
+		rc = err_nomem(&err, "steps of a run");
 	if (rc)
 		call_fail_err(c, NULL, &err);
 	else
