@@ -8,7 +8,6 @@ libwebapi_la_SOURCES = \
 	web/api/api.c web/api/api.h \
 	web/api/blob.c web/api/blob.h \
 	web/api/call.c web/api/call.h \
-	web/api/double.c web/api/double.h \
 	web/api/js.c web/api/js.h \
 	web/api/journal_pace.c web/api/journal_pace.h \
 	web/api/json.c web/api/json.h \

@@ -5,13 +5,15 @@ import json
 import os
 import re
 import select
-import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from serving import Serving  # noqa: E402
 
 SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
@@ -93,34 +95,16 @@ def environment_of(args, alone=False):
     return environment
 
 
-class Server:
+class Server(Serving):
     """dptrack serve on a free port; stop() checks the exit code. alone: the folder holds its store itself, wherever others lie."""
 
     def __init__(self, logdir, *args, env=None, wait=60, alone=False):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
         environment.update(env or {})
         environment.update({} if alone else in_database(logdir))
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([PROGRAM, "serve", "--logdir", logdir, "--port", "0", *args], env=environment,
-                                        stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        ready, _, _ = select.select([self.process.stdout], [], [], wait)
-        line = self.process.stdout.readline() if ready else ""
-        match = re.fullmatch(r"dptrack: serving (https?)://(.*):(\d+)\n", line)
-        if not match:
-            self.process.kill()
-            raise AssertionError(f"the server did not start: {line!r} {self.stderr()}")
-        self.host, self.port = match[2].strip("[]"), int(match[3])
-        self.url = f"{match[1]}://{match[2]}:{match[3]}"
+        super().__init__(PROGRAM, "--logdir", logdir, "--port", "0", *args, env=environment, wait=wait)
         self.tls = None  # an ssl context, for https
         self.logdir, self.token = logdir, None
-
-    def stderr(self):
-        self.errors.seek(0)
-        return self.errors.read()
-
-    def stop(self, sig=signal.SIGTERM, wait=60):
-        self.process.send_signal(sig)
-        return self.process.wait(wait)
 
     def request(self, method, path, body=None, headers=None, connection=None):
         """(status, headers, body bytes); a body that is no bytes goes as JSON."""

@@ -2,17 +2,15 @@
 import http.client
 import json
 import os
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster
 from ports import free_port
+from serving import Serving
 
 failures = []
 
@@ -38,16 +36,10 @@ class Process:
         self.start()
 
     def start(self, wait=30):
-        self.errors = tempfile.TemporaryFile("w+")
         environment = {k: v for k, v in os.environ.items() if k not in self.dropped}
-        self.process = subprocess.Popen([cluster.PROGRAM, "serve", "--port", str(self.port), "--db", self.address, "--artifacts",
-                                         self.artifacts, *self.args], env=environment, stdout=subprocess.PIPE, stderr=self.errors, text=True)
-        ready, _, _ = select.select([self.process.stdout], [], [], wait)
-        line = self.process.stdout.readline() if ready else ""
-        if not line.endswith(f":{self.port}\n"):
-            self.process.kill()
-            self.errors.seek(0)
-            raise AssertionError(f"the server did not start: {line!r} {self.errors.read()}")
+        self.serving = Serving(cluster.PROGRAM, "--port", str(self.port), "--db", self.address, "--artifacts", self.artifacts,
+                               *self.args, env=environment, wait=wait)
+        self.process = self.serving.process
 
     def connection(self, timeout=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -72,10 +64,7 @@ class Process:
         self.process.wait()
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self.errors.seek(0)
-        noise = self.errors.read()
+        code, noise = self.serving.stop(), self.serving.stderr()
         check(code == 0 and "Sanitizer" not in noise, f"exit code {code}: {noise}")
 
 

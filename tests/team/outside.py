@@ -141,8 +141,7 @@ def outside(site, folder):
     with open(f"/proc/{process.process.pid}/cmdline", encoding="utf-8") as f:
         spoken(f.read(), "its arguments")
     process.stop()
-    process.errors.seek(0)
-    spoken(process.errors.read(), "what it logs")
+    spoken(process.serving.stderr(), "what it logs")
     check(until(10, trace.ended), "the end of the trace")
     check(trace.reached() == site.places, f"connected to {trace.reached()}, not to {site.places}")
     spoken("".join(trace.executed()), "what it executes")

@@ -1,11 +1,14 @@
 """serve.py: starts, kills and asks `dptrack serve` for the tests of the whole path. Loopback only, every wait bounded."""
 import json
 import os
-import select
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from serving import Serving  # noqa: E402
 
 SRC = os.path.abspath(os.environ.get("srcdir", "."))
 BUILD = os.path.abspath(os.environ.get("builddir", "build"))
@@ -21,13 +24,8 @@ class Server:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([DPTRACK, "serve", "--logdir", self.logdir, "--port", str(self.port)],
-                                        stdout=subprocess.PIPE, text=True)
-        ready, _, _ = select.select([self.process.stdout], [], [], 30)
-        line = self.process.stdout.readline() if ready else ""
-        assert line.startswith("dptrack: serving http://"), f"serve printed {line!r} after up to 30 s"
-        self.url = line.split()[2]
-        self.port = int(self.url.rsplit(":", 1)[1])
+        serving = Serving(DPTRACK, "--logdir", self.logdir, "--port", str(self.port), wait=30)
+        self.process, self.url, self.port = serving.process, serving.url, serving.port
 
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)

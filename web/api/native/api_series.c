@@ -289,132 +289,92 @@ static enum call_next reply_series(struct call *c, struct series_query *q)
 	return q->buckets ? reply_chart(c, q) : reply_raw_points(c, q);
 }
 
-enum call_next on_series_get(struct call *c)
+/* Reads the query from the arguments; run and key are the names of those that may repeat. */
+static enum call_next answer_series(struct call *c, const char *run, const char *key)
 {
 	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
 	const char *const *values;
 	bool given;
 
-	q.sel.run_count = call_arg_all(c, "run", &values);
-	q.sel.runs = values;
-	q.sel.key_count = call_arg_all(c, "key", &values);
+	q.sel.run_count = call_arg_all(c, run, &q.sel.runs);
+	q.sel.key_count = call_arg_all(c, key, &values);
 	q.sel.keys = q.sel.key_count ? values : NULL;
+	q.group_count = call_arg_all(c, "group_by", &values);
+	q.group_by = q.group_count ? values : NULL;
 	q.page_token = call_arg(c, "page_token");
 	q.formula = call_arg(c, "formula");
 	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
 	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
 	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_word(c, "form", series_forms, &q.form) ||
 	    !call_arg_word(c, "spacing", series_spacings, &q.spacing) ||
+	    !call_arg_word(c, "band", series_band_names, &q.band) ||
 	    !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
-	    !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
+	    !request_run_ids(c, run, q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
 	return reply_series(c, &q);
 }
 
-/* Reads an array of strings into the arena. Returns false after failing the call. */
-static bool read_string_array(struct call *c, const char *field, json_t *array, const char *const **ret,
-			      size_t *ret_count)
+enum call_next on_series_get(struct call *c)
 {
-	size_t n = json_array_size(array), i;
-	const char **all = arena_array(c->arena, n + 1, sizeof(*all));
-
-	for (i = 0; all && i < n; i++) {
-		const char *text = json_string_value(json_array_get(array, i));
-
-		if (!text)
-			return call_fail(c, CALL_bad_value, field, "%s: expected an array of strings", field), false;
-		all[i] = arena_strdup(c->arena, text);
-	}
-	*ret = n ? all : NULL;
-	*ret_count = n;
-	return true;
+	return answer_series(c, "run", "key");
 }
 
-struct series_body {
-	json_t *runs, *keys, *rank, *group_by;
-	const char *x, *form, *spacing, *band, *segments, *page_token;
-};
-
-/* Reads the JSON body into b and q; b's words are parsed by the caller. Returns false after failing the call. */
-static bool read_series_body(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
+/* Checks the kinds of the members. Returns false after failing the call. */
+static bool check_series_body(struct call *c, json_t *body)
 {
+	const char *text;
+	json_t *any;
+	int64_t whole;
+	double real;
 	const struct json_field fields[] = {
-		{ "runs", JSON_KIND_ARRAY, true, &b->runs, NULL },
-		{ "keys", JSON_KIND_ARRAY, false, &b->keys, NULL },
-		{ "formula", JSON_KIND_STRING, false, &q->formula, NULL },
-		{ "rank", JSON_KIND_ANY, false, &b->rank, NULL },
-		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
-		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
-		{ "form", JSON_KIND_STRING, false, &b->form, NULL },
-		{ "spacing", JSON_KIND_STRING, false, &b->spacing, NULL },
-		{ "group_by", JSON_KIND_ARRAY, false, &b->group_by, NULL },
-		{ "band", JSON_KIND_STRING, false, &b->band, NULL },
-		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
-		{ "to", JSON_KIND_DOUBLE, false, &q->to, NULL },
-		{ "segments", JSON_KIND_STRING, false, &b->segments, NULL },
-		{ "limit", JSON_KIND_INT, false, &q->limit, NULL },
-		{ "page_token", JSON_KIND_STRING, false, &b->page_token, NULL },
-		{ 0 },
+		{ "runs", JSON_KIND_ARRAY, true, &any, NULL },	   { "keys", JSON_KIND_ARRAY, false, &any, NULL },
+		{ "group_by", JSON_KIND_ARRAY, false, &any, NULL },  { "rank", JSON_KIND_ANY, false, &any, NULL },
+		{ "formula", JSON_KIND_STRING, false, &text, NULL }, { "x", JSON_KIND_STRING, false, &text, NULL },
+		{ "form", JSON_KIND_STRING, false, &text, NULL },    { "spacing", JSON_KIND_STRING, false, &text, NULL },
+		{ "band", JSON_KIND_STRING, false, &text, NULL },    { "segments", JSON_KIND_STRING, false, &text, NULL },
+		{ "buckets", JSON_KIND_INT, false, &whole, NULL },   { "limit", JSON_KIND_INT, false, &whole, NULL },
+		{ "from", JSON_KIND_DOUBLE, false, &real, NULL },    { "to", JSON_KIND_DOUBLE, false, &real, NULL },
+		{ "page_token", JSON_KIND_STRING, false, &text, NULL }, { 0 },
 	};
-	const char *rank = NULL;
 
-	if (!json_read(c, body, "", fields))
-		return false;
-	if (b->rank)
-		rank = json_is_integer(b->rank) ? arena_printf(c->arena, "%lld", (long long)json_integer_value(b->rank))
-						: json_string_value(b->rank);
-	if (b->rank && !rank)
-		rank = "?";
-	return read_string_array(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
-	       read_string_array(c, "group_by", b->group_by, &q->group_by, &q->group_count) &&
-	       read_string_array(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
-	       request_rank(c, rank, &q->sel.rank) && request_segments(c, b->segments, &q->sel.all_segments) &&
-	       request_run_ids(c, "runs", q->sel.runs, q->sel.run_count);
+	return json_read(c, body, "", fields);
 }
 
-/* Returns false for an unknown word. */
-static bool parse_series_band(const struct series_body *b, struct series_query *q)
+/* Makes the members of the body the arguments of the call; an array is an argument that repeats. Returns false after
+ * failing the call. */
+static bool take_body_args(struct call *c, json_t *body)
 {
-	const char *const *names = series_band_names;
+	size_t n = 0, room = 0, i;
+	json_t *value, *item;
+	const char *name;
 
-	for (q->band = 0; b->band && names[q->band] && strcmp(names[q->band], b->band); q->band++)
-		;
-	return names[q->band] != NULL;
+	json_object_foreach(body, name, value)
+		room += json_is_array(value) ? json_array_size(value) : 1;
+	c->args = arena_array(c->arena, room + 1, sizeof(*c->args));
+	c->arg_count = c->args ? room : 0;
+	json_object_foreach(body, name, value) {
+		for (i = 0; c->args && i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
+			item = json_is_array(value) ? json_array_get(value, i) : value;
+			c->args[n].name = arena_strdup(c->arena, name);
+			c->args[n].value = json_is_array(value) && !json_is_string(item)
+				? NULL : request_scalar(c, item);
+			if (!c->args[n++].value)
+				return call_fail(c, CALL_bad_value, c->args[n - 1].name, "%s: expected %s", name,
+						 json_is_array(value) ? "an array of strings"
+								      : "a string or a number"),
+				       false;
+		}
+	}
+	return c->args || (call_fail(c, CALL_busy, NULL, "out of memory"), false);
 }
 
 enum call_next on_series_query(struct call *c)
 {
-	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
-	struct series_body b = { 0 };
 	json_t *body = json_body(c);
-	enum call_next next = CALL_DONE;
+	bool ok = body && call_args_done(c) && check_series_body(c, body) && take_body_args(c, body);
 
-	if (!body)
-		return CALL_DONE;
-	if (call_args_done(c) && read_series_body(c, body, &b, &q)) {
-		q.page_token = b.page_token;
-		q.form = b.form && !strcmp(b.form, "line");
-		q.spacing = b.spacing && !strcmp(b.spacing, "log");
-		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
-			;
-		if (!series_x_names[q.x])
-			call_fail(c, CALL_bad_value, "x", "x: expected step, time, elapsed or epoch");
-		else if (b.form && !q.form && strcmp(b.form, "buckets"))
-			call_fail(c, CALL_bad_value, "form", "form: expected buckets or line");
-		else if (b.spacing && !q.spacing && strcmp(b.spacing, "even"))
-			call_fail(c, CALL_bad_value, "spacing", "spacing: expected even or log");
-		else if (!parse_series_band(&b, &q))
-			call_fail(c, CALL_bad_value, "band", "band: expected minmax, std, se or t95");
-		else if (q.buckets < 0 || q.buckets > 10000)
-			call_fail(c, CALL_bad_value, "buckets",
-				  "buckets: expected 1 to 10000, or omit it for raw points");
-		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)
-			call_fail(c, CALL_bad_value, "limit", "limit: expected 1 to %d", SERIES_PAGE_MAX);
-		else
-			next = reply_series(c, &q);
-	}
 	json_decref(body);
-	return next;
+	return ok ? answer_series(c, "runs", "keys") : CALL_DONE;
 }

@@ -15,8 +15,7 @@ enum call_next request_refused(struct call *c, const struct err *err)
 	return call_fail_err(c, NULL, err);
 }
 
-/* Text of a scalar JSON value in the arena; NULL for an object, an array or null. */
-static const char *format_scalar_json(struct call *c, json_t *value)
+const char *request_scalar(struct call *c, json_t *value)
 {
 	char text[JS_DOUBLE_MAX];
 
@@ -54,7 +53,7 @@ bool request_pairs(struct call *c, const char *field, json_t *object, struct ing
 		if (!kv)
 			break;
 		kv[n].key = arena_strdup(c->arena, key);
-		kv[n].value = format_scalar_json(c, value);
+		kv[n].value = request_scalar(c, value);
 		if (!kv[n].value)
 			return call_fail(c, CALL_bad_value, where, "%s: expected a string, a number or a boolean",
 					 where),
