@@ -1,4 +1,4 @@
-/* api.c: submits a change to the store and suspends its call until the commit. */
+/* api.c: submits a change to the store and suspends its call until the commit; look-ups in a run. */
 #include "web/api/api.h"
 
 #include <stdlib.h>
@@ -50,4 +50,25 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 	p->res.code = rc;
 	p->res.err = err;
 	return finish_api_change(c);
+}
+
+const char *api_pair(const struct query_kv *pairs, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(pairs[i].key, key))
+			return pairs[i].value;
+	return NULL;
+}
+
+const char *api_param(const struct query_run *run, const char *key)
+{
+	return api_pair(run->params, run->param_count, key);
+}
+
+const struct query_metric *api_metric(const struct query_run *run, const char *key)
+{
+	for (size_t i = 0; i < run->metric_count; i++)
+		if (!strcmp(run->metrics[i].key, key))
+			return &run->metrics[i];
+	return NULL;
 }

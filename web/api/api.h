@@ -46,6 +46,11 @@ struct api_change {
 
 enum call_next api_submit(struct call *c, const struct api_change *change);
 
+/* Look-ups in a run that was read; NULL: missing. */
+const char *api_pair(const struct query_kv *pairs, size_t n, const char *key);
+const char *api_param(const struct query_run *run, const char *key);
+const struct query_metric *api_metric(const struct query_run *run, const char *key);
+
 /* The handlers, by the names in routes.def, which are the operations of openapi.json. They are defined in native/ and
  * mlflow/; only the table of routes calls them. */
 #define ROUTE(dialect, method, pattern, handler, scope, body_max) enum call_next on_##handler(struct call *c);

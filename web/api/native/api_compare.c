@@ -27,33 +27,13 @@ static size_t sort_unique_keys(const char **names, size_t n)
 	return kept;
 }
 
-static const char *find_param_value(const struct query_run *run, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < run->param_count; i++)
-		if (!strcmp(run->params[i].key, key))
-			return run->params[i].value;
-	return NULL;
-}
-
-static const struct query_metric *find_run_metric(const struct query_run *run, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < run->metric_count; i++)
-		if (!strcmp(run->metrics[i].key, key))
-			return &run->metrics[i];
-	return NULL;
-}
-
 static bool is_param_different(const struct query_runs *runs, const char *key)
 {
-	const char *first = find_param_value(&runs->items[0], key), *other;
+	const char *first = api_param(&runs->items[0], key), *other;
 	size_t i;
 
 	for (i = 1; i < runs->count; i++) {
-		other = find_param_value(&runs->items[i], key);
+		other = api_param(&runs->items[i], key);
 		if (!first != !other || (first && strcmp(first, other)))
 			return true;
 	}
@@ -93,7 +73,7 @@ static void write_compared_param(struct js *j, const struct query_runs *runs, co
 	js_key(j, "values");
 	js_open(j, '[');
 	for (i = 0; i < runs->count; i++)
-		js_str(j, find_param_value(&runs->items[i], key));
+		js_str(j, api_param(&runs->items[i], key));
 	js_close(j, ']');
 	js_close(j, '}');
 }
@@ -144,7 +124,7 @@ static void write_compared_metric(struct js *j, const struct query_runs *runs, c
 		js_key(j, columns[k]);
 		js_open(j, '[');
 		for (i = 0; i < runs->count; i++) {
-			const struct query_metric *m = find_run_metric(&runs->items[i], key);
+			const struct query_metric *m = api_metric(&runs->items[i], key);
 
 			if (!m || (k && isnan(pick_metric_number(m, k))))
 				js_null(j);

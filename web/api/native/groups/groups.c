@@ -8,22 +8,12 @@
 #include "tracker/base/array.h"
 #include "web/store/base/map.h"
 
-static const char *find_kv_value(const struct query_kv *kv, size_t n, const char *key)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (!strcmp(kv[i].key, key))
-			return kv[i].value;
-	return NULL;
-}
-
 static const char *find_group_value(const struct query_run *r, const char *field)
 {
 	if (!strncmp(field, "params.", 7))
-		return find_kv_value(r->params, r->param_count, field + 7);
+		return api_pair(r->params, r->param_count, field + 7);
 	if (!strncmp(field, "tags.", 5))
-		return find_kv_value(r->tags, r->tag_count, field + 5);
+		return api_pair(r->tags, r->tag_count, field + 5);
 	return r->status;
 }
 

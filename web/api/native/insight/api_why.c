@@ -187,8 +187,8 @@ static void write_changed_params(struct js *j, const struct why_pair *p)
 	for (size_t i = 0; i < p->param_count; i++) {
 		js_open(j, '{');
 		js_key_str(j, "key", p->params[i]);
-		js_key_str(j, "a", why_param(p->a->run, p->params[i]));
-		js_key_str(j, "b", why_param(p->b->run, p->params[i]));
+		js_key_str(j, "a", api_param(p->a->run, p->params[i]));
+		js_key_str(j, "b", api_param(p->b->run, p->params[i]));
 		js_close(j, '}');
 	}
 	js_close(j, ']');
@@ -281,7 +281,7 @@ static void add_csv_number(struct export_row *r, double v)
 static void add_param_changes(struct buf *out, const struct why_pair *p, const char *arrow)
 {
 	for (size_t i = 0; i < p->param_count; i++) {
-		const char *a = why_param(p->a->run, p->params[i]), *b = why_param(p->b->run, p->params[i]);
+		const char *a = api_param(p->a->run, p->params[i]), *b = api_param(p->b->run, p->params[i]);
 
 		buf_addf(out, "%s%s %s %s %s", i ? "; " : "", p->params[i], a ? a : "none", arrow, b ? b : "none");
 	}

@@ -7,36 +7,20 @@
 
 enum { TIMING_ROWS = 512 };
 
-static const char *find_timing_param(const struct query_run *run, const char *key)
-{
-	for (size_t i = 0; i < run->param_count; i++)
-		if (!strcmp(run->params[i].key, key))
-			return run->params[i].value;
-	return NULL;
-}
-
 double timing_param(const struct query_run *run, const char *key, double fallback)
 {
-	const char *text = find_timing_param(run, key);
+	const char *text = api_param(run, key);
 	double v = text ? strtod(text, NULL) : 0;
 
 	return v > 0 && isfinite(v) ? v : fallback;
-}
-
-const struct query_metric *timing_metric(const struct query_run *run, const char *key)
-{
-	for (size_t i = 0; i < run->metric_count; i++)
-		if (!strcmp(run->metrics[i].key, key))
-			return &run->metrics[i];
-	return NULL;
 }
 
 /* Number of samples of a step. That of the last step of an epoch is the rest of the epoch's samples; for texts an
  * epoch's rate counts tokens. */
 static struct steps_batch read_step_batch(const struct query_run *run)
 {
-	const struct query_metric *rate = timing_metric(run, "epoch/samples_per_s"),
-		*time = timing_metric(run, "epoch/seconds");
+	const struct query_metric *rate = api_metric(run, "epoch/samples_per_s"),
+		*time = api_metric(run, "epoch/seconds");
 	struct steps_batch b = { .global = timing_param(run, "global_batch_size", timing_param(run, "batch_size", 1)) };
 	double epoch, whole;
 

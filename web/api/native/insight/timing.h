@@ -17,6 +17,5 @@ int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 void timing_done(struct timing *t);
 
 double timing_param(const struct query_run *run, const char *key, double fallback); /* a number above 0 */
-const struct query_metric *timing_metric(const struct query_run *run, const char *key); /* NULL: the run lacks it */
 
 #endif

@@ -19,19 +19,6 @@ bool why_is_own(const struct query_kv *p)
 	       (!strcmp(p->key, "data_hash") && !strncmp(p->value, made, sizeof(made) - 1));
 }
 
-static const char *find_pair_value(const struct query_kv *kv, size_t n, const char *key)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(kv[i].key, key))
-			return kv[i].value;
-	return NULL;
-}
-
-const char *why_param(const struct query_run *run, const char *key)
-{
-	return find_pair_value(run->params, run->param_count, key);
-}
-
 /* Both lists are sorted by key. */
 static bool has_same_params(const struct query_run *a, const struct query_run *b)
 {
@@ -57,8 +44,8 @@ static bool has_same_environment(const struct query_run *a, const struct query_r
 	static const char *const facts[] = { "host", "cpu", "dptrain", "backend", "git_commit" };
 
 	for (size_t i = 0; i < (code ? 5 : 2); i++) {
-		const char *x = find_pair_value(a->environment, a->environment_count, facts[i]);
-		const char *y = find_pair_value(b->environment, b->environment_count, facts[i]);
+		const char *x = api_pair(a->environment, a->environment_count, facts[i]);
+		const char *y = api_pair(b->environment, b->environment_count, facts[i]);
 
 		if (!x != !y || (x && strcmp(x, y)))
 			return false;
@@ -90,7 +77,7 @@ static int read_compared_run(struct call *c, const char *id, struct query_run *r
 
 static double best_goal_value(const struct query_run *run, const struct why *w)
 {
-	const struct query_metric *m = w->metric ? timing_metric(run, w->metric) : NULL;
+	const struct query_metric *m = w->metric ? api_metric(run, w->metric) : NULL;
 
 	return !m ? NAN : w->more ? m->max : m->min;
 }
@@ -109,7 +96,7 @@ static void choose_goal_metric(struct why *w)
 	for (size_t i = 0; !w->metric && i < sizeof(goals) / sizeof(goals[0]); i++) {
 		size_t k = 0;
 
-		while (k < w->n && timing_metric(w->sides[k].run, goals[i].key))
+		while (k < w->n && api_metric(w->sides[k].run, goals[i].key))
 			k++;
 		if (k == w->n) {
 			w->metric = goals[i].key;

@@ -26,8 +26,6 @@ struct why {
 /* Returns true for params in which repeats may differ: name, seed, and random inputs derived from it. */
 bool why_is_own(const struct query_kv *param);
 
-const char *why_param(const struct query_run *run, const char *key); /* NULL: missing */
-
 /* ids: at least two. Returns 0, or a negative value after failing the call. Everything lives in the call's arena. */
 int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret);
 
