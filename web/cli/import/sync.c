@@ -81,7 +81,7 @@ static int send_run_file(const struct kept_upload *k, const char *name, const ch
 {
 	struct err why = ERR_INIT;
 	struct file_map map;
-	char path[4096], found[DIGEST_BYTES] = "";
+	char path[8192], found[DIGEST_BYTES] = "";
 	struct buf to;
 	int rc = 0;
 

@@ -57,7 +57,7 @@ static void apply_wandb_item(json_t *object, struct event_span item, bool remove
 {
 	char name[KEY_BYTES];
 	json_t *at = find_item_parent(object, item, name, sizeof(name)), *value;
-	struct wire_field f;
+	struct wire_field f = { 0 };
 
 	if (at && remove)
 		json_object_del(at, name);
