@@ -329,14 +329,22 @@ static bool check_series_body(struct call *c, json_t *body)
 	int64_t whole;
 	double real;
 	const struct json_field fields[] = {
-		{ "runs", JSON_KIND_ARRAY, true, &any, NULL },	   { "keys", JSON_KIND_ARRAY, false, &any, NULL },
-		{ "group_by", JSON_KIND_ARRAY, false, &any, NULL },  { "rank", JSON_KIND_ANY, false, &any, NULL },
-		{ "formula", JSON_KIND_STRING, false, &text, NULL }, { "x", JSON_KIND_STRING, false, &text, NULL },
-		{ "form", JSON_KIND_STRING, false, &text, NULL },    { "spacing", JSON_KIND_STRING, false, &text, NULL },
-		{ "band", JSON_KIND_STRING, false, &text, NULL },    { "segments", JSON_KIND_STRING, false, &text, NULL },
-		{ "buckets", JSON_KIND_INT, false, &whole, NULL },   { "limit", JSON_KIND_INT, false, &whole, NULL },
-		{ "from", JSON_KIND_DOUBLE, false, &real, NULL },    { "to", JSON_KIND_DOUBLE, false, &real, NULL },
-		{ "page_token", JSON_KIND_STRING, false, &text, NULL }, { 0 },
+		{ "runs", JSON_KIND_ARRAY, true, &any, NULL },
+		{ "keys", JSON_KIND_ARRAY, false, &any, NULL },
+		{ "group_by", JSON_KIND_ARRAY, false, &any, NULL },
+		{ "rank", JSON_KIND_ANY, false, &any, NULL },
+		{ "formula", JSON_KIND_STRING, false, &text, NULL },
+		{ "x", JSON_KIND_STRING, false, &text, NULL },
+		{ "form", JSON_KIND_STRING, false, &text, NULL },
+		{ "spacing", JSON_KIND_STRING, false, &text, NULL },
+		{ "band", JSON_KIND_STRING, false, &text, NULL },
+		{ "segments", JSON_KIND_STRING, false, &text, NULL },
+		{ "page_token", JSON_KIND_STRING, false, &text, NULL },
+		{ "buckets", JSON_KIND_INT, false, &whole, NULL },
+		{ "limit", JSON_KIND_INT, false, &whole, NULL },
+		{ "from", JSON_KIND_DOUBLE, false, &real, NULL },
+		{ "to", JSON_KIND_DOUBLE, false, &real, NULL },
+		{ 0 },
 	};
 
 	return json_read(c, body, "", fields);
