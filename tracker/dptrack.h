@@ -201,6 +201,10 @@ int dptrack_param_f64(struct dptrack_run *run, const char *key, double value);
 int dptrack_param_i64(struct dptrack_run *run, const char *key, int64_t value);
 int dptrack_param_bool(struct dptrack_run *run, const char *key, bool value);
 
+/* Sets a param that may have a value already: the new one replaces it, and the store notes the change among the
+ * problems of the run. */
+int dptrack_param_change(struct dptrack_run *run, const char *key, const char *value);
+
 /* Sets a param that may differ between segments: world size, threads, host, command line. */
 int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *value);
 

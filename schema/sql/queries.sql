@@ -262,6 +262,8 @@ INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3) ON CO
 -- postgresql:
 INSERT INTO param (run_id, key_id, segment, value) SELECT run_id, key_id, -1, value FROM unnest(?1, ?2, ?3)
 	AS n (run_id, key_id, value) ON CONFLICT DO NOTHING;
+-- name: param_change
+UPDATE param SET value = ?3 WHERE run_id = ?1 AND key_id = ?2;
 -- name: segment_param_put
 INSERT INTO segment_param (run_id, segment, key_id, value) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT DO NOTHING;

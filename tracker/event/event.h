@@ -51,7 +51,7 @@ enum event_type { EVENT_TYPE_TEXT, EVENT_TYPE_F64, EVENT_TYPE_I64, EVENT_TYPE_BO
 enum event_kind {
 	EVENT_SCALAR,       /* key, value, rank; step and wall_time of the event */
 	EVENT_HEADER,       /* header: the first record of one of our journals */
-	EVENT_PARAM,        /* key, type, text | value | integer, segment; also from other writers' hparams */
+	EVENT_PARAM,        /* key, type, text | value | integer, segment, changed; also from other writers' hparams */
 	EVENT_TAG,          /* key, text */
 	EVENT_ENV,          /* key, text */
 	EVENT_NOTE,         /* text (markdown) */
@@ -109,6 +109,7 @@ struct event_item {
 	enum event_status status;
 	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
 	bool segment; /* a param of the segment */
+	bool changed; /* a param that replaces its earlier value */
 	struct event_span raw; /* the Summary.Value unchanged, for event_media.h; may be empty */
 	const struct event_header *header; /* inside struct event */
 	struct event_input input;

@@ -155,6 +155,8 @@ void encode_param(struct buf *b, double wall_time, const struct encode_param *p)
 	}
 	if (p->segment)
 		wire_add_varint(b, FIELD_param_segment, 1);
+	if (p->changed)
+		wire_add_varint(b, FIELD_param_changed, 1);
 	wire_end(b, msg);
 	record_end(b, rec);
 }

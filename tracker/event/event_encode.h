@@ -13,7 +13,7 @@ struct encode_param {
 	struct event_text text;
 	double value;
 	int64_t integer;
-	bool segment;
+	bool segment, changed;
 };
 
 /* rank is the series' rank; journal_rank the header's, which decides if the rank has to be written. */

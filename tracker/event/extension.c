@@ -115,7 +115,7 @@ static int parse_param(struct event_span s, struct event_item *ret)
 	ret->kind = EVENT_PARAM;
 	ret->key = ret->text = (struct event_text){ "", 0 };
 	ret->type = EVENT_TYPE_TEXT;
-	ret->segment = false;
+	ret->segment = ret->changed = false;
 	while ((rc = wire_next(&s, &f)) > 0) {
 		if (f.number == FIELD_param_key && f.type == WIRE_BYTES) {
 			ret->key = wire_text(&f);
@@ -133,6 +133,8 @@ static int parse_param(struct event_span s, struct event_item *ret)
 			ret->integer = f.value != 0;
 		} else if (f.number == FIELD_param_segment && f.type == WIRE_VARINT) {
 			ret->segment = f.value != 0;
+		} else if (f.number == FIELD_param_changed && f.type == WIRE_VARINT) {
+			ret->changed = f.value != 0;
 		}
 	}
 	return rc ? rc : 1;

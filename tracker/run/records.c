@@ -121,7 +121,12 @@ int records_param(struct records *r, const struct encode_param *p)
 	for (i = 0; i < r->params_n; i++)
 		if (is_same_text(r->params[i].key, p->key))
 			break;
-	if (i < r->params_n) {
+	if (i < r->params_n && p->changed) {
+		size_t before = r->pending.len;
+
+		encode_param(&r->pending, clock_wall_s(), p);
+		rc = drop_if_full(r, before);
+	} else if (i < r->params_n) {
 		rc = is_same_param(&r->params[i], p) ? 0 : ERR_EXISTS;
 	} else {
 		size_t before = r->pending.len;

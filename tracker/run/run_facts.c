@@ -59,25 +59,30 @@ static int add_typed_param(struct dptrack_run *run, const char *key, struct enco
 	return warn_if_refused(run, "param", key, records_param(run->records, p));
 }
 
-static int add_text_param(struct dptrack_run *run, const char *key, const char *value, bool segment)
+static int add_text_param(struct dptrack_run *run, const char *key, const char *value, struct encode_param p)
 {
 	char text[LIMIT_value_bytes + 1];
-	struct encode_param p = { .type = EVENT_TYPE_TEXT, .segment = segment };
 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
+	p.type = EVENT_TYPE_TEXT;
 	p.text = clean_fact_text(run, "the value of a param", value, text, sizeof(text));
 	return add_typed_param(run, key, &p);
 }
 
 int dptrack_param(struct dptrack_run *run, const char *key, const char *value)
 {
-	return add_text_param(run, key, value, false);
+	return add_text_param(run, key, value, (struct encode_param){ 0 });
 }
 
 int dptrack_segment_param(struct dptrack_run *run, const char *key, const char *value)
 {
-	return add_text_param(run, key, value, true);
+	return add_text_param(run, key, value, (struct encode_param){ .segment = true });
+}
+
+int dptrack_param_change(struct dptrack_run *run, const char *key, const char *value)
+{
+	return add_text_param(run, key, value, (struct encode_param){ .changed = true });
 }
 
 int dptrack_param_f64(struct dptrack_run *run, const char *key, double value)

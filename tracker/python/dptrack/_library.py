@@ -47,6 +47,7 @@ QUEUEING = {
     'dptrack_param_f64': (c_int, c_void_p, c_char_p, c_double),
     'dptrack_param_i64': (c_int, c_void_p, c_char_p, c_int64),
     'dptrack_param_bool': (c_int, c_void_p, c_char_p, c_bool),
+    'dptrack_param_change': (c_int, c_void_p, c_char_p, c_char_p),
     'dptrack_segment_param': (c_int, c_void_p, c_char_p, c_char_p),
     'dptrack_tag': (c_int, c_void_p, c_char_p, c_char_p),
     'dptrack_note': (c_int, c_void_p, c_char_p),

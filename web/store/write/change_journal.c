@@ -15,6 +15,8 @@
 #include "web/store/write/segment.h"
 #include "web/store/write/told.h"
 
+#define RENAME_TAG "dptrack.run_name" /* of a journal: a new name of the run, not stored as a tag */
+
 /* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)
 
@@ -108,6 +110,26 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	return rc;
 }
 
+/* A value that differs from the first one: it replaces it if its writer says so. Either way a problem of the run names
+ * both. */
+static int put_other_param(struct state *st, struct state_run *r, const struct intake_item *it, const char *old,
+			   struct err *err)
+{
+	char text[300];
+	int64_t key;
+
+	snprintf(text, sizeof text, it->changed ? "param '%.100s' was changed to '%.60s' from '%.60s'"
+		 : "param '%.100s': '%.60s' contradicts its first value, '%.60s'", it->key, it->text, old);
+	if (it->changed) {
+		int rc = state_key(st, it->key, &key, err);
+
+		rc = rc ? rc : db_run(state_db(st), DB_param_change, err, "iit", r->id, key, it->text);
+		if (rc)
+			return rc;
+	}
+	return apply_problem(st, r, text, 1, err);
+}
+
 /* Stores a param; one beyond the limit or against its first value becomes a problem of the run. */
 static int put_param(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 		     struct err *err)
@@ -115,6 +137,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	struct db *d = state_db(st);
 	int64_t key;
 	struct db_rows *q;
+	char old[LIMIT_value_bytes + 1] = "";
 	bool differs = false;
 	int rc = state_key(st, it->key, &key, err);
 
@@ -128,7 +151,8 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	}
 	rc = db_start(d, &q, DB_param_by_key, err, "ii", r->id, key);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		differs = strcmp(db_str(q, COL_param_by_key_value), it->text) != 0;
+		snprintf(old, sizeof old, "%s", db_str(q, COL_param_by_key_value));
+		differs = strcmp(old, it->text) != 0;
 		db_stop(q);
 	}
 	if (rc < 0)
@@ -147,13 +171,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 		r->params++;
 		return db_run(d, DB_param_add, err, "iit", r->id, key, it->text);
 	}
-	if (differs) {
-		char text[300];
-
-		snprintf(text, sizeof text, "param '%.100s': '%.100s' contradicts its first value", it->key, it->text);
-		return apply_problem(st, r, text, 1, err);
-	}
-	return 0;
+	return differs ? put_other_param(st, r, it, old, err) : 0;
 }
 
 static int put_status(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
@@ -231,6 +249,8 @@ static int put_journal_item(struct state *st, struct state_run *r, struct state_
 	case EVENT_PARAM:
 		return put_param(st, r, w, it, err);
 	case EVENT_TAG:
+		if (!strcmp(it->key, RENAME_TAG))
+			return *it->text ? state_run_rename(st, r, it->text, err) : 0;
 		rc = state_key(st, it->key, &key, err);
 		return rc ? rc : db_run(state_db(st), DB_tag_put, err, "iit", r->id, key, it->text);
 	case EVENT_ENV:

@@ -271,6 +271,7 @@ static int take_param_pair(struct intake *in, const struct event *ev, const stru
 		return ERR_NOMEM;
 	it->key = key;
 	it->segment = item->kind == EVENT_PARAM && item->segment;
+	it->changed = item->kind == EVENT_PARAM && item->changed;
 	it->text = item->kind == EVENT_PARAM ? render_param(in, item) : clean_text(in, item->text, LIMIT_value_bytes);
 	return it->text ? 0 : ERR_NOMEM;
 }

@@ -32,7 +32,7 @@ struct intake_item {
 	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
 	int64_t step;	 /* EVENT_SESSION: the first step of a foreign writer; EVENT_ALERT: its step */
 	enum event_status status;
-	bool segment;
+	bool segment, changed;
 	int64_t count;     /* EVENT_CONSOLE: lines; EVENT_ALERT: level; EVENT_OTHER: enum media_kind */
 	const void *bytes; /* EVENT_CONSOLE: the message; EVENT_OTHER: the content */
 	size_t len;
