@@ -25,21 +25,32 @@ wandb.log({'late': 1}, step=3)
 wandb.define_metric('val/*', step_metric='epoch')
 wandb.log({'val/acc': 0.5, 'epoch': 40}, step=9)
 wandb.config.update({'lr': 0.2, 'new': 'x'}, allow_val_change=True)
-assert wandb.config['lr'] == 0.1 and wandb.config.get('none') is None and wandb.summary['c'] == 2
+assert wandb.config['lr'] == wandb.config.lr == 0.2 and wandb.config.get('none') is None and wandb.summary['c'] == 2
+run.name, run.notes, run.tags = 'renamed', 'why', run.tags + ('more',)
+wandb.summary.acc = 0.5
+wandb.run.summary['text'], run.summary['c'] = 'end', 5
+wandb.config.token, wandb.config['list'], wandb.config.nothing = 'abcdefgh1234', [1, 'x'], None
+assert (run.name, run.notes, run.summary.acc, wandb.summary['c']) == ('renamed', 'why', 0.5, 5)
 os.makedirs('some/where')
 for name in ('a.pt', 'b.pt'):
     with open('some/where/' + name, 'w') as f:
         f.write(name)
 assert wandb.save('some/where/*.pt') == ['some/where/a.pt', 'some/where/b.pt'] and wandb.save('nothing*') == []
 assert run.save(os.path.abspath('some/where/a.pt'), base_path='some') == [os.path.abspath('some/where/a.pt')]
-for name in ('Video', 'plot'):
-    assert not hasattr(wandb, name)
-try:
-    wandb.Artifact('model', type='model')
-except NotImplementedError as error:
-    assert 'records no artifacts (model)' in str(error)
-else:
-    assert False
+assert not hasattr(wandb, 'no_such_name') and not hasattr(run, 'no_such_name')
+artifact = wandb.Artifact('model', type='model')
+artifact.add_file('some/where/a.pt')
+with artifact.new_file('made') as f:
+    f.write('made')
+assert run.log_artifact(artifact).wait() is artifact and os.path.isdir(run.use_artifact('model:latest').download())
+wandb.log({'video': wandb.Video('x.mp4'), 'curve': wandb.plot.line(wandb.Table(['x'], [[1]]), 'x', 'y'), 'after': 1}, step=10)
+assert isinstance(wandb.Video('y.mp4'), wandb.Video) and not isinstance(1, wandb.Html)
+from wandb.integration.lightgbm import wandb_callback
+from wandb.sdk.data_types.trace_tree import Trace
+wandb_callback()(None), Trace('t').add_child(1), wandb.Api().runs('e/p'), wandb.sweep({}), wandb.log(5), wandb.log({'odd': object()}, step=10)
+called = []
+wandb.agent('id', lambda: called.append(1), count=3)
+assert called == [1]
 subprocess.run([sys.executable, '-c', "import wandb; wandb.init(project='stands', name='child').log({'x': 1})"], check=True)
 wandb.finish(exit_code=3)
 assert wandb.run is None
@@ -80,10 +91,15 @@ def main():
         _, err = run_shim(folder, program(folder, 'rows', ROWS), '--lr', '0.1')
         assert 'step 3 comes after step 7' in err, err
         j = lib.only(folder + '/runs', 'rows', 'stands')
-        want = {'loss': [(0, 1.0)], 'deep/er': [(0, 2.0)], 'a': [(1, 3.0)], 'b': [(1, 2.0)], 'c': [(7, 2.0)], 'epoch': [(9, 40.0)], 'val/acc': [(40, 0.5)]}
+        want = {'loss': [(0, 1.0)], 'deep.er': [(0, 2.0)], 'a': [(1, 3.0)], 'b': [(1, 2.0)], 'c': [(7, 2.0)], 'epoch': [(9, 40.0)], 'val/acc': [(40, 0.5)], 'acc': [(10, 0.5)], 'after': [(10, 1.0)]}
         assert {key: j.series(key) for key in {p[0] for p in j.points} if not key.startswith('system/')} == want, j.points
-        assert (j.params['lr'], j.params['deep.er'], j.params['new']) == (0.1, 1, 'x') and j.statuses == [(2, 'exit code 3'), (2, '')], (j.params, j.statuses)
-        assert j.tags == {'word': '', 'wandb.run_id': 'abc', 'wandb.group': 'g'}, j.tags
+        for name in ('Artifact', 'Video', 'plot.line', 'integration.lightgbm.wandb_callback', 'sdk.data_types.trace_tree.Trace', 'Api', 'sweep'):
+            assert err.count('wandb.%s is not recorded' % name) == 1, (name, err)
+        assert {k: j.params[k] for k in ('lr', 'deep.er', 'new', 'token', 'list', 'nothing')} == {
+            'lr': '0.2', 'deep.er': 1, 'new': 'x', 'token': '(hidden)', 'list': '[1,"x"]', 'nothing': 'null'}, j.params
+        assert j.statuses == [(2, 'exit code 3'), (2, '')], (j.params, j.statuses)
+        assert j.tags == {'word': '', 'more': '', 'wandb.run_id': 'abc', 'wandb.group': 'g', 'dptrack.run_name': 'renamed', 'text': 'end',
+                          'summary.c': '5'}, j.tags
         files = os.path.join(os.path.dirname(j.path), 'files')
         kept = {os.path.relpath(os.path.join(at, name), files) for at, _, names in os.walk(files) for name in names}
         assert kept == {'some/where/a.pt', 'some/where/b.pt', 'where/a.pt'}, kept

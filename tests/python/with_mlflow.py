@@ -11,7 +11,7 @@ import lib  # noqa: E402
 import media  # noqa: E402
 from told import Server  # noqa: E402
 
-BRING = os.path.join(lib.SRC, 'tests', 'cli', 'bring')
+BRING = os.path.join(lib.SRC, 'tests', 'cli', 'import')
 
 
 def stores(folder):

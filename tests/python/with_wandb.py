@@ -6,9 +6,12 @@ import math
 import os
 import subprocess
 import sys
+import urllib.request
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 import lib  # noqa: E402
+import serving  # noqa: E402
 
 TRAINER = '''
 import sys
@@ -112,7 +115,7 @@ for _, data in make_wandb.records(sys.argv[1]):
     record = pb.Record()
     record.ParseFromString(data)
     if record.HasField('history'):
-        rows.append({(i.key or '/'.join(i.nested_key)): json.loads(i.value_json) for i in record.history.item})
+        rows.append({(i.key or '.'.join(i.nested_key)): json.loads(i.value_json) for i in record.history.item})
     updates = record.run.config if record.HasField('run') else record.config
     for i in updates.update:
         config[i.key or '.'.join(i.nested_key)] = json.loads(i.value_json)
@@ -139,7 +142,7 @@ def leaves(value, prefix):
     value = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}.get(value, value) if isinstance(value, str) else value
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from leaves(inner, prefix + '/' + key)
+            yield from leaves(inner, prefix + '.' + key)
     else:
         yield prefix, value
 
@@ -152,7 +155,7 @@ def recorded_by_wandb(folder, counter_of):
     """[({key: [(step, value)]}, config)] of the offline runs."""
     out = []
     for path in glob.glob(os.path.join(folder, 'wandb', 'offline-run-*', '*.wandb')):
-        rows, config = json.loads(python('-c', READ, path, os.path.join(lib.SRC, 'tests', 'cli', 'bring'), cwd=folder))
+        rows, config = json.loads(python('-c', READ, path, os.path.join(lib.SRC, 'tests', 'cli', 'import'), cwd=folder))
         series = {}
         for row in rows:
             for top, value in row.items():
@@ -219,12 +222,115 @@ def keras(folder):
 
 def store(folder):
     """An offline folder that W&B makes anew, brought in and compared with what its own classes read."""
-    bring = os.path.join(lib.SRC, 'tests', 'cli', 'bring')
+    bring = os.path.join(lib.SRC, 'tests', 'cli', 'import')
     out = ''
     for script in ('make_wandb.py', 'from_wandb.py'):
         out = python(os.path.join(bring, script), folder, cwd=folder, srcdir=lib.SRC, builddir=lib.BUILD)
     return out.strip().split('\n')[-1]
 
 
+DOORS = '''
+import numpy, wandb
+
+run = wandb.init(project='made', name='before', id='doors', config={'lr': 0.1, 'small': 1e-05, 'n': 3, 'yes': True, 'none': None, 'empty': {},
+                 'deep': {'er': [1, 'x', None], 'two': {'three': 2.5}}, 'api_key': 'abcdefgh12345678', 'pad_token': '<pad>', 'words': 'a b'},
+                 tags=['one', 'two'], group='g', job_type='j', notes='first')
+run.config.update({'lr': 0.2}, allow_val_change=True)
+run.name = 'after'
+run.define_metric('val/*', step_metric='epoch')
+for i in range(6):
+    run.log({'loss': 1 / (i + 1), 'deep': {'er': {'est': i}}, '_own': i, 'flag': i % 2 == 0})
+    run.log({'val/acc': i / 10, 'epoch': 10 * i})
+run.log({'said': 'words', 'nothing': None, 'odd': float('nan'), 'inf': float('-inf')}, step=20)
+pixels = numpy.zeros((4, 5, 3), dtype=numpy.uint8)
+run.log({'one': wandb.Image(pixels), 'ims': [wandb.Image(pixels), wandb.Image(pixels + 9)], 'h': wandb.Histogram([1, 2, 3, 4]),
+         't': wandb.Table(columns=['a', 'b'], data=[[1, 'x'], [2, 'y']])}, step=21)
+run.summary['best'] = 0.5
+run.summary['loss'] = 0.01
+wandb.summary.word = 'end'
+'''
+
+
+def seen(runs, run_name):
+    """A run as REST has it."""
+    server = serving.Serving(os.path.join(lib.BUILD, 'dptrack'), '--logdir', runs, '--port', '0', env=lib.environment(runs))
+
+    def get(path):
+        with urllib.request.urlopen(server.url + '/api/v1/' + path, timeout=60) as reply:
+            return json.load(reply)
+
+    run, = [r for r in get('runs')['runs'] if r['name'] == run_name]
+    whole = get('runs/' + run['id'])
+    points = sorted((p['key'], p['step'], str(p['value'])) for p in get('series?run=%s&rank=-1' % run['id'])['points']
+                    if not p['key'].startswith('system/'))
+    media = sorted((m['key'], m['kind'], m['step']) for m in get('runs/%s/media' % run['id'])['media'])
+    assert server.stop() == 0
+    return {'id': run['id'], 'params': whole['params'], 'tags': whole['tags'], 'notes': whole['notes'], 'experiment': whole['experiment'],
+            'status': whole['status'], 'points': points, 'media': media}
+
+
+def doors(folder):
+    """One program, recorded by as_wandb, and by W&B offline and then imported: the same run."""
+    path = os.path.join(folder, 'program.py')
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(DOORS)
+    python(path, cwd=folder)
+    done = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'import', os.path.join(folder, 'wandb'), '--logdir', os.path.join(folder, 'imported')],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done
+    python('-m', 'dptrack.as_wandb', path, cwd=folder)
+    live, brought = seen(os.path.join(folder, 'runs'), 'after'), seen(os.path.join(folder, 'imported'), 'after')
+    for part, value in live.items():
+        assert value == brought[part], (part, value, brought[part])
+    assert (live['params']['lr'], live['params']['api_key'], live['media'][1]) == ('0.2', '(hidden)', ('ims/0', 'image', 21)), live
+    return '%d points' % len(live['points'])
+
+
+NAMES = '''
+import json, wandb
+public = lambda of: sorted(name for name in set(dir(of)) | set(getattr(of, '__all__', ())) if not name.startswith('_'))
+print(json.dumps([public(wandb), public(wandb.Run)]))
+'''
+
+USE = '''
+import sys, wandb
+from wandb import _names
+
+run = wandb.init(project='names', name='all')
+for of, names in ((wandb, sorted(_names.MODULE)), (run, sorted(_names.RUN))):
+    for name in names:
+        value = getattr(of, name)
+        if name in ('finish', 'join', 'init', 'login', 'agent', 'display') or not callable(value):
+            continue
+        if isinstance(value, type) and issubclass(value, Exception):
+            continue
+        print('>', name, file=sys.stderr, flush=True)
+        wanted = {'log': [{'x': 1}], 'Image': [[[0]]], 'Audio': [b'RIFF'], 'Histogram': [[1]], 'alert': ['a'], 'define_metric': ['x'], 'watch': [[]]}
+        try:
+            value(*wanted.get(name, []))
+        except TypeError as error:
+            assert of is wandb and isinstance(value, type), (name, error)
+run.finish()
+'''
+
+
+def names(folder):
+    """Every public name of the package is in the lists; each is used, and is recorded or says once that it is not."""
+    module, of_run = json.loads(python('-c', NAMES, cwd=folder))
+    found = json.loads(python('-c', 'import sys, json; sys.path.insert(0, sys.argv[1]); import _names; '
+                              'print(json.dumps([sorted(_names.MODULE), sorted(_names.RUN)]))',
+                              os.path.join(lib.PACKAGE, 'dptrack', 'wandb_shim', 'wandb'), cwd=folder))
+    assert found == [module, of_run], (set(found[0]) ^ set(module), set(found[1]) ^ set(of_run))
+    path = os.path.join(folder, 'use.py')
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(USE)
+    env = lib.environment(os.path.join(folder, 'runs'))
+    done = subprocess.run([sys.executable, '-m', 'dptrack.as_wandb', path], cwd=folder, env=env, capture_output=True, text=True, timeout=lib.LIMIT_S)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [line for line in done.stderr.splitlines() if ' is not recorded' in line]
+    assert len(lines) == len(set(lines)) > 20, lines
+    return '%d names' % (len(module) + len(of_run))
+
+
 if __name__ == '__main__':
-    lib.choose(rows, trainer, lightning, keras, store)
+    lib.choose(rows, doors, names, trainer, lightning, keras, store)

@@ -1,10 +1,28 @@
 """W&B's media by their own arguments, as dptrack's. Arguments that only W&B's page knows (boxes, masks, classes) are left."""
+import functools
+
 from dptrack import _media
+from wandb import _ignored
+
+
+def _careful(made):
+    """A constructor that cannot use its arguments says so; the value is then not recorded, and the training continues."""
+    @functools.wraps(made)
+    def call(self, *arguments, **named):
+        self.lost = False
+        try:
+            made(self, *arguments, **named)
+        except Exception as error:
+            self.lost = True
+            _ignored.ignore('%s(%s)' % (type(self).__name__, ', '.join(type(one).__name__ for one in arguments)),
+                            '%s: %s' % (type(error).__name__, error))
+    return call
 
 
 class Image(_media.Image):
     """data_or_path: as dptrack.Image's data."""
 
+    @_careful
     def __init__(self, data_or_path, mode=None, caption=None, **left):
         super().__init__(data_or_path, caption=caption)
 
@@ -12,6 +30,7 @@ class Image(_media.Image):
 class Audio(_media.Audio):
     """data_or_path: as dptrack.Audio's data."""
 
+    @_careful
     def __init__(self, data_or_path, sample_rate=None, caption=None):
         super().__init__(data_or_path, sample_rate=sample_rate, caption=caption)
 
@@ -19,6 +38,7 @@ class Audio(_media.Audio):
 class Histogram(_media.Histogram):
     """sequence: the values."""
 
+    @_careful
     def __init__(self, sequence=None, np_histogram=None, num_bins=64):
         super().__init__(sequence, bins=num_bins, np_histogram=np_histogram)
 
@@ -26,5 +46,6 @@ class Histogram(_media.Histogram):
 class Table(_media.Table):
     """rows is an older name of data. A cell that is an image or a sound shows its kind."""
 
+    @_careful
     def __init__(self, columns=None, data=None, rows=None, dataframe=None, **left):
         super().__init__(columns, rows if data is None else data, dataframe=dataframe)

@@ -1,12 +1,20 @@
 """A run by W&B's rules over one of dptrack's: rows that several calls of log fill, numbered from 0; a step metric; a config that
 is the run's params."""
+import atexit
+import functools
 import hashlib
+import json
+import math
 import os
 import random
 import string
+import time
 
 import dptrack
+from dptrack import _values
 from dptrack._run import say
+from wandb import _ignored as ignored
+from wandb._names import RUN
 
 
 def _setting(options, name, variable=None):
@@ -29,16 +37,18 @@ def new_id():
 
 def _config_of(options):
     config = options.get('config')
+    if isinstance(config, str):  # the path of a YAML file
+        ignored.ignore('init(config=%r)' % config, 'pass a mapping')
+        return None
     named = options.get('config_include_keys'), options.get('config_exclude_keys')
-    if config is None or isinstance(config, str) or not any(named):
+    if config is None or not any(named):
         return config
-    from dptrack import _values
     include, exclude = named[0], named[1] or ()
     return {k: v for k, v in _values.as_mapping(config).items() if (not include or k in include) and k not in exclude}
 
 
 def _begin_recorded(known, run_id, options, resume):
-    """dptrack's run of this id, gone on with where resume says so and it is there."""
+    """dptrack's run of this id, continued where resume says so and it exists."""
     tags = {word: '' for word in _setting(options, 'tags', None) or ()}
     tags['wandb.run_id'] = run_id
     for tag, value in (('entity', known['entity']), ('group', known['group']), ('job_type', known['job_type'])):
@@ -47,7 +57,7 @@ def _begin_recorded(known, run_id, options, resume):
     ours = _id_of(known['entity'], known['project'], run_id)
     if resume != 'must' and not resume:
         ours = ours if options.get('id') or os.environ.get('WANDB_RUN_ID') else None
-    return dptrack.init(experiment=known['project'] or 'uncategorized', run_name=known['name'], config=_config_of(options), tags=tags,
+    return dptrack.init(experiment=known['project'] or 'uncategorized', run_name=known['name'] or run_id, tags=tags,
                         notes=_setting(options, 'notes', 'WANDB_NOTES'), run_id=ours, resume=True if resume == 'must' else None,
                         mode='disabled' if known['mode'] == 'disabled' else None)
 
@@ -64,48 +74,188 @@ def begin(**options):
     is not used: runs lie where dptrack keeps them ($DPTRACK_RUNS_DIR)."""
     known = {name: _setting(options, name, 'WANDB_' + variable) for name, variable in
              (('project', 'PROJECT'), ('name', 'NAME'), ('entity', 'ENTITY'), ('mode', 'MODE'), ('group', 'RUN_GROUP'), ('job_type', 'JOB_TYPE'))}
+    known.update(tags=tuple(_setting(options, 'tags') or ()), notes=_setting(options, 'notes', 'WANDB_NOTES'))
     resume = _setting(options, 'resume', 'WANDB_RESUME')
     run_id = _setting(options, 'id', 'WANDB_RUN_ID') or new_id()
     recorded = _begin_recorded(known, run_id, options, resume)
-    return Run(recorded, run_id, known)
+    run = Run(recorded, run_id, known)
+    atexit.register(run._record_rest)  # before dptrack closes the run
+    _careful(run.config.update)(_config_of(options) or {})
+    return run
+
+
+def _plain(value):
+    """A setting as W&B stores it: lists as compact JSON, None as null; numbers that are not finite as words."""
+    if value is None:
+        return 'null'
+    if isinstance(value, float) and not math.isfinite(value):
+        return 'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'
+    if isinstance(value, (list, tuple)):
+        return json.dumps(value, default=lambda inner: _values.plain(inner), ensure_ascii=False, separators=(',', ':'))
+    return _values.plain(value)
+
+
+def _is_lost(value):
+    """Nothing to record, or what a line has named already."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_lost, value))
+    return value is None or isinstance(value, (ignored.Nothing, ignored.Artifact)) or getattr(value, 'lost', False) is True
+
+
+def _text(value):
+    return 'true' if value is True else 'false' if value is False else repr(value) if isinstance(value, float) else str(value)
 
 
 class Config:
-    """The params. The first value of a key stays, also where allow_val_change is asked."""
+    """The params, as attributes or items. A value may change: the store then notes both."""
 
-    def __init__(self, recorded):
-        self.__dict__['_of'] = recorded.config
+    def __init__(self, run, values=None):
+        self.__dict__.update(_run=run, _items={}, _kept={})
+        self.update(values or {})
 
-    def update(self, values, allow_val_change=None):
-        self._of.update(values)
+    def update(self, values, allow_val_change=None, **named):
+        values = dict(_values.as_mapping(values), **named)
+        self._items.update((str(key), value) for key, value in values.items())
+        for name, value in _values.flatten(values, '.'):
+            value = _plain(value)
+            if name not in self._kept:
+                self._run._record_param(name, value)
+            elif self._kept[name] != value or type(self._kept[name]) is not type(value):
+                self._run._record('param_change', self._run._keys[name],
+                                  str(self._run._scrubber.setting(name, _text(value))).encode('utf-8', 'replace'))
+            self._kept[name] = value
 
     def setdefaults(self, values):
-        for key, value in dict(values).items():
-            self._of.setdefault(key, value)
+        self.update({key: value for key, value in _values.as_mapping(values).items() if key not in self._items})
+
+    def setdefault(self, key, value=None):
+        self.setdefaults({key: value})
+        return self._items[key]
 
     def as_dict(self):
-        return self._of.as_dict()
+        return dict(self._items)
+
+    def persist(self):
+        """Params are recorded at once."""
+
+    def update_locked(self, values, user=None, _allow_val_change=None):
+        self.update(values)
+
+    merge_locked = update_locked
 
     def __getattr__(self, name):
-        return getattr(self._of, name)
+        if name in self._items:
+            return self._items[name]
+        if name.startswith('__') or not hasattr(dict, name):
+            raise AttributeError("'Config' object has no attribute %r" % name)
+        return getattr(dict(self._items), name)
 
     def __setattr__(self, name, value):
-        self._of.update({name: value})
+        self.update({name: value})
 
-    def __setitem__(self, name, value):
-        self._of.update({name: value})
+    __setitem__ = __setattr__
 
     def __getitem__(self, name):
-        return self._of[name]
+        return self._items[name]
+
+    def __delitem__(self, name):
+        del self._items[name]
 
     def __contains__(self, name):
-        return name in self._of
+        return name in self._items
 
     def __iter__(self):
-        return iter(self._of)
+        return iter(self._items)
 
     def __len__(self):
-        return len(self._of)
+        return len(self._items)
+
+    def keys(self):
+        return self._items.keys()
+
+    def items(self):
+        return self._items.items()
+
+    def get(self, *arguments):
+        return self._items.get(*arguments)
+
+    def __repr__(self):
+        return repr(self._items)
+
+
+class Summary:
+    """Final values, as attributes or items. A number of a key without rows becomes a point at the run's last step; of a key
+    with rows, and every text, it is a tag, summary.KEY where the key has rows."""
+
+    def __init__(self, run):
+        self.__dict__.update(_run=run, _set={})
+
+    def _all(self):
+        return {**self._run._last, **self._set}
+
+    def update(self, values=None, **named):
+        for key, value in _values.flatten(dict(_values.as_mapping(values), **named), '.'):
+            self._set[key] = value
+            if isinstance(value, str):
+                self._run.tag(key, value)
+            elif _values.number(value) is None and value is not None:
+                ignored.ignore('summary[%r]' % key)
+
+    def _record(self):
+        """Records the numbers, when all rows are."""
+        for key, value in self._set.items():
+            logged, number = self._run._last.get(key), _values.number(value)
+            if number is not None and logged is None:
+                self._run.summary.update({key: number})
+            elif number is not None and number != logged:
+                self._run.tag('summary.' + key, _text(_plain(value)))
+        self._set.clear()
+
+    def __getattr__(self, name):
+        if name.startswith('__') or (name not in self._all() and not hasattr(dict, name)):
+            raise AttributeError(name)
+        return self._all()[name] if name in self._all() else getattr(self._all(), name)
+
+    def __setattr__(self, name, value):
+        self.update({name: value})
+
+    __setitem__ = __setattr__
+
+    def __getitem__(self, name):
+        return self._all()[name]
+
+    def __delitem__(self, name):
+        self._set.pop(name, None)
+
+    def __contains__(self, name):
+        return name in self._all()
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+    def keys(self):
+        return self._all().keys()
+
+    def get(self, *arguments):
+        return self._all().get(*arguments)
+
+    def __repr__(self):
+        return repr(self._all())
+
+
+def _careful(function):
+    """A call that records: what goes wrong inside is a line, not the end of the training."""
+    @functools.wraps(function)
+    def call(*arguments, **named):
+        try:
+            return function(*arguments, **named)
+        except Exception as error:
+            say('wandb.%s: not recorded: %s: %s' % (function.__name__, type(error).__name__, error))
+            return None
+    return call
 
 
 class Run:
@@ -113,13 +263,50 @@ class Run:
 
     def __init__(self, recorded, run_id, known):
         self._recorded, self.id, self._known = recorded, run_id, known
-        self.config = Config(recorded)
+        self._config, self._summary = Config(recorded), Summary(recorded)
+        self._tags, self._notes, self._name = tuple(known.get('tags') or ()), known.get('notes'), known['name'] or run_id
+        self.start_time = time.time()
         self._row, self._step, self._watches = {}, _next_step(recorded), []
         self.resumed, self.starting_step = self._step > 0, self._step
 
     # ---- what it is ----
 
-    name = property(lambda self: self._recorded.name or self.id)
+    @property
+    def name(self):
+        return self._name
+
+    @name.setter
+    def name(self, name):
+        self._name = str(name)
+        self._recorded.tag('dptrack.run_name', self._name)
+
+    display_name = name
+
+    @property
+    def notes(self):
+        return self._notes
+
+    @notes.setter
+    def notes(self, notes):
+        self._notes = notes
+        self._recorded.note(notes or '')
+
+    @property
+    def tags(self):
+        return self._tags
+
+    @tags.setter
+    def tags(self, tags):
+        for tag in tags or ():
+            if tag not in self._tags:
+                self._recorded.tag(str(tag))
+        self._tags = tuple(tags or ())
+
+    config = property(lambda self: self._config, lambda self, values: self._config.update(values))
+    config_static = property(lambda self: dict(self._config))
+    summary = property(lambda self: self._summary)
+    settings = property(lambda self: ignored.Nothing('run.settings'))
+    sweep_id = sweep_url = None
     dir = property(lambda self: self._recorded.dir)
     project = property(lambda self: self._known['project'] or 'uncategorized')
     entity = property(lambda self: self._known['entity'] or '')
@@ -127,11 +314,12 @@ class Run:
     job_type = property(lambda self: self._known['job_type'])
     url = property(lambda self: os.environ.get('DPTRACK_URL'))
     step = property(lambda self: self._step)
-    summary = property(lambda self: self._recorded.summary)
     ended = property(lambda self: self._recorded._state == 'closed')
     disabled = property(lambda self: self._known['mode'] == 'disabled')
     offline = True
     path = property(lambda self: '%s/%s/%s' % (self.entity, self.project, self.id))
+
+    project_url = property(lambda self: self.url)
 
     def project_name(self):
         return self.project
@@ -139,13 +327,25 @@ class Run:
     def get_url(self):
         return self.url
 
+    get_project_url = get_sweep_url = get_url
+
+    def status(self):
+        return ignored.Nothing('run.status')
+
+    def to_html(self, *arguments, **named):
+        return ''
+
+    def display(self, *arguments, **named):
+        return False
+
     # ---- rows ----
 
     def log(self, data, step=None, commit=None, sync=None):
         """Fills the row of a step, which is recorded when the next one begins, or at once with commit (without a step that is
         the rule). A step below the row's is refused with a line."""
         if not hasattr(data, 'items'):
-            raise ValueError('wandb.log must be passed a dictionary')
+            say('wandb.log: a dictionary was expected, not a %s: nothing of it is recorded' % type(data).__name__)
+            return
         if step is not None:
             step = int(step)
             if step < self._step:
@@ -154,10 +354,16 @@ class Run:
             if step > self._step:
                 self._record_row()
                 self._step = step
-        self._row.update((key, value) for key, value in data.items() if value is not None)
+        self._row.update((key, value) for key, value in _values.flatten(data, '.') if not _is_lost(value))
         if commit or (commit is None and step is None):
             self._record_row()
             self._step += 1
+
+    def _record_rest(self):
+        """What is not recorded yet when the run ends: the row under way, final values."""
+        if not self.ended:
+            self._record_row()
+            self._summary._record()
 
     def _record_row(self):
         row, self._row = self._row, {}
@@ -196,17 +402,37 @@ class Run:
     def _label(self, *arguments, **named):
         """Which library calls, for W&B's own statistics."""
 
-    def log_artifact(self, *arguments, **named):
-        raise NotImplementedError('dptrack stands for wandb here and records no artifacts')
+    def log_artifact(self, artifact_or_path=None, name=None, type=None, aliases=None, tags=None):
+        if isinstance(artifact_or_path, ignored.Artifact):
+            return artifact_or_path
+        return ignored.Artifact(name or os.path.basename(str(artifact_or_path)), type or '')
 
-    use_artifact = link_artifact = log_artifact
+    upsert_artifact = finish_artifact = log_model = log_artifact
 
-    def save(self, glob_str, base_path=None, policy=None):
+    def use_artifact(self, artifact_or_name=None, type=None, **left):
+        return self.log_artifact(artifact_or_name, str(artifact_or_name), type)
+
+    def use_model(self, name=None):
+        return ignored.Artifact(str(name)).download()
+
+    def link_artifact(self, *arguments, **named):
+        ignored.ignore('link_artifact')
+
+    link_model = link_artifact
+
+    def restore(self, *arguments, **named):
+        """W&B's answer where there is no such file."""
+        ignored.ignore('restore')
+
+    def save(self, glob_str=None, base_path=None, policy=None):
         """The paths of the files that match; copies of them are kept with the run, as they are now, under their paths from
         base_path on."""
         import glob
 
         from dptrack._media import File
+        if glob_str is None:
+            return True
+        glob_str = os.fspath(glob_str)
         base = base_path or (os.path.dirname(glob_str) if os.path.isabs(glob_str) else os.curdir)
         found = sorted(path for path in glob.glob(glob_str, recursive=True) if os.path.isfile(path))
         for path in found:
@@ -215,7 +441,7 @@ class Run:
 
     def finish(self, exit_code=None, quiet=None):
         """Records the row under way; an exit code other than 0 is a failure."""
-        self._record_row()
+        self._record_rest()
         self.unwatch()
         self._recorded.finish('failed' if exit_code else 'finished', 'exit code %d' % exit_code if exit_code else None)
 
@@ -225,8 +451,16 @@ class Run:
         return self
 
     def __exit__(self, kind, value, traceback):
-        self._record_row()
+        self._record_rest()
         self._recorded.__exit__(kind, value, traceback)
 
     def __getattr__(self, name):
-        raise AttributeError('dptrack stands for wandb here and has no wandb.run.%s' % name)
+        if name.startswith('_') or name not in RUN:
+            raise AttributeError("'Run' object has no attribute %r" % name)
+        return ignored.Nothing('run.' + name)
+
+
+for _name in ('log', 'define_metric', 'watch', 'unwatch', 'alert', 'save'):
+    setattr(Run, _name, _careful(getattr(Run, _name)))
+for _of in (Config, Summary):
+    _of.update = _careful(_of.update)
