@@ -104,7 +104,7 @@ static bool check_request_line(struct gate_pass *p, const struct gate_request *r
 		return refuse_at_gate(r, CALL_http_version, "unsupported HTTP version: expected HTTP/1.1 or HTTP/1.0");
 	if (strlen(req->target) > GATE_TARGET_MAX)
 		return refuse_at_gate(r, CALL_uri_too_long,
-				      "the address is longer than 8192 bytes; use the POST form of the query");
+				      "the address is longer than 16384 bytes; use the POST form of the query");
 	for (s = req->target; *s; s++)
 		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '#' || *s == '\\')
 			return refuse_at_gate(r, CALL_bad_request,

@@ -186,12 +186,23 @@ static bool is_catch_all_skipped(const struct router_match *m, const struct rout
 	return m->methods || (p->count && (!strcmp(p->segment[0], "api") || !strcmp(p->segment[0], "ajax-api")));
 }
 
+/* MLflow's server accepts several slashes in front of its addresses, and its clients send them. */
+static const char *trim_leading_slashes(const char *target)
+{
+	const char *one = target + strspn(target, "/") - 1;
+
+	return *target == '/' && find_address_space(one)->dialect == DIALECT_MLFLOW ? one : target;
+}
+
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
 {
-	size_t path_len = strcspn(target, "?"), i;
-	const struct address_space *space = find_address_space(target);
+	size_t path_len, i;
+	const struct address_space *space;
 	struct router_path path;
 
+	target = trim_leading_slashes(target);
+	path_len = strcspn(target, "?");
+	space = find_address_space(target);
 	c->dialect = space->dialect;
 	*ret = (struct router_match){ .code = CALL_bad_request, .why = space->undecoded };
 	if (!split_url_path(&path, c->arena, target, path_len))

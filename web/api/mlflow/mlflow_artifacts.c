@@ -1,6 +1,7 @@
 /* mlflow_artifacts.c: MLflow's artifact routes: of the proxy, a run, a logged model. */
 #include "web/api/mlflow/mlflow_request.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,23 @@
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
 
+/* MLflow judges a path after it has decoded it until nothing changes. Returns false for a file: URI, a drive of
+ * Windows, a fragment, and what artifact_path_ok refuses. */
+static bool is_safe_artifact_path(struct call *c, const char *path)
+{
+	char *text = arena_strdup(c->arena, path);
+
+	while (text && ml_unquote(text))
+		;
+	return text && artifact_path_ok(path) && artifact_path_ok(text) && !strchr(text, '#') &&
+	       strncasecmp(text, "file:", 5) != 0 &&
+	       !(isalpha((unsigned char)*text) && text[1] == ':' && text[2] == '/');
+}
+
 /* "" means the root. Returns false after failing the call. */
 static bool check_ml_artifact_path(struct call *c, const char *path)
 {
-	if (!path || !*path || (artifact_path_ok(path) && !strchr(path, '#')))
+	if (!path || !*path || is_safe_artifact_path(c, path))
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
 	return false;

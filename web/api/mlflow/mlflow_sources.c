@@ -55,8 +55,7 @@ static const char *local_source_path(const char *uri)
 	return NULL;
 }
 
-/* Undoes one round of percent-encoding and "+" in place; returns true if the text changed. */
-static bool unquote_once(char *text)
+bool ml_unquote(char *text)
 {
 	char *to = text, *from = text, hex[3] = "";
 	bool any = false;
@@ -97,7 +96,7 @@ static bool check_remote_source(struct call *c, const char *source)
 
 	if (!text)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
-	while (unquote_once(text))
+	while (ml_unquote(text))
 		;
 	path = text + uri_scheme_length(text) + 1;
 	path[strcspn(path, "?#")] = '\0';
@@ -178,7 +177,7 @@ static const char *normalize_source_uri(struct call *c, const char *uri)
 
 	if (!text)
 		return "";
-	while (unquote_once(text))
+	while (ml_unquote(text))
 		;
 	for (to = from = text; *from; from++)
 		if (*from != '/' || to == text || to[-1] != '/')
