@@ -84,7 +84,7 @@ def media(server, run_id, source):
     """Pictures, histograms and tables of the first run, at the step at which they were logged."""
     listed = {m["key"]: m for m in get(server, f"/api/v1/runs/{run_id}/media")["media"]}
     lib.equal(sorted((k, m["kind"], m["step"]) for k, m in listed.items()),
-              [("hist", "histogram", 5), ("img", "image", 5), ("table", "table", 5)], "media")
+              [("hist", "histogram", 5), ("img", "image", 5), ("table", "table", 5), ("word", "text", 80)], "media")
     digests = set()
     for folder, _, names in os.walk(os.path.join(source, "wandb")):
         for name in names:
@@ -127,7 +127,7 @@ def main():
             files = json.load(f)
         into = os.path.join(folder, "into")
         said = run("import", os.path.join(source, "wandb"), "--logdir", into)
-        lib.check("artifact of W&B" in said and "in the history: word" in said, "what is left out is listed: " + said)
+        lib.check("artifact of W&B" in said, "what is left out is listed: " + said)
         server = lib.Server(into)
         first = compare(server, files)["abcd1234"]["id"]
         media(server, first, source)

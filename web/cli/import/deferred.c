@@ -15,6 +15,7 @@
 
 #define PATIENCE_S 60.0 /* for a server to find the journals in its folder */
 #define LOOK_S 0.2
+#define IMPORT_DEPTH_MAX 64
 
 struct importer_deferred {
 	importer_fn *fn;
@@ -84,7 +85,7 @@ static int wait_for_run(struct importer_store *s, const char *id, json_t **ret, 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
 	while ((rc = importer_ask(s, &request, ret, err)) == ERR_NOENT && clock_mono_s() < until)
 		clock_sleep_s(LOOK_S);
-	return rc ? err_prefix(err, "imported run") : 0;
+	return rc ? err_set(err, ERR_PEER, "the store does not list the imported run %s", id) : 0;
 }
 
 static bool is_run_deleted(json_t *run)
@@ -114,6 +115,7 @@ int importer_delete_run(struct importer *b, const char *run, struct err *err)
 
 struct imported_folder {
 	const char *run, *path, *from;
+	const char *root; /* the folder of the input; links may lead to files below it */
 };
 
 /* Appends each segment of a path, percent-encoded. */
@@ -157,12 +159,14 @@ static bool has_store_file(struct importer_store *s, const struct imported_folde
 	return has;
 }
 
+/* Uploads a file that the store lacks; one that cannot be read or is refused is left out. */
 static int put_imported_file(struct importer_store *s, const struct imported_folder *f, struct err *err)
 {
 	struct file_map map = { 0 };
 	struct local_opts o = { .method = "PUT", .file = "" };
+	struct err why = ERR_INIT;
 	struct buf target;
-	int rc = file_map_open(&map, f->from, err);
+	int rc = file_map_open(&map, f->from, &why);
 
 	buf_init(&target, 1 << 16);
 	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
@@ -171,12 +175,14 @@ static int put_imported_file(struct importer_store *s, const struct imported_fol
 	o.file = map.n ? (const void *)map.bytes : "";
 	o.file_bytes = map.n;
 	if (!rc && !has_store_file(s, f, map.n)) {
-		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, err);
+		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, &why);
 		s->of->files += !rc;
+		if (rc)
+			err_prefix(&why, "%s", f->from);
 	}
 	buf_done(&target);
 	file_map_close(&map);
-	return rc;
+	return importer_skip(s->of, rc, &why, err);
 }
 
 static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err);
@@ -185,18 +191,21 @@ static int put_imported_entry(struct importer_store *s, const struct imported_fo
 			      struct err *err)
 {
 	char path[4096], from[4096];
-	struct imported_folder f = { of->run, path, from };
-	struct stat st;
+	struct imported_folder f = { of->run, path, from, of->root };
 
-	snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name);
-	snprintf(from, sizeof(from), "%s/%s", of->from, name);
-	if (stat(from, &st))
-		return err_set_errno(err, errno, "cannot read %s", from);
-	if (S_ISDIR(st.st_mode))
+	if (!file_join(from, sizeof(from), of->from, name) ||
+	    snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name) >= (int)sizeof(path)) {
+		importer_leave_out(s->of, "%s: the path is too long", of->from);
+		return 0;
+	}
+	switch (importer_entry(s->of, of->root, from)) {
+	case ENTRY_FOLDER:
 		return put_imported_tree(s, &f, depth + 1, err);
-	if (S_ISREG(st.st_mode))
+	case ENTRY_FILE:
 		return put_imported_file(s, &f, err);
-	importer_leave_out(s->of, "a file that is not a regular file: %s", path);
+	case ENTRY_NONE:
+		break;
+	}
 	return 0;
 }
 
@@ -208,11 +217,11 @@ static int compare_dir_entries(const struct dirent **a, const struct dirent **b)
 static int put_imported_tree(struct importer_store *s, const struct imported_folder *f, int depth, struct err *err)
 {
 	struct dirent **names = NULL;
-	int n = depth < 64 ? scandir(f->from, &names, NULL, compare_dir_entries) : -1, rc = 0;
+	int n = depth < IMPORT_DEPTH_MAX ? scandir(f->from, &names, NULL, compare_dir_entries) : -1, rc = 0;
 
 	if (n < 0)
-		return depth < 64 ? err_set_errno(err, errno, "cannot read %s", f->from) :
-				    err_set(err, ERR_USAGE, "%s: folders are nested too deep", f->from);
+		importer_leave_out(s->of, "%s: %s", f->from,
+				   depth < IMPORT_DEPTH_MAX ? strerror(errno) : "folders are nested too deep");
 	for (int i = 0; i < n; i++) {
 		if (!rc && strcmp(names[i]->d_name, ".") && strcmp(names[i]->d_name, ".."))
 			rc = put_imported_entry(s, f, names[i]->d_name, depth, err);
@@ -230,8 +239,8 @@ static int put_imported_files(struct importer_store *s, void *arg, struct err *e
 	int rc = wait_for_run(s, f->run, &run, err);
 
 	if (!rc && stat(f->from, &st))
-		rc = err_set_errno(err, errno, "cannot read %s", f->from);
-	if (!rc)
+		importer_leave_out(s->of, "%s: %s", f->from, strerror(errno));
+	else if (!rc)
 		rc = S_ISDIR(st.st_mode) ? put_imported_tree(s, f, 0, err) : put_imported_file(s, f, err);
 	json_decref(run);
 	return rc;
@@ -243,7 +252,7 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 
 	if (f)
 		*f = (struct imported_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
-					    arena_strdup(b->kept, from) };
+					    arena_strdup(b->kept, from), arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }
 
@@ -270,8 +279,12 @@ int importer_finish(struct importer *b, struct err *err)
 	if (rc || !b->deferred)
 		return rc;
 	rc = source_open(&s.source, &o, err);
-	for (struct importer_deferred *l = b->deferred; l && !rc; l = l->next)
-		rc = l->fn(&s, l->arg, err);
+	for (struct importer_deferred *l = b->deferred; l && !rc; l = l->next) {
+		struct err why = ERR_INIT;
+
+		rc = l->fn(&s, l->arg, &why);
+		rc = importer_skip(b, rc, &why, err);
+	}
 	source_close(s.source);
 	return rc;
 }

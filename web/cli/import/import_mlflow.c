@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tracker/base/utf8.h"
+
 #define API "/api/2.0/mlflow/"
 
 static const char *json_text_of(json_t *object, const char *key)
@@ -15,12 +17,26 @@ static const char *json_text_of(json_t *object, const char *key)
 	return s ? s : "";
 }
 
-void mlflow_pair(json_t *list, const char *key, const char *value)
+json_t *mlflow_text(const char *text)
 {
-	json_array_append_new(list, json_pack("{s:s, s:s}", "key", key, "value", value));
+	json_t *to = json_string(text);
+	size_t n = strlen(text);
+	char *copy = to ? NULL : malloc(3 * n + 1);
+
+	if (copy) {
+		utf8_copy(copy, 3 * n + 1, text, n, NULL);
+		to = json_string(copy);
+	}
+	free(copy);
+	return to;
 }
 
-enum event_status mlflow_status(const char *word)
+void mlflow_pair(json_t *list, const char *key, const char *value)
+{
+	json_array_append_new(list, json_pack("{s:o, s:o}", "key", mlflow_text(key), "value", mlflow_text(value)));
+}
+
+enum event_status mlflow_status(struct importer *b, const char *word, const char *run)
 {
 	static const struct {
 		const char *word;
@@ -33,6 +49,7 @@ enum event_status mlflow_status(const char *word)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i].word, word))
 			return words[i].status;
+	importer_leave_out(b, "the status of run %s: unknown word '%.40s'", run, word);
 	return EVENT_FINISHED;
 }
 
@@ -49,8 +66,10 @@ static int queue_json_request(struct importer *b, importer_fn *fn, json_t *docum
 	char *printed = document ? json_dumps(document, JSON_COMPACT) : NULL, *kept;
 
 	json_decref(document);
-	if (!printed)
-		return err_set(err, ERR_NOMEM, "out of memory, or text that is not UTF-8");
+	if (!printed) {
+		importer_leave_out(b, "an experiment, model or data set whose name is not UTF-8");
+		return 0;
+	}
 	kept = arena_strdup(b->kept, printed);
 	free(printed);
 	return importer_then(b, fn, kept, err);

@@ -5,8 +5,9 @@
 
 #include "web/cli/import/importer.h"
 
-/* Parses a status name of MLflow's clients, or a number of its file store. */
-enum event_status mlflow_status(const char *word);
+/* Parses a status name of MLflow's clients, or a number of its file store. Another word counts as left out; the run
+ * then is one that ended. */
+enum event_status mlflow_status(struct importer *b, const char *word, const char *run);
 
 /* Imports a tag of a run; MLflow stores the run's note in a tag. */
 void mlflow_tag(struct importer_run *run, const char *key, const char *value);
@@ -28,6 +29,9 @@ int mlflow_registered(struct importer *b, json_t *model, struct err *err);
 
 /* The part of a version's source below the run's files; NULL: it is elsewhere. */
 const char *mlflow_below(const char *source, const char *artifact_uri);
+
+/* The text; bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
+json_t *mlflow_text(const char *text);
 
 void mlflow_pair(json_t *list, const char *key, const char *value); /* appends {"key","value"} */
 

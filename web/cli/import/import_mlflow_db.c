@@ -22,50 +22,75 @@ struct tag_query {
 	int64_t number;
 };
 
+/* Counts what a damaged file holds as left out; rows before the damage are kept. Returns 0, or the code if the import
+ * cannot continue. */
+static int skip_damaged_rows(struct mlflow_db *m, int rc, struct err *why, const char *what, struct err *err)
+{
+	if (rc >= 0)
+		return 0;
+	err_prefix(why, "%s", what);
+	return importer_skip(m->b, rc, why, err);
+}
+
 /* Reads all rows of a query as [{"key","value"}]. */
 static int read_tag_list(struct mlflow_db *m, struct tag_query t, json_t **ret, struct err *err)
 {
 	json_t *list = json_array();
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, t.q, t.of, t.number, err);
+	int rc = foreign_start(m->db, &r, t.q, t.of, t.number, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		mlflow_pair(list, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
 		rc = 0;
 	}
 	*ret = list;
-	return rc;
+	return skip_damaged_rows(m, rc, &why, "tags", err);
 }
 
 /* --- runs ------------------------------------------------------------------------------------------------------- */
 
+/* SQLite stores texts in columns of numbers; read as numbers they would be 0. */
+static void add_db_point(struct mlflow_db *m, struct importer_run *run, struct foreign_rows *r)
+{
+	bool nan = foreign_i64(r, FOREIGN_ml_metrics_is_nan);
+	const char *key = foreign_str(r, FOREIGN_ml_metrics_key);
+
+	if (!(nan || foreign_number(r, FOREIGN_ml_metrics_value)) || !foreign_number(r, FOREIGN_ml_metrics_step) ||
+	    !foreign_number(r, FOREIGN_ml_metrics_timestamp))
+		importer_leave_out(m->b, "a point of %.200s in run %s: its value, time or step is not a number", key,
+				   run->id);
+	else
+		importer_point(run, key, foreign_i64(r, FOREIGN_ml_metrics_step),
+			       foreign_f64(r, FOREIGN_ml_metrics_timestamp) / 1e3,
+			       nan ? NAN : foreign_f64(r, FOREIGN_ml_metrics_value));
+}
+
 static int read_db_points(struct mlflow_db *m, struct importer_run *run, struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
-		bool nan = foreign_i64(r, FOREIGN_ml_metrics_is_nan);
-		double value = nan ? NAN : foreign_f64(r, FOREIGN_ml_metrics_value);
-
-		importer_point(run, foreign_str(r, FOREIGN_ml_metrics_key), foreign_i64(r, FOREIGN_ml_metrics_step),
-			    (double)foreign_i64(r, FOREIGN_ml_metrics_timestamp) / 1e3, value);
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
+		add_db_point(m, run, r);
 		rc = 0;
 	}
-	return rc;
+	return skip_damaged_rows(m, rc, &why, "points of a run", err);
 }
 
 static int read_db_pairs(struct mlflow_db *m, struct importer_run *run, enum foreign_query q,
 			 void (*take)(struct importer_run *run, const char *key, const char *value), struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, q, run->id, 0, err);
+	int rc = foreign_start(m->db, &r, q, run->id, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		take(run, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
 		rc = 0;
 	}
-	return rc;
+	return skip_damaged_rows(m, rc, &why, "params or tags of a run", err);
 }
 
 static json_t *column_or_null(struct foreign_rows *r, enum foreign_column column)
@@ -88,16 +113,18 @@ static json_t *make_dataset_json(struct foreign_rows *r, json_t *tags)
 static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 {
 	json_t *list = json_array(), *tags;
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		rc = read_tag_list(
 			m, (struct tag_query){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
-			&tags, err);
+			&tags, &why);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
 	}
+	rc = skip_damaged_rows(m, rc, &why, "data sets of a run", err);
 	if (!rc && json_array_size(list))
 		return mlflow_inputs(m->b, json_pack("{s:s, s:o}", "run_id", run, "datasets", list), err);
 	json_decref(list);
@@ -121,46 +148,61 @@ static int queue_run_requests(struct mlflow_db *m, struct foreign_rows *r, const
 	return rc;
 }
 
+/* Imports the run of a row with its points, params and tags. */
 static int read_db_run(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
 {
-	enum event_status status = mlflow_status(foreign_str(r, FOREIGN_ml_runs_status));
+	enum event_status status = mlflow_status(m->b, foreign_str(r, FOREIGN_ml_runs_status),
+						 foreign_str(r, FOREIGN_ml_runs_run_uuid));
 	struct importer_run run;
 	const struct importer_run_head head = { foreign_str(r, FOREIGN_ml_runs_run_uuid),
 					     foreign_str(r, FOREIGN_ml_runs_experiment),
 					     foreign_str(r, FOREIGN_ml_runs_name),
 					     (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3 };
-	int rc = importer_run_begin(&run, m->b, &head, err);
+	struct err why = ERR_INIT;
+	int rc = importer_run_begin(&run, m->b, &head, &why);
 
-	rc = rc ? rc : read_db_points(m, &run, err);
+	if (rc) {
+		importer_run_drop(&run);
+		return importer_skip(m->b, rc, &why, err);
+	}
+	rc = read_db_points(m, &run, err);
 	rc = rc ? rc : read_db_pairs(m, &run, FOREIGN_ml_params, importer_param, err);
 	rc = rc ? rc : read_db_pairs(m, &run, FOREIGN_ml_tags, mlflow_tag, err);
 	if (rc) {
 		importer_run_drop(&run);
 		return rc;
 	}
-	importer_status(&run, status, (double)foreign_i64(r, FOREIGN_ml_runs_end_time) / 1e3);
+	importer_status(&run, status, (double)foreign_i64(r, FOREIGN_ml_runs_end_time) / 1e3, "");
 	rc = importer_run_end(&run, err);
 	return rc ? rc : queue_run_requests(m, r, run.id, err);
 }
 
 static int read_db_runs(struct mlflow_db *m, struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err), next;
 
-	while (!rc && (rc = foreign_next(r, err)) > 0)
+	if (rc)
+		return rc;
+	while (!rc && (next = foreign_next(r, &why)) > 0)
 		rc = read_db_run(m, r, err);
-	return rc;
+	if (rc || next >= 0)
+		return rc;
+	if (!m->b->runs) /* nothing can be read */
+		return err_set(err, next, "%s", why.text);
+	return skip_damaged_rows(m, next, &why, "further runs", err);
 }
 
 /* --- experiments, the registry ---------------------------------------------------------------------------------- */
 
 static int read_db_experiments(struct mlflow_db *m, struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		bool deleted = !strcmp(foreign_str(r, FOREIGN_ml_experiments_lifecycle_stage), "deleted");
 		json_t *tags;
 
@@ -174,7 +216,7 @@ static int read_db_experiments(struct mlflow_db *m, struct err *err)
 							       deleted, "tags", tags), err);
 		json_decref(tags);
 	}
-	return rc;
+	return why.code ? skip_damaged_rows(m, rc, &why, "experiments", err) : rc;
 }
 
 /* A version in the form of mlflow_registered; NULL: it was deleted. */
@@ -197,10 +239,11 @@ static json_t *make_version_json(struct mlflow_db *m, struct foreign_rows *r, js
 
 static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		json_t *tags, *version;
 
 		rc = read_tag_list(m,
@@ -212,30 +255,32 @@ static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, 
 			json_array_append_new(ret, version);
 		json_decref(tags);
 	}
-	return rc;
+	return why.code ? skip_damaged_rows(m, rc, &why, "versions of a model", err) : rc;
 }
 
 static int read_db_aliases(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		json_object_set_new(ret, foreign_str(r, FOREIGN_ml_aliases_alias),
 				    json_string(foreign_str(r, FOREIGN_ml_aliases_version)));
 		rc = 0;
 	}
-	return rc;
+	return why.code ? skip_damaged_rows(m, rc, &why, "aliases of a model", err) : rc;
 }
 
 /* Reads all registered models with their versions and aliases. */
 static int read_db_registry(struct mlflow_db *m, struct err *err)
 {
 	bool with_aliases = foreign_has(m->db, "registered_model_aliases");
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_registered, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_registered, NULL, 0, &why);
 
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		const char *name = foreign_str(r, FOREIGN_ml_registered_name);
 		json_t *tags, *versions = json_array(), *aliases = json_object();
 
@@ -251,7 +296,7 @@ static int read_db_registry(struct mlflow_db *m, struct err *err)
 		json_decref(versions);
 		json_decref(aliases);
 	}
-	return rc;
+	return why.code ? skip_damaged_rows(m, rc, &why, "registered models", err) : rc;
 }
 
 /* --- the store -------------------------------------------------------------------------------------------------- */
@@ -260,18 +305,19 @@ static int read_db_registry(struct mlflow_db *m, struct err *err)
 static int count_lost_items(struct mlflow_db *m, const char *table, enum foreign_query q, const char *what,
 			    struct err *err)
 {
+	struct err why = ERR_INIT;
 	struct foreign_rows *r;
 	int rc;
 
 	if (!foreign_has(m->db, table))
 		return 0;
-	rc = foreign_start(m->db, &r, q, NULL, 0, err);
-	while (!rc && (rc = foreign_next(r, err)) > 0) {
+	rc = foreign_start(m->db, &r, q, NULL, 0, &why);
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		for (int64_t n = foreign_i64(r, FOREIGN_ml_traces_lost); n > 0; n--)
 			importer_leave_out(m->b, "%s", what);
 		rc = 0;
 	}
-	return rc;
+	return why.code ? skip_damaged_rows(m, rc, &why, "items that cannot be imported", err) : rc;
 }
 
 int mlflow_db_read(struct importer *b, const char *path, struct err *err)

@@ -2,6 +2,7 @@
  * each param, tag and metric. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct run_files {
 	size_t count, cap;
 };
 
-/* Reads a file as text into the arena. */
+/* Reads a file as text into the arena. A text with a NUL would lose its end: ERR_CORRUPT. */
 static int read_file_text(struct arena *a, const char *path, const char **ret, struct err *err)
 {
 	struct file_map map = { 0 };
@@ -48,12 +49,16 @@ static int read_file_text(struct arena *a, const char *path, const char **ret, s
 
 	if (rc)
 		return rc;
-	copy = map.n <= META_MAX ? arena_alloc(a, map.n + 1) : NULL;
+	if (map.n > META_MAX)
+		rc = err_set(err, ERR_LIMIT, "%s: too large", path);
+	else if (map.n && memchr(map.bytes, 0, map.n))
+		rc = err_set(err, ERR_CORRUPT, "%s: contains a NUL byte", path);
+	copy = rc ? NULL : arena_alloc(a, map.n + 1);
 	if (copy && map.n)
 		memcpy(copy, map.bytes, map.n);
 	file_map_close(&map);
 	*ret = copy;
-	return copy ? 0 : err_set(err, ERR_NOMEM, "%s: too large", path);
+	return rc || copy ? rc : err_nomem(err, path);
 }
 
 /* Reads the folder's meta.yaml; ERR_NOENT: it has none. */
@@ -68,8 +73,35 @@ static int read_meta_yaml(struct arena *a, const char *folder, struct yaml_pair 
 	if (stat(path, &st))
 		return ERR_NOENT;
 	rc = read_file_text(a, path, &text, err);
-	rc = rc ? rc : yaml_read(text, a, ret, err);
+	if (rc)
+		return rc;
+	*ret = NULL;
+	rc = yaml_read(text, a, ret, err);
+	if (!rc && !*ret)
+		rc = err_set(err, ERR_CORRUPT, "empty");
 	return rc ? err_prefix(err, "%s", path) : 0;
+}
+
+/* Time of a meta.yaml in seconds; 0 when absent. A text that is no number counts as left out. */
+static double read_meta_time(struct mlruns *m, const struct yaml_pair *meta, const char *key, const char *folder)
+{
+	const char *text = yaml_get(meta, key);
+	char *end;
+	double ms = strtod(text, &end);
+
+	if (!*text || (!*end && end > text && isfinite(ms)))
+		return *text ? ms / 1e3 : 0;
+	importer_leave_out(m->b, "%s/meta.yaml: %s: expected a number, found '%.40s'", folder, key, text);
+	return 0;
+}
+
+/* Counts an item with a damaged or missing meta.yaml as left out. */
+static int skip_unread(struct mlruns *m, int rc, const char *path, const struct err *why, struct err *err)
+{
+	if (rc != ERR_NOENT)
+		return importer_skip(m->b, rc, why, err);
+	importer_leave_out(m->b, "%s: its meta.yaml is missing", path);
+	return 0;
 }
 
 /* --- folders ---------------------------------------------------------------------------------------------------- */
@@ -77,6 +109,7 @@ static int read_meta_yaml(struct arena *a, const char *folder, struct yaml_pair 
 /* A walk over the files below a folder; subfolders come from keys with slashes. */
 struct key_walk {
 	const char *below; /* path of the folder; its length tells where the key begins */
+	struct mlruns *of;
 	folder_fn *fn;
 	void *arg;
 	int depth;
@@ -85,28 +118,32 @@ struct key_walk {
 static int visit_key_entry(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct key_walk *k = arg;
-	struct stat st;
+	enum importer_entry kind = importer_entry(k->of->b, k->of->root, path);
+	struct err why = ERR_INIT;
 	int rc = 0;
 
 	(void)name;
-	if (stat(path, &st))
-		return err_set_errno(err, errno, "cannot read %s", path);
-	if (S_ISREG(st.st_mode))
-		return k->fn(k->arg, path, path + strlen(k->below) + 1, err);
-	if (S_ISDIR(st.st_mode) && k->depth < DEPTH_MAX) {
+	if (kind == ENTRY_FILE) {
+		rc = k->fn(k->arg, path, path + strlen(k->below) + 1, &why);
+		rc = importer_skip(k->of->b, rc, &why, err);
+	} else if (kind == ENTRY_FOLDER && k->depth < DEPTH_MAX) {
 		k->depth++;
 		rc = folder_each(path, visit_key_entry, k, err);
 		k->depth--;
+	} else if (kind == ENTRY_FOLDER) {
+		importer_leave_out(k->of->b, "%s: folders are nested too deep", path);
 	}
 	return rc;
 }
 
-static int visit_key_files(const char *folder, const char *what, folder_fn *fn, void *arg, struct err *err)
+/* Calls fn for each file below a folder; a file that fn cannot read is left out. */
+static int visit_key_files(struct mlruns *of, const char *below, folder_fn *fn, void *arg, struct err *err)
 {
-	char below[4096];
-	struct key_walk k = { below, fn, arg, 0 };
+	struct key_walk k = { below, of, fn, arg, 0 };
+	struct stat st;
 
-	snprintf(below, sizeof(below), "%.4000s/%s", folder, what);
+	if (!lstat(below, &st) && importer_entry(of->b, of->root, below) != ENTRY_FOLDER)
+		return 0;
 	return folder_each(below, visit_key_entry, &k, err);
 }
 
@@ -144,26 +181,62 @@ static int add_metric_line(struct run_files *f, const struct metric_line *l, str
 	return 0;
 }
 
-/* A line is "time value step"; points of a data set or a model have more fields after these. An incomplete last line is
- * skipped. */
+/* Parses the number at *at, which ends at a blank or the end of the text, as Python's float does. Moves *at to the next
+ * field. */
+static bool parse_metric_number(const char **at, double *ret)
+{
+	size_t n = strcspn(*at, " ");
+	const char *digits = *at + strspn(*at, "+-");
+	char *end;
+
+	*ret = strtod(*at, &end);
+	if (!n || end != *at + n || (isfinite(*ret) && strspn(digits, "0123456789.eE+-") != n - (size_t)(digits - *at)))
+		return false;
+	*at = end + (*end == ' ');
+	return true;
+}
+
+/* Parses "time value [step]"; points of a data set or a model have more fields after these. */
+static bool parse_metric_line(const char *text, struct metric_line *l)
+{
+	double ms;
+	char *end;
+
+	if (!parse_metric_number(&text, &ms) || !isfinite(ms) || !parse_metric_number(&text, &l->value))
+		return false;
+	l->wall_s = ms / 1e3;
+	l->step = 0;
+	if (!*text)
+		return true; /* MLflow's oldest form has no step */
+	errno = 0;
+	l->step = strtoll(text, &end, 10);
+	return !errno && end > text && (!*end || *end == ' ');
+}
+
+/* Names the first damaged line of the file and counts all of them. An incomplete last line may end within a number. */
 static int read_metric_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
 	struct metric_line l = { .key = arena_strdup(f->of->scratch, key) };
-	const char *text, *next;
-	int rc = read_file_text(f->of->scratch, path, &text, err);
+	const char *text;
+	char first[200] = "", *line, *next;
+	int rc = read_file_text(f->of->scratch, path, &text, err), number = 0;
 
-	for (; !rc && (next = strchr(text, '\n')); text = next + 1) {
-		char *end, *after;
-
-		l.wall_s = (double)strtoll(text, &end, 10) / 1e3;
-		l.value = strtod(end, &after);
-		l.step = strtoll(after, &end, 10);
-		if (after == text || end > next)
-			importer_leave_out(f->of->b, "a damaged line of %s", key);
-		else
+	for (line = (char *)(uintptr_t)text; !rc && (next = strchr(line, '\n')); line = next + 1) {
+		*(next > line && next[-1] == '\r' ? next - 1 : next) = '\0';
+		number++;
+		if (parse_metric_line(line, &l)) {
 			rc = add_metric_line(f, &l, err);
+			continue;
+		}
+		if (!*first)
+			snprintf(first, sizeof(first), "line %d: expected time, value, step; found '%.80s'", number,
+				 line);
+		importer_leave_out(f->of->b, "a point of %s: %s", path, first);
 	}
+	if (!rc && *line)
+		importer_leave_out(f->of->b, "a point of %s: line %d does not end in a line feed: '%.80s'", path,
+				   number + 1, line);
 	return rc;
 }
 
@@ -179,14 +252,21 @@ static int compare_line_times(const void *a, const void *b)
 
 static int read_run_values(struct run_files *f, const char *folder, struct err *err)
 {
-	int rc = visit_key_files(folder, "metrics", read_metric_file, f, err);
+	char below[4096];
+	int rc;
 
-	qsort(f->lines, f->count, sizeof(*f->lines), compare_line_times);
+	snprintf(below, sizeof(below), "%.4000s/metrics", folder);
+	rc = visit_key_files(f->of, below, read_metric_file, f, err);
+
+	if (f->count)
+		qsort(f->lines, f->count, sizeof(*f->lines), compare_line_times);
 	for (size_t i = 0; i < f->count; i++)
 		importer_point(f->run, f->lines[i].key, f->lines[i].step, f->lines[i].wall_s, f->lines[i].value);
 	free(f->lines);
-	rc = rc ? rc : visit_key_files(folder, "params", read_param_file, f, err);
-	return rc ? rc : visit_key_files(folder, "tags", read_tag_file, f, err);
+	snprintf(below, sizeof(below), "%.4000s/params", folder);
+	rc = rc ? rc : visit_key_files(f->of, below, read_param_file, f, err);
+	snprintf(below, sizeof(below), "%.4000s/tags", folder);
+	return rc ? rc : visit_key_files(f->of, below, read_tag_file, f, err);
 }
 
 struct input_list {
@@ -208,17 +288,19 @@ static int read_input_folder(void *arg, const char *path, const char *name, stru
 {
 	struct input_list *in = arg;
 	struct yaml_pair *link, *meta;
+	struct err why = ERR_INIT;
 	json_t *tags, *data;
 	char folder[4096];
-	int rc = read_meta_yaml(in->of->scratch, path, &link, err);
+	int rc = read_meta_yaml(in->of->scratch, path, &link, &why);
 
 	(void)name;
+	if (!rc) {
+		snprintf(folder, sizeof(folder), "%.3900s/datasets/%.100s", in->experiment,
+			 yaml_get(link, "source_id"));
+		rc = read_meta_yaml(in->of->scratch, folder, &meta, &why);
+	}
 	if (rc)
-		return rc == ERR_NOENT ? 0 : rc;
-	snprintf(folder, sizeof(folder), "%.3900s/datasets/%.100s", in->experiment, yaml_get(link, "source_id"));
-	rc = read_meta_yaml(in->of->scratch, folder, &meta, err);
-	if (rc)
-		return rc == ERR_NOENT ? 0 : rc;
+		return skip_unread(in->of, rc, path, &why, err);
 	tags = json_array();
 	for (; link; link = link->next)
 		if (!strcmp(link->parent, "tags"))
@@ -266,21 +348,28 @@ struct in_experiment {
 	const char *folder, *name;
 };
 
+/* Imports the run of a folder, then queues its files, inputs and deletion. */
 static int read_run_folder(struct in_experiment *e, const char *folder, const struct yaml_pair *meta, struct err *err)
 {
 	struct importer_run run;
 	struct run_files files = { .of = e->of, .run = &run };
 	const struct importer_run_head head = { yaml_get(meta, "run_id"), e->name, yaml_get(meta, "run_name"),
-					     (double)strtoll(yaml_get(meta, "start_time"), NULL, 10) / 1e3 };
-	double end_s = (double)strtoll(yaml_get(meta, "end_time"), NULL, 10) / 1e3;
-	int rc = importer_run_begin(&run, e->of->b, &head, err);
+					     read_meta_time(e->of, meta, "start_time", folder) };
+	double end_s = read_meta_time(e->of, meta, "end_time", folder);
+	struct err why = ERR_INIT;
+	int rc = importer_run_begin(&run, e->of->b, &head, &why);
 
-	rc = rc ? rc : read_run_values(&files, folder, err);
+	if (rc) {
+		importer_run_drop(&run);
+		err_prefix(&why, "%s/meta.yaml", folder);
+		return importer_skip(e->of->b, rc, &why, err);
+	}
+	rc = read_run_values(&files, folder, err);
 	if (rc) {
 		importer_run_drop(&run);
 		return rc;
 	}
-	importer_status(&run, mlflow_status(yaml_get(meta, "status")), end_s);
+	importer_status(&run, mlflow_status(e->of->b, yaml_get(meta, "status"), run.id), end_s, "");
 	rc = importer_run_end(&run, err);
 	rc = rc ? rc : queue_run_files(e->of, run.id, folder, yaml_get(meta, "artifact_uri"), err);
 	rc = rc ? rc : read_run_inputs(e->of, run.id, e->folder, folder, err);
@@ -301,20 +390,20 @@ static int skip_unsupported(void *arg, const char *path, const char *name, struc
 static int visit_run_folder(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct in_experiment *e = arg;
+	struct err why = ERR_INIT;
 	struct yaml_pair *meta;
 	int rc;
 
 	if (!strcmp(name, "models") || !strcmp(name, "traces"))
 		return folder_each(path, skip_unsupported, e->of, err);
-	if (strlen(name) != 32) /* other entries are tags and data sets */
+	if (!strcmp(name, "tags") || !strcmp(name, "datasets") || !strcmp(name, "meta.yaml") || name[0] == '.')
+		return 0;
+	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? read_meta_yaml(e->of->scratch, path, &meta, err)
-			    : err_nomem(err, NULL);
-	if (!rc)
-		rc = read_run_folder(e, path, meta, err);
-	else if (rc == ERR_NOENT)
-		rc = 0;
+	rc = e->of->scratch ? read_meta_yaml(e->of->scratch, path, &meta, &why)
+			    : err_nomem(&why, NULL);
+	rc = rc ? skip_unread(e->of, rc, path, &why, err) : read_run_folder(e, path, meta, err);
 	arena_free(e->of->scratch);
 	return rc;
 }
@@ -341,9 +430,11 @@ static int add_list_tag(void *arg, const char *path, const char *key, struct err
 static int read_tag_folder(struct mlruns *m, const char *folder, json_t **ret, struct err *err)
 {
 	struct tag_list t = { m->b->kept, json_array() };
+	char below[4096];
 
 	*ret = t.list;
-	return visit_key_files(folder, "tags", add_list_tag, &t, err);
+	snprintf(below, sizeof(below), "%.4000s/tags", folder);
+	return visit_key_files(m, below, add_list_tag, &t, err);
 }
 
 /* Reads the runs of an experiment, then queues the experiment with its tags. */
@@ -351,16 +442,19 @@ static int read_experiment_folder(void *arg, const char *path, const char *name,
 {
 	struct mlruns *m = arg;
 	struct in_experiment e = { m, path, NULL };
+	struct err why = ERR_INIT;
 	struct yaml_pair *meta;
 	json_t *tags;
-	int rc = strcmp(name, "models") && strcmp(name, ".trash") ? read_meta_yaml(m->b->kept, path, &meta, err)
-								  : ERR_NOENT;
+	int rc;
 
-	if (rc)
-		return rc == ERR_NOENT ? 0 : rc;
-	e.name = yaml_get(meta, "name");
-	if (!*yaml_get(meta, "experiment_id"))
+	if (!strcmp(name, "models") || name[0] == '.' || importer_entry(m->b, m->root, path) != ENTRY_FOLDER)
 		return 0;
+	rc = read_meta_yaml(m->b->kept, path, &meta, &why);
+	if (!rc && (!*yaml_get(meta, "name") || !*yaml_get(meta, "experiment_id")))
+		rc = err_set(&why, ERR_CORRUPT, "%s/meta.yaml: expected name and experiment_id", path);
+	if (rc)
+		return skip_unread(m, rc, path, &why, err);
+	e.name = yaml_get(meta, "name");
 	rc = folder_each(path, visit_run_folder, &e, err);
 	if (rc)
 		return rc;

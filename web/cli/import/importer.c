@@ -1,6 +1,7 @@
 /* importer.c: writes imported runs as journals, into a folder or to a server. */
 #include "web/cli/import/importer.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ void importer_done(struct importer *b)
 
 void importer_leave_out(struct importer *b, const char *fmt, ...)
 {
-	char text[400], key[sizeof(text)];
+	char text[1500], key[sizeof(text)];
 	uint64_t *n;
 	va_list ap;
 
@@ -72,6 +73,49 @@ void importer_leave_out(struct importer *b, const char *fmt, ...)
 	n = map_put(b->left_out, key, strlen(key) + 1);
 	if (n)
 		++*n;
+}
+
+int importer_skip(struct importer *b, int rc, const struct err *why, struct err *err)
+{
+	if (rc >= 0)
+		return 0;
+	if (rc == ERR_NOMEM || rc == ERR_PEER || rc == ERR_BUSY || rc == ERR_NOSPC)
+		return err_set(err, rc, "%s", why->text);
+	importer_leave_out(b, "%s", why->text);
+	return 0;
+}
+
+/* Returns true if the link leads to a regular file that may be read. */
+static bool may_follow_link(const struct importer *b, const char *root, const char *path)
+{
+	char *to = realpath(path, NULL), *top = realpath(root, NULL);
+	struct stat st;
+	bool may = to && top && !stat(to, &st) && S_ISREG(st.st_mode);
+
+	if (may && !b->links_out)
+		may = !strncmp(to, top, strlen(top)) && (to[strlen(top)] == '/' || !strcmp(top, "/"));
+	free(to);
+	free(top);
+	return may;
+}
+
+enum importer_entry importer_entry(struct importer *b, const char *root, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		importer_leave_out(b, "%s: %s", path, strerror(errno));
+	else if (S_ISREG(st.st_mode))
+		return ENTRY_FILE;
+	else if (S_ISDIR(st.st_mode))
+		return ENTRY_FOLDER;
+	else if (!S_ISLNK(st.st_mode))
+		importer_leave_out(b, "%s: not a regular file", path);
+	else if (may_follow_link(b, root, path))
+		return ENTRY_FILE;
+	else
+		importer_leave_out(b, "%s: a symbolic link to a folder, or to nothing below %s", path, root);
+	return ENTRY_NONE;
 }
 
 void importer_say_left_out(const struct importer *b, const char *how)
@@ -221,21 +265,95 @@ void importer_point(struct importer_run *r, const char *key, int64_t step, doubl
 	r->count++;
 }
 
+static bool is_secret_word(const char *word)
+{
+	static const char *const words[] = { "apikey", "accesskey", "privatekey", "secret", "secrets", "secretkey",
+					     "passwd", "passphrase", "pwd", "credential", "credentials", "token",
+					     "auth", "bearer", "cookie", "dsn", "webhook", "webhookurl" };
+	size_t n = strlen(word);
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return n >= 8 && !strcmp(word + n - 8, "password");
+}
+
+/* Returns true if a word of the name, or two or three in a row, say that its value is a secret, as _secrets.py of the
+ * Python package judges. */
+static bool is_secret_name(const char *name)
+{
+	char parts[3][64] = { "" }; /* the last three words in lower case: "wandb.api_key" has "api" and "key" */
+	int n = 0;
+	size_t at = 0;
+
+	for (const char *c = name;; c++) {
+		bool letter = isalpha((unsigned char)*c);
+
+		if (at && (!letter || (isupper((unsigned char)*c) && islower((unsigned char)c[-1])))) {
+			char joined[200];
+
+			for (int k = 0; k < 3; k++) {
+				snprintf(joined, sizeof(joined), "%s%s%s", k > 1 ? parts[(n + 1) % 3] : "",
+					 k > 0 ? parts[(n + 2) % 3] : "", parts[n % 3]);
+				if (is_secret_word(joined))
+					return true;
+			}
+			n++;
+			at = 0;
+		}
+		if (!*c)
+			return false;
+		if (letter && at + 1 < sizeof(parts[0])) {
+			parts[n % 3][at++] = (char)tolower((unsigned char)*c);
+			parts[n % 3][at] = 0;
+		}
+	}
+}
+
+/* Replaces a secret. A short value, several words and <pad> are not secret, though the name says so. */
+static const char *hide_secret(const char *key, const char *value)
+{
+	bool secret = is_secret_name(key) && strlen(value) >= 6 && !strchr("<[", *value) && !strpbrk(value, " \t\r\n");
+
+	return secret ? "(hidden)" : value;
+}
+
 void importer_param(struct importer_run *r, const char *key, const char *value)
 {
 	struct encode_param p = { .key = import_text(key), .type = EVENT_TYPE_TEXT };
 
 	if (!check_import_key(r, key, "param"))
 		return;
-	p.text = import_text(fit_text(r->of, value, LIMIT_value_bytes));
+	p.text = import_text(fit_text(r->of, hide_secret(key, value), LIMIT_value_bytes));
 	encode_param(&r->facts, r->start_s, &p);
+}
+
+void importer_param_json(struct importer_run *r, const char *key, json_t *value)
+{
+	struct encode_param p = { .key = import_text(key), .type = EVENT_TYPE_BOOL, .integer = json_is_true(value) };
+	char *text;
+
+	if (json_is_integer(value)) {
+		p.type = EVENT_TYPE_I64;
+		p.integer = json_integer_value(value);
+	} else if (json_is_real(value)) {
+		p.type = EVENT_TYPE_F64;
+		p.value = json_real_value(value);
+	} else if (!json_is_boolean(value)) {
+		text = content_text(value);
+		importer_param(r, key, text ? text : "");
+		free(text);
+		return;
+	}
+	if (check_import_key(r, key, "param"))
+		encode_param(&r->facts, r->start_s, &p);
 }
 
 void importer_tag(struct importer_run *r, const char *key, const char *value)
 {
 	if (check_import_key(r, key, "tag"))
 		encode_tag(&r->facts, r->start_s, import_text(key),
-			   import_text(fit_text(r->of, value, LIMIT_value_bytes)));
+			   import_text(fit_text(r->of, hide_secret(key, value), LIMIT_value_bytes)));
 }
 
 void importer_env(struct importer_run *r, const char *key, const char *value)
@@ -288,9 +406,15 @@ void importer_note(struct importer_run *r, const char *markdown)
 	encode_note(&r->facts, r->start_s, import_text(fit_text(r->of, markdown, LIMIT_note_bytes)));
 }
 
-void importer_status(struct importer_run *r, enum event_status status, double end_s)
+void importer_status(struct importer_run *r, enum event_status status, double end_s, const char *reason)
 {
-	encode_status(&r->facts, end_s, status, import_text(""));
+	encode_status(&r->facts, end_s, status, import_text(reason));
+}
+
+void importer_run_rename(struct importer_run *r, const char *name)
+{
+	if (*name)
+		r->name = fit_text(r->of, name, LIMIT_name_chars);
 }
 
 void importer_run_drop(struct importer_run *r)

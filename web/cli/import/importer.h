@@ -34,6 +34,7 @@ struct importer {
 	struct map *left_out; /* description → uint64_t, number of occurrences */
 	struct arena *kept;   /* owns the queue `deferred` and the names of runs */
 	struct importer_deferred *deferred, **deferred_end;
+	bool links_out;       /* the tracker links to files elsewhere (W&B): links to files are followed */
 	uint64_t runs, points, files;
 };
 
@@ -42,6 +43,16 @@ void importer_done(struct importer *b); /* valid after a failed importer_init */
 
 /* Counts an item that is not imported; the text is printed later. */
 void importer_leave_out(struct importer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For an item of the input that could not be read: counts it as left out, with the reason in why. Returns 0, or the
+ * code with *err filled if the import cannot continue (no memory, destination or server lost). */
+int importer_skip(struct importer *b, int rc, const struct err *why, struct err *err);
+
+/* What is at the path in an input folder. A link is ENTRY_FILE if it leads to a file below root, or anywhere with
+ * links_out. ENTRY_NONE: it was counted as left out. */
+enum importer_entry { ENTRY_NONE, ENTRY_FILE, ENTRY_FOLDER };
+enum importer_entry importer_entry(struct importer *b, const char *root, const char *path);
+
 void importer_say_left_out(const struct importer *b, const char *how);
 
 /* --- journals ------------------------------------------------------------------------------------------------- */
@@ -86,6 +97,7 @@ int importer_run_begin(struct importer_run *r, struct importer *b, const struct 
 		       struct err *err);
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_param(struct importer_run *r, const char *key, const char *value);
+void importer_param_json(struct importer_run *r, const char *key, json_t *value); /* with its type */
 void importer_tag(struct importer_run *r, const char *key, const char *value);
 void importer_env(struct importer_run *r, const char *key, const char *value);
 void importer_code(struct importer_run *r, const char *name, const char *text);
@@ -96,7 +108,8 @@ void importer_media(struct importer_run *r, const char *key, int64_t step, doubl
 /* A final value of a metric, not a point of its series. */
 void importer_final(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_note(struct importer_run *r, const char *markdown);
-void importer_status(struct importer_run *r, enum event_status status, double end_s);
+void importer_status(struct importer_run *r, enum event_status status, double end_s, const char *reason);
+void importer_run_rename(struct importer_run *r, const char *name); /* before importer_run_end */
 int importer_run_end(struct importer_run *r, struct err *err); /* delivers; r is finished, also on failure */
 void importer_run_drop(struct importer_run *r);                /* in place of importer_run_end */
 

@@ -85,7 +85,7 @@ static int end_line_run(struct line_reader *l, json_t *value, struct err *err)
 	if (json_unpack(value, "[s, F!]", &word, &at) || !parse_line_status(word, &status))
 		return fail_line(err, "[a run's status, its time]");
 	if (status != EVENT_RUNNING)
-		importer_status(&l->run, status, at);
+		importer_status(&l->run, status, at, "");
 	l->begun = false;
 	rc = importer_run_end(&l->run, err);
 	return rc || !l->deleted ? rc : importer_delete_run(l->b, l->run.id, err);

@@ -53,10 +53,9 @@ static enum piece next_block_piece(struct blocks *b, struct event_span *ret)
 			b->at += left;
 			continue;
 		}
-		if (rest < PIECE_HEAD_BYTES)
-			return PIECE_NONE;
-		n = p[4] | (size_t)p[5] << 8;
-		if (PIECE_HEAD_BYTES + n > rest && PIECE_HEAD_BYTES + n <= left)
+		n = rest < PIECE_HEAD_BYTES ? 0 : p[4] | (size_t)p[5] << 8;
+		b->torn = rest < PIECE_HEAD_BYTES || (PIECE_HEAD_BYTES + n > rest && PIECE_HEAD_BYTES + n <= left);
+		if (b->torn)
 			return PIECE_NONE;
 		memcpy(&crc, p, sizeof(crc));
 		if (PIECE_HEAD_BYTES + n <= left && p[6] >= PIECE_FULL && p[6] <= PIECE_LAST &&
@@ -105,7 +104,8 @@ int blocks_next(struct blocks *b, struct event_span *ret)
 
 /* Records: numbers of wandb_internal.proto. */
 enum { RECORD_HISTORY = 2, RECORD_SUMMARY = 3, RECORD_OUTPUT = 4, RECORD_CONFIG = 5, RECORD_STATS = 7,
-       RECORD_ARTIFACT = 8, RECORD_TENSORBOARD = 9, RECORD_ALERT = 10, RECORD_OUTPUT_RAW = 13, RECORD_RUN = 17,
+       RECORD_ARTIFACT = 8, RECORD_TENSORBOARD = 9, RECORD_ALERT = 10, RECORD_METRIC = 12,
+       RECORD_OUTPUT_RAW = 13, RECORD_RUN = 17,
        RECORD_EXIT = 18, RECORD_ENVIRONMENT = 26 };
 enum { STREAM_OUT = 1, STREAM_ERR = 2, LINES_KEPT = 256 };
 
@@ -148,8 +148,7 @@ static double wandb_time(struct event_span s)
 	return seconds;
 }
 
-/* --- identity of the run
- * -------------------------------------------------------------------------------------------- */
+/* --- identity of the run --------------------------------------------------------------------------------- */
 
 struct wandb_identity {
 	const char *id, *entity, *project, *name, *notes, *group, *job;
@@ -227,8 +226,12 @@ static int read_run_record(struct wandb *w, struct event_span s, struct err *err
 	int rc;
 
 	read_wandb_identity(w, s, &id);
+	if (w->begun) /* the record is repeated with later information */
+		importer_run_rename(&w->run, id.name);
+	if (w->begun && *id.notes)
+		importer_note(&w->run, id.notes);
 	if (w->begun || !*id.id)
-		return 0; /* the record is repeated with later information */
+		return 0;
 	importer_id(ours, "wandb %s/%s/%s", id.entity, id.project, id.id);
 	rc = importer_run_begin(&w->run, w->b,
 			     &(struct importer_run_head){ ours, *id.project ? id.project : "uncategorized",
@@ -261,8 +264,7 @@ static void read_environment_record(struct wandb *w, struct event_span s)
 	}
 }
 
-/* --- measurements
- * -------------------------------------------------------------------------------------------------- */
+/* --- measurements ---------------------------------------------------------------------------------------- */
 
 static void read_history_record(struct wandb *w, struct event_span s)
 {
@@ -375,6 +377,29 @@ static void read_alert_record(struct wandb *w, struct event_span s)
 	importer_alert(&w->run, w->last_s, &a);
 }
 
+/* A rule of define_metric. */
+static int read_metric_record(struct wandb *w, struct event_span s, struct err *err)
+{
+	struct wandb_rule *r = arena_alloc(w->b->kept, sizeof(*r)), **end = &w->items.rules;
+	struct wire_field f;
+
+	if (!r)
+		return err_nomem(err, NULL);
+	*r = (struct wandb_rule){ "", "", NULL };
+	while (wire_next(&s, &f) > 0) {
+		if (f.number == 1 || f.number == 2)
+			r->name = *wandb_text(w, &f) ? wandb_text(w, &f) : r->name;
+		else if (f.number == 4)
+			r->step_metric = wandb_text(w, &f);
+	}
+	while (*end && strcmp((*end)->name, r->name))
+		end = &(*end)->next;
+	r->next = *end ? (*end)->next : NULL; /* a repeated one replaces the first */
+	if (*r->name)
+		*end = r;
+	return 0;
+}
+
 static void read_exit_record(struct wandb *w, struct event_span s)
 {
 	struct wire_field f;
@@ -429,6 +454,8 @@ static int read_record_field(struct wandb *w, const struct wire_field *f, struct
 	case RECORD_OUTPUT:
 		read_output_record(w, s);
 		break;
+	case RECORD_METRIC:
+		return read_metric_record(w, s, err);
 	case RECORD_ALERT:
 		read_alert_record(w, s);
 		break;
@@ -446,6 +473,8 @@ static int read_record_field(struct wandb *w, const struct wire_field *f, struct
 
 static int finish_wandb_run(struct wandb *w, struct err *err)
 {
+	char reason[40] = "";
+
 	for (int stream = STREAM_OUT; stream <= STREAM_ERR; stream++)
 		if (w->line[stream].len)
 			add_console_line(w, stream, w->last_s, false);
@@ -453,8 +482,11 @@ static int finish_wandb_run(struct wandb *w, struct err *err)
 	wandb_params(&w->items, w->config);
 	if (w->ended) /* without an end, rows may be missing */
 		wandb_finals(&w->items, w->summary);
+	if (w->exit_code)
+		snprintf(reason, sizeof(reason), "exit code %d", w->exit_code);
 	/* a run without an end was killed; W&B calls it crashed */
-	importer_status(&w->run, !w->ended ? EVENT_KILLED : w->exit_code ? EVENT_FAILED : EVENT_FINISHED, w->last_s);
+	importer_status(&w->run, !w->ended ? EVENT_KILLED : w->exit_code ? EVENT_FAILED : EVENT_FINISHED, w->last_s,
+			reason);
 	return importer_run_end(&w->run, err);
 }
 
@@ -470,6 +502,8 @@ static int read_wandb_records(struct wandb *w, struct blocks *blocks, struct err
 		while (!rc && (got = wire_next(&record, &f)) > 0)
 			rc = read_record_field(w, &f, err);
 	}
+	if (blocks->torn)
+		importer_leave_out(w->b, "the last record of %s, which is incomplete", w->file->session);
 	for (uint64_t i = 0; i < blocks->damaged; i++)
 		importer_leave_out(w->b, "a damaged record of %s", w->file->session);
 	return rc;
@@ -484,7 +518,7 @@ int wandb_take(struct importer *b, const struct wandb_file *file, struct err *er
 	for (int i = 0; i < 3; i++)
 		buf_init(&w.line[i], 1 << 20);
 	buf_init(&w.lines, 64 << 20);
-	w.items.seen = map_new(1);
+	w.items.seen = map_new(sizeof(struct wandb_last));
 	if (rc)
 		err_set(err, rc, "not a .wandb file");
 	rc = rc ? rc : read_wandb_records(&w, &blocks, err);

@@ -30,6 +30,7 @@ struct blocks {
 	const unsigned char *bytes;
 	size_t n, at;
 	struct buf whole; /* a record joined from fragments */
+	bool torn;        /* the last fragment is incomplete */
 	uint64_t damaged; /* damaged fragments, and records that lack one */
 };
 

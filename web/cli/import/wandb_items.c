@@ -1,6 +1,7 @@
 /* wandb_items.c: converts W&B's JSON to points, images, histograms, tables, params. */
 #include "web/cli/import/wandb_items.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,45 @@ static bool add_item_table(struct wandb_items *w, json_t *value, struct buf *to)
 	return added;
 }
 
+static void mark_key_seen(struct wandb_items *w, const char *key, double value)
+{
+	struct wandb_last *last = map_put(w->seen, key, strlen(key));
+
+	if (last)
+		last->value = value;
+}
+
+/* The rule of a key: its own, else that of the first pattern. */
+static const struct wandb_rule *find_step_rule(const struct wandb_items *w, const char *key)
+{
+	const struct wandb_rule *r, *found = NULL;
+
+	for (r = w->rules; r; r = r->next) {
+		if (!strcmp(r->name, key))
+			return r;
+		if (!found && strchr(r->name, '*') && !fnmatch(r->name, key, 0))
+			found = r;
+	}
+	return found && strcmp(found->step_metric, key) ? found : NULL;
+}
+
+/* The step of a key's value in the current row: the row's, or the whole number that its step metric has. */
+static int64_t find_value_step(struct wandb_items *w, const char *key)
+{
+	const struct wandb_rule *r = find_step_rule(w, key);
+	const struct wandb_last *last;
+	double at = NAN;
+
+	if (!r || !*r->step_metric)
+		return w->step;
+	last = map_get(w->seen, r->step_metric, strlen(r->step_metric));
+	if (last)
+		at = last->value;
+	if (json_object_get(w->row, r->step_metric))
+		at = content_number(json_object_get(w->row, r->step_metric));
+	return at == rint(at) && fabs(at) < 9e15 ? (int64_t)at : w->step;
+}
+
 static void import_wandb_media(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
 	struct buf content;
@@ -160,17 +200,41 @@ static void import_wandb_media(struct wandb_items *w, const char *key, json_t *v
 	else if (!strcmp(type, "table-file"))
 		added = add_item_table(w, value, &content);
 	if (added)
-		importer_media(w->run, key, w->step, w->wall_s, &content);
+		importer_media(w->run, key, find_value_step(w, key), w->wall_s, &content);
 	else
 		importer_leave_out(w->run->of, "%.60s of W&B: %.100s", type, key);
 	buf_done(&content);
 }
 
-static void mark_key_seen(struct wandb_items *w, const char *key)
+/* Pictures or sounds of one step become KEY/0, KEY/1, …, as dptrack.log names a list of them. */
+static bool import_media_list(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
-	map_put(w->seen, key, strlen(key));
+	json_t *names = json_object_get(value, !strcmp(type, "images/separated") ? "filenames" : "audio"), *one, *item;
+	char inner[KEY_BYTES];
+	size_t i;
+
+	json_array_foreach(names, i, one) {
+		item = json_is_object(one) ? json_deep_copy(one) : json_deep_copy(value);
+		if (json_is_string(one))
+			json_object_set(item, "path", one);
+		snprintf(inner, sizeof(inner), "%.900s/%zu", key, i);
+		import_wandb_media(w, inner, item, json_is_string(one) ? "image-file" : "audio-file");
+		json_decref(item);
+	}
+	return json_array_size(names) > 0;
 }
 
+static void import_history_text(struct wandb_items *w, const char *key, const char *text)
+{
+	struct buf content;
+
+	buf_init(&content, CONTENT_MAX);
+	media_add_text(&content, (struct event_text){ text, strlen(text) });
+	importer_media(w->run, key, find_value_step(w, key), w->wall_s, &content);
+	buf_done(&content);
+}
+
+/* Imports a value of a row by its kind. */
 static void import_history_value(struct wandb_items *w, const char *key, json_t *value, int depth)
 {
 	const char *type = wandb_member_text(value, "_type"), *name;
@@ -178,20 +242,35 @@ static void import_history_value(struct wandb_items *w, const char *key, json_t 
 	json_t *v;
 
 	if (content_is_number(value)) {
-		mark_key_seen(w, key);
-		importer_point(w->run, key, w->step, w->wall_s, content_number(value));
+		importer_point(w->run, key, find_value_step(w, key), w->wall_s, content_number(value));
+		mark_key_seen(w, key, content_number(value));
 	} else if (*type) {
-		mark_key_seen(w, key);
-		import_wandb_media(w, key, value, type);
+		mark_key_seen(w, key, NAN);
+		if (!import_media_list(w, key, value, type))
+			import_wandb_media(w, key, value, type);
 	} else if (json_is_object(value) && depth < DEPTH_MAX) {
 		json_object_foreach(value, name, v) {
 			snprintf(inner, sizeof(inner), "%.490s.%.490s", key, name);
 			import_history_value(w, inner, v, depth + 1);
 		}
+	} else if (json_is_string(value)) {
+		mark_key_seen(w, key, NAN);
+		import_history_text(w, key, json_string_value(value));
 	} else if (!json_is_null(value)) {
-		mark_key_seen(w, key);
-		importer_leave_out(w->run->of, "a text or list in the history: %.100s", key);
+		mark_key_seen(w, key, NAN);
+		importer_leave_out(w->run->of, "a list in the history: %.100s", key);
 	}
+}
+
+/* Keys that W&B adds to every row. */
+static bool is_wandb_key(const char *key)
+{
+	static const char *const keys[] = { "_step", "_runtime", "_timestamp", "_wandb" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (!strcmp(key, keys[i]))
+			return true;
+	return false;
 }
 
 void wandb_row(struct wandb_items *w, json_t *row)
@@ -199,16 +278,18 @@ void wandb_row(struct wandb_items *w, json_t *row)
 	const char *key;
 	json_t *value;
 
+	w->row = row;
 	json_object_foreach(row, key, value)
-		if (*key != '_')
+		if (!is_wandb_key(key))
 			import_history_value(w, key, value, 0);
+	w->row = NULL;
 }
 
 /* --- params, the summary ---------------------------------------------------------------------------------------- */
 
 static void import_config_value(struct wandb_items *w, const char *key, json_t *value, int depth)
 {
-	char inner[KEY_BYTES], *text;
+	char inner[KEY_BYTES];
 	const char *name;
 	json_t *v;
 
@@ -219,9 +300,7 @@ static void import_config_value(struct wandb_items *w, const char *key, json_t *
 		}
 		return;
 	}
-	text = content_text(value);
-	importer_param(w->run, key, text ? text : "");
-	free(text);
+	importer_param_json(w->run, key, value);
 }
 
 void wandb_params(struct wandb_items *w, json_t *config)
@@ -234,19 +313,48 @@ void wandb_params(struct wandb_items *w, json_t *config)
 			import_config_value(w, key, value, 0);
 }
 
+/* A final value of a key with rows is new only if a program set it: it then differs from the last row. */
+static void import_set_final(struct wandb_items *w, const char *key, json_t *value, const struct wandb_last *last)
+{
+	char name[KEY_BYTES], *text;
+
+	if (!content_is_number(value) || !isfinite(last->value) || content_number(value) == last->value)
+		return;
+	snprintf(name, sizeof(name), "summary.%.900s", key);
+	text = content_text(value);
+	importer_tag(w->run, name, text ? text : "");
+	free(text);
+}
+
+static void import_final(struct wandb_items *w, const char *key, json_t *value, int depth)
+{
+	const struct wandb_last *last = map_get(w->seen, key, strlen(key));
+	char inner[KEY_BYTES];
+	const char *name;
+	json_t *v;
+
+	if (json_is_object(value) && !json_object_get(value, "_type") && depth < DEPTH_MAX) {
+		json_object_foreach(value, name, v) {
+			snprintf(inner, sizeof(inner), "%.490s.%.490s", key, name);
+			import_final(w, inner, v, depth + 1);
+		}
+	} else if (last) {
+		import_set_final(w, key, value, last);
+	} else if (content_is_number(value)) {
+		importer_final(w->run, key, w->step, w->wall_s, content_number(value));
+	} else if (json_is_string(value)) {
+		importer_tag(w->run, key, json_string_value(value));
+	} else if (!json_is_object(value) && !json_is_null(value)) {
+		importer_leave_out(w->run->of, "a list in the summary: %.100s", key);
+	}
+}
+
 void wandb_finals(struct wandb_items *w, json_t *summary)
 {
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(summary, key, value) {
-		if (*key == '_' || map_get(w->seen, key, strlen(key)))
-			continue;
-		if (content_is_number(value))
-			importer_final(w->run, key, w->step, w->wall_s, content_number(value));
-		else if (json_is_string(value))
-			importer_tag(w->run, key, json_string_value(value));
-		else if (!json_is_object(value))
-			importer_leave_out(w->run->of, "a list in the summary: %.100s", key);
-	}
+	json_object_foreach(summary, key, value)
+		if (!is_wandb_key(key))
+			import_final(w, key, value, 0);
 }

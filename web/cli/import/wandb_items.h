@@ -5,10 +5,23 @@
 
 #include "web/cli/import/importer.h"
 
+/* Of a key of rows: its newest number; NaN: it has none. */
+struct wandb_last {
+	double value;
+};
+
+/* A metric, or with * a pattern of metrics, whose steps are the values of another one. */
+struct wandb_rule {
+	const char *name, *step_metric;
+	struct wandb_rule *next;
+};
+
 struct wandb_items {
 	struct importer_run *run;
 	const char *files;  /* base folder of the paths of media; NULL: none */
-	struct map *seen;   /* keys that have a point or an image */
+	struct map *seen;   /* keys of rows → struct wandb_last */
+	struct wandb_rule *rules; /* of define_metric, in order */
+	json_t *row;        /* while it is read */
 	int64_t step;
 	double wall_s;
 };

@@ -184,3 +184,10 @@ bool foreign_null(struct foreign_rows *r, enum foreign_column column)
 {
 	return sqlite3_column_type(r->st, column) == SQLITE_NULL;
 }
+
+bool foreign_number(struct foreign_rows *r, enum foreign_column column)
+{
+	int type = sqlite3_column_type(r->st, column);
+
+	return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}

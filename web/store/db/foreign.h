@@ -44,5 +44,6 @@ const char *foreign_str(struct foreign_rows *r, enum foreign_column column); /* 
 int64_t foreign_i64(struct foreign_rows *r, enum foreign_column column);     /* NULL: 0 */
 double foreign_f64(struct foreign_rows *r, enum foreign_column column);      /* NULL: NaN */
 bool foreign_null(struct foreign_rows *r, enum foreign_column column);
+bool foreign_number(struct foreign_rows *r, enum foreign_column column); /* false: a text, bytes or NULL */
 
 #endif
