@@ -1,5 +1,5 @@
-/* told_many.c: one run of two ranks that told very much, for tests/bench/page --shows: pictures, each another one, and
- * what was printed, progress bars among it; a metric beside them. Usage: told_many RUNS-DIR PICTURES LINES. */
+/* told_many.c: records one run of two ranks with very many records, for tests/bench/page --shows: distinct pictures,
+ * console output with progress bars, and a metric. Usage: told_many RUNS-DIR PICTURES LINES. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@ enum { RANKS = 2, FLUSH_EVERY = 1000, MOST = 10000000 };
 
 static const double wait_s = 60;
 
-/* A GIF of one pixel in a colour of its own. */
+/* Logs a GIF of one pixel in a colour that no other step uses. */
 static int show(struct dptrack_run *run, int step)
 {
 	unsigned char gif[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
@@ -56,7 +56,7 @@ static int tell(const char *runs, const char *id, int rank, int pictures, int li
 	return rc | dptrack_run_close(run, DPTRACK_FINISHED);
 }
 
-/* -1: no number. */
+/* Returns -1 if the text is not a number. */
 static int number(const char *text)
 {
 	char *end;

@@ -1,5 +1,5 @@
-/* told_record.c: two runs that tell more than numbers, recorded through libdptrack: pictures, histograms, texts, a
- * table, a sound, what was printed, code, an alert. They differ in one param, one line of code and one package.
+/* told_record.c: records two runs with more than numbers through libdptrack: pictures, histograms, texts, a table, a
+ * sound, console output, code, an alert. They differ in one param, one line of code and one package.
  * Usage: told_record RUNS-DIR. */
 #include <stdio.h>
 #include <string.h>
