@@ -50,13 +50,13 @@ test('sign in, and lose access when the token is revoked', async (t) => {
 		{ method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(b) })).status,
 		[run, body]);
 	assert.equal(await patch({ notes: 'seen' }), 200, 'the page may change what its token allows');
-	const told = page.evaluate(() => new Promise((done) => {
+	const notified = page.evaluate(() => new Promise((done) => {
 		const es = new EventSource('api/v1/events');
 		es.addEventListener('changes', (e) => JSON.parse(e.data).runs?.length && (es.close(), done(true)));
 	}));
 	await new Promise((done) => setTimeout(done, 500));
 	assert.equal(await patch({ notes: 'seen again' }), 200);
-	assert.equal(await told, true, 'live events arrive with a session');
+	assert.equal(await notified, true, 'live events arrive with a session');
 	assert.equal(await page.evaluate(async () => (await fetch('api/v1/tokens')).status), 403,
 		'nothing beyond the rights of the token');
 

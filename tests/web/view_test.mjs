@@ -179,7 +179,7 @@ test('groups: a line with a band for the seeds of each setting, kept in the addr
 	await charted(page, 'loss', (c) => c.lines.length === 3 && c.hi < 36);
 });
 
-test('group rows: n, mean and deviation as the server computes them; a hidden run changes its group alone', async (t) => {
+test('group rows: n, mean, deviation as the server computes them; a hidden run changes only its group', async (t) => {
 	await repeats('rows');
 	const { groups } = await here.ask('GET', 'runs?experiment=rows&group_by=params.lr');
 	const page = await here.open(t, '?e=rows&g=val/acc');

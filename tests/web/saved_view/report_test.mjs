@@ -26,7 +26,7 @@ const numbers = (page, panel) => page.$$eval(`${panel} .numbers tbody tr`, (l) =
 	[r.dataset.run, [...r.querySelectorAll('.num')].map((c) => c.textContent)])));
 
 /** The same numbers from REST. */
-async function told() {
+async function restNumbers() {
 	const { runs } = await here.ask('GET', 'runs?experiment=week');
 	return Object.fromEntries(runs.map((r) => {
 		const m = r.metrics['train/loss'];
@@ -58,13 +58,13 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	assert.equal(await page.locator('.reporttext img').count(), 0, 'HTML in a text stays text');
 	await page.click('[aria-label="freeze kept (2)"]');
 	await page.waitForSelector('[data-frozen=true]', WAIT);
-	const then = await told();
+	const then = await restNumbers();
 	const kept = await asked(ids);
 	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then);
 
 	await log(ids[0], [77.25], 900);
 	await says(page, '[data-frozen=false] .numbers tbody', /77\.25/);
-	const now = await told();
+	const now = await restNumbers();
 	assert.deepEqual(await numbers(page, '[data-frozen=false]'), now);
 	assert.notDeepEqual(now, then);
 	await page.reload();
