@@ -1,4 +1,5 @@
-/* confine_test.c: what a confined thread, and one that it starts, can still open; the others keep their freedom. */
+/* confine_test.c: what a sandboxed thread, and a thread started by it, can still open; other threads are unrestricted.
+ * */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-/* double_test.c: printed doubles read back bit for bit, and are as short as the C library's shortest, or a digit from
- * it. strtod and printf are the truth. */
+/* double_test.c: printed doubles read back bit for bit, and are at most one digit longer than the C library's shortest
+ * form. strtod and printf are the reference. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
