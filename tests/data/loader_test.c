@@ -1,5 +1,5 @@
-/* loader_test.c: what the loader delivers, against the definition, for every number of workers and ranks; how it
- * ends. */
+/* loader_test.c: what the loader delivers, compared with the definition, for every number of workers and ranks; and how
+ * it stops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static struct loader_opts opts(int world, int rank, int workers)
 				     .rank = rank,
 				     .dtype = DTYPE_F32,
 				     .workers = workers,
-				     .helpers = workers - 1, /* of 0 or 1 none */
+				     .helpers = workers - 1, /* none for 0 or 1 */
 				     .epochs = 3 };
 }
 
@@ -51,9 +51,9 @@ static struct loader *opened(const struct loader_opts *o)
 	return l;
 }
 
-static bool vary; /* another number of workers that work ahead at every step */
+static bool vary; /* the number of workers changes at every step */
 
-/* Everything that all ranks are given, laid behind one another step by step. */
+/* Everything that all ranks receive, concatenated step by step. */
 static void collect(struct loader_opts o, struct buf *out)
 {
 	struct loader *l[8];
@@ -126,8 +126,8 @@ static void values_are_normalised_pixels(void **state)
 	}
 }
 
-/* A run may normalise its own way; the set stays as it was opened. */
-static void normalises_as_asked(void **state)
+/* A run may set its own normalisation; the set keeps the one it was opened with. */
+static void normalises_as_configured(void **state)
 {
 	const struct dataset_norm before = dataset_norm(set), asked = { .mean = { 0.25 }, .std = { 0.5 } };
 	struct loader_opts o = opts(1, 0, 2);
@@ -181,7 +181,7 @@ static void same_for_any_workers_and_ranks(void **state)
 	}
 }
 
-static void begins_anywhere(void **state)
+static void starts_at_any_step(void **state)
 {
 	struct loader_opts o = opts(2, 0, 1);
 	struct buf all, tail;
@@ -199,7 +199,7 @@ static void begins_anywhere(void **state)
 	buf_done(&tail);
 }
 
-/* Which of the 81 moves and 2 directions turned `from` into `to`; -1 none. Written from the definition. */
+/* Returns which of the 81 moves and 2 directions turned `from` into `to`, or -1. Written from the definition. */
 static int which_move(const uint8_t *from, const uint8_t *to)
 {
 	for (int m = 0; m < 162; m++) {
@@ -218,7 +218,8 @@ static int which_move(const uint8_t *from, const uint8_t *to)
 	return -1;
 }
 
-/* Every crop and flip occurs, evenly: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of them. */
+/* All crops and flips are equally frequent: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of
+ * them. */
 static void moves_are_even(void **state)
 {
 	enum { DRAWS = 162 * 60 };
@@ -301,7 +302,7 @@ static void empty_parts_are_delivered(void **state)
 	loader_close(l);
 }
 
-static void slots_are_held_and_given_back_in_any_order(void **state)
+static void slots_are_returned_in_any_order(void **state)
 {
 	for (int workers = 0; workers < 3; workers++) {
 		struct loader_opts o = opts(1, 0, workers);
@@ -405,7 +406,7 @@ static void what_cannot_be_read_is_named(void **state)
 		}
 }
 
-static void slow_batches_are_waited_for_and_close_does_not_wait(void **state)
+static void close_does_not_wait_for_slow_batches(void **state)
 {
 	(void)state;
 	for (int workers = 0; workers < 2; workers++) {
@@ -434,7 +435,7 @@ static void slow_batches_are_waited_for_and_close_does_not_wait(void **state)
 	}
 }
 
-/* Workers leave every signal to the rest of the program. */
+/* Workers block all signals, which the rest of the program handles. */
 static void workers_block_signals(void **state)
 {
 	struct loader_opts o = opts(1, 0, 3);
@@ -464,8 +465,8 @@ static void workers_block_signals(void **state)
 	assert_true(n >= 3);
 }
 
-/* One loader for several evaluations: the same batches each time, and nothing before it is asked for. */
-static void begins_again(void **state)
+/* One loader for several evaluations: the same batches each time, and nothing is read before it is requested. */
+static void starts_again(void **state)
 {
 	(void)state;
 	for (int workers = 0; workers <= 2; workers++) {
@@ -498,7 +499,7 @@ static void begins_again(void **state)
 	}
 }
 
-/* A set of which one sample does not come. */
+/* A set with one sample that never arrives. */
 #define STUCK 9
 
 static _Atomic bool stands;
@@ -511,7 +512,7 @@ static int read_or_wait(const struct dataset *d, const struct dataset_read *r, s
 	for (; r->index == STUCK; clock_sleep_s(0.001)) {
 		stands = true;
 		if (stop_asked(r->stop))
-			return err_set(err, ERR_CANCELED, "nobody waits any more");
+			return err_set(err, ERR_CANCELED, "the wait was cancelled");
 	}
 	*pixels = (float)r->index;
 	*r->label = 1;
@@ -524,8 +525,8 @@ static bool once_it_stands(void *user)
 	return stands;
 }
 
-/* Batches that are there when the caller is to end are whole, those that would be waited for are blank. */
-static void waits_for_nothing_at_the_end(void **state)
+/* When the caller must stop, available batches are complete, and those that would have to be waited for are blank. */
+static void does_not_wait_while_stopping(void **state)
 {
 	static const struct dataset_ops ops = { .name = "stuck", .read = read_or_wait };
 	const struct dataset d = { .ops = &ops,
@@ -596,20 +597,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_normalised_pixels),
-		cmocka_unit_test(normalises_as_asked),
+		cmocka_unit_test(normalises_as_configured),
 		cmocka_unit_test(same_for_any_workers_and_ranks),
-		cmocka_unit_test(begins_anywhere),
+		cmocka_unit_test(starts_at_any_step),
 		cmocka_unit_test(moves_are_even),
 		cmocka_unit_test(augment_changes_with_the_epoch),
 		cmocka_unit_test(evaluation_is_in_order),
 		cmocka_unit_test(empty_parts_are_delivered),
-		cmocka_unit_test(slots_are_held_and_given_back_in_any_order),
+		cmocka_unit_test(slots_are_returned_in_any_order),
 		cmocka_unit_test(endless_and_plain_floats),
 		cmocka_unit_test(what_cannot_be_read_is_named),
-		cmocka_unit_test(slow_batches_are_waited_for_and_close_does_not_wait),
+		cmocka_unit_test(close_does_not_wait_for_slow_batches),
 		cmocka_unit_test(workers_block_signals),
-		cmocka_unit_test(begins_again),
-		cmocka_unit_test(waits_for_nothing_at_the_end),
+		cmocka_unit_test(starts_again),
+		cmocka_unit_test(does_not_wait_while_stopping),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 	struct err err = ERR_INIT;

@@ -1,4 +1,4 @@
-# Data sets, pictures and words: from files to batches.
+# Data sets, pictures and texts: from files to batches.
 cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
 tests_data_formats_pages_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=parquet_page_read
 tests_data_formats_pages_test_LDADD = $(LDADD) $(ZLIB_LIBS)
@@ -27,6 +27,6 @@ if HAVE_IMAGES
 TESTS += tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/waits.py
 CHECK_EXTRA += tests/data/sets/peers.py
 endif
-# Both use the cache in memory, and one of them looks whether it is gone: one after the other.
+# Both use the cache in memory, and one of them checks that it is removed: one after the other.
 tests/data/cache.log: tests/data/sets/stream.log
 EXTRA_DIST += tests/data/formats tests/data/noisy.py tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""TFRecord files: written here by hand, read as the
-folder's pictures and labels; damaged ones lose what is damaged, by name."""
+"""TFRecord files written here by hand are read as the folder's pictures and labels; damaged ones lose only the damaged
+records, which are named."""
 import os
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from wire import field, record, varint  # noqa: E402
 
 
 def example(**features):
-    """bytes, or an int (packed), or [int] (one value a field)."""
+    """Features are bytes, an int (packed), or [int] (one value per field)."""
     entries = b""
     for name, v in features.items():
         if isinstance(v, bytes):
@@ -95,4 +95,4 @@ with tempfile.TemporaryDirectory(prefix="dptrain-records-") as tmp:
     same(f"{tmp}/folder")
     other_names(f"{tmp}/folder")
     damaged(f"{tmp}/folder")
-print("records: as the folder, by any names, damaged ones said")
+print("records: equal to the folder, with any feature names; damage is reported")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the files beside it: one small set of pictures in the containers that others write, and set.json: of each sample its name,
-label and the SHA-256 of its file; and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and zstandard (0.25.0)
-installed; the tests read only what is committed.
+"""Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
+sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and
+zstandard (0.25.0) installed; the tests read only what is committed.
     make_formats.py [lmdb] [parquet] [arrow] [texts]"""
 import hashlib
 import json
@@ -21,7 +21,7 @@ N = 48
 
 
 def png(width, height, seed):
-    """A grey PNG file's bytes; every fourth is large enough for pages of its own."""
+    """Returns a grey PNG file's bytes; every fourth is large enough for pages of its own."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     rows = b"".join(b"\0" + bytes((seed * 7 + x * 3 + y * 5) % 251 for x in range(width)) for y in range(height))
@@ -31,7 +31,7 @@ def png(width, height, seed):
 
 
 def samples():
-    """Name, label and file of each, in the order of names."""
+    """Returns name, label and file of each sample, sorted by name."""
     return [(f"s{i:04d}", i * 7 % 5, png(20 + i % 9, 30 - i % 7, i)) for i in range(N)]
 
 
@@ -48,7 +48,7 @@ def database(name, entries):
         with env.begin(write=True) as txn:
             for key, value in entries:
                 txn.put(key, value)
-        with env.begin(write=True) as txn:  # pages that are free again, and the other first page
+        with env.begin(write=True) as txn:  # pages that are freed, and the second meta page
             txn.put(b"s9999.jpg", b"x" * 9000)
         with env.begin(write=True) as txn:
             txn.delete(b"s9999.jpg")
@@ -67,7 +67,7 @@ def lmdb_files():
 
 
 def parquet_file(name, rows, **options):
-    """As Hugging Face's datasets writes pictures: image: {bytes, path}, label."""
+    """Writes pictures as Hugging Face's datasets does: image: {bytes, path}, label."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     image = pa.array([{"bytes": file, "path": f"{name_}.png"} if file is not None else None for name_, _, file in rows],
@@ -93,7 +93,7 @@ def parquet_files():
 
 
 def left_plain(path):
-    """Buffers that LZ4 did not make smaller become plain ones, as writers other than pyarrow leave them: -1 instead of their size."""
+    """Stores buffers that LZ4 did not shrink uncompressed, with size -1, as writers other than pyarrow do."""
     with open(path, "rb") as f:
         data = bytearray(f.read())
     magic, at, plain = bytes.fromhex("04224d18"), 0, 0
@@ -108,7 +108,7 @@ def left_plain(path):
 
 
 def arrow_files():
-    """As datasets' save_to_disk (a stream), and a file."""
+    """A stream as of datasets' save_to_disk, and a file."""
     import pyarrow as pa
     rows = [(n, None if i == 9 else label, None if i == 5 else file) for i, (n, label, file) in enumerate(samples())]
     def table(rows, label_type, bytes_type):
@@ -138,7 +138,8 @@ def arrow_files():
 
 
 def texts():
-    """Documents: many lines, one, none, signs of every length in UTF-8, and one beyond what is encoded at once."""
+    """Documents: of many lines, of one, empty, with UTF-8 characters of every length, and one longer than an encoding
+    unit."""
     words = ["to", "be,", "naïve", "Übermut", "東京", "x" * 30, "🙂", "don't", "3.14", "\t", "\"quoted\""]
     out = ["", "one line", "two\nlines\n", "\n", "  spaces  \n\n  and tabs\t\n"]
     for i in range(60):

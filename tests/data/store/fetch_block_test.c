@@ -1,4 +1,4 @@
-/* fetch_block_test.c: which blocks give their memory to the next ones. */
+/* fetch_block_test.c: which blocks release their memory for the next ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static struct fetched_block *arrived(struct fetch *f, uint64_t number)
 	return b;
 }
 
-/* But for so many samples: all, with the headers between them. */
+/* Reads all but `left` samples, with the headers between them. */
 static void read_but(struct fetch *f, struct fetched_block *b, size_t left)
 {
 	for (size_t i = left; i < b->n / (SAMPLE + 1700); i++)
@@ -43,7 +43,7 @@ static void read_but(struct fetch *f, struct fetched_block *b, size_t left)
 	block_rest(f, b);
 }
 
-/* The memory of a block that was read stays with it, or is the next one's. */
+/* The memory of a block that was read stays with it, or goes to the next. */
 static void test_next(void **state)
 {
 	static const struct {
@@ -77,7 +77,7 @@ static void test_next(void **state)
 	}
 }
 
-/* One that got no memory may have some once a block was read to its end, or is wanted by nobody. */
+/* A block without memory may get some after another block was read completely, or is not needed any more. */
 static void test_room(void **state)
 {
 	struct fetch *f = room_for(2, 5);
@@ -101,7 +101,7 @@ static void test_room(void **state)
 	free(f);
 }
 
-/* A small block takes the place of the oldest one alone. */
+/* A small block replaces only the oldest one. */
 static void test_small(void **state)
 {
 	struct fetch *f = room_for(3, 5);
