@@ -243,7 +243,7 @@ static void segments_hide_folded_points(void **state)
 	check_segments(*state, true);
 }
 
-static void silent_run_counts_as_killed_until_it_continues(void **state)
+static void silent_run_counts_as_killed(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_result res;
@@ -685,7 +685,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(corrupt_at_every_byte, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(segments_hide_logged_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(segments_hide_folded_points, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(silent_run_counts_as_killed_until_it_continues, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(silent_run_counts_as_killed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(spikes_are_reported, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(one_connection_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, helper_setup, helper_teardown),

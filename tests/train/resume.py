@@ -185,7 +185,7 @@ def counted():
                 again = sum(n for path, n in asked.items() if path in trained)
                 check(again <= most, "after step %s %d bytes are requested again, limit %d" % (went_on[1], again, most))
                 print("counted: after step %s %d of %d bytes again; a window is %d" % (went_on[1], again, size * len(trained), 2048 * window))
-            check(went_on or step == 30, "no checkpoint at the death at step %s" % step)
+            check(went_on or step == 30, "the start that dies at step %s resumes" % step)
         server.stop()
 
 
