@@ -44,7 +44,7 @@ static void stops_when_flat(void **state)
 	assert_true(s.size[s.n - 1] < 1 << 14);
 	assert_int_equal(s.size[batch_fastest(&s)], 2048);
 	expect(&s, "--batch-size 2048: 1939 samples/s; larger sizes are less than 3 % faster; up to 1048576 fit into "
-		 "memory");
+		   "memory");
 	expect(&s, "the critical batch size is unknown");
 	/* no fixed cost: any size is as good as 1, and two more are tried */
 	assert_int_equal(search(&s, 0, 0.001, 1 << 20), 3);
