@@ -1,5 +1,5 @@
-"""Hugging Face's, Lightning's, Keras' and Accelerate's trainers on data made here: what they log is the run's, value by value, and their settings its
-params. Run by tests/python/all in an environment that has all."""
+"""Trainers of Hugging Face, Lightning, Keras and Accelerate on synthetic data: the run has the values they log and, as
+params, their settings. Run by tests/python/all in an environment with all of them."""
 import os
 import sys
 
@@ -160,7 +160,7 @@ def accelerate(folder):
 
 
 def watched(folder):
-    """Histograms of the steps that were logged behind them, as long as they were wanted."""
+    """Histograms of the gradients before each logged step, until watching is removed."""
     out, err = lib.run(folder + '/runs', WATCHED)
     j = lib.only(folder + '/runs', 'watched', 'trainers')
     assert [h for h in lines(out, 3)][:2], err
@@ -174,7 +174,7 @@ def watched(folder):
 
 
 def histograms(j):
-    """[(step, key, lowest edge, highest edge)] of TensorBoard's tensors of histograms: rows of left, right, count."""
+    """[(step, key, lowest edge, highest edge)] from TensorBoard's histogram tensors: rows of left, right, count."""
     import struct
     out = []
     for payload in j.payloads:
