@@ -1,9 +1,8 @@
-/* intervals.c: whether the intervals of `dptrack compare --why` hold: simulated pairs of runs whose true factor is
- * known.
+/* intervals.c: coverage of the intervals of `dptrack compare --why`, for simulated pairs of runs with a known factor.
  *
  *	make tests/bench/insight/intervals && tests/bench/insight/intervals [--json] [PAIRS]
  *
- * PAIRS: of each setting; 1,000 unless given. */
+ * PAIRS: per setting (default: 1,000). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
