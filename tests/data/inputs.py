@@ -2,7 +2,7 @@
 """The record of a run's data: inputs by REST and MLflow's routes, params; equal content has the same digest wherever
 it is stored, different content another; and no secret of an address is recorded anywhere.
 
-        inputs.py RUNS      only creates a run over S3 there, for the page's tests"""
+    inputs.py RUNS      only creates a run over S3 there, for the page's tests"""
 import json
 import os
 import sys

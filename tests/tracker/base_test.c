@@ -192,7 +192,7 @@ static void sha_known_values(void **state)
 	}
 }
 
-static void both_equal_the_definition(const uint32_t h[8], const uint32_t other[8], const unsigned char *p, size_t blocks)
+static void both_equal_definition(const uint32_t h[8], const uint32_t other[8], const unsigned char *p, size_t blocks)
 {
 	uint32_t got[2][8], want[2][8];
 
@@ -224,7 +224,7 @@ static void sha_instructions_equal_the_definition(void **state)
 		sha256_mix_best()(b, bytes + round % 5, (size_t)(round % 9));
 		assert_memory_equal(a, b, sizeof(a));
 		memcpy(b, bytes + 100, sizeof(b));
-		both_equal_the_definition(a, b, bytes + round % 5, (size_t)(round % 9));
+		both_equal_definition(a, b, bytes + round % 5, (size_t)(round % 9));
 	}
 }
 

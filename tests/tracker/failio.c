@@ -5,7 +5,7 @@
  *	eio=N        once, the write that reaches the N-th byte fails with EIO after a part of it
  *	syncs=S      every fdatasync takes S seconds
  *	syncfail     every fdatasync fails
-  *	alloc=N      the N-th allocation fails, and every 40th after it */
+ *	alloc=N      the N-th allocation fails, and every 40th after it */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

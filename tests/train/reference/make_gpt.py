@@ -1,7 +1,7 @@
 """Records what PyTorch computes for a small GPT (pre-norm blocks, learned positions, GELU in its tanh form), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors
-        python3 make_gpt.py                 writes the files next to this script
+    python3 make_gpt.py                 writes the files next to this script
 
 Weights are drawn here in f32 (so that both programs start from the same numbers), norm gains and biases random.
 Everything is computed in f64. The model is written with plain tensor operations, so that dropout masks can be
@@ -10,10 +10,9 @@ global batch), computed here with numpy. One sample ends in padding (-1), which 
 means.
 
     gpt-tied.safetensors      initial state in Hugging Face's layout
-        gpt-untied.safetensors    the same with a separate lm_head
+    gpt-untied.safetensors    the same with a separate lm_head
     gpt-batch.safetensors     tokens [4,17] i64
-        gpt-grads.safetensors     <run>.<name>: gradients of step 1 (f64), Hugging Face's layout, of the runs marked
-        for it
+    gpt-grads.safetensors     <run>.<name>: gradients of step 1 (f64), Hugging Face's layout, of marked runs
     gpt-logits.safetensors    logits of the initial tied model (f64)
     gpt.json                  per run: flags of dptrain, losses, distances of PyTorch's own bf16 gradients from f64; versions
 """

@@ -2,7 +2,7 @@
 PyTorch's own where it has them; LARS and LAMB are implemented here from the papers' algorithms.
 
     pip install torch==2.13.0 numpy safetensors
-        python3 make_optimizers.py          after make_gpt.py; writes optimizers.json next to this script
+    python3 make_optimizers.py          after make_gpt.py; writes optimizers.json next to this script
 """
 import json
 import os

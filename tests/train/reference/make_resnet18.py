@@ -2,7 +2,7 @@
 tests/train/resnet18.py.
 
     pip install torch==2.13.0 numpy safetensors
-        python3 make_resnet18.py            writes the files next to this script
+    python3 make_resnet18.py            writes the files next to this script
 
 Everything is computed in f64, except the distances of PyTorch's own f32 and bf16 gradients from f64, which limit what
 can be required of an implementation. Of each gradient the elements that pattern.spread picks are stored; distances are

@@ -1,7 +1,7 @@
 """Records what PyTorch computes for resnet20 (3x3 stem, 16-32-64 channels, 1x1 + BN shortcuts), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors
-        python3 make_resnet20.py            writes the files next to this script
+    python3 make_resnet20.py            writes the files next to this script
 
 Weights and batch are drawn here in f32 (so that both programs start from the same numbers), norm gains and biases
 random: with the usual 1 and 0 most gradients would be zero or hidden. Everything else is computed in f64, except the

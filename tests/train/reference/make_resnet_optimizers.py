@@ -2,7 +2,7 @@
 treat norms and biases separately from matrices, and with label smoothing, for tests/train/optimizers.py.
 
     pip install torch==2.13.0 numpy safetensors
-        python3 make_resnet_optimizers.py   after make_resnet20.py; writes resnet_optimizers.json next to this script
+    python3 make_resnet_optimizers.py   after make_resnet20.py; writes resnet_optimizers.json next to this script
 """
 import json
 import os
