@@ -10,7 +10,7 @@
 
 #include "trainer/graph/op.h"
 #include "trainer/models/models.h"
-#include "trainer/strategies/stages.h"
+#include "trainer/strategies/strategy_inside.h"
 
 #define BLOCKS_MAX 64
 

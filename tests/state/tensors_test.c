@@ -15,9 +15,9 @@
 
 #include "tracker/base/file.h"
 #include "trainer/data/formats/synthetic.h"
-#include "trainer/state/draw.h"
-#include "trainer/state/snapshot.h"
+#include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
+#include "trainer/state/tensors.h"
 
 #define CHECK(x)                                                                        \
 	do {                                                                            \

@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "trainer/graph/rng.h"
-#include "trainer/sweep/asha.h"
-#include "trainer/sweep/space.h"
+#include "trainer/sweep/sweep_plan.h"
 
 #define TRIALS 27
 #define DRAWS 100

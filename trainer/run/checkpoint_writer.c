@@ -12,7 +12,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/state/tensor_files.h"
-#include "trainer/state/snapshot.h"
+#include "trainer/state/tensors.h"
 
 #define FLUSH_WAIT_S 10.0
 #define NICE 10 /* of the writing thread: compute threads wait for each other, so a delay of one delays all */

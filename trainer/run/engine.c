@@ -12,10 +12,9 @@
 #include "trainer/run/loss_spike.h"
 #include "trainer/run/step.h"
 #include "trainer/run/watch_record.h"
-#include "trainer/state/draw.h"
-#include "trainer/state/tensor_files.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
+#include "trainer/state/tensor_files.h"
 
 bool engine_is_root(const struct engine *e)
 {

@@ -18,7 +18,7 @@
 #include "trainer/run/nonfinite_search.h"
 #include "trainer/run/trace_report.h"
 #include "trainer/run/watch_record.h"
-#include "trainer/state/draw.h"
+#include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096

@@ -1,5 +1,5 @@
-/* units.c: see units.h. */
-#include "trainer/strategies/units.h"
+/* units.c: how parameters are laid out in units, and the range of each that a rank owns. */
+#include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/ops.h"
 
