@@ -144,13 +144,16 @@ bool config_finds(const struct run_config *cfg, const char *what);
 /* Returns the cores of this machine (or the CPU limit of its container) per local rank; at least 1. */
 int config_cores(const struct run_config *cfg);
 
+/* The traits of a flag, a column of flags.def. */
+enum config_trait { CONFIG_SEGMENT = 1, CONFIG_CHANGES = 2, CONFIG_LOCAL = 4, CONFIG_PLANNED = 8 };
+
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {
 	const char *name;   /* "batch_size" */
 	const char *value;  /* valid during the callback */
 	enum config_origin origin;
 	bool is_number;     /* value reads as a number (INT, REAL) */
-	bool segment;       /* may differ when the run is resumed */
+	unsigned traits;    /* bits of enum config_trait */
 	enum flag_id id;
 };
 
@@ -169,5 +172,30 @@ void config_print(const struct run_config *cfg, const struct config_print_opts *
 
 /* Returns the name in the list that is nearest to the typed one, or NULL if none is near. */
 const char *config_nearest(const char *typed, const char *const *names, size_t n_names);
+
+/* The series that dptrain writes, from series.def; nothing is recorded under another key. */
+enum series_of { SERIES_OF_RUN, SERIES_OF_RANK, SERIES_OF_ROOT };
+enum series_at { SERIES_AT_STEP, SERIES_AT_EPOCH };
+enum series_best { SERIES_BEST_NONE, SERIES_BEST_LESS, SERIES_BEST_MORE };
+
+enum series_id {
+#define SERIES(group, name, ...) SERIES_##group##_##name,
+#include "trainer/config/series.def"
+#undef SERIES
+	SERIES_COUNT
+};
+
+struct series {
+	const char *key; /* "train/loss" */
+	enum series_of of;
+	enum series_at at;
+	enum series_best best;
+	const char *help;
+};
+
+const struct series *series_get(enum series_id id);
+
+/* Returns the series with that key if --save-best can select by it; else NULL. */
+const struct series *series_best(const char *key);
 
 #endif

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/config/resolve_inside.h"
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
+#include "trainer/config/flags.h"
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 

@@ -9,35 +9,10 @@
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)
 
-/* Paths on a machine, and what only rank 0 prints or writes. */
-static const enum flag_id of_machine[] = {
-	FLAG_data_path,	   FLAG_val_path,     FLAG_batch_from, FLAG_init_from, FLAG_save_weights, FLAG_experiment,
-	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_compare_with,	  FLAG_rounds,
-};
-
-/* Flags of a segment that decide which ranks exchange what and when. */
-static const enum flag_id of_job[] = {
-	FLAG_comm,	    FLAG_comm_sockets, FLAG_strategy,	     FLAG_zero_stage,
-	FLAG_fsdp_unit,	    FLAG_shard_degree, FLAG_gather_prefetch, FLAG_reshard_after_forward,
-	FLAG_sync_each_batch, FLAG_pp_stages,  FLAG_pp_schedule,     FLAG_pp_partition,
-	FLAG_microbatches,  FLAG_save_steps,   FLAG_save_best,	     FLAG_resume,
-};
-
-static bool is_among(enum flag_id id, const enum flag_id *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i] == id)
-			return true;
-	return false;
-}
-
 /* Appends "name\0value\0" for each flag that must be the same everywhere. */
 static void add_shared_flag(void *user, const struct config_item *item)
 {
-	bool shared = item->segment ? is_among(item->id, of_job, sizeof(of_job) / sizeof(of_job[0]))
-				    : !is_among(item->id, of_machine, sizeof(of_machine) / sizeof(of_machine[0]));
-
-	if (!shared)
+	if (item->traits & CONFIG_LOCAL)
 		return;
 	buf_add(user, item->name, strlen(item->name) + 1);
 	buf_add(user, item->value, strlen(item->value) + 1);

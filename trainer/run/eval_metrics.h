@@ -3,7 +3,7 @@
 #ifndef DPT_RUN_EVAL_METRICS_H
 #define DPT_RUN_EVAL_METRICS_H
 
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
 #include "trainer/run/evaluate.h"
 
 #define EVAL_METRICS_MAX 8

@@ -76,9 +76,9 @@ static void record_config_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
-	if (!item->value[0] || (r->has_params && !item->segment))
+	if (!item->value[0] || (r->has_params && !(item->traits & CONFIG_SEGMENT)))
 		return;
-	if (item->segment)
+	if (item->traits & CONFIG_SEGMENT)
 		dptrack_segment_param(r->run, item->name, item->value);
 	else if (item->is_number)
 		record_as_number(r, item);

@@ -2,7 +2,7 @@
 #ifndef DPT_RUN_STEP_H
 #define DPT_RUN_STEP_H
 
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
 #include "trainer/run/engine.h"
 
 enum step_phase {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
 #include "trainer/ops/watch/watch.h"
 #include "trainer/program/watching.h"
 
