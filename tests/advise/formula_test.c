@@ -14,7 +14,6 @@
 #include "trainer/advise/plan_search.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/comm_volume.h"
 #include "trainer/tools/costing.h"
 
 #define ARGS_MAX 48

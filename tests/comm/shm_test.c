@@ -18,7 +18,6 @@
 #include "tests/comm/collectives.h"
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
-#include "trainer/comm/link_emulation.h"
 #include "trainer/comm/rendezvous.h"
 #include "trainer/comm/sum.h"
 
@@ -47,7 +46,7 @@ static int run_rank(const struct comm_shm_opts *o, rank_fn *fn)
 /* As over a link of 20 ms that carries 1 MB/s: the same sums, later, in what is split from it too. */
 static int held_collectives(struct comm *c)
 {
-	const struct link_emulation_link link = { .latency_s = 0.02, .bytes_per_s = 1e6 };
+	const struct comm_slow_link link = { .latency_s = 0.02, .bytes_per_s = 1e6 };
 	struct err err = ERR_INIT;
 	struct comm *held, *part;
 	float data[25000];
@@ -55,7 +54,7 @@ static int held_collectives(struct comm *c)
 
 	for (size_t i = 0; i < 25000; i++)
 		data[i] = (float)(c->rank + 1);
-	if (link_emulation_comm(&held, c, &link, &err) || held->ops->split(held, 0, &part, &err))
+	if (comm_emulate_link(&held, c, &link, &err) || held->ops->split(held, 0, &part, &err))
 		return 1;
 	start = clock_mono_s();
 	if (part->ops->allreduce(part, data, 25000, DTYPE_F32, &err) || data[0] != 3 || data[24999] != 3)

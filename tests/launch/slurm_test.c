@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/launch/slurm.h"
+#include "trainer/launch/rank_env.h"
 
 static void numbers(void **state)
 {

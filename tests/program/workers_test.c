@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/program/workers.h"
+#include "trainer/program/loading.h"
 
 #define MANY 2000
 

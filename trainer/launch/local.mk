@@ -3,5 +3,4 @@ libtrainer_la_SOURCES += trainer/launch/launch.c trainer/launch/launch.h trainer
 	trainer/launch/node_group.c trainer/launch/node_group.h \
 	trainer/launch/rank_env.c trainer/launch/rank_env.h trainer/launch/output_relay.c trainer/launch/output_relay.h \
 	trainer/launch/rank_context.c trainer/launch/rank_context.h \
-	trainer/launch/slurm.c trainer/launch/slurm.h \
 	trainer/launch/job_result.c trainer/launch/job_result.h

@@ -6,10 +6,10 @@
 
 #include "trainer/graph/pass.h"
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/program/optimizer.h"
 #include "trainer/program/test_hooks.h"
-#include "trainer/program/watching.h"
 
 struct program_build {
 	const struct program_opts *o;

@@ -1,8 +1,8 @@
 # One rank of a training run: set-up, step, loop, evaluation, report; exec: runs the schedules.
 libtrainer_la_SOURCES += trainer/run/cached_step.c trainer/run/cached_step.h trainer/run/nonfinite_search.c \
 	trainer/run/nonfinite_search.h trainer/run/console.c trainer/run/console.h trainer/run/engine.c \
-	trainer/run/engine.h trainer/run/evaluate.c trainer/run/evaluate.h trainer/run/hooks.c \
-	trainer/run/hooks.h trainer/run/log_datasets.c trainer/run/log_datasets.h trainer/run/nonfinite.c \
+	trainer/run/engine.h trainer/run/evaluate.c trainer/run/evaluate.h trainer/program/test_hooks.c \
+	trainer/program/test_hooks.h trainer/run/log_datasets.c trainer/run/log_datasets.h trainer/run/nonfinite.c \
 	trainer/run/nonfinite.h trainer/run/eval_metrics.c trainer/run/eval_metrics.h trainer/run/report.c \
 	trainer/run/report.h trainer/run/checkpoint_writer.c trainer/run/checkpoint_writer.h trainer/run/loss_spike.c \
 	trainer/run/loss_spike.h trainer/run/step.c trainer/run/step.h trainer/run/trace.c trainer/run/trace.h \

@@ -215,7 +215,7 @@ static int after_step(struct training *t, const struct step_result *r)
 		rc = record_watched_step(t, r);
 	if (t->console)
 		console_step(t->console, r);
-	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
+	test_hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
 	if (!rc && !t->range) /* its loss is meant to diverge */
 		rc = nonfinite_search_check(t->e, r, t->err);
 	if (!rc && !t->range)

@@ -9,7 +9,7 @@
 
 #include "trainer/config/config.h"
 #include "trainer/ops/watch/watch.h"
-#include "trainer/program/watching.h"
+#include "trainer/program/optimizer.h"
 
 #define KEY_BYTES 512
 #define NOISE_MEAN_MAX 1000 /* measured steps in the running mean */

@@ -13,9 +13,9 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "trainer/program/kernels.h"
-#include "trainer/state/tensor_files.h"
+#include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
+#include "trainer/state/tensor_files.h"
 
 #define LOCK "lock"
 #define LOCK_WAIT_S 5.0 /* killed processes may still be ending */

@@ -11,9 +11,9 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
+#include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec_time.h"
 #include "trainer/run/exec/exec_value.h"
-#include "trainer/run/hooks.h"
 
 #define SPINS 400
 
@@ -29,7 +29,7 @@ struct host_item {
 	enum exec_time kind;
 	const struct node *node; /* for messages */
 	double *seconds;	 /* seconds of all runs; NULL: not profiled */
-	double least_s;		 /* least seconds of a run, see hooks_pace */
+	double least_s;		 /* least seconds of a run, see test_hooks_pace */
 	const struct clock_hook *clock; /* NULL: off */
 };
 
@@ -89,7 +89,7 @@ static int fill_host_item(struct host_executor *e, struct host_item *it, const s
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
-	const double pace = hooks_pace();
+	const double pace = test_hooks_pace();
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
 	if (!operands)
@@ -106,7 +106,7 @@ static int fill_host_item(struct host_executor *e, struct host_item *it, const s
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
-		.spoils = hooks_spoils(n, e->prepared->opts.sharing.rank),
+		.spoils = test_hooks_spoils(n, e->prepared->opts.sharing.rank),
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
@@ -212,7 +212,7 @@ static int run_host_item(struct host_item *it, struct err *err)
 	if (left > 0)
 		clock_sleep_s(left);
 	if (it->clock)
-		hooks_spin(it->clock, start);
+		test_hooks_spin(it->clock, start);
 	if (it->seconds)
 		*it->seconds += clock_mono_s() - start;
 	return rc;
@@ -486,7 +486,7 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 			return rc;
 		}
 		if (it->spoils)
-			hooks_spoil(it->node, &it->args);
+			test_hooks_spoil(it->node, &it->args);
 		if (e->call.look.see)
 			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
 		publish_item_done(e, STREAM_COMPUTE, it);
