@@ -219,8 +219,9 @@ static int wrap_broadcast(struct comm *c, void *data, size_t bytes, int root, st
 
 static int wrap_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
-	return wrap_call(c, &(struct comm_call){ COMM_SEND, (void *)(uintptr_t)data, (int64_t)bytes, -1, bytes, to, NULL },
-			 err);
+	void *from = (void *)(uintptr_t)data;
+
+	return wrap_call(c, &(struct comm_call){ COMM_SEND, from, (int64_t)bytes, -1, bytes, to, NULL }, err);
 }
 
 static int wrap_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)

@@ -19,9 +19,11 @@ struct recorded_comm {
 
 static struct flight_entry *begin_entry(struct recorded_comm *r, const struct comm_call *call)
 {
-	static const char *const names[] = { [COMM_ALLREDUCE] = "all-reduce", [COMM_REDUCE_SCATTER] = "reduce-scatter",
-					     [COMM_ALL_GATHER] = "all-gather", [COMM_BROADCAST] = "broadcast",
-					     [COMM_SEND] = "send", [COMM_RECV] = "receive", [COMM_BARRIER] = "barrier" };
+	static const char *const names[] = {
+		[COMM_ALLREDUCE] = "all-reduce", [COMM_REDUCE_SCATTER] = "reduce-scatter",
+		[COMM_ALL_GATHER] = "all-gather", [COMM_BROADCAST] = "broadcast", [COMM_SEND] = "send",
+		[COMM_RECV] = "receive", [COMM_BARRIER] = "barrier",
+	};
 	struct flight *f = r->flight;
 	struct flight_entry *e = &f->entry[atomic_fetch_add(&f->n, 1) % FLIGHT_ENTRIES];
 

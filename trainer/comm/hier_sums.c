@@ -259,7 +259,8 @@ static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tre
 }
 
 /* Computes this machine's roots of elements [first, first + count) of every term, one after another. */
-static void hier_partial_sums_fold(const struct hier_partial_sums *s, int node, size_t first, size_t count, unsigned char *to)
+static void hier_partial_sums_fold(const struct hier_partial_sums *s, int node, size_t first, size_t count,
+				   unsigned char *to)
 {
 	int local = 0;
 
@@ -283,7 +284,8 @@ static int count_roots_before(const struct hier_partial_sums *s, int node, int i
 }
 
 /* Adds all roots of count elements; roots: by machine, as hier_partial_sums_fold left them. */
-static void hier_partial_sums_add(const struct hier_partial_sums *s, unsigned char *const *roots, size_t count, void *to)
+static void hier_partial_sums_add(const struct hier_partial_sums *s, unsigned char *const *roots, size_t count,
+				  void *to)
 {
 	const size_t bytes = count * dtype_bytes(s->t->dtype);
 	int n = 0;

@@ -1,5 +1,5 @@
 # Flags and the resolved run configuration.
-libtrainer_la_SOURCES += trainer/config/config.h trainer/config/file.c trainer/config/flags.c trainer/config/flags.def \
+libtrainer_la_SOURCES += trainer/config/config.h trainer/config/config_file.c trainer/config/flags.c trainer/config/flags.def \
 	trainer/config/flags.h trainer/config/lr_schedule.c trainer/config/lr_schedule.h trainer/config/parse.c \
 	trainer/config/print.c trainer/config/resolve.c trainer/config/resolve_ranks.c trainer/config/resolve_recipe.c \
 	trainer/config/series.def trainer/config/value.c

@@ -1,5 +1,5 @@
 /* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
-#include "trainer/run/checkpoint_writer.h"
+#include "trainer/run/observers.h"
 
 #include <pthread.h>
 #include <stdio.h>

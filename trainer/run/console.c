@@ -1,5 +1,5 @@
 /* console.c: progress for people. */
-#include "trainer/run/console.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>

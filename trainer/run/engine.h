@@ -74,4 +74,7 @@ int engine_load(struct loader **ret, struct engine *e, enum split split, struct 
 
 bool engine_is_root(const struct engine *e);
 
+/* train.c: `dptrain train` in a rank's process. Returns the exit code; stores a failure in the shared status. */
+int train_main(const struct job *job, struct rank_context *seat);
+
 #endif

@@ -1,6 +1,6 @@
 /* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect
  * a spike together without communication. */
-#include "trainer/run/loss_spike.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>

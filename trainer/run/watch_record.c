@@ -1,6 +1,6 @@
 /* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has
  * the same part of the same tensor. */
-#include "trainer/run/watch_record.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,8 +12,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
 #include "trainer/program/test_hooks.h"
-#include "trainer/run/exec/exec_time.h"
-#include "trainer/run/exec/exec_value.h"
+#include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400
 

@@ -1,5 +1,5 @@
-/* file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config --json`. Of
- * the latter only values that the user set are used, so that derived values are derived again. */
+/* config_file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config
+ * --json`. Of the latter only values that the user set are used, so that derived values are derived again. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
