@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/dptrack.h"
 
 #define TRACE_STEP_ROW "step" /* row of the thread that runs the steps: its spans fill the step without a gap */
 
@@ -46,10 +45,5 @@ double trace_from(const struct trace *t); /* when the step began */
 
 /* Nanoseconds to add to clock_mono_s for nanoseconds since 1970; constant for a trace. */
 int64_t trace_date_offset_ns(const struct trace *t);
-
-/* Ends the trace of the step, which was over at to_s (clock_mono_s), and records its spans in the run: a table under
- * the key trace/spans, by rank and step. The table's columns: thread, name, phase, node (-1: none), begin in
- * nanoseconds since 1970, nanoseconds; the first row is the step itself. Warns when rows are lost. */
-void trace_report_step(struct trace *t, struct dptrack_run *run, int64_t step, double to_s);
 
 #endif
