@@ -176,19 +176,18 @@ static void test_space(void **state)
 	struct err err = ERR_INIT;
 	struct search_space *s, *other;
 	int below = 0, depths[5] = { 0 };
-	bool is_bool;
 
 	(void)state;
 	assert_int_equal(space_new(&s, parameters, 7, &err), 0);
 	assert_int_equal(space_new(&other, parameters, 7, &err), 0);
 	assert_int_equal(space_grid(s), 0);
 	for (size_t i = 0; i < 300; i++) {
-		space_value(s, false, i, 0, value, &is_bool);
-		space_value(other, false, i, 0, again, &is_bool);
+		space_value(s, false, i, 0, value);
+		space_value(other, false, i, 0, again);
 		assert_string_equal(value, again);
 		assert_true(strtod(value, NULL) >= 0.001 && strtod(value, NULL) <= 1);
 		below += strtod(value, NULL) < sqrt(0.001);
-		space_value(s, false, i, 1, value, &is_bool);
+		space_value(s, false, i, 1, value);
 		depths[strtol(value, NULL, 10)]++;
 	}
 	assert_true(below > 120 && below < 180);
@@ -197,10 +196,9 @@ static void test_space(void **state)
 	space_free(s);
 	assert_int_equal(space_new(&s, grid, 0, &err), 0);
 	assert_int_equal(space_grid(s), 6);
-	space_value(s, true, 4, 0, value, &is_bool);
+	space_value(s, true, 4, 0, value);
 	assert_string_equal(value, "2");
-	space_value(s, true, 4, 1, value, &is_bool);
-	assert_true(is_bool && !strcmp(value, "true"));
+	assert_true(space_value(s, true, 4, 1, value) && !strcmp(value, "true"));
 	space_free(s);
 	json_decref(grid);
 	json_decref(parameters);

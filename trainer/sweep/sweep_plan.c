@@ -134,9 +134,9 @@ static void print_shortest_real(double v, char *to)
 	}
 }
 
-static void print_json_value(json_t *v, char *to, bool *ret_bool)
+/* Returns true if the value is a boolean. */
+static bool print_json_value(json_t *v, char *to)
 {
-	*ret_bool = json_is_boolean(v);
 	if (json_is_string(v))
 		snprintf(to, SPACE_VALUE_BYTES, "%s", json_string_value(v));
 	else if (json_is_integer(v))
@@ -145,37 +145,37 @@ static void print_json_value(json_t *v, char *to, bool *ret_bool)
 		print_shortest_real(json_real_value(v), to);
 	else
 		snprintf(to, SPACE_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
+	return json_is_boolean(v);
 }
 
 /* Draws from a random stream of this parameter, so that another parameter does not change its values. */
-static void draw_param_value(const struct search_space *s, const struct sweep_param *p, size_t trial, char *to,
-			     bool *ret_bool)
+static bool draw_param_value(const struct search_space *s, const struct sweep_param *p, size_t trial, char *to)
 {
 	struct rng_key key = { .seed = s->seed, .stream = rng_stream(p->name) ^ rng_stream("sweep") };
 	double u = rng_uniform(key, trial);
 
-	*ret_bool = false;
 	if (p->kind == KIND_VALUES)
-		print_json_value(json_array_get(p->values, rng_below(key, trial, json_array_size(p->values))), to,
-				 ret_bool);
-	else if (p->kind == KIND_INT)
+		return print_json_value(json_array_get(p->values, rng_below(key, trial, json_array_size(p->values))),
+					to);
+	if (p->kind == KIND_INT)
 		snprintf(to, SPACE_VALUE_BYTES, "%.0f", p->min + floor(u * (p->max - p->min + 1)));
 	else /* four digits are enough to draw, and can be typed again */
 		snprintf(to, SPACE_VALUE_BYTES, "%.4g",
 			 p->kind == KIND_LOG ? p->min * pow(p->max / p->min, u) : p->min + u * (p->max - p->min));
+	return false;
 }
 
-void space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to, bool *ret_bool)
+bool space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to)
 {
-	if (!grid) {
-		draw_param_value(s, &s->params[param], trial, to, ret_bool);
-		return;
-	}
+	if (!grid)
+		return draw_param_value(s, &s->params[param], trial, to);
 	for (size_t i = s->count - 1; i > param; i--)
 		trial /= json_array_size(s->params[i].values);
-	print_json_value(json_array_get(s->params[param].values, trial % json_array_size(s->params[param].values)), to,
-			 ret_bool);
+	return print_json_value(json_array_get(s->params[param].values,
+					       trial % json_array_size(s->params[param].values)), to);
 }
+
+/* ---- successive halving ---- */
 
 static bool is_better_value(const struct asha *a, double x, double y)
 {
@@ -261,6 +261,8 @@ size_t asha_best(const struct asha *a)
 				return i;
 	return a->count;
 }
+
+/* ---- the file ---- */
 
 #define TRIALS_MAX 100000
 

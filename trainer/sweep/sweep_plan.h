@@ -26,9 +26,9 @@ size_t space_grid(const struct search_space *s); /* combinations of all values; 
 
 #define SPACE_VALUE_BYTES 256
 
-/* Writes one value of a trial as on a command line; true or false for booleans, then *ret_bool is true. grid: the
+/* Writes one value of a trial as on a command line; returns true if it is a boolean, "true" or "false". grid: the
  * trial-th combination, the last parameter changes fastest; else the value is drawn. */
-void space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to, bool *ret_bool);
+bool space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to);
 
 /* Selects the next trial of a sweep and its length: asynchronous successive halving (Li et al., "A System for
  * Massively Parallel Hyperparameter Tuning", 2020, algorithm 2). A trial climbs rungs. Of the trials that reached a
