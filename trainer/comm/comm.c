@@ -126,7 +126,7 @@ int comm_self_open(struct comm **ret, struct err *err)
 	struct self *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+		return err_nomem(err, "communicator");
 	s->comm = (struct comm){ .ops = &self_ops, .rank = 0, .world = 1 };
 	*ret = &s->comm;
 	return 0;
@@ -306,7 +306,7 @@ struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_
 
 	if (!w) {
 		c->ops->close(c);
-		err_set(err, ERR_NOMEM, "out of memory: communicator");
+		err_nomem(err, "communicator");
 		return NULL;
 	}
 	*w = (struct comm_wrap){ .comm = { .ops = &wrap_ops, .rank = c->rank, .world = c->world, .terms = c->terms,

@@ -2,7 +2,6 @@
 #include "trainer/comm/flight.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,18 +130,14 @@ static void *run_pulse(void *arg)
 int flight_pulse_start(struct flight_pulse **ret, struct flight *f, struct err *err)
 {
 	struct flight_pulse *p = calloc(1, sizeof(*p));
-	sigset_t all, before;
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: heartbeat");
+		return err_nomem(err, "heartbeat");
 	p->flight = f;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->wake);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&p->thread, NULL, run_pulse, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	rc = thread_start(&p->thread, run_pulse, p);
 	if (rc) {
 		free(p);
 		return err_set_errno(err, rc, "cannot start a thread");

@@ -173,7 +173,7 @@ static int exchange_group_addresses(struct group_split *s, struct err *err)
 
 	s->addresses = calloc((size_t)all->comm.world, s->address_bytes + 1);
 	if (!s->addresses)
-		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+		return err_nomem(err, "addresses");
 	if (n)
 		memcpy(s->addresses + (size_t)all->comm.rank * s->address_bytes, own, n);
 	rc = hier_all_gather(&s->all->comm, s->addresses, (int64_t)s->address_bytes, err);
@@ -248,7 +248,7 @@ static int hier_split(struct comm *c, int color, struct comm **ret, struct err *
 	s.ticket = calloc((size_t)c->world, sizeof(*s.ticket));
 	s.said = calloc((size_t)c->world, sizeof(*s.said));
 	rc = s.ticket && s.said ? run_group_split(&s, color, err)
-				: err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
+				: err_nomem(err, "communicator of a group");
 	free(s.ticket);
 	free(s.said);
 	free(s.addresses);
@@ -329,7 +329,7 @@ static int send_address(const struct hier_comm *x, const struct comm_hier_opts *
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+		return err_nomem(err, "addresses");
 	memcpy(s->node, o->node, strnlen(o->node, sizeof(s->node) - 1));
 	memcpy(s->link, o->link->name, strnlen(o->link->name, sizeof(s->link) - 1));
 	if (n)

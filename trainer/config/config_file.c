@@ -1,34 +1,15 @@
 /* config_file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config
  * --json`. Of the latter only values that the user set are used, so that derived values are derived again. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/file.h"
 #include "trainer/config/flags.h"
 
 #define FILE_BYTES_MAX (1u << 20)
-
-static int read_config_text(const char *path, struct buf *out, struct err *err)
-{
-	FILE *f = fopen(path, "rbe");
-	char block[8192];
-	size_t n;
-	int rc = 0;
-
-	if (!f)
-		return err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));
-	while (!buf_failed(out) && (n = fread(block, 1, sizeof(block), f)) > 0)
-		buf_add(out, block, n);
-	if (ferror(f))
-		rc = err_set(err, ERR_USAGE, "--config %.200s: %s", path, strerror(errno));
-	else if (buf_failed(out))
-		rc = err_set(err, ERR_USAGE, "--config %.200s: larger than %u bytes", path, FILE_BYTES_MAX);
-	fclose(f);
-	return rc;
-}
 
 static const char *json_type_phrase(const json_t *v)
 {
@@ -139,7 +120,9 @@ int config_file_read(struct run_config *cfg, const char *path, struct err *err)
 	int rc;
 
 	buf_init(&text, FILE_BYTES_MAX);
-	rc = read_config_text(path, &text, err);
+	rc = file_load(&text, path, err);
+	if (rc)
+		err_prefix(err, "--config");
 	if (rc)
 		goto out;
 	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &je);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/text.h"
 
 #define BIT(c) (1u << (c))
 #define FIND BIT(COMMAND_FIND)
@@ -302,7 +303,7 @@ static int store_text(struct run_config *cfg, const struct flag *f, const char *
 		return err_set(err, ERR_USAGE, "%s: longer than %d bytes", label, FLAG_TEXT_MAX);
 	copy = arena_strdup(cfg->arena, text);
 	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	*(const char **)flag_storage(cfg, f) = copy;
 	return 0;
 }
@@ -354,23 +355,11 @@ static void add_set(struct buf *out, const char *form, unsigned bits)
 		}
 }
 
-/* Adds the shortest decimal text that reads back as the same double. */
-static void add_real(struct buf *out, double v)
-{
-	char text[40];
-
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	buf_adds(out, text);
-}
-
 void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 {
 	const struct flag *f = &table[id];
 	const void *at = flag_storage(cfg, f);
+	char text[TEXT_DOUBLE_BYTES];
 
 	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
 		return;
@@ -382,7 +371,7 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 			buf_addf(out, "%lld", (long long)*(const int64_t *)at);
 		return;
 	case KIND_REAL:
-		add_real(out, *(const double *)at);
+		buf_adds(out, text_double(text, *(const double *)at, 6));
 		return;
 	case KIND_BOOL:
 		buf_adds(out, *(const bool *)at ? "yes" : "no");

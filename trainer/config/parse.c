@@ -189,7 +189,7 @@ static int set_typed_flag(struct flag_parser *p, const struct typed_flag *t, con
 	p->spelled[id] = arena_printf(p->cfg->arena, fixed || flag_get(id)->kind == KIND_BOOL ? "%s" : "%s %s", typed,
 				      value);
 	p->fixed[id] = fixed;
-	return p->spelled[id] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return p->spelled[id] ? 0 : err_nomem(err, NULL);
 }
 
 /* Finds the value of a flag: the text after '=', or the next argument. */
@@ -228,7 +228,7 @@ static int parse_long(struct flag_parser *p, const char *arg, struct err *err)
 	int rc;
 
 	if (!typed)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	if (!flag_find(typed + 2, &id, &alias) || (alias && !alias->name[1])) {
 		no = (!strncmp(typed, "--no-", 5) || !strncmp(typed, "--no_", 5)) &&
 			flag_find(typed + 5, &id, &alias) &&
@@ -406,7 +406,7 @@ int config_parse(struct run_config **ret, int argc, char *const argv[], struct e
 	int rc;
 
 	if (!cfg)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = set_defaults(cfg, err);
 	if (!rc)
 		rc = parse_command(&p, err);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/hash.h"
+
 /* ---- lists of Slurm ---- */
 
 #define NAME_BYTES 256
@@ -196,14 +198,12 @@ static bool in_batch_script(const struct launcher_env *s)
 
 static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 {
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = HASH_FNV_BEGIN;
 
 	for (int i = 0; i < JOB_VARIABLES; i++) {
 		const char *v = s->job[i] ? getenv(s->job[i]) : NULL;
 
-		for (; v && *v; v++)
-			hash = (hash ^ (unsigned char)*v) * UINT64_C(1099511628211);
-		hash = (hash ^ 0xffu) * UINT64_C(1099511628211);
+		hash = hash_fnv(hash_fnv_text(hash, v ? v : ""), "\xff", 1);
 	}
 	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
 }

@@ -183,7 +183,7 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 		return rc;
 	all = calloc((size_t)n + 1, 1);
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: kernel choices");
+		return err_nomem(err, "kernel choices");
 	if (mine)
 		memcpy(all, text->data, (size_t)n);
 	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);

@@ -115,7 +115,7 @@ static int shm_usage_bytes(const struct prepared *p, size_t *ret, struct err *er
 		return 0;
 	m.page = malloc(m.n);
 	if (!m.page)
-		return err_set(err, ERR_NOMEM, "out of memory: plan");
+		return err_nomem(err, "plan");
 	for (int r = o->here.first; r < o->here.first + o->here.n; r++)
 		*ret += r == o->sharing.rank ? 0 : touched_bytes(&m, p, r);
 	free(m.page);

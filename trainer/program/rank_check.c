@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/hash.h"
 #include "tracker/base/sha256.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/sendrecv/sendrecv.h"
@@ -78,7 +79,7 @@ static int compare_flag_texts(struct bootstrap *x, const struct buf *own, int di
 	first = copy_rank_text(x, 0);
 	other = copy_rank_text(x, differs);
 	rc = first.text && other.text ? describe_flag_difference(first, other, differs, err)
-				      : err_set(err, ERR_NOMEM, "out of memory: flags of the ranks");
+				      : err_nomem(err, "flags of the ranks");
 	free(first.text);
 	free(other.text);
 	return rc;
@@ -108,7 +109,7 @@ int rank_check_flags(const struct run_config *cfg, struct bootstrap *x, struct e
 
 	buf_init(&own, FLAGS_BYTES_MAX);
 	if (config_each(cfg, add_shared_flag, &own) || buf_failed(&own))
-		err_set(&failure, ERR_NOMEM, "out of memory: flags of the rank");
+		err_nomem(&failure, "flags of the rank");
 	else
 		sha256_hex(own.data, own.len, hash);
 	rc = bootstrap_round(x, hash, sizeof(hash), &failure, err);
@@ -121,21 +122,10 @@ int rank_check_flags(const struct run_config *cfg, struct bootstrap *x, struct e
 /* ---- collectives ---- */
 
 #define TEXT_BYTES 200
-#define HASH_BEGIN UINT64_C(14695981039346656037)
-
-/* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-	const unsigned char *b = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ b[i]) * UINT64_C(1099511628211);
-	return hash;
-}
 
 static uint64_t hash_collective_text(uint64_t hash, const char *text)
 {
-	return hash_bytes(hash, text, strlen(text) + 1);
+	return hash_fnv(hash, text, strlen(text) + 1);
 }
 
 /* Items that must be equal between ranks form a column: column 0 has the collectives of all members of a group; for
@@ -192,7 +182,7 @@ static uint64_t hash_node(const struct node *n, int column)
 {
 	const struct tensor *t = first_operand(n);
 	int64_t what[2] = { (int64_t)t->dtype, (int64_t)tensor_bytes(t) };
-	uint64_t hash = hash_bytes(HASH_BEGIN, what, sizeof(what));
+	uint64_t hash = hash_fnv(HASH_FNV_BEGIN, what, sizeof(what));
 
 	if (!column)
 		hash = hash_collective_text(hash, n->op->name);
@@ -247,7 +237,7 @@ static int build_collective_list(struct collective_list *l, const struct prepare
 		most += (size_t)p->program[i]->schedule.n;
 	l->item = calloc(most + 1, sizeof(*l->item));
 	if (!l->item)
-		return err_set(err, ERR_NOMEM, "out of memory: list of collectives");
+		return err_nomem(err, "list of collectives");
 	for (int kind = PROGRAM_STEP; kind <= PROGRAM_EVAL; kind++) {
 		size_t kind_at = l->n;
 
@@ -271,14 +261,14 @@ static uint64_t *exchange_hashes(const struct collective_list *l, const struct r
 	uint64_t *own = all ? all + (size_t)l->comm->rank * each : NULL;
 
 	if (!all) {
-		err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
+		err_nomem(err, "hashes of collectives");
 		return NULL;
 	}
 	own[0] = (uint64_t)r->seat->rank;
 	for (int c = 0; c < l->columns; c++)
-		own[1 + c] = HASH_BEGIN;
+		own[1 + c] = HASH_FNV_BEGIN;
 	for (size_t i = 0; i < l->n; i++)
-		own[1 + l->item[i].column] = hash_bytes(own[1 + l->item[i].column], &l->item[i].hash,
+		own[1 + l->item[i].column] = hash_fnv(own[1 + l->item[i].column], &l->item[i].hash,
 							sizeof(l->item[i].hash));
 	if (!l->comm->ops->all_gather(l->comm, all, (int64_t)(each * sizeof(*all)), err))
 		return all;
@@ -342,7 +332,7 @@ static int broadcast_hashes(const struct collective_list *l, struct difference_s
 		return rc;
 	s->hash = calloc((size_t)s->n + 1, sizeof(*s->hash));
 	if (!s->hash)
-		return err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
+		return err_nomem(err, "hashes of collectives");
 	for (int64_t i = 0; c->rank == s->member && i < s->n; i++)
 		s->hash[i] = collective_at(l, s->column, i)->hash;
 	return s->n ? c->ops->broadcast(c, s->hash, (size_t)s->n * sizeof(*s->hash), s->member, err) : 0;

@@ -25,7 +25,7 @@ static struct engine *allocate_engine(const struct job *job, const struct rank_c
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		err_set(err, ERR_NOMEM, "out of memory: engine");
+		err_nomem(err, "engine");
 		return NULL;
 	}
 	e->job = job;

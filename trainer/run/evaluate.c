@@ -51,7 +51,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
 	single = malloc((size_t)count * sizeof(float) + 1);
 	if (!single)
-		return err_set(err, ERR_NOMEM, "out of memory: outputs");
+		return err_nomem(err, "outputs");
 	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * sizeof(float), err);
 	for (int64_t i = 0; !rc && i < count; i++)
 		to[i] = single[i];

@@ -265,7 +265,7 @@ static int gather_findings(const struct engine *e, const struct nonfinite_findin
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: findings of the ranks");
+		return err_nomem(err, "findings of the ranks");
 	all[c->rank] = *own;
 	rc = c->ops->all_gather(c, all, (int64_t)sizeof(*all), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)
@@ -302,7 +302,7 @@ static int find_nonfinite_node(struct engine *e, const struct step_result *r, ch
 	ret[0] = '\0';
 	w = nonfinite_new(&e->prepared);
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: search of non-finite values");
+		return err_nomem(err, "search of non-finite values");
 	rc = rerun_step(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
 		describe_finding(e, r, nonfinite_first(w), &own);
@@ -321,7 +321,7 @@ static int rank_of_loss(const struct engine *e, const struct step_result *r, int
 
 	*ret = -1;
 	if (!loss)
-		return err_set(err, ERR_NOMEM, "out of memory: losses");
+		return err_nomem(err, "losses");
 	loss[c->rank] = r->own_sum;
 	rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)

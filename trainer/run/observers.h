@@ -4,7 +4,7 @@
 #define DPT_RUN_OBSERVERS_H
 
 #include "tracker/dptrack.h"
-#include "tracker/insight/lr_range.h"
+#include "tracker/insight/tuning.h"
 #include "trainer/run/evaluate.h"
 #include "trainer/run/report.h"
 #include "trainer/run/step.h"

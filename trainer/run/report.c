@@ -385,7 +385,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	int rc;
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: report");
+		return err_nomem(err, "report");
 	r->e = e;
 	r->rank = e->rank.seat->rank;
 	r->has_params = resume->reopens && resume->loads;

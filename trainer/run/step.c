@@ -60,7 +60,7 @@ struct step_queue {
 int step_queue_new(struct step_queue **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: queue of steps");
+	return *ret ? 0 : err_nomem(err, "queue of steps");
 }
 
 void step_queue_free(struct step_queue *s)
@@ -398,7 +398,7 @@ struct cached_step {
 int cached_step_new(struct cached_step **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: cached batch");
+	return *ret ? 0 : err_nomem(err, "cached batch");
 }
 
 void cached_step_free(struct cached_step *b)
@@ -422,7 +422,7 @@ static int copy_batch(struct cached_step *b, const struct program *p, const stru
 	b->inputs = malloc(b->inputs_bytes + 1);
 	b->targets = malloc(b->targets_bytes + 1);
 	if (!b->inputs || !b->targets)
-		return err_set(err, ERR_NOMEM, "out of memory: cached batch");
+		return err_nomem(err, "cached batch");
 	memcpy(b->inputs, call->inputs, b->inputs_bytes);
 	memcpy(b->targets, call->targets, b->targets_bytes);
 	return 0;
@@ -472,7 +472,7 @@ static int agree_steps(const struct engine *e, int64_t *n, struct err *err)
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: steps of all ranks");
+		return err_nomem(err, "steps of all ranks");
 	all[c->rank] = *n;
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; r < c->world; r++)

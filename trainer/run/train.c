@@ -10,8 +10,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "tracker/insight/tuning.h"
-#include "trainer/run/nonfinite_search.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
 
@@ -140,7 +138,7 @@ static int end_stopped(struct training *t)
 	int signal_number = 0, rc;
 
 	if (!all)
-		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
+		return err_nomem(t->err, "end of the run");
 	all[2 * c->rank] = rank_context_stop(t->e->rank.seat);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
@@ -218,7 +216,7 @@ static int open_range(struct training *t)
 	if (!config_finds(t->e->rank.cfg, "lr"))
 		return 0;
 	t->range = calloc(1, sizeof(*t->range));
-	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");
+	return t->range ? 0 : err_nomem(t->err, "losses by learning rate");
 }
 
 /* Runs after all results are saved, because it changes the parameters. */
@@ -253,7 +251,7 @@ static int run_training(struct training *t)
 	if (engine_is_root(t->e) && has_console(t->e->rank.cfg)) {
 		t->console = console_new(t->e);
 		if (!t->console)
-			return err_set(t->err, ERR_NOMEM, "out of memory: console");
+			return err_nomem(t->err, "console");
 	}
 	rc = restore_state(t);
 	if (!rc)

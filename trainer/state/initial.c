@@ -141,7 +141,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 		char *path = arena_printf(cfg->arena, "%s/%s", cfg->init_from, names[i]);
 
 		if (!path)
-			return err_set(err, ERR_NOMEM, "out of memory: --init-from");
+			return err_nomem(err, "--init-from");
 		found = is_weights_file(path) ? path : NULL;
 	}
 	if (!found)

@@ -90,7 +90,7 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 	struct comparison k = { .c = c, .path = path, .err = s->err };
 
 	if (config_each(s->cfg, compare_item, &k))
-		return err_set(s->err, ERR_NOMEM, "out of memory: configuration");
+		return err_nomem(s->err, "configuration");
 	if (k.rc)
 		return k.rc;
 	if (strcmp(at->data_hash, s->data->hash))
@@ -483,7 +483,7 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory: --resume");
+		return err_nomem(err, "--resume");
 	rc = find_on_all_ranks(f, r, subject, s, err);
 	*ret = f->resume;
 	free(f);

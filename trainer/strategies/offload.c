@@ -423,7 +423,7 @@ int offload_add(struct graph *g, const struct offload_opts *o, struct err *err)
 	f.stretch_of = arena_array(g->arena, (size_t)f.n_nodes + 1, sizeof(*f.stretch_of));
 	f.made_in = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(*f.made_in));
 	if (!f.home || !f.latest || !f.made_in || !f.stretches || !f.stretch_of)
-		return err_set(err, ERR_NOMEM, "out of memory: offloading");
+		return err_nomem(err, "offloading");
 	choose_offloaded(&f);
 	if (!graph_failed(g))
 		cut_stretches(&f);

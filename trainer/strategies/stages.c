@@ -83,7 +83,7 @@ static int balance_stages(struct stages *ret, const struct graph *g, int blocks,
 	int rc = 0;
 
 	if (!t.sum || !t.best || !t.from)
-		rc = err_set(err, ERR_NOMEM, "out of memory: stages");
+		rc = err_nomem(err, "stages");
 	else
 		accumulate_block_work(t.sum, g, blocks);
 	for (int s = 0; !rc && s < ret->n; s++)

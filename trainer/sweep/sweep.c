@@ -423,7 +423,7 @@ static int prepare_sweep(struct sweep_state *s, struct err *err)
 	s->tries = calloc(s->plan.trials, sizeof(*s->tries));
 	s->running = calloc((size_t)s->max_parallel, sizeof(*s->running));
 	if (!s->asha.trials || !s->tries || !s->running)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->place = (struct trial_place){ .runs_dir = s->cfg->runs_dir, .metric = s->plan.metric,
 					 .experiment = config_given(s->cfg, FLAG_experiment) || !s->plan.experiment ?
 							       s->cfg->experiment : s->plan.experiment };

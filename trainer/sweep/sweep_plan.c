@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "trainer/graph/rng.h"
 
 #define GRID_MAX 1000000
@@ -80,7 +81,7 @@ int space_new(struct search_space **ret, json_t *parameters, uint64_t seed, stru
 	int rc = 0;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->seed = seed;
 	if (!n)
 		rc = err_set(err, ERR_USAGE, "parameters: expected at least one, as in {\"lr\": {\"values\": [0.1]}}");
@@ -124,16 +125,6 @@ size_t space_grid(const struct search_space *s)
 	return n;
 }
 
-/* Prints the fewest digits that read back. */
-static void print_shortest_real(double v, char *to)
-{
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(to, SPACE_VALUE_BYTES, "%.*g", digits, v);
-		if (strtod(to, NULL) == v)
-			return;
-	}
-}
-
 /* Returns true if the value is a boolean. */
 static bool print_json_value(json_t *v, char *to)
 {
@@ -142,7 +133,7 @@ static bool print_json_value(json_t *v, char *to)
 	else if (json_is_integer(v))
 		snprintf(to, SPACE_VALUE_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
 	else if (json_is_real(v))
-		print_shortest_real(json_real_value(v), to);
+		text_double(to, json_real_value(v), 6);
 	else
 		snprintf(to, SPACE_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
 	return json_is_boolean(v);
@@ -360,7 +351,7 @@ static int hash_settings(struct sweep_plan *p, struct err *err)
 	printed = json_dumps(bare, JSON_SORT_KEYS | JSON_COMPACT);
 	json_decref(bare);
 	if (!printed)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	sha256_hex(printed, strlen(printed), p->sha256);
 	free(printed);
 	return 0;

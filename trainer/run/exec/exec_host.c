@@ -1,10 +1,10 @@
 /* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
  * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
  * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
+#include "tracker/base/thread.h"
 #include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,15 +289,11 @@ static void *run_host_lane(void *arg)
 
 static int start_lane(struct host_lane *l, struct err *err)
 {
-	sigset_t all, old;
 	int rc;
 
 	if (l->runs)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	rc = pthread_create(&l->thread, NULL, run_host_lane, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = thread_start(&l->thread, run_host_lane, l);
 	if (rc)
 		return err_set_errno(err, rc, "cannot start the thread of stream %s", stream_name(l->stream));
 	l->runs = true;
@@ -378,7 +374,7 @@ static int host_open(struct exec **ret, const struct prepared *p, struct err *er
 	int rc = 0;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "out of memory: executor");
+		return err_nomem(err, "executor");
 	for (int i = 0; !rc && i < p->n_programs; i++)
 		rc = add_host_program(e, p->program[i], err);
 	if (rc) {

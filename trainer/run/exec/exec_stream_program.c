@@ -314,7 +314,7 @@ static int make_stream_group(struct stream_program *sp, const int *members, int 
 	struct kernel_args *args = arena_array(arena, (size_t)n, sizeof(*args));
 
 	if (!g || !states || !args)
-		return err_set(err, ERR_NOMEM, "out of memory: nodes that run together");
+		return err_nomem(err, "nodes that run together");
 	*g = (struct stream_group){ states, args, n };
 	for (int k = 0; k < n; k++) {
 		struct stream_item *it = &sp->items[members[k]];

@@ -79,7 +79,7 @@ int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle 
 	int rc;
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: ring");
+		return err_nomem(err, "ring");
 	r->prepared = p;
 	r->backend = p->opts.backend;
 	r->ops = r->backend->streams;
