@@ -48,8 +48,9 @@ class Source:
 
 
 def count_parameters(head):
-    """The parameters of the first parenthesis: one more than its commas that no inner parenthesis holds."""
-    depth, count = 0, 1
+    """The parameters of the first parenthesis: one more than its commas that no inner parenthesis holds. An ellipsis is
+    none."""
+    depth, count = 0, 0 if re.match(r"[^()]*\([^()]*\.\.\.\)", head) else 1
     for at in range(head.index("("), len(head)):
         if head[at] == "(":
             depth += 1

@@ -78,7 +78,8 @@ static void write_logged_model(struct call *c, struct js *j, const struct model 
 static bool find_logged_model(struct call *c, const char *id, bool with_deleted, struct model *ret)
 {
 	struct err err = ERR_INIT;
-	int rc = model_get(c->api->store, id, with_deleted, c->arena, ret, &err);
+	int rc = with_deleted ? model_get_deleted(c->api->store, id, c->arena, ret, &err)
+			      : model_get(c->api->store, id, c->arena, ret, &err);
 
 	if (rc == ERR_NOENT)
 		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", id);

@@ -145,7 +145,7 @@ static const char *find_owner_location(struct call *c, const struct ml_source *s
 	struct model m;
 
 	if (*s->model)
-		return model_get(c->api->store, s->model, false, c->arena, &m, &err) ? NULL : ml_model_location(c, &m);
+		return model_get(c->api->store, s->model, c->arena, &m, &err) ? NULL : ml_model_location(c, &m);
 	return *s->run && ml_lookup_run(c, s->run, &r, &err) > 0 ? ml_run_location(c, &r) : NULL;
 }
 

@@ -16,18 +16,12 @@ struct mlflow_db {
 	struct map *places;    /* id of a run → its artifact_uri, in the arena */
 };
 
-struct tag_query {
-	enum foreign_query q;
-	const char *of;
-	int64_t number;
-};
-
 /* Reads all rows of a query as [{"key","value"}]. */
-static int read_tag_list(struct mlflow_db *m, struct tag_query t, json_t **ret, struct err *err)
+static int read_tag_list(struct mlflow_db *m, struct foreign_question t, json_t **ret, struct err *err)
 {
 	json_t *list = json_array();
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, t.q, t.of, t.number, err);
+	int rc = foreign_start(m->db, &r, &t, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		mlflow_pair(list, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
@@ -42,7 +36,7 @@ static int read_tag_list(struct mlflow_db *m, struct tag_query t, json_t **ret, 
 static int read_db_points(struct mlflow_db *m, struct importer_run *run, struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_metrics, run->id, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		bool nan = foreign_i64(r, FOREIGN_ml_metrics_is_nan);
@@ -59,7 +53,7 @@ static int read_db_pairs(struct mlflow_db *m, struct importer_run *run, enum for
 			 void (*take)(struct importer_run *run, const char *key, const char *value), struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, q, run->id, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ q, run->id, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		take(run, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
@@ -89,11 +83,11 @@ static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 {
 	json_t *list = json_array(), *tags;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_inputs, run, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		rc = read_tag_list(
-			m, (struct tag_query){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
+			m, (struct foreign_question){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
 			&tags, err);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
@@ -146,7 +140,7 @@ static int read_db_run(struct mlflow_db *m, struct foreign_rows *r, struct err *
 static int read_db_runs(struct mlflow_db *m, struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_runs, NULL, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0)
 		rc = read_db_run(m, r, err);
@@ -158,14 +152,14 @@ static int read_db_runs(struct mlflow_db *m, struct err *err)
 static int read_db_experiments(struct mlflow_db *m, struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_experiments, NULL, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		bool deleted = !strcmp(foreign_str(r, FOREIGN_ml_experiments_lifecycle_stage), "deleted");
 		json_t *tags;
 
 		rc = read_tag_list(m,
-				   (struct tag_query){ FOREIGN_ml_experiment_tags, NULL,
+				   (struct foreign_question){ FOREIGN_ml_experiment_tags, NULL,
 						       foreign_i64(r, FOREIGN_ml_experiments_experiment_id) },
 				   &tags, err);
 		if (!rc)
@@ -198,13 +192,13 @@ static json_t *make_version_json(struct mlflow_db *m, struct foreign_rows *r, js
 static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_versions, name, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		json_t *tags, *version;
 
 		rc = read_tag_list(m,
-				   (struct tag_query){ FOREIGN_ml_version_tags, name,
+				   (struct foreign_question){ FOREIGN_ml_version_tags, name,
 						       foreign_i64(r, FOREIGN_ml_versions_version) },
 				   &tags, err);
 		version = rc ? NULL : make_version_json(m, r, tags);
@@ -218,7 +212,7 @@ static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, 
 static int read_db_aliases(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_aliases, name, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		json_object_set_new(ret, foreign_str(r, FOREIGN_ml_aliases_alias),
@@ -233,13 +227,13 @@ static int read_db_registry(struct mlflow_db *m, struct err *err)
 {
 	bool with_aliases = foreign_has(m->db, "registered_model_aliases");
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_registered, NULL, 0, err);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_registered, NULL, 0 }, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		const char *name = foreign_str(r, FOREIGN_ml_registered_name);
 		json_t *tags, *versions = json_array(), *aliases = json_object();
 
-		rc = read_tag_list(m, (struct tag_query){ FOREIGN_ml_registered_tags, name, 0 }, &tags, err);
+		rc = read_tag_list(m, (struct foreign_question){ FOREIGN_ml_registered_tags, name, 0 }, &tags, err);
 		rc = rc ? rc : read_db_versions(m, name, versions, err);
 		rc = rc || !with_aliases ? rc : read_db_aliases(m, name, aliases, err);
 		if (!rc)
@@ -265,7 +259,7 @@ static int count_lost_items(struct mlflow_db *m, const char *table, enum foreign
 
 	if (!foreign_has(m->db, table))
 		return 0;
-	rc = foreign_start(m->db, &r, q, NULL, 0, err);
+	rc = foreign_start(m->db, &r, &(struct foreign_question){ q, NULL, 0 }, err);
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		for (int64_t n = foreign_i64(r, FOREIGN_ml_traces_lost); n > 0; n--)
 			importer_leave_out(m->b, "%s", what);

@@ -64,11 +64,10 @@ static struct alert_fired read_fired_alert(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* Reads all rows of q; rc: result of starting it. */
-static int collect_alert_rows(struct db *d, struct db_rows *q, int rc, struct arena *a, struct alerts *ret,
-			      struct err *err)
+static int collect_alert_rows(struct db *d, struct db_rows *q, struct arena *a, struct alerts *ret, struct err *err)
 {
 	struct alerts all = { 0 };
+	int rc = 0;
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		all.items = list_room(a, all.items, all.count, sizeof *all.items);
@@ -91,7 +90,7 @@ int alert_list(struct store *s, const struct alert_page *page, struct arena *a, 
 		return rc;
 	rc = db_start(d, &q, DB_alert_list, err, "tii", page->experiment ? page->experiment : "",
 		      page->before ? page->before : INT64_MAX, (int64_t)page->limit);
-	rc = collect_alert_rows(d, q, rc, a, ret, err);
+	rc = rc ? rc : collect_alert_rows(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
@@ -105,7 +104,7 @@ int alert_due(struct store *s, int64_t now_ms, struct arena *a, struct alerts *r
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_alert_due, err, "i", now_ms);
-	rc = collect_alert_rows(d, q, rc, a, ret, err);
+	rc = rc ? rc : collect_alert_rows(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }

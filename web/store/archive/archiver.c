@@ -46,9 +46,10 @@ struct archiver {
 	bool failing; /* and the log has reported it */
 };
 
-static int fetch_archive_range(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_archive_range(void *store, const struct archive_range *r, void *to, struct err *err)
 {
-	return orphan_blobs_read(((struct store *)store)->files, object, from, n, to, err);
+	return orphan_blobs_read(((struct store *)store)->files,
+				 &(struct orphan_blobs_range){ r->object, r->from, r->n }, to, err);
 }
 
 static void find_archive_key(void *store, const char *object, char *ret, size_t room)
@@ -159,7 +160,8 @@ static int read_whole_archive(struct archiver *a, const struct archive *x, unsig
 	sha256_init(&sha);
 	for (at = 0; at < x->object.bytes && !rc; at += n) {
 		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
-		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
+		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, &(struct orphan_blobs_range){
+						      x->object.name, at, n }, to + at, err)
 					      : err_set(err, ERR_CANCELED, "the store is closing");
 		if (!rc)
 			sha256_add(&sha, to + at, n);

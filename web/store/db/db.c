@@ -28,7 +28,7 @@ int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...)
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->run(d, q, err, fmt, ap);
+	rc = d->engine->run(d, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }
@@ -44,7 +44,7 @@ int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *er
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->start(d, ret, q, err, fmt, ap);
+	rc = d->engine->start(d, ret, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }
@@ -73,7 +73,7 @@ int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const c
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->start(d, &r, q, err, fmt, ap);
+	rc = d->engine->start(d, &r, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	if (!rc && (rc = db_next(d, r, err)) > 0) {
 		*ret = db_i64(r, 0);

@@ -182,24 +182,23 @@ static void sqlite_stop(struct db_rows *q)
 	sqlite3_reset(sqlite_rows(q)->st);
 }
 
-static int sqlite_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt,
-			va_list ap)
+static int sqlite_start(struct db *d, struct db_rows **ret, const struct db_call *c, struct err *err)
 {
-	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), q, err);
+	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), c->q, err);
 
 	if (!r)
 		return err ? err->code : ERR_IO;
 	sqlite3_reset(r->st);
-	if (bind_sqlite_values(r->st, fmt, ap) != SQLITE_OK)
+	if (bind_sqlite_values(r->st, c->fmt, *c->values) != SQLITE_OK)
 		return sqlite_failed(d, err, "binding a query");
 	*ret = &r->rows;
 	return 0;
 }
 
-static int sqlite_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
+static int sqlite_run(struct db *d, const struct db_call *c, struct err *err)
 {
 	struct db_rows *r = NULL;
-	int rc = sqlite_start(d, &r, q, err, fmt, ap);
+	int rc = sqlite_start(d, &r, c, err);
 
 	if (!rc && (rc = sqlite_next(d, r, err)) > 0)
 		sqlite_stop(r);

@@ -76,7 +76,7 @@ void pg_disconnect(struct pg_db *p);
 
 /* pg_link.c: pg_send sends a query without reading its answer. pg_push flushes what was sent. pg_settle reads all
  * pending answers and stores the rows of started queries and of the last query. */
-int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
+int pg_send(struct pg_db *p, const struct db_call *c, struct err *err);
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);
 void pg_push(struct pg_db *p);

@@ -317,12 +317,12 @@ static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *
 	return 0;
 }
 
-int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap)
+int pg_send(struct pg_db *p, const struct db_call *c, struct err *err)
 {
 	struct values v;
 
-	read_pg_values(&v, fmt, ap);
-	return send_pg_query(p, q, &v, err);
+	read_pg_values(&v, c->fmt, *c->values);
+	return send_pg_query(p, c->q, &v, err);
 }
 
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *from, int n, struct err *err)
@@ -340,7 +340,7 @@ int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char 
 	int rc;
 
 	va_start(ap, fmt);
-	rc = pg_send(p, q, err, fmt, ap);
+	rc = pg_send(p, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }

@@ -119,20 +119,17 @@ int artifact_open(struct store *s, const char *path, struct artifact_file *ret, 
 	return rc;
 }
 
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
-		  size_t *ret_count, struct err *err)
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
+		  struct err *err)
 {
 	struct entries list = { .arena = arena };
 	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err) :
 			      disk_entries(a->disk, path ? path : "", &list, err);
 
-	*ret = NULL;
-	*ret_count = 0;
 	if (rc)
 		return rc;
 	entries_sort(&list);
-	*ret = list.list;
-	*ret_count = list.n;
+	*ret = (struct artifact_entries){ list.list, list.n };
 	return 0;
 }
 
@@ -151,16 +148,18 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	return e->sha256 ? 0 : no_memory(err);
 }
 
-int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
 		     struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc; i++) {
-		list[i].sha256 = "";
-		if (!list[i].folder)
-			rc = entry_digest(s, arena_printf(a, "%s/%s", folder, list[i].name), &list[i], a, err);
+	for (i = 0; i < io->count && !rc; i++) {
+		struct artifact_entry *e = &io->items[i];
+
+		e->sha256 = "";
+		if (!e->folder)
+			rc = entry_digest(s, arena_printf(a, "%s/%s", folder, e->name), e, a, err);
 	}
 	return rc;
 }

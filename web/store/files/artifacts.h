@@ -61,13 +61,18 @@ struct artifact_entry {
 	const char *sha256; /* NULL: not requested; "": unknown */
 };
 
+struct artifact_entries {
+	struct artifact_entry *items; /* by name */
+	size_t count;
+};
+
 /* Fills the known digests of a folder's entries. */
-int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
 		     struct err *err);
 
-/* Lists one level, by name; empty if path is missing or not a folder. */
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
-		  size_t *ret_count, struct err *err);
+/* Lists one level; empty if path is missing or not a folder. */
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
+		  struct err *err);
 
 /* Removes path and everything below it; a missing path is fine. Not the digests: artifact_change_delete. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);

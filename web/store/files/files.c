@@ -110,8 +110,7 @@ int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 
 struct files_copying {
 	struct files_sum *sum;
-	int (*stop)(void *arg);
-	void *arg;
+	const struct files_stop *stop; /* NULL: never */
 	struct err *err;
 };
 
@@ -128,7 +127,7 @@ static int copy_file_bytes(const struct files_copying *c, int in, int out, const
 		if (file_write(out, bytes, (size_t)n))
 			rc = err_set_errno(c->err, errno, "%s", to);
 		c->sum->bytes += (uint64_t)n;
-		if (c->stop && c->stop(c->arg))
+		if (c->stop && c->stop->fn(c->stop->arg))
 			rc = err_set(c->err, ERR_CANCELED, "copying was ended");
 	}
 	if (!rc && n < 0)
@@ -186,7 +185,7 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 {
 	struct stat sb;
 
-	if (c->stop && c->stop(c->arg))
+	if (c->stop && c->stop->fn(c->stop->arg))
 		return err_set(c->err, ERR_CANCELED, "copying was ended");
 	if (lstat(from, &sb))
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
@@ -195,10 +194,9 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 	return S_ISREG(sb.st_mode) ? copy_one_file(c, from, to, &sb) : 0;
 }
 
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
-	       struct err *err)
+int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err)
 {
-	return copy_entry(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
+	return copy_entry(&(struct files_copying){ sum, stop, err }, from, to, 0);
 }
 
 int files_draw_name(char ret[33], struct err *err)

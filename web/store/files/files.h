@@ -23,9 +23,15 @@ int files_parent(int root_fd, const char *path, bool make, const char **ret_name
  * is missing, or an errno. */
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
 
-/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop
- * (NULL: never) is called between files and pieces; a nonzero result cancels. */
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
+/* fn is called between files and pieces; a nonzero result cancels. */
+struct files_stop {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop may be
+ * NULL. */
+int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop,
 	       struct err *err);
 
 /* A unique name of 32 random hex digits. ERR_IO. */

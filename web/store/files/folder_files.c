@@ -155,7 +155,7 @@ static bool may_enter_folder(const char *path, bool foreign)
 	return true;
 }
 
-int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret,
+int folder_files_list(struct store *s, const struct folder_files_place *p, struct arena *a, struct folder_files *ret,
 		      struct err *err)
 {
 	struct entries list = { .arena = a };
@@ -163,11 +163,11 @@ int folder_files_list(struct store *s, const char *run, const char *path, struct
 	int rc, fd;
 
 	*ret = (struct folder_files){ 0 };
-	rc = query_run_folder(s, run, a, &ret->folder, err);
+	rc = query_run_folder(s, p->run, a, &ret->folder, err);
 	if (rc || !ret->folder || !*s->logdir)
 		return rc;
-	foreign = is_foreign(run, ret->folder);
-	fd = may_enter_folder(path, foreign) ? open_listed_folder(s->logdir, ret->folder, path, a) : -1;
+	foreign = is_foreign(p->run, ret->folder);
+	fd = may_enter_folder(p->path, foreign) ? open_listed_folder(s->logdir, ret->folder, p->path, a) : -1;
 	if (fd >= 0 && list_run_folder(fd, foreign, &list))
 		return no_memory(err);
 	entries_sort(&list);

@@ -13,10 +13,14 @@ struct folder_files {
 
 #define FOLDER_FILES_MAX 10000 /* most entries of one folder */
 
+struct folder_files_place {
+	const char *run, *path;
+};
+
 /* Lists one level: the run's folder, or path inside it ("": the run's folder; otherwise checked by
  * artifact_path_ok). Skips journals and hidden files. In a foreign run's folder it lists only files and folders
  * named like weights or checkpoints. A missing folder is empty. ERR_NOENT: no such run. */
-int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret,
+int folder_files_list(struct store *s, const struct folder_files_place *p, struct arena *a, struct folder_files *ret,
 		      struct err *err);
 
 #endif

@@ -234,24 +234,24 @@ static void fetch_loose_object(void *arg)
 		drop_loose_reading(r);
 }
 
-static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const char *object, uint64_t from,
-			       size_t n, struct err *err)
+static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const struct orphan_blobs_range *of,
+			       struct err *err)
 {
 	struct loose_reading *r;
 
-	if (!objects_hold(o, n))
+	if (!objects_hold(o, of->n))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
-		*r = (struct loose_reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
+		*r = (struct loose_reading){ .o = o, .from = of->from, .n = of->n, .bytes = malloc(of->n) };
 	if (!r || !r->bytes) {
-		objects_give(o, n);
+		objects_give(o, of->n);
 		free(r);
 		return no_memory(err);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);
-	objects_key(o, object, r->key);
+	objects_key(o, of->object, r->key);
 	r->task = (struct thread_pool_task){ .fn = fetch_loose_object, .arg = r };
 	thread_pool_give(o->crew, &r->task);
 	*ret = r;
@@ -268,7 +268,7 @@ static bool was_store_away(struct objects *o)
 	return away;
 }
 
-int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+int orphan_blobs_read(struct artifacts *a, const struct orphan_blobs_range *of, void *to, struct err *err)
 {
 	struct objects *o = artifacts_objects(a);
 	double until_s = clock_mono_s() + WAIT_S;
@@ -280,7 +280,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 	if (!rc && (was_store_away(o) || atomic_load(&o->stop)))
 		rc = err_set(err, ERR_BUSY, "the object store with the points does not answer");
 	if (!rc)
-		rc = begin_loose_reading(&r, o, object, from, n, err);
+		rc = begin_loose_reading(&r, o, of, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&r->lock);
@@ -290,7 +290,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 	r->left = !done;
 	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store with the points is too slow");
 	if (done && !rc)
-		memcpy(to, r->bytes, n);
+		memcpy(to, r->bytes, of->n);
 	else if (done && err)
 		*err = r->err;
 	pthread_mutex_unlock(&r->lock);

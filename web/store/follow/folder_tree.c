@@ -295,16 +295,16 @@ static int walk_some(struct tree *t, struct tree_walk *w, double until_s)
 	return 0;
 }
 
-int tree_open(struct tree **ret, const char *root, bool watch_it, tree_found *fn, void *arg, struct err *err)
+int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof *t);
 
 	if (!t)
 		return no_memory(err);
-	snprintf(t->root, sizeof t->root, "%s", root);
-	t->fn = fn;
-	t->arg = arg;
-	t->fd = watch_it ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
+	snprintf(t->root, sizeof t->root, "%s", o->root);
+	t->fn = o->fn;
+	t->arg = o->arg;
+	t->fd = o->watch ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
 	t->watch_failed = t->fd < 0;
 	t->folders = map_new(sizeof(struct tree_folder));
 	t->names = arena_new();

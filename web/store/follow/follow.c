@@ -254,7 +254,7 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 	f->files = map_new(sizeof(struct follow_file));
 	if (f->wake_fd < 0 || !f->files)
 		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
-	if (tree_open(&f->tree, f->root, !o->poll && !o->once, follow_found, f, err))
+	if (tree_open(&f->tree, &(struct tree_opts){ f->root, !o->poll && !o->once, follow_found, f }, err))
 		return ERR_NOMEM;
 	return 0;
 }

@@ -209,7 +209,7 @@ static int copy_artifacts(struct store_backup *b, struct store_backup_result *re
 
 	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
 		return 0;
-	rc = files_copy(b->s->artifacts, b->artifacts, &sum, backup_is_stopped, b->s, err);
+	rc = files_copy(b->s->artifacts, b->artifacts, &sum, &(struct files_stop){ backup_is_stopped, b->s }, err);
 	ret->artifacts = sum.files;
 	ret->artifact_bytes = sum.bytes;
 	return rc;
@@ -338,7 +338,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 
 	snprintf(partial, sizeof partial, "%s.partial", to->db);
 	unlink(partial);
-	rc = files_copy(db, partial, &sum, NULL, NULL, err);
+	rc = files_copy(db, partial, &sum, NULL, err);
 	if (!rc && (rc = ready_copy(partial, err)))
 		err_prefix(err, "%.300s", db);
 	if (rc) {
@@ -353,7 +353,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 	if (!rc && rename(partial, to->db))
 		rc = err_set_errno(err, errno, "%s", to->db);
 	if (!rc && !access(artifacts, F_OK))
-		rc = files_copy(artifacts, to->artifacts, &sum, NULL, NULL, err);
+		rc = files_copy(artifacts, to->artifacts, &sum, NULL, err);
 	return rc ? rc : files_sync_parent(to->db, err);
 }
 

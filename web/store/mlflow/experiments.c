@@ -48,27 +48,46 @@ static struct experiment read_experiment_row(struct arena *a, struct db_rows *q)
 				    .location = db_text(a, q, COL_experiment_rows_location) };
 }
 
-int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret,
-		   struct err *err)
+/* Reads the one row of a started query, and its tags. */
+static int load_experiment(struct db *d, struct db_rows *q, struct arena *a, struct experiment *ret, struct err *err)
 {
 	struct experiment e;
+	int rc = db_next(d, q, err);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOENT;
+	e = read_experiment_row(a, q);
+	db_stop(q);
+	rc = load_experiment_tags(d, a, &e, err);
+	if (!rc)
+		*ret = e;
+	return rc;
+}
+
+int experiment_get(struct store *s, int64_t id, struct arena *a, struct experiment *ret, struct err *err)
+{
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name)
-		  : db_start(d, &q, DB_experiment_row, err, "i", id);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		e = read_experiment_row(a, q);
-		db_stop(q);
-		rc = load_experiment_tags(d, a, &e, err);
-		if (!rc)
-			*ret = e;
-	} else if (!rc) {
-		rc = ERR_NOENT;
-	}
+	rc = db_start(d, &q, DB_experiment_row, err, "i", id);
+	rc = rc ? rc : load_experiment(d, q, a, ret, err);
+	readers_give(s, d);
+	return rc;
+}
+
+int experiment_find(struct store *s, const char *name, struct arena *a, struct experiment *ret, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_experiment_row_by_name, err, "t", name);
+	rc = rc ? rc : load_experiment(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }

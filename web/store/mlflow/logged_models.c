@@ -12,21 +12,17 @@
 #include "web/store/filter/filter.h"
 #include "web/store/mlflow/models_token.h"
 
-static int load_model_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
-			    size_t *ret_count, struct err *err)
+/* Reads the params or tags of a started query. */
+static int load_model_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, which, err, "i", id);
+	int rc = 0;
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		*ret = list_room(a, *ret, *ret_count, sizeof **ret);
-		if (!*ret) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
-							    db_text(a, q, COL_model_params_value) };
-		rc = 0;
+		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
+		rc = ret->items ? 0 : db_no_memory(q, err);
+		if (ret->items)
+			ret->items[ret->count++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
+								      db_text(a, q, COL_model_params_value) };
 	}
 	return rc;
 }
@@ -56,10 +52,18 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 
 static int load_model_parts(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
-	int rc = load_model_pairs(d, DB_model_params, id, a, &m->params, &m->param_count, err);
+	struct query_kvs params = { 0 }, tags = { 0 };
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_model_params, err, "i", id);
 
+	rc = rc ? rc : load_model_pairs(d, q, a, &params, err);
 	if (!rc)
-		rc = load_model_pairs(d, DB_model_tags, id, a, &m->tags, &m->tag_count, err);
+		rc = db_start(d, &q, DB_model_tags, err, "i", id);
+	rc = rc ? rc : load_model_pairs(d, q, a, &tags, err);
+	m->params = params.items;
+	m->param_count = params.count;
+	m->tags = tags.items;
+	m->tag_count = tags.count;
 	return rc ? rc : load_model_metrics(d, id, a, m, err);
 }
 
@@ -74,56 +78,72 @@ static struct model read_model_row(struct arena *a, struct db_rows *q)
 	};
 }
 
-int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err)
+/* Reads the one row of a started query, and its parts. */
+static int load_model(struct db *d, struct db_rows *q, struct arena *a, struct model *ret, struct err *err)
 {
 	struct model m;
+	int64_t row;
+	int rc = db_next(d, q, err);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOENT;
+	row = db_i64(q, COL_model_row_id);
+	m = read_model_row(a, q);
+	db_stop(q);
+	rc = load_model_parts(d, row, a, &m, err);
+	if (!rc)
+		*ret = m;
+	return rc;
+}
+
+int model_get(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
+{
 	struct db_rows *q;
 	struct db *d;
-	int64_t row;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_model_row, err, "ti", id, (int64_t)with_deleted);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = db_i64(q, COL_model_row_id);
-		m = read_model_row(a, q);
-		db_stop(q);
-		rc = load_model_parts(d, row, a, &m, err);
-		if (!rc)
-			*ret = m;
-	} else if (!rc) {
-		rc = ERR_NOENT;
-	}
+	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(0));
+	rc = rc ? rc : load_model(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
 
-int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
-		   struct err *err)
+int model_get_deleted(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
 {
-	const char **list = NULL;
 	struct db_rows *q;
 	struct db *d;
-	size_t n = 0;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(1));
+	rc = rc ? rc : load_model(d, q, a, ret, err);
+	readers_give(s, d);
+	return rc;
+}
+
+int models_folders(struct store *s, const char *run, struct arena *a, struct models_folders *ret, struct err *err)
+{
+	struct models_folders list = { 0 };
+	struct db_rows *q;
+	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		if (list)
-			list[n] = arena_printf(a, "%lld/models/%s/artifacts",
-					       (long long)db_i64(q, COL_models_of_run_experiment_id),
-					       db_str(q, COL_models_of_run_uuid));
-		rc = list && list[n++] ? 0 : no_memory(err);
-		if (rc)
-			db_stop(q);
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		if (list.items)
+			list.items[list.count] = arena_printf(a, "%lld/models/%s/artifacts",
+							      (long long)db_i64(q, COL_models_of_run_experiment_id),
+							      db_str(q, COL_models_of_run_uuid));
+		rc = list.items && list.items[list.count++] ? 0 : db_no_memory(q, err);
 	}
 	readers_give(s, d);
 	*ret = list;
-	*ret_count = n;
 	return rc;
 }
 

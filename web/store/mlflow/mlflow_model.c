@@ -16,14 +16,24 @@ static int find_live_model(struct state *st, struct change *c, int64_t *ret, str
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
-static int put_model_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n,
-			   struct err *err)
+static int put_model_params(struct state *st, const struct mlflow_op *op, int64_t model, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc; i++)
-		rc = db_run(state_db(st), q, err, "itt", model, kv[i].key, kv[i].value);
+	for (i = 0; i < op->param_count && !rc; i++)
+		rc = db_run(state_db(st), DB_model_param_put, err, "itt", model, op->params[i].key,
+			    op->params[i].value);
+	return rc;
+}
+
+static int put_model_tags(struct state *st, const struct mlflow_op *op, int64_t model, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->tag_count && !rc; i++)
+		rc = db_run(state_db(st), DB_model_tag_put, err, "itt", model, op->tags[i].key, op->tags[i].value);
 	return rc;
 }
 
@@ -70,8 +80,8 @@ static int make_logged_model(struct state *st, struct change *c, struct err *err
 		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));
 	if (!rc)
-		rc = put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
-	return rc ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+		rc = put_model_params(st, op, id, err);
+	return rc ? rc : put_model_tags(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_new = { .name = "mlflow_model_new",
@@ -109,7 +119,7 @@ static int tag_model(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = find_live_model(st, c, &id, err);
 
-	return rc <= 0 ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+	return rc <= 0 ? rc : put_model_tags(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_tags = { .name = "mlflow_model_tags", .copy = mlflow_copy, .apply = tag_model };
@@ -141,7 +151,7 @@ static int add_model_params(struct state *st, struct change *c, struct err *err)
 
 	if (rc > 0)
 		rc = need_same_params(st, c, id, err);
-	return rc <= 0 ? rc : put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
+	return rc <= 0 ? rc : put_model_params(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_params = { .name = "mlflow_model_params",

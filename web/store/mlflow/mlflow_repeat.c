@@ -232,10 +232,10 @@ static int search_chunks(struct repeat *p)
 
 	for (i = 0; i < p->series_count && !rc; i++) {
 		const struct repeat_suspect *x = &p->suspects[p->series[i].suspect];
-		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time };
+		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time, p->series[i].id };
 
 		p->now = &p->series[i];
-		rc = scan_series_window(state_db(p->st), p->now->id, &w, mark_chunk_points, p, p->err);
+		rc = scan_series_window(state_db(p->st), &w, mark_chunk_points, p, p->err);
 	}
 	return rc;
 }

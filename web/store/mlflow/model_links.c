@@ -172,8 +172,7 @@ static struct dataset_summary read_dataset_summary(struct arena *a, struct db_ro
 					 read_text_or_null(a, q, COL_dataset_summaries_context) };
 }
 
-int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
-		      struct dataset_summary **ret, size_t *ret_count, struct err *err)
+int dataset_summaries(struct store *s, struct dataset_summaries *io, struct arena *a, struct err *err)
 {
 	struct dataset_summary *list = NULL;
 	size_t count = 0, i;
@@ -183,8 +182,8 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 
 	if (rc)
 		return rc;
-	for (i = 0; i < n && !rc; i++) {
-		rc = db_start(d, &q, DB_dataset_summaries, err, "i", experiments[i]);
+	for (i = 0; i < io->experiment_count && !rc; i++) {
+		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
 		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0) {
 			list = list_room(a, list, count, sizeof *list);
 			rc = list ? 0 : no_memory(err);
@@ -196,7 +195,7 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 	readers_give(s, d);
 	if (rc)
 		return rc;
-	*ret = list;
-	*ret_count = count;
+	io->items = list;
+	io->count = count;
 	return 0;
 }

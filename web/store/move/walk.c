@@ -44,20 +44,20 @@ static int take_archive_bytes(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch_source_archive(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_source_archive(void *arg, const struct archive_range *r, void *to, struct err *err)
 {
 	const struct move_end *e = arg;
-	struct fetching f = { .to = to, .n = n };
+	struct fetching f = { .to = to, .n = r->n };
 	char key[OBJECT_KEY_MAX + 1];
 	struct object_facts facts;
 	int rc;
 
-	move_key_of(e, object, key);
+	move_key_of(e, r->object, key);
 	rc = object_get(
 		e->objects,
-		&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take_archive_bytes, .user = &f },
+		&(struct object_get){ .key = key, .begin = r->from, .n = r->n, .piece = take_archive_bytes, .user = &f },
 		&facts, err);
-	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
+	return rc || f.got == r->n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
 }
 
 static void find_source_key(void *arg, const char *object, char *ret, size_t room)
@@ -127,7 +127,7 @@ static int read_archived_chunk(struct move_walk *w, const struct archived_chunk 
 {
 	const struct archived *archive = &w->archives[a->archive];
 	struct chunk c;
-	int rc = archived_read(archive, a->entry, 0, a->entry->bytes, w->bytes, err);
+	int rc = archived_read(archive, &(struct archive_part){ a->entry, 0, a->entry->bytes }, w->bytes, err);
 
 	if (!rc && (chunk_open(&c, w->bytes, a->entry->bytes) || chunk_points(&c, w->points)))
 		rc = err_set(err, ERR_DAMAGED, "chunk %lld is damaged", (long long)a->entry->id);

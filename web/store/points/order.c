@@ -29,26 +29,31 @@ static uint32_t *first_guesses(size_t n)
 	return after;
 }
 
+struct order_guess {
+	const uint32_t *place; /* per series; UINT32_MAX: left out */
+	uint32_t *after;       /* per place, the predicted next one */
+	size_t kept;
+};
+
 /* Writes counts of correct predictions, each followed by the place of the series that was mispredicted. */
-static void put_order_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept,
-			       const uint32_t *series, size_t count)
+static void put_order_sequence(struct buf *b, const struct order_guess *g, const uint32_t *series, size_t count)
 {
-	uint32_t before = kept ? (uint32_t)kept - 1 : 0, now;
+	uint32_t before = g->kept ? (uint32_t)g->kept - 1 : 0, now;
 	uint64_t hits = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		now = place[series[i]];
+		now = g->place[series[i]];
 		if (now == UINT32_MAX)
 			continue;
-		if (after[before] == now) {
+		if (g->after[before] == now) {
 			hits++;
 		} else {
 			put_order_varint(b, hits);
 			put_order_varint(b, now);
 			hits = 0;
 		}
-		after[before] = now;
+		g->after[before] = now;
 		before = now;
 	}
 	if (hits)
@@ -72,7 +77,7 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 			if (ids[i])
 				put_order_varint(b, (uint64_t)ids[i]);
 		put_order_varint(b, points);
-		put_order_sequence(b, place, after, kept, series, count);
+		put_order_sequence(b, &(struct order_guess){ place, after, kept }, series, count);
 	}
 	i = place && after && !buf_failed(b);
 	free(place);

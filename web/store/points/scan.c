@@ -26,7 +26,7 @@ static int pass_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, stru
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunks w;
-	int rc = chunks_start(&w, d, CHUNKS_DATA, series, 0, CHUNKS_LAST, err);
+	int rc = chunks_start(&w, d, &(struct chunks_range){ CHUNKS_DATA, series, 0, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;
@@ -50,11 +50,10 @@ static int load_and_pass(struct chunks *w, scan_chunk_fn *fn, void *arg, struct 
 	return rc ? rc : pass_chunk(w, fn, arg, err);
 }
 
-int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
-		       struct err *err)
+int scan_series_window(struct db *d, const struct scan_window *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunks head;
-	int rc = chunks_start(&head, d, CHUNKS_HEADS, series, 0, CHUNKS_LAST, err);
+	int rc = chunks_start(&head, d, &(struct chunks_range){ CHUNKS_HEADS, w->series, 0, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;
@@ -133,7 +132,7 @@ static int read_group_bytes(struct scan_group_source *p, size_t from, size_t n, 
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
-	return p->entry ? archived_read(&p->archived, p->entry, from, n, p->bytes, err)
+	return p->entry ? archived_read(&p->archived, &(struct archive_part){ p->entry, from, n }, p->bytes, err)
 			: blob_read(p->blob, p->bytes, from, n, err);
 }
 
@@ -269,7 +268,7 @@ static int pass_chunk_heads(struct scan_group_source *p, int64_t series, int64_t
 		      struct err *err)
 {
 	struct chunks head;
-	int rc = chunks_start(&head, p->d, CHUNKS_HEADS, series, number, CHUNKS_LAST, err);
+	int rc = chunks_start(&head, p->d, &(struct chunks_range){ CHUNKS_HEADS, series, number, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;

@@ -55,7 +55,7 @@ static int find_cell_column(struct cells *c, struct columns *columns, size_t fie
 	int rc;
 
 	if (columns)
-		return columns_get(columns, c->d, ff->entity, ff->key, &c->columns[field], err);
+		return columns_get(columns, c->d, ff, &c->columns[field], err);
 	rc = db_int(c->d, &c->key[field], DB_key_by_name, err, "t", ff->key);
 	return rc < 0 ? rc : 0;
 }

@@ -473,7 +473,8 @@ static int choose_lines(struct chart *c)
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
 
-		rc = uuid ? series_select_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err)
+		rc = uuid ? series_select_run(c->d, &(struct series_select_want){ sel, uuid }, c->a,
+					      &c->runs[c->run_count], c->err)
 			  : no_memory(c->err);
 		if (rc > 0)
 			rc = add_lines(c, &c->runs[c->run_count++]);

@@ -493,26 +493,26 @@ static void make_column_room(struct columns *c)
 	}
 }
 
-int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
-		const struct columns_cell **ret, struct err *err)
+int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,
+		struct err *err)
 {
-	struct loaded_column col = { .entity = entity, .used = c->clock, .cap = c->cap };
+	struct loaded_column col = { .entity = of->entity, .used = c->clock, .cap = c->cap };
 	size_t i;
 	int rc;
 
 	for (i = 0; i < c->column_count; i++)
-		if (c->columns[i].entity == entity && !strcmp(c->columns[i].key, key)) {
+		if (c->columns[i].entity == of->entity && !strcmp(c->columns[i].key, of->key)) {
 			c->columns[i].used = c->clock;
 			*ret = c->columns[i].cells;
 			return 0;
 		}
 	*ret = NULL;
-	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", key);
+	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", of->key);
 	if (rc <= 0)
 		return rc;
 	make_column_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
-	col.key = strdup(key);
+	col.key = strdup(of->key);
 	rc = col.cells && col.key ? load_column(c, d, &col, err) : no_memory(err);
 	if (rc) {
 		free(col.cells);

@@ -95,7 +95,8 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
 	uint64_t before = l->taken;
 	struct chunks w;
-	int rc = chunks_start(&w, d, CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST, err);
+	int rc = chunks_start(&w, d, &(struct chunks_range){ CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST },
+			      err);
 
 	if (rc)
 		return rc;
@@ -418,11 +419,10 @@ void export_order_close(struct export_order *a)
 	free(a);
 }
 
-int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret,
-		       size_t *ret_count, struct err *err)
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_parts *ret,
+		       struct err *err)
 {
-	struct export_order_part *list = NULL, *room;
-	size_t n = 0;
+	struct export_order_parts list = { 0 };
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
@@ -432,20 +432,14 @@ int export_order_parts(struct store *s, const char *run, struct arena *a, struct
 		return rc;
 	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		room = list_room(a, list, n, sizeof *list);
-		rc = room ? 0 : no_memory(err);
-		if (room) {
-			list = room;
-			list[n++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
-							   db_i32(q, COL_parts_of_run_segment) };
-		} else {
-			db_stop(q);
-		}
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
+									       db_i32(q, COL_parts_of_run_segment) };
 	}
 	readers_give(s, d);
-	if (rc)
-		return rc;
-	*ret = list;
-	*ret_count = n;
-	return 0;
+	if (!rc)
+		*ret = list;
+	return rc;
 }

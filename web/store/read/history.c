@@ -200,7 +200,8 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	rc = scan_log(d, &(struct series_scan){ run->id, ids, run->count, take_history_log, &l }, err);
 	for (i = 0; i < run->count && !rc; i++) {
 		h->series = &run->series[i];
-		rc = scan_series_window(d, h->series->id, &h->window, take_history_chunk, h, err);
+		h->window.series = h->series->id;
+		rc = scan_series_window(d, &h->window, take_history_chunk, h, err);
 	}
 	return rc;
 }
@@ -246,7 +247,7 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	int rc = a ? readers_take(s, &d, err) : no_memory(err);
 
 	if (!rc)
-		rc = series_select_run(d, &sel, run_id, a, &run, err);
+		rc = series_select_run(d, &(struct series_select_want){ &sel, run_id }, a, &run, err);
 	if (rc > 0)
 		rc = run.count ? collect_history(d, h, &run, a, err) : 0;
 	if (d)
@@ -259,7 +260,7 @@ int history_page(struct store *s, struct history_sel *sel, struct arena *a, stru
 		 struct err *err)
 {
 	const struct history_place *place = &sel->place;
-	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY } };
+	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY, 0 } };
 	int rc;
 
 	h.max = sel->limit + 1 + (place->begun ? (size_t)place->given : 0);
@@ -299,7 +300,7 @@ static size_t spread_points(const struct sum_point *all, size_t count, size_t n,
 int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct history_points *ret,
 		   struct err *err)
 {
-	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY } };
+	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY, 0 } };
 	int rc = load_history(s, sel->run, sel->key, &h, err);
 
 	if (!rc) {

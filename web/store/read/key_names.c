@@ -4,24 +4,24 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-static int read_key_name(struct db *d, int64_t id, size_t at, key_names_fn *fn, void *arg, struct err *err)
+static int read_key_name(struct db *d, const struct key_names *k, size_t at, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_key_name, err, "i", id);
+	int rc = db_start(d, &q, DB_key_name, err, "i", k->ids[at]);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
-	rc = fn(arg, at, db_str(q, COL_key_name_name));
+	rc = k->fn(k->arg, at, db_str(q, COL_key_name_name));
 	db_stop(q);
 	return rc;
 }
 
-static int read_name_rows(struct db *d, struct db_rows *q, key_names_fn *fn, void *arg, struct err *err)
+static int read_name_rows(struct db *d, struct db_rows *q, const struct key_names *k, struct err *err)
 {
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0) {
-		rc = fn(arg, (size_t)db_i64(q, COL_key_names_place) - 1, db_str(q, COL_key_names_name));
+		rc = k->fn(k->arg, (size_t)db_i64(q, COL_key_names_place) - 1, db_str(q, COL_key_names_name));
 		if (rc) {
 			db_stop(q);
 			break;
@@ -30,18 +30,18 @@ static int read_name_rows(struct db *d, struct db_rows *q, key_names_fn *fn, voi
 	return rc;
 }
 
-int key_names_read(struct db *d, const int64_t *ids, size_t n, key_names_fn *fn, void *arg, struct err *err)
+int key_names_read(struct db *d, const struct key_names *k, struct err *err)
 {
 	struct db_rows *q;
 	struct buf list;
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc && !db_shared(d); i++)
-		rc = read_key_name(d, ids[i], i, fn, arg, err);
-	if (!n || !db_shared(d))
+	for (i = 0; i < k->n && !rc && !db_shared(d); i++)
+		rc = read_key_name(d, k, i, err);
+	if (!k->n || !db_shared(d))
 		return rc;
-	rc = array_of(&list, ids, n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : no_memory(err);
+	rc = array_of(&list, k->ids, k->n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : no_memory(err);
 	buf_done(&list);
-	return rc ? rc : read_name_rows(d, q, fn, arg, err);
+	return rc ? rc : read_name_rows(d, q, k, err);
 }

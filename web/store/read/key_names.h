@@ -9,7 +9,14 @@
 /* Returns 0 to continue; anything else ends key_names_read and is its result. name is borrowed. */
 typedef int key_names_fn(void *arg, size_t at, const char *name);
 
-/* Calls fn for each of the n ids that has a name, in any order. */
-int key_names_read(struct db *d, const int64_t *ids, size_t n, key_names_fn *fn, void *arg, struct err *err);
+struct key_names {
+	const int64_t *ids;
+	size_t n;
+	key_names_fn *fn;
+	void *arg;
+};
+
+/* Calls k->fn for each id that has a name, in any order. */
+int key_names_read(struct db *d, const struct key_names *k, struct err *err);
 
 #endif

@@ -82,19 +82,26 @@ static int add_media_item(struct media_list *l, struct db_rows *q, struct arena 
 	return 0;
 }
 
-static int load_media_items(struct db *d, int64_t id, const struct media_opts *o, struct arena *a, struct media_list *l,
-			    struct err *err)
-{
+struct media_rows {
+	struct db *d;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_media_of_run, err, "itiix", id, o->key, o->from, o->to,
-			  o->kind ? (int64_t)o->kind : INT64_MIN);
+	const struct media_opts *o;
+	struct arena *a;
+};
 
-	while (!rc && l->count < o->limit && (rc = db_next(d, q, err)) > 0) {
+/* Reads the rows of a started query that are not hidden, at most o->limit. */
+static int read_media_rows(const struct media_rows *r, struct media_list *l, struct err *err)
+{
+	const struct media_opts *o = r->o;
+	struct db_rows *q = r->q;
+	int rc = 0;
+
+	while (!rc && l->count < o->limit && (rc = db_next(r->d, q, err)) > 0) {
 		rc = 0;
 		if (o->hidden ||
 		    !is_media_hidden(db_i64(q, COL_media_of_run_hide_step), db_i64(q, COL_media_of_run_hide_epoch),
 				     db_str(q, COL_media_of_run_name), db_i64(q, COL_media_of_run_step)))
-			rc = add_media_item(l, q, a, err);
+			rc = add_media_item(l, q, r->a, err);
 		if (rc || l->count == o->limit) {
 			db_stop(q);
 			return rc;
@@ -106,6 +113,7 @@ static int load_media_items(struct db *d, int64_t id, const struct media_opts *o
 int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, struct media_list *ret, struct err *err)
 {
 	struct media_list l = { 0 };
+	struct db_rows *q;
 	struct db *d;
 	int64_t id;
 	int rc = readers_take_run(s, &d, o->run, &id, err);
@@ -114,24 +122,26 @@ int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, s
 		return rc;
 	rc = load_media_keys(d, id, a, &l, err);
 	if (!rc)
-		rc = load_media_items(d, id, o, a, &l, err);
+		rc = db_start(d, &q, DB_media_of_run, err, "itiix", id, o->key, o->from, o->to,
+			      o->kind ? (int64_t)o->kind : INT64_MIN);
+	if (!rc)
+		rc = read_media_rows(&(struct media_rows){ d, q, o, a }, &l, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = l;
 	return rc;
 }
 
-int media_get(struct store *s, const char *run, const char *digest, struct arena *a, struct event_span *ret,
-	      struct err *err)
+int media_get(struct store *s, const struct media_ref *of, struct arena *a, struct event_span *ret, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
-	int rc = readers_take_run(s, &d, run, &id, err);
+	int rc = readers_take_run(s, &d, of->run, &id, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_media_content, err, "it", id, digest);
+	rc = db_start(d, &q, DB_media_content, err, "it", id, of->digest);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = copy_media_bytes(a, db_blob(q, COL_media_content_bytes), db_bytes(q, COL_media_content_bytes));
 		db_stop(q);

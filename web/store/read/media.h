@@ -51,8 +51,10 @@ struct media_list {
 int media_of_run(struct store *s, const struct media_opts *o, struct arena *a, struct media_list *ret, struct err *err);
 
 /* The content with this digest. ERR_NOENT: the run has none. */
-int media_get(struct store *s, const char *run, const char *digest, struct arena *a, struct event_span *ret,
-	      struct err *err);
+struct media_ref {
+	const char *run, *digest;
+};
+int media_get(struct store *s, const struct media_ref *of, struct arena *a, struct event_span *ret, struct err *err);
 
 /* The items of one rank in one segment of a run. */
 struct media_part {

@@ -140,7 +140,7 @@ static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *e
 		return no_memory(err);
 	for (i = 0; i < n; i++)
 		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
-	rc = key_names_read(d, ids, n, take_chosen_name, c, err);
+	rc = key_names_read(d, &(struct key_names){ ids, n, take_chosen_name, c }, err);
 	free(ids);
 	return rc == ERR_NOMEM ? no_memory(err) : rc;
 }
@@ -168,6 +168,7 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	size_t i, have = 0;
 	int rc;
 
+	c->d = d;
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
 		return no_memory(err);
@@ -214,16 +215,18 @@ static bool has_key(const struct keyset *s, int64_t id)
 	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
 }
 
-static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has,
-			       struct arena *a, struct query_run *r, struct err *err)
+static int load_wanted_metrics(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
+			       struct err *err)
 {
+	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
+	struct db *d = c->d;
 	struct db_rows *q;
 	struct sum sum;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < c->wanted_count && !rc; i++) {
-		if (!has_key(has, c->wanted[i]->id))
+		if (has && !has_key(*has, c->wanted[i]->id))
 			continue;
 		rc = db_start(d, &q, DB_metric_get, err, "ii", c->wanted[i]->id, run_id);
 		if (rc || (rc = db_next(d, q, err)) <= 0)
@@ -236,16 +239,15 @@ static int load_wanted_metrics(const struct metric_select *c, struct db *d, int6
 	return rc;
 }
 
-int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a,
-		       struct query_run *r, struct err *err)
+int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
+		       struct err *err)
 {
-	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
 	int rc;
 
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
 		return no_memory(err);
-	rc = load_wanted_metrics(c, d, run_id, has ? *has : NULL, a, r, err);
+	rc = load_wanted_metrics(c, run_id, a, r, err);
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
 	return rc;

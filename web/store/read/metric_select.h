@@ -19,6 +19,7 @@ struct metric_select_list {
 };
 
 struct metric_select {
+	struct db *d;
 	struct keysets *sets; /* NULL: only the requested metrics are known */
 	struct map *of_runs; /* int64 run id -> struct keyset *; NULL: not known */
 	struct map *keys; /* int64 key id -> struct metric_select_key */
@@ -33,8 +34,8 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 void metric_select_end(struct metric_select *c); /* zeroed is fine */
 
 /* Fills r->metrics with the marked ones that the run has, sorted by key. */
-int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a,
-		       struct query_run *r, struct err *err);
+int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
+		       struct err *err);
 
 /* Appends the key ids of the marked ones to an array (array.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);

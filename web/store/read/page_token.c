@@ -36,7 +36,7 @@ static void add_token_hex(struct buf *b, const void *bytes, size_t n)
 		buf_addf(b, "%02x", *p++);
 }
 
-const char *page_token_write(uint32_t plan, const struct page_token_place *p, size_t key_count, struct arena *a)
+const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a)
 {
 	struct buf b, hex;
 	const char *token;
@@ -44,8 +44,8 @@ const char *page_token_write(uint32_t plan, const struct page_token_place *p, si
 
 	buf_init(&b, 1 << 16);
 	buf_init(&hex, 1 << 17);
-	buf_add(&b, &plan, 4);
-	for (i = 0; i < key_count; i++) {
+	buf_add(&b, &s->plan, 4);
+	for (i = 0; i < s->key_count; i++) {
 		const struct filter_value *v = &p->keys[i];
 		size_t len = v->text && v->present && !v->is_number ? strnlen(v->text, PAGE_TOKEN_TEXT_BYTES) : 0;
 
@@ -110,8 +110,8 @@ static bool take_token_key(const unsigned char **p, size_t *left, struct arena *
 	return true;
 }
 
-int page_token_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_token_place *ret,
-	      struct err *err)
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
+		    struct page_token_place *ret, struct err *err)
 {
 	size_t n = strlen(token), left = n / 2, i;
 	unsigned char *bytes = n > TOKEN_BYTES_MAX || n % 2 ? NULL : arena_alloc(a, left + 1);
@@ -119,9 +119,9 @@ int page_token_read(const char *token, uint32_t plan, size_t key_count, struct a
 	struct page_token_place place = { 0 };
 	uint32_t made_for;
 	bool ok = bytes && read_token_hex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
-		  made_for == plan;
+		  made_for == s->plan;
 
-	for (i = 0; ok && i < key_count; i++)
+	for (i = 0; ok && i < s->key_count; i++)
 		ok = take_token_key(&p, &left, a, &place.keys[i]);
 	if (!ok || !take_token_bytes(&p, &left, &place.start_ms, 8) || !take_token_bytes(&p, &left, place.uuid, 32) ||
 	    left) {

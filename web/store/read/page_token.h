@@ -18,11 +18,17 @@ struct page_token_place {
 
 uint32_t page_token_plan(const struct query_runs_opts *o); /* hash that identifies the search */
 
+/* The search that a token belongs to. */
+struct page_token_search {
+	uint32_t plan;
+	size_t key_count; /* of its order */
+};
+
 /* In the arena; NULL when out of memory. */
-const char *page_token_write(uint32_t plan, const struct page_token_place *p, size_t key_count, struct arena *a);
+const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a);
 
 /* texts live in the arena. ERR_USAGE: not a token of this search. */
-int page_token_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_token_place *ret,
-	      struct err *err);
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
+		    struct page_token_place *ret, struct err *err);
 
 #endif

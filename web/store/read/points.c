@@ -151,7 +151,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	struct chunks w;
-	int rc = chunks_start_step(&w, d, s->id, s->chunks, c->step, err);
+	int rc = chunks_start_step(&w, d, &(struct chunks_step){ s->id, s->chunks, c->step }, err);
 
 	if (rc)
 		return rc;
@@ -240,7 +240,8 @@ static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *er
 		c->run_arena = arena_new();
 		if (!c->run_arena)
 			return no_memory(err);
-		rc = series_select_run(d, &c->sel, c->sel.runs[c->run_at], c->run_arena, &c->run, err);
+		rc = series_select_run(d, &(struct series_select_want){ &c->sel, c->sel.runs[c->run_at] }, c->run_arena,
+				       &c->run, err);
 		if (rc < 0)
 			return rc;
 		if (!rc || !c->run.count)

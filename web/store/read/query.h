@@ -34,6 +34,11 @@ struct query_kv {
 	const char *value;
 };
 
+struct query_kvs {
+	struct query_kv *items;
+	size_t count;
+};
+
 /* The summary of a visible run-level series. first and last are by (step, wall time, value). min and max ignore NaN
  * and include infinities; if all values are NaN they are NaN with step 0. */
 struct query_metric {

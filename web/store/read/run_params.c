@@ -166,7 +166,7 @@ static int name_param_keys(struct params *p, size_t run_count)
 		ids[i] = k->id;
 		k->differs = k->differs || k->runs < run_count;
 	}
-	return key_names_read(p->d, ids, n, take_param_name, p, p->err);
+	return key_names_read(p->d, &(struct key_names){ ids, n, take_param_name, p }, p->err);
 }
 
 static int compare_param_choice(const void *x, const void *y)
@@ -228,14 +228,14 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 	return 0;
 }
 
-int run_params_load(struct db *d, const struct query_runs_opts *o, const int64_t *ids, struct arena *a,
-		struct query_runs *ret, struct err *err)
+int run_params_load(struct db *d, const struct metric_select_list *l, struct arena *a, struct query_runs *ret,
+		    struct err *err)
 {
-	struct params p = { .d = d, .o = o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
+	struct params p = { .d = d, .o = l->o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
 	int rc = p.keys ? 0 : no_memory(p.err);
 
 	if (!rc)
-		rc = read_runs_params(&p, ids, ret->count);
+		rc = read_runs_params(&p, l->runs, ret->count);
 	if (!rc)
 		rc = name_param_keys(&p, ret->count);
 	if (!rc)

@@ -166,12 +166,11 @@ int run_records_console(struct store *s, const struct run_records_console_opts *
 	return rc;
 }
 
-int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret,
-		     size_t *ret_count, struct err *err)
+int run_records_codes(struct store *s, const char *run, struct arena *a, struct run_records_codes *ret,
+		      struct err *err)
 {
-	struct run_records_code *list = NULL;
+	struct run_records_codes list = { 0 };
 	struct db_rows *q;
-	size_t n = 0;
 	struct db *d;
 	int64_t id;
 	int rc = readers_take_run(s, &d, run, &id, err);
@@ -180,25 +179,23 @@ int run_records_code(struct store *s, const char *run, struct arena *a, struct r
 		return rc;
 	rc = db_start(d, &q, DB_code_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : db_no_memory(q, err);
-		if (list)
-			list[n++] = (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
 							  db_text(a, q, COL_code_of_run_name),
 							  db_text(a, q, COL_code_of_run_text) };
 	}
 	readers_give(s, d);
 	*ret = list;
-	*ret_count = n;
 	return rc;
 }
 
-int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret,
-		      size_t *ret_count, struct err *err)
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_files *ret,
+		      struct err *err)
 {
-	struct run_records_file *list = NULL;
+	struct run_records_files list = { 0 };
 	struct db_rows *q;
-	size_t n = 0;
 	struct db *d;
 	int64_t id;
 	int rc = readers_take_run(s, &d, run, &id, err);
@@ -207,16 +204,15 @@ int run_records_files(struct store *s, const char *run, struct arena *a, struct 
 		return rc;
 	rc = db_start(d, &q, DB_files_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : db_no_memory(q, err);
-		if (list)
-			list[n++] = (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
 							  db_text(a, q, COL_files_of_run_sha256),
 							  db_i64(q, COL_files_of_run_bytes) };
 	}
 	readers_give(s, d);
 	*ret = list;
-	*ret_count = n;
 	return rc;
 }
 
@@ -230,12 +226,11 @@ static struct run_records_alert read_alert(struct db_rows *q, struct arena *a)
 	};
 }
 
-int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret,
-		       size_t *ret_count, struct err *err)
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alerts *ret,
+		       struct err *err)
 {
-	struct run_records_alert *list = NULL;
+	struct run_records_alerts list = { 0 };
 	struct db_rows *q;
-	size_t n = 0;
 	struct db *d;
 	int64_t id;
 	int rc = readers_take_run(s, &d, run, &id, err);
@@ -244,13 +239,12 @@ int run_records_alerts(struct store *s, const char *run, struct arena *a, struct
 		return rc;
 	rc = db_start(d, &q, DB_told_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : db_no_memory(q, err);
-		if (list)
-			list[n++] = read_alert(q, a);
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = read_alert(q, a);
 	}
 	readers_give(s, d);
 	*ret = list;
-	*ret_count = n;
 	return rc;
 }

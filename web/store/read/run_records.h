@@ -52,16 +52,26 @@ struct run_records_code {
 	const char *name, *text;
 };
 
-int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret,
-		     size_t *ret_count, struct err *err);
+struct run_records_codes {
+	struct run_records_code *items;
+	size_t count;
+};
+
+int run_records_codes(struct store *s, const char *run, struct arena *a, struct run_records_codes *ret,
+		      struct err *err);
 
 struct run_records_file { /* stored with the run, by name */
 	const char *name, *sha256;
 	int64_t bytes;
 };
 
-int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret,
-		      size_t *ret_count, struct err *err);
+struct run_records_files {
+	struct run_records_file *items;
+	size_t count;
+};
+
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_files *ret,
+		      struct err *err);
 
 struct run_records_alert {
 	int rank, segment, level;
@@ -69,7 +79,12 @@ struct run_records_alert {
 	const char *title, *text;
 };
 
-int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret,
-		       size_t *ret_count, struct err *err);
+struct run_records_alerts {
+	struct run_records_alert *items;
+	size_t count;
+};
+
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alerts *ret,
+		       struct err *err);
 
 #endif

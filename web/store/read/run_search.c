@@ -41,7 +41,7 @@ struct run_search {
 	struct filter_value *values; /* of all hits */
 	struct page_token_place after; /* from the page token */
 	bool has_after;
-	uint32_t plan;
+	struct page_token_search token;
 	struct err *err;
 };
 
@@ -426,8 +426,8 @@ static int read_search_token(struct run_search *s)
 	const char *token = s->o->page_token;
 
 	s->has_after = token && *token;
-	s->plan = page_token_plan(s->o);
-	return s->has_after ? page_token_read(token, s->plan, filter_order_count(s->f), s->a, &s->after, s->err) : 0;
+	s->token = (struct page_token_search){ page_token_plan(s->o), filter_order_count(s->f) };
+	return s->has_after ? page_token_read(token, &s->token, s->a, &s->after, s->err) : 0;
 }
 
 static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
@@ -439,13 +439,13 @@ static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, 
 	struct metric_select_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct metric_select chosen = { 0 };
 	bool some = o->params_max && parts & QUERY_PARAMS;
-	struct detail_want want = { some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
+	struct detail_want want = { ids, some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
 	int rc = choose ? metric_select_begin(&chosen, s->keysets, s->d, &list, s->err) : 0;
 
 	if (!rc)
-		rc = detail_load_all(s->d, ids, &want, a, ret, s->err);
+		rc = detail_load_all(s->d, &want, a, ret, s->err);
 	if (!rc && some)
-		rc = run_params_load(s->d, o, ids, a, ret, s->err);
+		rc = run_params_load(s->d, &list, a, ret, s->err);
 	if (!rc && o->with_keys)
 		rc = metric_select_keys(&chosen, a, ret, s->err);
 	ret->metrics_left_out = o->metrics_max && !chosen.all;
@@ -464,7 +464,7 @@ static int load_page(struct run_search *s, struct arena *a, struct query_runs *r
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
 		last = hit_place(s, &s->hits[limit - 1]);
-		ret->next_page_token = page_token_write(s->plan, &last, filter_order_count(s->f), a);
+		ret->next_page_token = page_token_write(&s->token, &last, a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
 		return no_memory(s->err);

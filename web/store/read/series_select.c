@@ -116,13 +116,13 @@ static int load_picked_series(struct picker *p)
 	return rc ? rc : take_picked_series(p, q);
 }
 
-int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a,
+int series_select_run(struct db *d, const struct series_select_want *want, struct arena *a,
 		      struct series_select_run *ret, struct err *err)
 {
-	struct series_select_run r = { .uuid = uuid, .start_s = NAN, .steps_per_epoch = 1 };
+	struct series_select_run r = { .uuid = want->uuid, .start_s = NAN, .steps_per_epoch = 1 };
 	double per_epoch;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_head, err, "t", uuid);
+	int rc = db_start(d, &q, DB_run_head, err, "t", want->uuid);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
@@ -134,7 +134,7 @@ int series_select_run(struct db *d, const struct points_sel *sel, const char *uu
 	    isfinite(per_epoch))
 		r.steps_per_epoch = per_epoch;
 	db_stop(q);
-	rc = load_picked_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
+	rc = load_picked_series(&(struct picker){ .d = d, .sel = want->sel, .arena = a, .r = &r, .err = err });
 	if (rc)
 		return rc;
 	*ret = r;

@@ -25,8 +25,13 @@ struct series_select_run {
 	size_t count;
 };
 
+struct series_select_want {
+	const struct points_sel *sel;
+	const char *uuid; /* of the run; borrowed by the result */
+};
+
 /* 1: found, 0: no such run, negative: failed. */
-int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a,
+int series_select_run(struct db *d, const struct series_select_want *want, struct arena *a,
 		      struct series_select_run *ret, struct err *err);
 
 #endif

@@ -58,13 +58,13 @@ int registered_get(struct store *s, const char *name, struct arena *a, struct re
 	return rc;
 }
 
-static int find_version(struct db *d, const char *name, int64_t version, struct arena *a, struct registered_version *v,
-			struct err *err)
+static int find_version(struct db *d, const struct registered_version_name *of, struct arena *a,
+			struct registered_version *v, struct err *err)
 {
 	struct registered_model m = { 0 };
 	struct db_rows *q;
 	int64_t id;
-	int rc = db_start(d, &q, DB_version_row, err, "ti", name, version);
+	int rc = db_start(d, &q, DB_version_row, err, "ti", of->model, of->version);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc ? rc : ERR_NOENT;
@@ -77,7 +77,7 @@ static int find_version(struct db *d, const char *name, int64_t version, struct 
 	return rc ? rc : keep_aliases(&m, a, v, err);
 }
 
-int registered_version_get(struct store *s, const char *name, int64_t version, struct arena *a,
+int registered_version_get(struct store *s, const struct registered_version_name *of, struct arena *a,
 			   struct registered_version *ret, struct err *err)
 {
 	struct registered_version v = { 0 };
@@ -86,7 +86,7 @@ int registered_version_get(struct store *s, const char *name, int64_t version, s
 
 	if (rc)
 		return rc;
-	rc = find_version(d, name, version, a, &v, err);
+	rc = find_version(d, of, a, &v, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = v;

@@ -36,7 +36,12 @@ struct registered_model {
 
 /* ERR_NOENT without a text: none. */
 int registered_get(struct store *s, const char *name, struct arena *a, struct registered_model *ret, struct err *err);
-int registered_version_get(struct store *s, const char *name, int64_t version, struct arena *a,
+
+struct registered_version_name {
+	const char *model;
+	int64_t version;
+};
+int registered_version_get(struct store *s, const struct registered_version_name *of, struct arena *a,
 			   struct registered_version *ret, struct err *err);
 
 /* A page of a search. Prompts (models with the tag mlflow.prompt.is_prompt) are found only by a filter that names

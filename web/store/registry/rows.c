@@ -39,37 +39,42 @@ struct registered_version rows_version(struct arena *a, struct db_rows *q)
 }
 
 /* Reads a started query with the columns of registered_tags. */
-static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret,
-			      size_t *ret_count, struct err *err)
+static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
 {
-	int rc;
+	int rc = 0;
 
-	while ((rc = db_next(d, q, err)) > 0) {
-		*ret = list_room(a, *ret, *ret_count, sizeof **ret);
-		if (!*ret) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, COL_registered_tags_name),
-							    db_text(a, q, COL_registered_tags_value) };
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
+		rc = ret->items ? 0 : db_no_memory(q, err);
+		if (ret->items)
+			ret->items[ret->count++] = (struct query_kv){ db_text(a, q, COL_registered_tags_name),
+								      db_text(a, q, COL_registered_tags_value) };
 	}
 	return rc;
 }
 
 int rows_model_tags(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)
 {
+	struct query_kvs tags = { 0 };
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_registered_tags, err, "i", id);
 
-	return rc ? rc : read_registry_tags(d, q, a, &m->tags, &m->tag_count, err);
+	rc = rc ? rc : read_registry_tags(d, q, a, &tags, err);
+	m->tags = tags.items;
+	m->tag_count = tags.count;
+	return rc;
 }
 
 int rows_version_tags(struct db *d, int64_t id, struct arena *a, struct registered_version *v, struct err *err)
 {
+	struct query_kvs tags = { 0 };
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_version_tags, err, "ii", id, v->version);
 
-	return rc ? rc : read_registry_tags(d, q, a, &v->tags, &v->tag_count, err);
+	rc = rc ? rc : read_registry_tags(d, q, a, &tags, err);
+	v->tags = tags.items;
+	v->tag_count = tags.count;
+	return rc;
 }
 
 int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct registered_model *m, struct err *err)

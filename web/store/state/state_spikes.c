@@ -24,37 +24,29 @@ static int keep_scanned(void *arg, size_t at, const struct sum_point *points, si
 	return 0;
 }
 
-/* all: previous and new points. */
-static int store_spike(struct state *st, const struct state_run *r, struct state_recent *rec, int64_t key_id,
-		       const struct point_tail *all, struct err *err)
+int state_watch(struct state *st, const struct state_run *r, const struct state_arrived *p, struct err *err)
 {
-	double weight;
-	long at = spike_find(all->points, all->count, &weight);
-
-	if (at < 0 || weight <= rec->weight)
-		return 0;
-	rec->weight = weight;
-	return db_run(st->db, DB_alert_put, err, "iitidd", r->id, key_id, "spike", all->points[at].step,
-		      all->points[at].value, weight);
-}
-
-int state_watch(struct state *st, const struct state_run *r, const struct state_series_key *k, int64_t series,
-		const struct sum_point *p, size_t n, struct err *err)
-{
-	int64_t name[2] = { r->slot, series };
+	int64_t name[2] = { r->slot, p->series };
 	struct state_recent *rec = map_put(st->recent, name, sizeof name);
 	struct point_tail all = { 0 };
 	int rc = rec ? 0 : state_no_memory(err);
+	double weight;
+	long at = -1;
 
 	if (!rc && !rec->loaded)
-		rc = scan_newest(st->db, &(struct series_scan){ r->id, &series, 1, keep_scanned, rec }, err);
-	if (!rc && (tail_add(&all, rec->points, rec->count) || tail_add(&all, p, n)))
+		rc = scan_newest(st->db, &(struct series_scan){ r->id, &p->series, 1, keep_scanned, rec }, err);
+	if (!rc && (tail_add(&all, rec->points, rec->count) || tail_add(&all, p->points, p->count)))
 		rc = state_no_memory(err);
 	if (!rc)
-		rc = store_spike(st, r, rec, k->key_id, &all, err);
+		at = spike_find(all.points, all.count, &weight);
+	if (at >= 0 && weight > rec->weight) {
+		rec->weight = weight;
+		rc = db_run(st->db, DB_alert_put, err, "iitidd", r->id, p->key_id, "spike", all.points[at].step,
+			    all.points[at].value, weight);
+	}
 	if (!rc) {
 		rec->loaded = true;
-		keep_recent_points(rec, p, n);
+		keep_recent_points(rec, p->points, p->count);
 	}
 	tail_done(&all);
 	return rc;

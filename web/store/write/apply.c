@@ -52,7 +52,7 @@ static int put_series(struct new_log_row *row, struct intake_series *s, struct e
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
 	if (db_shared(state_db(st)) && spike_watches(s->key))
-		rc = state_watch(st, r, &k, id, s->points, s->count, err);
+		rc = state_watch(st, r, &(struct state_arrived){ k.key_id, id, s->points, s->count }, err);
 	if (rc)
 		return rc;
 	rc = state_metric(st, r, k.key_id, &m, err);
@@ -124,7 +124,7 @@ int apply_expect(struct state *st, struct state_run *r, const struct apply_point
 		return no_memory(err);
 	for (i = 0; i < in->series_count; i++)
 		all[i] = (struct state_expected){ in->series[i].key, point_rank(a, &in->series[i]) };
-	rc = state_expect(st, r, all, in->series_count, a->segment, err);
+	rc = state_expect(st, r, &(struct state_batch){ all, in->series_count, a->segment }, err);
 	free(all);
 	return rc;
 }
