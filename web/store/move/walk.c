@@ -53,10 +53,10 @@ static int fetch_source_archive(void *arg, const struct archive_range *r, void *
 	int rc;
 
 	move_key_of(e, r->object, key);
-	rc = object_get(
-		e->objects,
-		&(struct object_get){ .key = key, .begin = r->from, .n = r->n, .piece = take_archive_bytes, .user = &f },
-		&facts, err);
+	rc = object_get(e->objects,
+			&(struct object_get){ .key = key, .begin = r->from, .n = r->n, .piece = take_archive_bytes,
+					      .user = &f },
+			&facts, err);
 	return rc || f.got == r->n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
 }
 

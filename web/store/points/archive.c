@@ -230,7 +230,8 @@ static int fetch_archive_piece(struct archives *s, const struct archives_index *
 	uint64_t from = at - at % PIECE_BYTES;
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
 	unsigned char *bytes = malloc(n);
-	int rc = bytes ? s->from.fetch(s->from.arg, &(struct archive_range){ x->object, from, n }, bytes, err) : no_memory(err);
+	struct archive_range r = { x->object, from, n };
+	int rc = bytes ? s->from.fetch(s->from.arg, &r, bytes, err) : no_memory(err);
 
 	if (rc) {
 		free(bytes);
@@ -283,10 +284,10 @@ static int parse_archive_index(struct archives_index *x, const unsigned char *by
 static int load_archive_index(struct archives *s, struct archives_index *x, struct err *err)
 {
 	unsigned char tail[TAIL_BYTES], *bytes;
+	struct archive_range r = { x->object, x->bytes - TAIL_BYTES, TAIL_BYTES };
 	uint64_t at, n;
 	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err)
-				       : read_archive_object(s, x, &(struct archive_range){ x->object, x->bytes - TAIL_BYTES, TAIL_BYTES },
-							     tail, err);
+				       : read_archive_object(s, x, &r, tail, err);
 
 	if (rc)
 		return rc;
@@ -296,8 +297,9 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	    n % ENTRY_BYTES || n / ENTRY_BYTES > ARCHIVE_CHUNKS_MAX)
 		return archives_damaged(s, x->object, err);
 	bytes = malloc((size_t)n + 1);
-	rc = bytes ? read_archive_object(s, x, &(struct archive_range){ x->object, at, (size_t)n }, bytes,
-						 err) : no_memory(err);
+	r.from = at;
+	r.n = (size_t)n;
+	rc = bytes ? read_archive_object(s, x, &r, bytes, err) : no_memory(err);
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
 		rc = archives_damaged(s, x->object, err);
 	if (!rc)

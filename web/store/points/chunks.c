@@ -109,7 +109,8 @@ static int read_archived_data(struct chunks *c, const struct archive_entry *e, s
 	c->room = malloc((size_t)e->bytes + 1);
 	c->data = c->room;
 	c->bytes = e->bytes;
-	return c->room ? archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err) : no_memory(err);
+	return c->room ? archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err)
+		       : no_memory(err);
 }
 
 static int next_archived(struct chunks *c, struct err *err)

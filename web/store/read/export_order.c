@@ -95,8 +95,8 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
 	uint64_t before = l->taken;
 	struct chunks w;
-	int rc = chunks_start(&w, d, &(struct chunks_range){ CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST },
-			      err);
+	struct chunks_range range = { CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST };
+	int rc = chunks_start(&w, d, &range, err);
 
 	if (rc)
 		return rc;
