@@ -11,8 +11,7 @@
 
 #include "tracker/base/sha256.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/log_row.h"
-#include "web/store/points/spike.h"
+#include "web/store/points/series_summary.h"
 
 static uint64_t random_state = 88172645463325252u;
 

@@ -1,7 +1,6 @@
 /* live.c: a notification says that there are changes, and one row what they are. Without notifications the row is
  * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
  * would hold up commits inside a write. */
-#include "web/store/live.h"
 
 #include <pthread.h>
 #include <semaphore.h>

@@ -6,9 +6,9 @@
 
 #include "web/api/blob.h"
 #include "web/api/handlers.h"
-#include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
+#include "web/store/read/query.h"
 
 /* "" means the root. Returns false after failing the call. */
 static bool check_ml_artifact_path(struct call *c, const char *path)

@@ -6,9 +6,9 @@
 #include <sys/random.h>
 
 #include "web/api/handlers.h"
-#include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
+#include "web/store/read/query.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
 

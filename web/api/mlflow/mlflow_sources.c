@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/location.h"
+#include "web/store/read/query.h"
 
 #define RELATIVE \
 	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, " \

@@ -10,10 +10,11 @@
 #include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
+#include "tracker/event/limits.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/store/read/export_order.h"
-#include "web/store/read/media.h"
+#include "web/store/read/run_records.h"
 
 enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
 

@@ -7,7 +7,6 @@
 #include "web/api/api.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
-#include "web/store/read/media.h"
 
 enum { CONSOLE_LINES = 1000, CONSOLE_LINES_MAX = 50000 };
 

@@ -10,8 +10,6 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
-#include "tracker/base/thread.h"
-#include "web/store/archive/archive_inside.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"

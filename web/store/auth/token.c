@@ -1,9 +1,10 @@
-/* token.c: rows of tokens and sessions, and their copy in memory. Comparisons look at every entry and every byte, so
- * that timing reveals nothing. Knows nothing of headers or cookies. */
+/* token.c: rows of tokens and sessions, their copy in memory, and wrong guesses by address. Comparisons look at every
+ * entry and every byte, so that timing reveals nothing. Knows nothing of headers or cookies. */
 #include "web/store/auth/token.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,56 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
-#include "web/store/auth/throttle.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
+
+/* --- wrong guesses -------------------------------------------------------------------------------------------- */
+
+#define THROTTLE_PLACES 1024
+
+struct throttle {
+	uint64_t seed; /* drawn by the caller, who zeroes the rest */
+	struct {
+		double wrong; /* wrong guesses that count */
+		double at_s;  /* at this time */
+	} places[THROTTLE_PLACES];
+};
+
+#define AT_ONCE 10.0
+#define FORGET_S 5.0
+
+static unsigned throttle_slot(const struct throttle *t, uint64_t from)
+{
+	uint64_t h = (from ^ t->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (unsigned)((h ^ h >> 32) % THROTTLE_PLACES);
+}
+
+static double failures_now(struct throttle *t, unsigned place, double now_s)
+{
+	double left = t->places[place].wrong - (now_s - t->places[place].at_s) / FORGET_S;
+
+	return left > 0 ? left : 0;
+}
+
+/* 0: may guess now; else the seconds until then, at most five. from: a number made from the address. */
+static int throttle_wait_s(struct throttle *t, uint64_t from, double now_s)
+{
+	double over = failures_now(t, throttle_slot(t, from), now_s) - (AT_ONCE - 1);
+
+	return over > 0 ? (int)(over * FORGET_S + 0.999) : 0;
+}
+
+static void throttle_wrong(struct throttle *t, uint64_t from, double now_s)
+{
+	unsigned place = throttle_slot(t, from);
+	double wrong = failures_now(t, place, now_s) + 1;
+
+	t->places[place].wrong = wrong < AT_ONCE ? wrong : AT_ONCE;
+	t->places[place].at_s = now_s;
+}
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 

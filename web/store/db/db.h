@@ -43,7 +43,7 @@ void db_shown(char *ret, size_t room, const char *place);
  * do not check that, so they continue while a newer program upgrades the tables. */
 int db_open_writer(struct db **ret, const char *place, struct err *err);
 int db_open_reader(struct db **ret, const char *place, struct err *err);
-int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_rows.h */
+int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_new */
 int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads only; needs no disk space, and no
 									 * other process may have the file open */
 void db_close(struct db *d);                                             /* NULL is fine */
@@ -133,5 +133,33 @@ void db_checkpoint(struct db *d, bool everything); /* everything: waits for read
 enum db_flaw { DB_FLAWLESS, DB_NO_THREADS, DB_ONE_CONNECTION };
 const char *db_engine(enum db_flaw *ret); /* NULL is fine */
 uint64_t db_memory_bytes(void);
+
+/* Reads parts of the bytes in one column of one row, inside one snapshot and on the thread of its
+ * connection. On a remote database all bytes of a row are read, and following rows too when rows are read in order. */
+struct blob;
+
+/* The column; rows: the query for ids ?1 to ?2 in order, with id and bytes. */
+struct blob_column {
+	const char *table, *column;
+	enum db_query rows;
+};
+
+/* *io is NULL, or a blob of the same column, which moves to the row cheaply. After a failure blob_close is still
+ * needed. */
+int blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
+void blob_close(struct blob *b); /* NULL is fine */
+
+size_t blob_bytes(const struct blob *b);
+int blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+
+/* --- copies of a file, page by page. The same connection may write the source between steps. --- */
+
+struct db_copy;
+
+int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *err); /* to and from must outlive it */
+void copy_free(struct db_copy *c);						     /* NULL is fine */
+
+/* Copies some pages. A locked file is not a failure: the step does nothing; call it again. */
+int copy_step(struct db_copy *c, int pages, bool *ret_done, struct err *err);
 
 #endif

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 
-#include "web/store/db/blob.h"
 #include "web/store/db/db.h"
 
 /* A query with the values of its format. */

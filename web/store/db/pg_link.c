@@ -1,5 +1,6 @@
-/* pg_link.c: the connection to PostgreSQL: connecting, sending queries without waiting, reading answers together.
- * Knows nothing of transactions. */
+/* pg_link.c: libpq, loaded on demand, and the connection: connecting, sending queries without waiting, reading
+ * answers together. Knows nothing of transactions. */
+
 #include "config.h"
 
 #ifdef HAVE_LIBPQ
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/library.h"
 #include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
@@ -27,6 +29,16 @@ static const char *const query_text[] = {
 /* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 enum { TYPE_BYTEAS = 1001, TYPE_TEXTS = 1009, TYPE_INT8S = 1016, TYPE_FLOAT8S = 1022 }; /* arrays of them */
+
+int pgso_load(struct pgso *ret, struct err *err)
+{
+#define PGSO_FUNCTION(name) { "PQ" #name, &ret->name },
+	const struct library_function wanted[] = { PGSO_FUNCTIONS(PGSO_FUNCTION) };
+#undef PGSO_FUNCTION
+	const struct library library = { "libpq.so.5", "PostgreSQL needs libpq, version 14 or newer (Debian: libpq5)" };
+
+	return library_load(&library, wanted, sizeof wanted / sizeof wanted[0], err);
+}
 
 /* --- errors ------------------------------------------------------------------------------------------------- */
 

@@ -136,4 +136,14 @@ int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t
 #include "web/store/files/changes.def"
 #undef CHANGE
 
+/* The entries of one level of artifacts. Private to web/store/files. */
+struct entries {
+	struct arena *arena;
+	struct artifact_entry *list;
+	size_t n, room;
+};
+
+int entries_add(struct entries *e, struct artifact_entry entry); /* ERR_NOMEM, also if the name is NULL */
+void entries_sort(struct entries *e);				 /* by name */
+
 #endif

@@ -19,7 +19,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/files/entries.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

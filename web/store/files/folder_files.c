@@ -16,7 +16,7 @@
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/db/readers.h"
-#include "web/store/files/entries.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 static const char *parent_folder(struct arena *a, const char *path)

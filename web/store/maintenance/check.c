@@ -10,14 +10,13 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/background_job.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/log_row.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/store.h"
 
 #define SAMPLED_SERIES 200

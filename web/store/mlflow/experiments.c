@@ -8,9 +8,9 @@
 
 #include "tracker/base/crc32c.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/base/list_token.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
+#include "web/store/read/page_token.h"
 
 /* Reads the tags of an experiment. */
 static int load_experiment_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)

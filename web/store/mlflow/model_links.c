@@ -3,7 +3,7 @@
 
 #include "web/store/base/list.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 #include "web/store/db/readers.h"
 #include "web/store/mlflow/logged_models.h"
 

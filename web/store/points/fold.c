@@ -6,13 +6,11 @@
 
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/fold_rows.h"
-#include "web/store/points/log_row.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/tail.h"
+#include "web/store/points/series_summary.h"
 
 /* A series costs a transaction about as much as a few hundred points, and commits wait for it. */
 #define FOLD_SERIES 4000

@@ -7,12 +7,10 @@
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 #define CHUNK_FMT "iiiiddb"
 #define SERIES_FMT "iii" SUM_ROW_FMT
@@ -22,7 +20,7 @@ struct fold_rows {
 	struct map *series; /* id -> struct fold_series, read ahead */
 	struct map *chunks; /* id -> struct point_tail, read ahead */
 	struct buf blob;    /* of one chunk */
-	struct buf dropped; /* ids of chunks, an array (array.h) */
+	struct buf dropped; /* ids of chunks, an array (batch.h) */
 	struct db_batch fresh_chunks, changed_series;
 };
 

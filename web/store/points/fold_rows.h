@@ -8,7 +8,6 @@
 
 #include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
-#include "web/store/points/tail.h"
 
 #define FOLD_AHEAD 256 /* series read and written at once */
 #define FOLD_PIECES 16 /* most pieces at the end of a series */

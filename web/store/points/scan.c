@@ -5,9 +5,9 @@
 
 #include "web/store/base/list.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/blob.h"
+#include "web/store/db/db.h"
+#include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
-#include "web/store/points/log_row.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
-#include "web/store/base/location.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/read/query.h"
 

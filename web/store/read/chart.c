@@ -7,12 +7,11 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
-#include "web/store/read/series_select.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/points.h"
+#include "web/store/read/series_select.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u

@@ -8,7 +8,7 @@
 
 #include "web/store/base/list.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the least recently used is evicted first */

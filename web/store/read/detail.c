@@ -7,12 +7,10 @@
 
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/metric_select.h"
-#include "web/store/read/metric.h"
 
 #define DIVERGED_POINTS 20
 
@@ -25,7 +23,7 @@ struct runs {
 	size_t count;
 	int64_t id;         /* of the one run */
 	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
-	struct buf ids;     /* an array (array.h) */
+	struct buf ids;     /* an array (batch.h) */
 };
 
 static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)

@@ -11,7 +11,7 @@
 #include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
+#include "web/store/points/series_summary.h"
 
 #define WINDOW_POINTS 512
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)

@@ -10,8 +10,8 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/series_select.h"
 
 struct heap {

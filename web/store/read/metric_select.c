@@ -6,11 +6,27 @@
 
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/keysets.h"
-#include "web/store/read/metric.h"
-#include "web/store/read/key_names.h"
+
+/* --- a summary as a metric ------------------------------------------------------------------------------------ */
+
+void metric_of(struct query_metric *m, const char *key, const struct sum *s)
+{
+	*m = (struct query_metric){
+		.key = key, .count = s->count, .nonfinite = s->nonfinite,
+		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
+		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step,
+		.max_step = s->max_step,
+		.first_time = s->first.time, .last_time = s->last.time, .first_nonfinite_step = s->nonfinite_step,
+	};
+}
+
+bool metric_is_loss(const char *key)
+{
+	return strstr(key, "loss") != NULL && strcmp(key, "train/loss_scale") != 0;
+}
 
 struct metric_select_key {
 	int64_t id;

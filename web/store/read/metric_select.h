@@ -4,6 +4,7 @@
 #define DPT_STORE_METRIC_SELECT_H
 
 #include "web/store/db/db.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/query.h"
 
 struct buf;
@@ -37,7 +38,7 @@ void metric_select_end(struct metric_select *c); /* zeroed is fine */
 int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
 		       struct err *err);
 
-/* Appends the key ids of the marked ones to an array (array.h). */
+/* Appends the key ids of the marked ones to an array (batch.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);
 
 /* Removes the metrics that were not requested. */
@@ -45,5 +46,12 @@ void metric_select_trim(const struct metric_select *c, struct query_run *r);
 
 /* Lists every key that any of the runs has, with the number of runs that have it, sorted. */
 int metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret, struct err *err);
+
+/* Converts a stored summary to a metric of a run. Private to web/store. */
+/* key is borrowed. */
+void metric_of(struct query_metric *m, const char *key, const struct sum *s);
+
+/* Returns true if non-finite values of this metric cause an alert. */
+bool metric_is_loss(const char *key);
 
 #endif

@@ -14,9 +14,8 @@
 #include "web/store/db/readers.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/series_select.h"
 
 #define REFILL_POINTS 16384

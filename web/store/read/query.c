@@ -1,4 +1,4 @@
-/* query.c: reads experiments, one run, changes and keys. */
+/* query.c: reads experiments, one run, changes and keys; addresses of artifacts. */
 #include "web/store/read/query.h"
 
 #include <stdio.h>
@@ -337,4 +337,16 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 		*ret = (struct query_keys){ params.items,  tags.items,	metrics.items,
 					    params.count, tags.count, metrics.count };
 	return rc;
+}
+
+/* --- addresses of artifacts ----------------------------------------------------------------------------------- */
+
+const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below)
+{
+	size_t all = strlen(location), n = strchr(location, ':') ? strcspn(location, "?") : all;
+
+	if (!all)
+		return arena_printf(a, "mlflow-artifacts:/%lld/%s", (long long)experiment, below);
+	return arena_printf(a, "%.*s%s%s%s", (int)n, location, n && location[n - 1] == '/' ? "" : "/", below,
+			    location + n);
 }

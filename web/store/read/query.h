@@ -215,4 +215,8 @@ struct query_keys {
 
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err);
 
+/* The address of `below` ("<run>/artifacts") for MLflow's clients, in the arena. location: of the experiment, "" for
+ * artifacts in the store. A query part of location stays at the end. NULL: out of memory. */
+const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
+
 #endif

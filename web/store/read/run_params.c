@@ -6,8 +6,8 @@
 
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
-#include "web/store/read/key_names.h"
+#include "web/store/db/batch.h"
+#include "web/store/read/keysets.h"
 
 /* Statistics of a key. */
 struct params_key {

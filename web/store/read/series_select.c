@@ -7,8 +7,7 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/filter/filter.h"
-#include "web/store/points/hide.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 struct picker {
 	struct db *d;

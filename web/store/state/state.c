@@ -6,7 +6,7 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */
 #define ENTRY_BYTES 96  /* overhead of an entry: key, hash, index */

@@ -9,7 +9,6 @@
 
 #include "tracker/base/err.h"
 #include "web/store/db/db.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/series_summary.h"
 
 #define STATE_RUN_LEVEL (-1) /* rank of a series of the whole run */

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "tracker/event/event.h"
-#include "web/store/db/array.h"
-#include "web/store/points/sum_row.h"
+#include "tracker/event/limits.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/series_summary.h"
 
 #define SMALL 2 /* up to this many are looked up one by one, if the run has series */
 

@@ -11,9 +11,7 @@
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
-#include "web/store/write/input.h"
 #include "web/store/write/segment.h"
-#include "web/store/write/told.h"
 
 /* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)

@@ -9,7 +9,7 @@
 #include "tracker/event/event_media.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
-#include "web/store/read/media.h"
+#include "web/store/read/run_records.h"
 
 enum { SPAN_COLUMNS = 6, SPAN_TABLES_MAX = 10000, TRACE_THREADS_MAX = 256, TRACE_NAME_BYTES = 64 };
 
