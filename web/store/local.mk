@@ -48,6 +48,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/detail.c web/store/read/detail.h \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
+	web/store/filter/lexer.c web/store/filter/lexer.h \
 	web/store/filter/filter.c web/store/filter/filter.h \
 	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
 	web/store/filter/filter_parse.c \

@@ -13,8 +13,8 @@
 #include "web/store/write/ingest.h"
 #include "web/store/write/lease.h"
 
-/* The run of a file below the followed folder. Our journals name it in their first record. For foreign files the folder is
- * the run, and its path supplies the names. */
+/* The run of a file below the followed folder. Our journals name it in their first record. For foreign files the
+ * folder is the run, and its path supplies the names. */
 struct origin {
 	bool known, foreign;
 	bool annotates; /* a note on the run in the parent folder (tb_hparams.h) */

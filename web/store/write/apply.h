@@ -46,8 +46,8 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 /* Removes a tag: 1 removed, 0 it was not set, negative: failed. */
 int apply_untag(struct state *st, struct state_run *r, const char *key, struct err *err);
 
-/* Records that the run used the data set, which experiment, name and digest identify. The first description of a data set
- * and the tags of the first use are final. */
+/* Records that the run used the data set, which experiment, name and digest identify. The first description of a
+ * data set and the tags of the first use are final. */
 int input_put(struct state *st, struct state_run *r, const struct ingest_dataset *d, struct err *err);
 
 /* --- records of a run besides numbers and settings ------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* group_commit.c: locks the runs of a group, applies its changes, commits, and answers. One bad operation must not fail the
- * others: a failed group is retried one by one. A disk error fails them all at once. */
+/* group_commit.c: locks the runs of a group, applies its changes, commits, and answers. One bad operation must not
+ * fail the others: a failed group is retried one by one. A disk error fails them all at once. */
 #include "web/store/write/group_commit.h"
 
 #include <stdio.h>

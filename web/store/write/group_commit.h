@@ -32,8 +32,8 @@ struct group_commit {
 /* Commits and answers a group; frees its jobs. */
 void group_commit(struct group_commit *g, struct queue_job *jobs);
 
-/* Updates the statistics after a transaction with rc and err, and calls the watchers. rev: revision of its last change; 0:
- * nothing that watchers need to see. jobs: changes in it. */
+/* Updates the statistics after a transaction with rc and err, and calls the watchers. rev: revision of its last
+ * change; 0: nothing that watchers need to see. jobs: changes in it. */
 void group_commit_note(struct group_commit *g, int rc, const struct err *err, uint64_t rev, uint64_t jobs);
 
 #endif

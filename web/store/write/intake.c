@@ -177,10 +177,12 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 	struct sum_point p = { ev->step, ev->wall_time, item->value };
 	int rank = op->foreign ? EVENT_RANK_RUN : item->rank;
 	char scratch[SERIES_NAME_BYTES];
+	int rc;
 
 	if (item->kind != EVENT_SCALAR)
 		return intake_item_add(g->in, op, ev, item, err);
-	return gather_point(g, op->foreign ? item->key : find_current_name(item->key, scratch), rank, &p) ? no_memory(err) : 0;
+	rc = gather_point(g, op->foreign ? item->key : find_current_name(item->key, scratch), rank, &p);
+	return rc ? no_memory(err) : 0;
 }
 
 /* Decodes one record; a malformed one becomes a problem. */

@@ -1,5 +1,5 @@
-/* intake_item.c: what a record of a journal has besides points: header, params, tags, status, console lines, code, alerts,
- * files, data sets and media, with their texts cleaned and bounded. */
+/* intake_item.c: what a record of a journal has besides points: header, params, tags, status, console lines, code,
+ * alerts, files, data sets and media, with their texts cleaned and bounded. */
 #include "web/store/write/intake_item.h"
 
 #include <math.h>
@@ -129,8 +129,8 @@ static int take_param_pair(struct intake *in, const struct event *ev, const stru
 	if (!key)
 		return 0;
 	if ((item->kind != EVENT_PARAM || item->type == EVENT_TYPE_TEXT) && item->text.len > LIMIT_value_bytes) {
-		intake_item_problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what, key,
-					      item->text.len, (int)LIMIT_value_bytes));
+		intake_item_problem(in, arena_printf(in->arena, "%s '%s': a value of %zu bytes was cut to %d", what,
+						     key, item->text.len, (int)LIMIT_value_bytes));
 		in->rejected--;
 	}
 	it = add_intake_item(in, ev, item->kind);
@@ -151,8 +151,9 @@ static void report_left_out(struct intake *in, const struct event_item *item)
 	for (i = 0; i < sizeof silent / sizeof silent[0]; i++)
 		if (event_text_equal(item->text, silent[i]))
 			return;
-	intake_item_problem(in, arena_printf(in->arena, "%s of TensorBoard cannot be stored: they remain in their event file",
-				      clean_text(in, item->text, 100)));
+	intake_item_problem(in, arena_printf(in->arena,
+					     "%s of TensorBoard cannot be stored: they remain in their event file",
+					     clean_text(in, item->text, 100)));
 }
 
 static int take_other_item(struct intake *in, const struct event *ev, const struct event_item *item)
@@ -211,7 +212,8 @@ static int take_console_line(struct intake *in, const struct event *ev, const st
 static int take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	bool code = item->kind == EVENT_CODE;
-	const char *key = code ? intake_item_key(in, item->key, "code") : clean_text(in, item->key, LIMIT_alert_title_bytes);
+	const char *key = code ? intake_item_key(in, item->key, "code")
+			       : clean_text(in, item->key, LIMIT_alert_title_bytes);
 	struct intake_item *it;
 
 	if (!key)
@@ -301,8 +303,8 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 	key = kind ? intake_item_key(in, item->key, "media") : NULL;
 	if (!key || buf_failed(&content) || content.len > LIMIT_media_bytes) {
 		if (key)
-			intake_item_problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes", key,
-						      (int)LIMIT_media_bytes));
+			intake_item_problem(in, arena_printf(in->arena, "'%s' was left out: it is larger than %d bytes",
+							     key, (int)LIMIT_media_bytes));
 		buf_done(&content);
 		return 0;
 	}
@@ -359,8 +361,8 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 	return 0;
 }
 
-int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev, const struct event_item *item,
-		    struct err *err)
+int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
+		    const struct event_item *item, struct err *err)
 {
 	int rc;
 

@@ -11,7 +11,7 @@ void intake_item_problem(struct intake *in, const char *text);
 const char *intake_item_key(struct intake *in, struct event_text key, const char *what);
 
 /* Adds an item of a record that is not a point. ERR_USAGE, ERR_UNSUPPORTED: the header is not of this run. */
-int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev, const struct event_item *item,
-		    struct err *err);
+int intake_item_add(struct intake *in, const struct ingest_op *op, const struct event *ev,
+		    const struct event_item *item, struct err *err);
 
 #endif

@@ -33,8 +33,9 @@ int segment_alive(struct state *st, struct state_run *r, struct err *err);
 /* Records that the run fell silent: killed (finished for foreign folders), until new records arrive. */
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err);
 
-/* Marks some running runs whose journals fell silent (stale runs) as killed, in a transaction of its own: 1 done, 0 there are none, negative: failed. *ret_more: there may
- * be others. *ret_rev: revision of the change; 0: nothing that watchers need to see. */
+/* Marks some running runs whose journals fell silent (stale runs) as killed, in a transaction of its own: 1 done, 0
+ * there are none, negative: failed. *ret_more: there may be others. *ret_rev: revision of the change; 0: nothing
+ * that watchers need to see. */
 int stale_runs_mark(struct transaction *t, bool *ret_more, uint64_t *ret_rev, struct err *err);
 
 #endif
