@@ -18,7 +18,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/alert/alert.h"
-#include "web/store/alert/alert_watch.h"
 #include "web/store/store.h"
 #include "web/store/write/ingest.h"
 #include "web/webhook/webhook.h"

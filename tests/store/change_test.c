@@ -10,18 +10,18 @@
 
 #include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/saved_view/saved_view.h"
 #include "web/store/mlflow/mlflow.h"
-#include "web/store/registry/registry.h"
+#include "web/store/registry/registered.h"
+#include "web/store/saved_view/saved_view.h"
 #include "web/store/write/change.h"
 
 static const struct change_ops *const kinds[] = {
 #define CHANGE(name) &name,
 #include "web/store/auth/changes.def"
 #include "web/store/files/changes.def"
-#include "web/store/saved_view/changes.def"
 #include "web/store/mlflow/changes.def"
 #include "web/store/registry/changes.def"
+#include "web/store/saved_view/changes.def"
 #include "web/store/write/changes.def"
 #undef CHANGE
 };

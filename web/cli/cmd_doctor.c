@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/maintenance/maintenance.h"
 #include "web/store/store.h"
-#include "web/store/maintenance/check.h"
 
 struct doctor_options {
 	struct cli_common common;

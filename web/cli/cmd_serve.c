@@ -16,13 +16,12 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "web/server/server.h"
-#include "web/store/alert/alert_watch.h"
+#include "web/store/alert/alert.h"
 #include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
-#include "web/store/store.h"
-#include "web/store/maintenance/check.h"
 #include "web/store/maintenance/maintenance.h"
+#include "web/store/store.h"
 #include "web/webhook/webhook.h"
 
 /* More than all request bodies that the server holds: its threads must never wait for the disk here, as readers would

@@ -25,17 +25,17 @@ libwebstore_la_SOURCES = \
 	web/store/read/run_records.c web/store/read/run_records.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \
-	web/store/files/disk.c web/store/files/disk.h \
+	web/store/files/disk.c \
 	web/store/files/orphan_blobs.c web/store/files/orphan_blobs.h \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/maintenance/backup.c \
 	web/store/read/chart.c \
-	web/store/maintenance/check.c web/store/maintenance/check.h \
+	web/store/maintenance/check.c web/store/maintenance/maintenance.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/points/chunks.c web/store/points/chunks.h \
-	web/store/read/cells.c web/store/read/cells.h \
-	web/store/read/metric_select.c web/store/read/metric_select.h \
+	web/store/read/cells.c \
+	web/store/read/metric_select.c web/store/read/read_inside.h \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/batch.c web/store/db/batch.h \
 	web/store/db/blob_pg.c \
@@ -44,17 +44,17 @@ libwebstore_la_SOURCES = \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
 	web/store/db/foreign.c web/store/db/foreign.h \
-	web/store/db/tables.c web/store/db/tables.h \
-	web/store/read/detail.c web/store/read/detail.h \
+	web/store/db/tables.c \
+	web/store/read/detail.c \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
 	web/store/filter/lexer.c web/store/filter/lexer.h \
 	web/store/filter/filter.c web/store/filter/filter.h \
 	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
 	web/store/filter/filter_parse.c \
-	web/store/files/folder_files.c web/store/files/folder_files.h \
+	web/store/files/folder_files.c \
 	web/store/points/fold.c web/store/points/fold.h \
-	web/store/points/fold_rows.c web/store/points/fold_rows.h \
+	web/store/points/fold_rows.c \
 	web/store/follow/tb_hparams.c web/store/follow/tb_hparams.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
 	web/store/follow/follow_inside.h web/store/follow/follow_files.c \
@@ -66,14 +66,13 @@ libwebstore_la_SOURCES = \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/write/intake_item.c web/store/write/intake_item.h \
 	web/store/mlflow/model_links.c \
-	web/store/base/list.h \
 	web/store/base/no_memory.h \
 	web/store/archive/archiver.c web/store/archive/archiver.h \
 	web/store/archive/changes.def \
 	web/store/archive/pack_run.c \
 	web/store/alert/alert.c web/store/alert/alert.h \
 	web/store/alert/changes.def \
-	web/store/alert/alert_watch.c web/store/alert/alert_watch.h \
+	web/store/alert/alert_watch.c \
 	web/store/saved_view/saved_view.c web/store/saved_view/saved_view.h \
 	web/store/saved_view/changes.def \
 	web/store/live.c \
@@ -86,18 +85,18 @@ libwebstore_la_SOURCES = \
 	web/store/points/outline.c web/store/points/outline.h \
 	web/store/read/keysets.c web/store/read/keysets.h \
 	web/store/read/page_token.c web/store/read/page_token.h \
-	web/store/read/run_params.c web/store/read/run_params.h \
-	web/store/read/series_select.c web/store/read/series_select.h \
+	web/store/read/run_params.c \
+	web/store/read/series_select.c \
 	web/store/read/points.c web/store/read/points.h \
 	web/store/write/change_purge.c \
 	web/store/read/query.c web/store/read/query.h \
 	web/store/write/lease.c web/store/write/lease.h \
 	web/store/write/queue.c web/store/write/queue.h \
-	web/store/db/readers.c web/store/db/readers.h \
+	web/store/db/readers.c \
 	web/store/points/scan.c web/store/points/scan.h \
 	web/store/read/run_search.c \
 	web/store/registry/registered.c web/store/registry/registered.h \
-	web/store/registry/registry.c web/store/registry/registry.h web/store/registry/changes.def \
+	web/store/registry/registry.c web/store/registry/changes.def \
 	web/store/write/segment.c web/store/write/segment.h \
 	web/store/state/state.c web/store/state/state.h \
 	web/store/state/state_inside.h web/store/state/state_run.c web/store/state/state_series.c web/store/state/state_sets.c \

@@ -6,7 +6,7 @@
 
 #include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
-#include "web/store/files/folder_files.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/mlflow/logged_models.h"
 
 static enum call_next fail_artifact_path(struct call *c)

@@ -4,7 +4,6 @@
 
 #include "web/api/handlers.h"
 #include "web/api/native/findings.h"
-#include "web/store/maintenance/check.h"
 #include "web/store/maintenance/maintenance.h"
 
 #define KEEP_OBJECTS_DAYS 7.0

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "web/api/js.h"
-#include "web/store/maintenance/check.h"
+#include "web/store/maintenance/maintenance.h"
 
 /* Writes the members worst, checked_time and findings; without texts for callers who may only see the levels. */
 void findings_write(struct js *j, const struct check_report *r, bool texts);

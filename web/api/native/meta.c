@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/assets/asset.h"
 #include "web/api/handlers.h"
 #include "web/api/native/findings.h"
-#include "web/store/maintenance/check.h"
+#include "web/assets/asset.h"
+#include "web/store/maintenance/maintenance.h"
 
 static void write_folder_state(struct js *j, struct follow *follow)
 {

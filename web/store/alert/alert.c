@@ -8,9 +8,9 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/write/change.h"
 
 static struct alert_rule read_alert_rule(struct arena *a, struct db_rows *q)

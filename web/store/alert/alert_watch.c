@@ -1,5 +1,4 @@
 /* alert_watch.c: evaluates rules after commits, and periodically for silent runs. */
-#include "web/store/alert/alert_watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -9,10 +8,9 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "web/store/alert/alert.h"
-#include "web/store/base/list.h"
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/store.h"
 #include "web/store/write/lease.h"
 

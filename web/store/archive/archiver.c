@@ -12,7 +12,7 @@
 #include "tracker/base/sha256.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease.h"
 

@@ -9,7 +9,7 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/batch.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/change.h"
 

@@ -14,7 +14,7 @@
 #include "tracker/base/sha256.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 
 /* --- wrong guesses -------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
  * that answer requests must not connect to anything (web/server/sandbox.c). */
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 
 #include <pthread.h>
 #include <stdlib.h>

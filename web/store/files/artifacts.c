@@ -11,8 +11,7 @@
 #include "tracker/base/utf8.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/files/disk.h"
+#include "web/store/db/db.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 

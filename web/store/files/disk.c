@@ -1,6 +1,5 @@
 /* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
  * one. Symbolic links are never followed. */
-#include "web/store/files/disk.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* files.h: files and folders below an open folder. Paths are resolved segment by segment and never through symbolic
- * links, so nothing outside is reached. Private to web/store. */
+/* files.h: files and folders below an open folder, and artifacts in one. Paths are resolved segment by segment and
+ * never through symbolic links, so nothing outside is reached. Private to web/store. */
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "web/store/files/artifacts.h"
 
 #define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */
 
@@ -38,5 +39,28 @@ int files_copy(const char *from, const char *to, struct files_sum *sum, const st
 int files_draw_name(char ret[33], struct err *err);
 
 int files_sync_parent(const char *path, struct err *err); /* makes the folder entry of path durable */
+
+/* --- disk.c: private to web/store/files ----------------------------------------------------------------------- */
+
+/* Artifacts as files below one folder; the alternative to objects.h. An upload writes a temporary file, holding a
+ * lock on it, and renames it, so a file is complete or absent. The next process that opens the folder removes files
+ * of killed uploads. */
+struct disk;
+struct disk_receiving;
+struct entries;
+
+int disk_new(struct disk **ret, const char *root, struct err *err); /* does not access root yet */
+void disk_free(struct disk *k); /* NULL is fine */
+const char *disk_root(const struct disk *k);
+
+int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */
+int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err);
+int disk_remove(struct disk *k, const char *path, struct err *err);
+
+/* Uploads: see artifact_begin. */
+int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err);
+int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err);
+int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, struct err *err);
+void disk_receiving_end(struct disk_receiving *u); /* NULL is fine */
 
 #endif

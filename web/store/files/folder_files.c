@@ -1,5 +1,4 @@
 /* folder_files.c: which folder belongs to a run, and which of its files are listed. */
-#include "web/store/files/folder_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,7 +14,6 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/db/readers.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 

@@ -9,7 +9,7 @@
 #include "web/store/base/background_job.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
 
 #define THREADS 8

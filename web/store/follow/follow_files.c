@@ -8,7 +8,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
 #define LEARN_ROWS 1000 /* per query */

@@ -15,8 +15,6 @@
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/db/readers.h"
-#include "web/store/db/tables.h"
 #include "web/store/files/files.h"
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/store.h"

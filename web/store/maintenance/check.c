@@ -1,5 +1,5 @@
 /* check.c: the checks, one function each. */
-#include "web/store/maintenance/check.h"
+#include "web/store/maintenance/maintenance.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "web/store/base/background_job.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"

@@ -8,7 +8,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
 

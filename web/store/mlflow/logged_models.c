@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 
 /* --- page tokens ---------------------------------------------------------------------------------------------- */

@@ -1,10 +1,10 @@
 /* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
 #include <string.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/mlflow/logged_models.h"
 
 #define SUMMARIES_MAX 1000

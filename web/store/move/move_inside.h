@@ -8,7 +8,6 @@
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"
 #include "web/store/db/db.h"
-#include "web/store/db/tables.h"
 #include "web/store/move/move.h"
 
 struct store;

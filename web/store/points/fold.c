@@ -8,7 +8,6 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/fold_rows.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
 

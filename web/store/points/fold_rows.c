@@ -1,5 +1,5 @@
 /* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
-#include "web/store/points/fold_rows.h"
+#include "web/store/points/fold.h"
 
 #include <stdlib.h>
 #include <string.h>

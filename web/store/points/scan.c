@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/points/chunk.h"

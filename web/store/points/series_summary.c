@@ -7,7 +7,7 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/median.h"
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 
 void sum_init(struct sum *s)

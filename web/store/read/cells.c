@@ -1,11 +1,11 @@
 /* cells.c: reads one value at a time, so a search reads only what it needs and keeps only the values of candidate
  * runs. */
-#include "web/store/read/cells.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/read/query.h"
 

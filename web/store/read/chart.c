@@ -6,12 +6,12 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/read/points.h"
-#include "web/store/read/series_select.h"
+#include "web/store/read/read_inside.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 

@@ -1,5 +1,4 @@
 /* detail.c: reads the rows of one run into structs, and derives its alerts. */
-#include "web/store/read/detail.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "web/store/db/batch.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
-#include "web/store/read/metric_select.h"
+#include "web/store/read/read_inside.h"
 
 #define DIVERGED_POINTS 20
 

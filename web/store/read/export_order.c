@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
 #include "web/store/points/scan.h"

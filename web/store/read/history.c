@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
-#include "web/store/read/series_select.h"
+#include "web/store/read/read_inside.h"
 
 struct heap {
 	struct sum_point *points; /* the largest at the top */

@@ -1,5 +1,5 @@
 /* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
-#include "web/store/read/metric_select.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,12 +11,12 @@
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
-#include "web/store/read/series_select.h"
+#include "web/store/read/read_inside.h"
 
 #define REFILL_POINTS 16384
 

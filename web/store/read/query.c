@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
-#include "web/store/base/list.h"
 #include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/read/detail.h"
+#include "web/store/db/db.h"
+#include "web/store/read/read_inside.h"
 
 #define CHANGES_MAX 1000
 

@@ -1,5 +1,5 @@
 /* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
-#include "web/store/read/run_params.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

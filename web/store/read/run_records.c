@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-#include "tracker/event/event_encode.h"
-#include "web/store/base/list.h"
+#include "tracker/event/event_console.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct run_records_console *c, struct err *err)

@@ -7,15 +7,12 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
-#include "web/store/read/cells.h"
-#include "web/store/read/metric_select.h"
 #include "web/store/read/columns.h"
-#include "web/store/read/detail.h"
 #include "web/store/read/page_token.h"
-#include "web/store/read/run_params.h"
 #include "web/store/read/query.h"
+#include "web/store/read/read_inside.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000

@@ -1,5 +1,5 @@
 /* series_select.c: looks up runs and series by name, and what is hidden of them. */
-#include "web/store/read/series_select.h"
+#include "web/store/read/read_inside.h"
 
 #include <math.h>
 #include <stdlib.h>

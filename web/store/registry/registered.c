@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
+#include "web/store/base/map.h"
 #include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
-#include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
 

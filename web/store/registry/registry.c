@@ -1,5 +1,5 @@
 /* registry.c: changes of registered models and versions. */
-#include "web/store/registry/registry.h"
+#include "web/store/registry/registered.h"
 
 #include <inttypes.h>
 #include <stdio.h>

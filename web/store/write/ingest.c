@@ -6,7 +6,7 @@
 
 #include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/write/change.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
