@@ -1,4 +1,4 @@
--- Images, histograms, texts, tables and sounds. Each content is stored once (format: run_records.h) and deleted with its last
+-- Images, histograms, texts, tables and sounds. Each content is stored once (format: media.h) and deleted with its last
 -- use. kind: 1 image, 2 histogram, 3 text, 4 table, 5 audio.
 CREATE TABLE content (
 	id INTEGER PRIMARY KEY,

@@ -12,7 +12,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/write/committer.h"
@@ -112,7 +111,7 @@ int live_start(struct store_live **ret, struct store *s, const char *address, st
 	struct store_live *l = calloc(1, sizeof *l);
 
 	if (!l)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	l->s = s;
 	l->tokens = -1;
 	snprintf(l->address, sizeof l->address, "%s", address);

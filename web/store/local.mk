@@ -66,7 +66,6 @@ libwebstore_la_SOURCES = \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/write/intake_item.c web/store/write/intake_item.h \
 	web/store/mlflow/model_links.c \
-	web/store/base/no_memory.h \
 	web/store/archive/archiver.c web/store/archive/archiver.h \
 	web/store/archive/changes.def \
 	web/store/archive/pack_run.c \

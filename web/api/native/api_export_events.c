@@ -10,7 +10,6 @@
 #include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
-#include "tracker/event/limits.h"
 #include "web/api/handlers.h"
 #include "web/api/native/request.h"
 #include "web/store/read/export_order.h"

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/write/change.h"
 
@@ -161,7 +160,7 @@ static int copy_alert(struct change *c, const struct ingest_op *op, struct err *
 		to->text = change_dup(a, from->text, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op alert_ingest(const struct alert_op *op)

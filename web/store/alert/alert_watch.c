@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/cond.h"
+#include "tracker/base/thread.h"
 #include "web/store/alert/alert.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/store.h"
 #include "web/store/write/lease.h"
@@ -42,7 +41,7 @@ int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct e
 		*j = (struct alert_eval){ .s = s, .post = post, .seen = map_new(sizeof(int64_t)) };
 	if (!j || !j->seen) {
 		free(j);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = j;
 	return 0;
@@ -165,7 +164,7 @@ int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
 	struct arena *a = arena_new();
 	struct alert_rule *rules;
 	size_t n = 0, i;
-	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : no_memory(err);
+	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : err_nomem(err, NULL);
 
 	j->posted = j->post || lease_is_held(j->s, ALERT_EVAL_POSTING, POSTER_AWAY_MS, NULL) > 0;
 	for (i = 0; i < n && !rc; i++)
@@ -237,7 +236,7 @@ int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, stru
 	int rc;
 
 	if (!w)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->s = s;
 	w->post = post;
 	w->news = true; /* evaluates existing runs once the server has started */

@@ -10,7 +10,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
+#include "tracker/base/thread.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/write/committer.h"
@@ -185,7 +185,7 @@ static int restore_archive(struct archiver *a, const char *run, struct err *err)
 	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
 	if (!rc) {
 		bytes = malloc((size_t)x.object.bytes + 1);
-		rc = bytes ? read_whole_archive(a, &x, bytes, err) : no_memory(err);
+		rc = bytes ? read_whole_archive(a, &x, bytes, err) : err_nomem(err, NULL);
 	}
 	x.list = index.list;
 	x.bytes = bytes;
@@ -403,7 +403,7 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 		return 0;
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "web/store/archive/archiver.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/batch.h"
 #include "web/store/db/db.h"
@@ -59,7 +58,7 @@ static int read_totals(struct archive_packing *p, struct err *err)
 		return err_set(err, ERR_LIMIT, "run %s has too many points for an archive", p->a->run);
 	p->cap = (size_t)t->chunks;
 	p->entries = calloc(p->cap + 1, sizeof *p->entries);
-	return p->entries ? 0 : no_memory(err);
+	return p->entries ? 0 : err_nomem(err, NULL);
 }
 
 static int pack_chunk_row(struct archive_packing *p, struct db_rows *q, struct err *err)
@@ -161,7 +160,7 @@ static int pack_index(struct archive_packing *p, struct err *err)
 
 	buf_init(&index, ARCHIVE_CHUNKS_MAX * 64);
 	archive_add_index(&index, &(struct archive_list){ p->entries, p->n }, p->at);
-	rc = buf_failed(&index) ? no_memory(err) : orphan_blobs_add(p->to, index.data, index.len, err);
+	rc = buf_failed(&index) ? err_nomem(err, NULL) : orphan_blobs_add(p->to, index.data, index.len, err);
 	buf_done(&index);
 	return rc;
 }
@@ -171,7 +170,7 @@ int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg),
 	struct archive_packing p = {
 		.s = s, .a = a, .goes_on = goes_on, .arg = arg, .series = calloc(SERIES_AHEAD, sizeof *p.series)
 	};
-	int rc = p.series ? read_totals(&p, err) : no_memory(err);
+	int rc = p.series ? read_totals(&p, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = orphan_blobs_begin(&p.to, s->files, err);

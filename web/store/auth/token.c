@@ -12,7 +12,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 
@@ -94,7 +93,7 @@ int tokens_new(struct token_cache **ret, struct err *err)
 	struct token_cache *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
 		/* predictable, which only lets one client slow another's wrong guesses */
 		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
@@ -118,7 +117,7 @@ static int append_token_row(struct token_cache *t, struct db_rows *q, struct err
 	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	t->rows = grown;
 	grown += t->row_count++;
 	snprintf(grown->hash, sizeof grown->hash, "%s", db_str(q, COL_token_list_hash));
@@ -332,7 +331,7 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 		}
 		if (!rows) {
 			db_stop(q);
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 			break;
 		}
 		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),

@@ -2,7 +2,6 @@
  * of a token. */
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"
 
 static int check_token(const struct ingest_op *op, struct err *err)
@@ -24,7 +23,7 @@ static int copy_token(struct change *c, const struct ingest_op *op, struct err *
 		t->hash = change_dup(c->in.arena, from->hash, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 int token_tell(struct db *d, struct err *err)
@@ -87,7 +86,7 @@ static int copy_session(struct change *c, const struct ingest_op *op, struct err
 	struct session_new *row = arena_alloc(c->in.arena, sizeof *row);
 
 	if (!row)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	*row = *(const struct session_new *)op->more;
 	c->op = (struct ingest_op){ .kind = op->kind, .more = row };
 	return 0;

@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "web/store/base/no_memory.h"
-
 struct background_job {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
@@ -162,7 +160,7 @@ int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 	struct thread_pool *c = calloc(1, sizeof *c);
 
 	if (!c)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_cond_init(&c->news, NULL);
 	c->last = &c->first;

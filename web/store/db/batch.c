@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
-
 /* --- arrays --------------------------------------------------------------------------------------------------- */
 
 #define TEXT_MAX ((size_t)1 << 27)
@@ -165,7 +163,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 		struct buf *c = &b->columns[n];
 
 		if (buf_failed(c))
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		else
 			memcpy(c->data + COUNT_AT, &rows, sizeof rows);
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };

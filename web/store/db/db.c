@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 void db_close(struct db *d)
@@ -65,7 +64,7 @@ void db_stop(struct db_rows *q)
 int db_no_memory(struct db_rows *q, struct err *err)
 {
 	db_stop(q);
-	return no_memory(err);
+	return err_nomem(err, NULL);
 }
 
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
@@ -101,7 +100,7 @@ bool db_in_transaction(struct db *d)
 
 int db_failed(struct db *d, struct err *err, const char *doing)
 {
-	return d ? d->engine->failed(d, err, doing) : no_memory(err);
+	return d ? d->engine->failed(d, err, doing) : err_nomem(err, NULL);
 }
 
 int db_still_there(struct db *d, struct err *err)

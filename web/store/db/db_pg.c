@@ -3,7 +3,6 @@
  * costs one round trip plus one for each read that depends on another. */
 #include "config.h"
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 #ifdef HAVE_LIBPQ
@@ -305,7 +304,7 @@ static int make_pg_db(struct pg_db **ret, const char *address, bool writes, stru
 	int rc;
 
 	if (!p)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	p->db.engine = &pg_engine;
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;

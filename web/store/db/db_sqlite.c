@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/sqlite_inside.h"
 
 static const char *const query_text[] = {
@@ -84,7 +83,7 @@ int sqlite_failed(struct db *of, struct err *err, const char *doing)
 	int code, why;
 
 	if (!d->h)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	code = sqlite_error_code(d->h);
 	why = system_errno(d->h);
 	file = file && *file ? file : "store";
@@ -319,7 +318,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	if (!b) {
 		b = calloc(1, sizeof *b);
 		if (!b)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		b->blob.engine = d->engine;
 		*io = &b->blob;
 	}

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [FOREIGN_##name] = text,
@@ -89,7 +88,7 @@ int foreign_open(struct foreign **ret, const char *path, struct err *err)
 	int rc;
 
 	if (!f)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = open_foreign_file(f, path, "?mode=ro");
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		sqlite3_close(f->h);

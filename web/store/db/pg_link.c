@@ -18,7 +18,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/library.h"
-#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
@@ -183,7 +182,7 @@ int pg_connect(struct pg_db *p, struct err *err)
 	values[7] = local ? "prefer" : "verify-full";
 	p->c = p->pq.connectdbParams(words, values, 1);
 	if (!p->c)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (p->pq.status(p->c) != CONNECTION_OK) {
 		copy_one_line(why, sizeof why, p->pq.errorMessage(p->c));
 		pg_disconnect(p);

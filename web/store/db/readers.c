@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
@@ -80,7 +79,7 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	struct readers *p = calloc(1, sizeof *p);
 
 	if (!p)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/sqlite_inside.h"
 
 static const struct {
@@ -110,7 +109,7 @@ static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, stru
 	int rc;
 
 	if (!d)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	d->db.engine = &sqlite_engine;
 	d->log_fd = -1;
 	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
@@ -239,7 +238,7 @@ int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *e
 		return err_set(err, ERR_UNSUPPORTED, "the store is in PostgreSQL, which has no file to copy");
 	c = calloc(1, sizeof *c);
 	if (!c)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	c->h = sqlite3_backup_init(sqlite_db(to)->h, "main", sqlite_db(from)->h, "main");
 	if (!c->h) {
 		rc = db_failed(to, err, "beginning a backup");

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
-#include "tracker/event/limits.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
@@ -222,7 +221,7 @@ static int copy_artifact(struct change *c, const struct ingest_op *op, struct er
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
 	if (logged_image_run(from->path, run)) /* locked with the other runs of its group */
 		c->op.run = change_dup(c->in.arena, run, &failed);
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 /* 1: a part of the path is a file, or the path is a folder. */

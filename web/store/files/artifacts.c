@@ -9,7 +9,6 @@
 
 #include "tracker/base/log.h"
 #include "tracker/base/utf8.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/files.h"
@@ -141,7 +140,7 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	int rc;
 
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
@@ -251,7 +250,7 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	if (f.fd >= 0)
 		close(f.fd);
 	e->sha256 = arena_strdup(a, f.sha256);
-	return e->sha256 ? 0 : no_memory(err);
+	return e->sha256 ? 0 : err_nomem(err, NULL);
 }
 
 int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
@@ -284,7 +283,7 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	int rc;
 
 	if (!u)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	u->a = a;
 	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err) :
 			  disk_receiving_begin(&u->file, a->disk, path, err);

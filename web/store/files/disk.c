@@ -17,7 +17,6 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
@@ -46,7 +45,7 @@ int disk_new(struct disk **ret, const char *root, struct err *err)
 		k->root = strdup(root);
 	if (!k || !k->root) {
 		free(k);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	k->root_fd = -1;
 	pthread_mutex_init(&k->lock, NULL);
@@ -181,7 +180,7 @@ int disk_entries(struct disk *k, const char *path, struct entries *list, struct 
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fd < 0 ? 0 : no_memory(err);
+		return fd < 0 ? 0 : err_nomem(err, NULL);
 	}
 	while (!rc && (e = readdir(dir)))
 		rc = add_disk_entry(dir, e, list);
@@ -253,7 +252,7 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 		u->path = strdup(path);
 	if (!u || !u->path) {
 		free(u);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	u->disk = k;
 	u->fd = -1;

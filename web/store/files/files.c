@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "tracker/base/file.h"
-#include "web/store/base/no_memory.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -121,7 +120,7 @@ static int copy_file_bytes(const struct files_copying *c, int in, int out, const
 	size_t room = (size_t)1 << 20;
 	char *bytes = malloc(room);
 	ssize_t n = bytes ? 1 : 0;
-	int rc = bytes ? 0 : no_memory(c->err);
+	int rc = bytes ? 0 : err_nomem(c->err, NULL);
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
 		if (file_write(out, bytes, (size_t)n))

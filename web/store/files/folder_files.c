@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
@@ -50,7 +49,7 @@ static int query_run_folder(struct store *s, const char *run, struct arena *a, c
 		folder = parent_folder(a, db_str(q, COL_paths_of_run_path));
 		if (folder && (!*ret || is_foreign(run, folder)))
 			*ret = folder;
-		rc = folder ? 0 : no_memory(err);
+		rc = folder ? 0 : err_nomem(err, NULL);
 		if (rc)
 			db_stop(q);
 	}
@@ -167,7 +166,7 @@ int folder_files_list(struct store *s, const struct folder_files_place *p, struc
 	foreign = is_foreign(p->run, ret->folder);
 	fd = may_enter_folder(p->path, foreign) ? open_listed_folder(s->logdir, ret->folder, p->path, a) : -1;
 	if (fd >= 0 && list_run_folder(fd, foreign, &list))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	entries_sort(&list);
 	ret->list = list.list;
 	ret->count = list.n;

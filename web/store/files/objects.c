@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "web/store/base/background_job.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
@@ -22,7 +21,7 @@ int objects_new(struct objects **ret, struct store *s, const char *address, stru
 	int rc;
 
 	if (!o)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
 	snprintf(o->address, sizeof o->address, "%s", address);

@@ -8,7 +8,6 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/thread.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -44,7 +43,7 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 	if (!l || !l->bytes) {
 		objects_give(o, OBJECTS_PART);
 		free(l);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
@@ -247,7 +246,7 @@ static int begin_loose_reading(struct loose_reading **ret, struct objects *o, co
 	if (!r || !r->bytes) {
 		objects_give(o, of->n);
 		free(r);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);

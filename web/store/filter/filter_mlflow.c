@@ -316,7 +316,7 @@ static int parse_mlflow_list(struct mlflow_parser *p, const struct ident *id, st
 		return fail_bad_clause(p);
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	do {
 		lexer_next(&p->l);
 		if (p->l.kind == LEXER_CLOSE)
@@ -387,7 +387,7 @@ static int parse_like(struct mlflow_parser *p, const struct ident *id, struct fi
 		return rc;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	lexer_next(&p->l);
 	return parse_mlflow_value(p, id, n->values);
 }
@@ -406,7 +406,7 @@ static int parse_mlflow_compare(struct mlflow_parser *p, const struct ident *id,
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	lexer_next(&p->l);
 	if (p->l.kind == LEXER_OPEN)
 		return fail_wrong_value(p, id);
@@ -531,7 +531,7 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	p.f->mlflow = true;
 	if (text->filter && strlen(text->filter) > FILTER_MAX_TEXT)
 		return fail_parse(&p, "filter: longer than %d bytes", FILTER_MAX_TEXT);

@@ -202,7 +202,7 @@ static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 		return fail_expected(p, "( after IN");
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	do {
 		lexer_next(&p->l);
 		if (n->value_count == FILTER_MAX_LIST)
@@ -236,7 +236,7 @@ static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool 
 		if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
 			return fail_expected(p, "a pattern in quotes");
 		if (!n->values)
-			return err_set(p->err, ERR_NOMEM, "out of memory");
+			return err_nomem(p->err, NULL);
 		n->values->text = p->l.word;
 		lexer_next(&p->l);
 		return 0;
@@ -272,7 +272,7 @@ static int parse_filter_compare(struct filter_parser *p, struct filter_node *n)
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	lexer_next(&p->l);
 	return parse_filter_value(p, &p->f->fields[n->field], n->values);
 }
@@ -442,7 +442,7 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
 
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = parse_both(&p, filter, order);
 	if (!rc)
 		*ret = p.f;

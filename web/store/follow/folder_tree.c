@@ -16,7 +16,6 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
@@ -300,7 +299,7 @@ int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
 	struct tree *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	snprintf(t->root, sizeof t->root, "%s", o->root);
 	t->fn = o->fn;
 	t->arg = o->arg;
@@ -310,7 +309,7 @@ int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
 	t->names = arena_new();
 	if (!t->folders || !t->names) {
 		tree_close(t);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = t;
 	return 0;

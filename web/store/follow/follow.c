@@ -15,7 +15,6 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/follow/follow_inside.h"
 
@@ -283,7 +282,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	int rc, i;
 
 	if (!f)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	f->s = s;
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;

@@ -15,7 +15,6 @@
 #include "tracker/event/record.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
@@ -153,7 +152,7 @@ static int remove_journals(struct store_gc *g, const struct gc_run *r, struct er
 	int rc, failed = 0;
 
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = list_journal_paths(g, r, a, &paths, err);
 	for (i = 0; i < paths.count && !rc && !failed; i++)
 		failed = remove_journals_beside(g, paths.items[i], r->uuid);

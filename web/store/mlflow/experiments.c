@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
@@ -25,7 +24,7 @@ static int load_experiment_tags(struct db *d, struct arena *a, struct experiment
 
 			if (!grown) {
 				db_stop(q);
-				return no_memory(err);
+				return err_nomem(err, NULL);
 			}
 			if (e->tag_count)
 				memcpy(grown, e->tags, e->tag_count * sizeof *grown);
@@ -105,7 +104,7 @@ int experiment_location(struct store *s, int64_t id, struct arena *a, const char
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		location = db_text(a, q, COL_experiment_location_location);
 		db_stop(q);
-		rc = location ? 0 : no_memory(err);
+		rc = location ? 0 : err_nomem(err, NULL);
 	}
 	readers_give(s, d);
 	if (!rc)
@@ -150,7 +149,7 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		struct filter_value *v = &h->values[i];
@@ -176,7 +175,7 @@ static int add_experiment_hit(struct experiment_search *s, const struct experime
 		struct experiment_hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
 
 		if (!grown)
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		s->hits = grown;
 		s->cap = s->cap ? s->cap * 2 : 64;
 	}
@@ -247,14 +246,14 @@ static int take_experiment_page(struct experiment_search *s, struct arena *a, st
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count && !rc; i++) {
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
 		ret->items[i].location = arena_strdup(a, ret->items[i].location);
 		rc = ret->items[i].name && ret->items[i].location
 			     ? load_experiment_tags(s->d, a, &ret->items[i], s->err)
-			     : no_memory(s->err);
+			     : err_nomem(s->err, NULL);
 	}
 	if (place + ret->count < s->count)
 		ret->next_page_token = list_token_write(a, plan_experiment_search(s->o), place + ret->count);
@@ -267,7 +266,7 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 	struct filter_mlflow text = { FILTER_EXPERIMENTS, o->filter, o->order, o->order_count };
 	struct experiment_search s = { .o = o, .a = arena_new(), .err = err };
 	struct experiments page = { 0 };
-	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : no_memory(err);
+	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = readers_take(store, &s.d, err);

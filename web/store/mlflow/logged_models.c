@@ -9,7 +9,6 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 
@@ -132,7 +131,7 @@ static int models_token_read(size_t *ret, const struct models_opts *o, struct er
 		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", o->page_token);
 	buf_init(&expected, TOKEN_MAX);
 	print_search(&expected, o);
-	rc = buf_failed(&expected) ? err_set(err, ERR_NOMEM, "out of memory: page token")
+	rc = buf_failed(&expected) ? err_nomem(err, "page token")
 				   : compare_searches(expected.data, o->page_token + end + 1, err);
 	buf_done(&expected);
 	return rc;
@@ -162,7 +161,7 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 		m->metrics = list_room(a, m->metrics, m->metric_count, sizeof *m->metrics);
 		if (!m->metrics) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		m->metrics[m->metric_count++] = (struct model_metric){
 			.key = db_text(a, q, COL_model_metrics_name), .time_ms = db_i64(q, COL_model_metrics_time_ms),
@@ -328,7 +327,7 @@ static int metric_values(struct model_search *s, const struct model *m, const ch
 			continue;
 		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 		if (v->present && !more)
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		if (more)
 			*more = *v;
 		*v = (struct filter_value){
@@ -346,7 +345,7 @@ static int fill_model_hit(struct model_search *s, struct model_hit *h)
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		const struct query_kv *kv = ff->entity == FILTER_PARAM ? h->m.params : h->m.tags;
@@ -453,7 +452,7 @@ static int fill_model_order(struct model_search *s, struct model_hit *h)
 
 	h->order = arena_array(s->a, s->o->order_count + 1, sizeof *h->order);
 	if (!h->order)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < s->o->order_count; i++) {
 		const struct models_order *o = &s->o->order[i];
 
@@ -497,7 +496,7 @@ static int load_experiment_models(struct model_search *s, int64_t experiment)
 		ids = list_room(s->a, ids, s->count - first, sizeof *ids);
 		if (!s->hits || !ids) {
 			db_stop(q);
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		}
 		ids[s->count - first] = db_i64(q, COL_model_row_id);
 		s->hits[s->count++] = (struct model_hit){ .m = read_model_row(s->a, q) };
@@ -527,7 +526,7 @@ static int take_model_page(struct model_search *s, struct arena *a, struct model
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)

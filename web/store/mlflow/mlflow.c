@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
 /* Copies the points with a model; the others are in the intake. */
@@ -103,7 +102,7 @@ static int take_mlflow_points(struct intake *in, const struct mlflow_op *op, str
 	size_t i;
 
 	if (!points)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < op->point_count; i++)
 		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step,
 						   (double)op->points[i].time_ms / 1e3, op->points[i].value,
@@ -128,7 +127,7 @@ int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	const struct mlflow_op *from = op->more, *copy = copy_mlflow_op(from, c->in.arena);
 
 	if (!copy)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	c->op = (struct ingest_op){ .kind = op->kind, .run = copy->run, .more = copy };
 	c->text_bytes = count_text_bytes(from);
 	return from->point_count ? take_mlflow_points(&c->in, from, err) : 0;
@@ -248,7 +247,7 @@ static int delete_experiment_runs(struct state *st, int64_t id, bool delete, str
 			if (!grown) {
 				db_stop(q);
 				free(ids);
-				return no_memory(err);
+				return err_nomem(err, NULL);
 			}
 			ids = grown;
 		}

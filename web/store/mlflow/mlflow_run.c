@@ -9,7 +9,6 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
@@ -113,7 +112,7 @@ static int find_suspects(struct repeat *p, struct intake *in)
 
 	p->suspects = calloc(in->series_count + 1, sizeof *p->suspects);
 	if (!p->suspects)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < in->series_count && !rc; i++) {
 		rc = state_key(p->st, in->series[i].key, &key, p->err);
 		if (!rc)
@@ -133,7 +132,7 @@ static int add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows 
 		p->series_cap = p->series_cap ? p->series_cap * 2 : 64;
 		grown = realloc(p->series, p->series_cap * sizeof *grown);
 		if (!grown)
-			return no_memory(p->err);
+			return err_nomem(p->err, NULL);
 		p->series = grown;
 	}
 	p->series[p->series_count++] = (struct stored_series){
@@ -180,9 +179,9 @@ static int map_batch_points(struct repeat *p)
 			struct name name = point_name(i, &p->suspects[i].s->points[k]);
 
 			if (!map_put(p->points, &name, sizeof name))
-				return no_memory(p->err);
+				return err_nomem(p->err, NULL);
 		}
-	return p->points ? 0 : no_memory(p->err);
+	return p->points ? 0 : err_nomem(p->err, NULL);
 }
 
 static void mark_repeated_points(struct repeat *p, const struct stored_series *s, const struct sum_point *points,
@@ -216,7 +215,7 @@ static int search_log(struct repeat *p)
 	int rc;
 
 	if (!ids)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < p->series_count; i++)
 		ids[i] = p->series[i].id;
 	rc = scan_log(state_db(p->st), &(struct series_scan){ p->r->id, ids, p->series_count, mark_log_points, p },

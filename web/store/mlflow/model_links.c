@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/db/db.h"
 #include "web/store/mlflow/logged_models.h"
@@ -135,7 +134,7 @@ static int load_links_together(struct link_reading *w, const struct runs_linked 
 	array_begin(&ids);
 	for (i = 0; i < r->count; i++)
 		array_text(&ids, r->runs[i]);
-	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data) : no_memory(w->err);
+	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data) : err_nomem(w->err, NULL);
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	buf_done(&ids);
@@ -186,7 +185,7 @@ int dataset_summaries(struct store *s, struct dataset_summaries *io, struct aren
 		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
 		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0) {
 			list = list_room(a, list, count, sizeof *list);
-			rc = list ? 0 : no_memory(err);
+			rc = list ? 0 : err_nomem(err, NULL);
 			if (!rc)
 				list[count++] = read_dataset_summary(a, q);
 		}

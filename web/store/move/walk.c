@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
@@ -77,12 +76,12 @@ static int open_archive(struct move_walk *w, struct move_end *e, struct db_rows 
 	int rc;
 
 	if (!grown)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->archives = grown;
 	if (!e->objects)
 		return err_set(err, ERR_USAGE, "points of runs are in an object store: name it (s3://BUCKET/PREFIX)");
 	if (!e->archives && !(e->archives = archives_new(&source)))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
 			     (uint64_t)db_i64(q, COL_archive_all_bytes), err);
 	if (!rc)
@@ -116,7 +115,7 @@ static int list_archived_chunks(struct move_walk *w, struct err *err)
 
 	w->away = calloc(w->n + 1, sizeof *w->away);
 	if (!w->away)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
 			w->away[n++] = (struct archived_chunk){ &w->archives[i].list.entry[k], i };
@@ -151,7 +150,7 @@ static int pass_archived_chunk(struct move_walk *w, const struct archived_chunk 
 	if (e->bytes >= w->room) {
 		grown = realloc(w->bytes, (size_t)e->bytes + 1);
 		if (!grown)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		w->bytes = grown;
 		w->room = (size_t)e->bytes + 1;
 	}
@@ -186,7 +185,7 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 	int rc;
 
 	if (!w)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->row = row;
 	w->arg = arg;
 	w->chunks = tables_named("chunk");
@@ -227,7 +226,7 @@ static int flush_dump(struct dump *d, size_t least, struct err *err)
 	int rc = 0;
 
 	if (buf_failed(&d->text))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (d->text.len <= least)
 		return 0;
 	sha256_add(&d->sha, d->text.data, d->text.len);

@@ -9,7 +9,6 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/log.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 #define ENTRY_BYTES 56
@@ -231,7 +230,7 @@ static int fetch_archive_piece(struct archives *s, const struct archives_index *
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
 	unsigned char *bytes = malloc(n);
 	struct archive_range r = { x->object, from, n };
-	int rc = bytes ? s->from.fetch(s->from.arg, &r, bytes, err) : no_memory(err);
+	int rc = bytes ? s->from.fetch(s->from.arg, &r, bytes, err) : err_nomem(err, NULL);
 
 	if (rc) {
 		free(bytes);
@@ -273,7 +272,7 @@ static int parse_archive_index(struct archives_index *x, const unsigned char *by
 
 	x->entries = calloc(n / ENTRY_BYTES + 1, sizeof *x->entries);
 	if (!x->entries)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n / ENTRY_BYTES; i++)
 		x->entries[i] = get_archive_index_entry(bytes + i * ENTRY_BYTES);
 	x->list = (struct archive_list){ x->entries, n / ENTRY_BYTES };
@@ -299,7 +298,7 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	bytes = malloc((size_t)n + 1);
 	r.from = at;
 	r.n = (size_t)n;
-	rc = bytes ? read_archive_object(s, x, &r, bytes, err) : no_memory(err);
+	rc = bytes ? read_archive_object(s, x, &r, bytes, err) : err_nomem(err, NULL);
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
 		rc = archives_damaged(s, x->object, err);
 	if (!rc)
@@ -374,7 +373,7 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	if (!x) {
 		x = calloc(1, sizeof *x);
 		if (!x)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		snprintf(x->object, sizeof x->object, "%s", object);
 		x->bytes = bytes;
 		rc = load_archive_index(s, x, err);

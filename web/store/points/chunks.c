@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 int chunks_start(struct chunks *c, struct db *d, const struct chunks_range *r, struct err *err)
@@ -110,7 +109,7 @@ static int read_archived_data(struct chunks *c, const struct archive_entry *e, s
 	c->data = c->room;
 	c->bytes = e->bytes;
 	return c->room ? archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err)
-		       : no_memory(err);
+		       : err_nomem(err, NULL);
 }
 
 static int next_archived(struct chunks *c, struct err *err)

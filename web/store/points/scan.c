@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
@@ -128,7 +127,7 @@ static int read_group_bytes(struct scan_group_source *p, size_t from, size_t n, 
 	if (n > p->cap) {
 		grown = realloc(p->bytes, n + 4096);
 		if (!grown)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
@@ -219,7 +218,7 @@ static int pass_read_chunk(struct scan_group_source *p, bool full, const struct 
 		return rc ? rc : o->points(o->arg, points, c.points, err);
 	outline = malloc(sizeof *outline);
 	if (!outline)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
@@ -375,7 +374,7 @@ static int scan_log_room(struct db *d, enum db_query query, const struct series_
 int scan_log(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : no_memory(err);
+	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : err_nomem(err, NULL);
 
 	free(room);
 	return rc;
@@ -403,7 +402,7 @@ int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
 	struct decode to = { s, 0, room };
-	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : no_memory(err);
+	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = scan_log_room(d, DB_log_newest, s, room, err);
@@ -418,7 +417,7 @@ int scan_points(struct db *d, const struct series_scan *s, struct err *err)
 	int rc = 0;
 
 	if (!room)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < s->count && !rc; i++)
 		rc = scan_series_chunks(d, s->ids[i], pass_decoded_chunk, &(struct decode){ s, i, room }, err);
 	if (!rc && s->count)

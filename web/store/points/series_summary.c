@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/err.h"
-#include "tracker/base/median.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 
 void sum_init(struct sum *s)
 {
@@ -202,7 +201,7 @@ int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena 
 		l.segments = list_room(a, l.segments, l.count, sizeof *l.segments);
 		if (!l.segments) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		l.segments[l.count++] = (struct hide_segment){
 			.number = db_i32(q, COL_segment_list_number),

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/read/query.h"
 
 static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
@@ -14,7 +13,7 @@ static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
 	struct cells_experiment *room = list_room(c->a, c->experiments, c->experiment_count, sizeof *room);
 
 	if (!room)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	c->experiments = room;
 	room[c->experiment_count++] = (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
 								 db_text(c->a, q, COL_experiment_list_name) };
@@ -150,7 +149,7 @@ static int fill_datasets(struct cells *c, const struct columns_row *r, const cha
 			continue;
 		if (v->present && !more) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		if (more)
 			*more = *v;

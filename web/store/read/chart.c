@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/points/outline.h"
@@ -368,7 +367,7 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 		n += c->cells[i].count > 0;
 	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
 	if (!ret->buckets)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < c->o->buckets; i++) {
 		const struct chart_cell *b = &c->cells[i];
 
@@ -386,7 +385,7 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 
 static int take_chart_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	return tail_add(((struct point_tail **)arg)[at], points, n) ? no_memory(err) : 0;
+	return tail_add(((struct point_tail **)arg)[at], points, n) ? err_nomem(err, NULL) : 0;
 }
 
 struct id_at {
@@ -411,7 +410,7 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 	size_t i;
 
 	if (!tails || !order || !sorted || !ids)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < r->count; i++) {
 		tails[i] = (struct point_tail){ 0 };
 		sorted[i] = (struct id_at){ r->series[i].id, i };
@@ -448,7 +447,7 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 			struct chart_line *grown = realloc(c->lines, cap * sizeof *grown);
 
 			if (!grown)
-				return no_memory(c->err);
+				return err_nomem(c->err, NULL);
 			c->lines = grown;
 			c->line_cap = cap;
 		}
@@ -468,13 +467,13 @@ static int choose_lines(struct chart *c)
 	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
 	c->tails = calloc(sel->run_count + 1, sizeof *c->tails);
 	if (!c->runs || !c->tails)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
 
 		rc = uuid ? series_select_run(c->d, &(struct series_select_want){ sel, uuid }, c->a,
 					      &c->runs[c->run_count], c->err)
-			  : no_memory(c->err);
+			  : err_nomem(c->err, NULL);
 		if (rc > 0)
 			rc = add_lines(c, &c->runs[c->run_count++]);
 	}
@@ -504,7 +503,7 @@ static int draw_chart(struct chart *c, struct points_chart *ret)
 	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
 	c->cells = calloc(c->o->buckets, sizeof *c->cells);
 	if (!lines || !c->cells)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	*ret = c->grid;
 	ret->lines = lines;
 	ret->rev = (uint64_t)rev;

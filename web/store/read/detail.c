@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
@@ -133,7 +132,7 @@ static int start_some(const struct runs *o, const struct metric_select *c, struc
 	array_begin(&keys);
 	metric_select_list_wanted(c, &keys);
 	rc = array_end(&keys) ? db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
-			      : no_memory(o->err);
+			      : err_nomem(o->err, NULL);
 	buf_done(&keys);
 	return rc;
 }
@@ -150,7 +149,7 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
 {
 	r->alerts = grow_detail_list(a, r->alerts, r->alert_count, sizeof *r->alerts);
 	if (!r->alerts || !alert->text)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	r->alerts[r->alert_count++] = *alert;
 	return 0;
 }
@@ -347,7 +346,7 @@ static int load_array(struct runs *o, const struct detail_want *want)
 	for (i = 0; i < o->count; i++) {
 		place = map_put(o->places, &want->ids[i], sizeof want->ids[i]);
 		if (!place)
-			return no_memory(o->err);
+			return err_nomem(o->err, NULL);
 		*place = &o->items[i];
 	}
 	return load_detail(o, want);
@@ -370,7 +369,7 @@ int detail_load_all(struct db *d, const struct detail_want *want, struct arena *
 		return rc;
 	}
 	o.places = map_new(sizeof(struct query_run *));
-	rc = array_of(&o.ids, want->ids, o.count) && o.places ? load_array(&o, want) : no_memory(err);
+	rc = array_of(&o.ids, want->ids, o.count) && o.places ? load_array(&o, want) : err_nomem(err, NULL);
 	map_free(o.places);
 	buf_done(&o.ids);
 	return rc;
@@ -387,7 +386,7 @@ static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct q
 		r->segments = grow_detail_list(a, r->segments, r->segment_count, sizeof *r->segments);
 		if (!r->segments) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->segments[r->segment_count++] = (struct query_segment){
 			.number = db_i32(q, COL_segment_list_number),
@@ -423,7 +422,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 		r->ranks = grow_detail_list(a, r->ranks, r->rank_count, sizeof *r->ranks);
 		if (!r->ranks) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->ranks[r->rank_count++] = (struct query_rank){
 			.rank = db_i32(q, COL_ranks_of_run_rank), .segment = db_i32(q, COL_ranks_of_run_segment),
@@ -444,7 +443,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 		r->problems = grow_detail_list(a, r->problems, r->problem_count, sizeof *r->problems);
 		if (!r->problems) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->problems[r->problem_count++] = (struct query_problem){
 			.time_ms = db_i64(q, COL_problems_of_run_time_ms),
@@ -489,7 +488,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, struct arena
 
 	o->order = arena_array(a, n ? n : 1, sizeof *o->order);
 	if (!sorted || !o->order)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
 	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
@@ -511,7 +510,7 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 		o.sums = grow_detail_list(a, o.sums, n, sizeof *o.sums);
 		if (!r->series || !o.ids || !o.sums) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		o.ids[n] = db_i64(q, COL_series_of_run_id);
 		r->series[n] = (struct query_series){ .key = db_text(a, q, COL_series_of_run_name),

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
@@ -146,7 +145,7 @@ static int take_history_points(struct heap *h, const struct series_select_series
 		if (after->begun && compare_history_points(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;
 		if (put_history_point(h, &p[i]))
-			return no_memory(err);
+			return err_nomem(err, NULL);
 	}
 	return 0;
 }
@@ -191,7 +190,7 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	int rc = 0;
 
 	if (!ids || !l.order)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < run->count; i++)
 		l.order[i] = i;
 	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
@@ -244,7 +243,7 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	struct arena *a = arena_new();
 	struct series_select_run run;
 	struct db *d = NULL;
-	int rc = a ? readers_take(s, &d, err) : no_memory(err);
+	int rc = a ? readers_take(s, &d, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = series_select_run(d, &(struct series_select_want){ &sel, run_id }, a, &run, err);
@@ -268,7 +267,7 @@ int history_page(struct store *s, struct history_sel *sel, struct arena *a, stru
 		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
 	rc = load_history(s, sel->run, sel->key, &h, err);
 	if (!rc && cut_history_page(&h, sel, a, ret))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	free(h.points);
 	return rc;
 }
@@ -305,7 +304,7 @@ int history_sample(struct store *s, const struct history_sample *sel, struct are
 
 	if (!rc) {
 		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof *ret->points) };
-		rc = ret->points ? 0 : no_memory(err);
+		rc = ret->points ? 0 : err_nomem(err, NULL);
 	}
 	if (!rc && h.count) {
 		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);

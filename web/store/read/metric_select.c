@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/read/keysets.h"
@@ -56,7 +55,7 @@ static int mark_requested_metrics(struct metric_select *c, struct db *d, const s
 		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
 		k = rc > 0 ? find_chosen_key(c, id) : NULL;
 		if (rc > 0 && !k)
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		if (k)
 			k->asked = true;
 	}
@@ -98,14 +97,14 @@ static int count_set_uses(struct metric_select *c, struct map *uses, struct db *
 	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
 	bool full = false;
 	size_t i;
-	int rc = sets ? keysets_renew(c->sets, d, err) : no_memory(err);
+	int rc = sets ? keysets_renew(c->sets, d, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
 	for (i = 0; i < l->run_count && !rc; i++)
 		full |= hold_key_set(c, l->runs[i], sets[i]) || count_key_use(uses, sets[i]);
 	free(sets);
-	return full ? no_memory(err) : rc;
+	return full ? err_nomem(err, NULL) : rc;
 }
 
 static int count_key_set(struct metric_select *c, const struct key_use *u, struct err *err)
@@ -116,7 +115,7 @@ static int count_key_set(struct metric_select *c, const struct key_use *u, struc
 	for (i = 0; i < u->set->count; i++) {
 		k = find_chosen_key(c, u->set->ids[i]);
 		if (!k)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		k->runs += u->runs;
 	}
 	return 0;
@@ -129,7 +128,7 @@ static int count_key_runs(struct metric_select *c, struct db *d, const struct me
 	int rc;
 
 	c->of_runs = map_new(sizeof(struct keyset *));
-	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : no_memory(err);
+	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : err_nomem(err, NULL);
 	for (i = 0; !rc && i < map_count(uses); i++)
 		rc = count_key_set(c, map_at(uses, i), err);
 	map_free(uses);
@@ -153,12 +152,12 @@ static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *e
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
 	rc = key_names_read(d, &(struct key_names){ ids, n, take_chosen_name, c }, err);
 	free(ids);
-	return rc == ERR_NOMEM ? no_memory(err) : rc;
+	return rc == ERR_NOMEM ? err_nomem(err, NULL) : rc;
 }
 
 /* Lists the keys whose summaries are loaded. */
@@ -168,7 +167,7 @@ static int list_wanted_metrics(struct metric_select *c, struct err *err)
 
 	c->wanted = calloc(n + 1, sizeof(struct metric_select_key *));
 	if (!c->wanted)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++) {
 		struct metric_select_key *k = map_at(c->keys, i);
 
@@ -187,7 +186,7 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	c->d = d;
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = mark_requested_metrics(c, d, l->o, err);
 	c->sets = l->keys ? sets : NULL;
 	if (!rc && l->keys)
@@ -250,7 +249,7 @@ static int load_wanted_metrics(const struct metric_select *c, int64_t run_id, st
 		sum_row_read(q, COL_metric_get_count, &sum);
 		db_stop(q);
 		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, c->wanted[i]->name), &sum);
-		rc = r->metrics[r->metric_count - 1].key ? 0 : no_memory(err);
+		rc = r->metrics[r->metric_count - 1].key ? 0 : err_nomem(err, NULL);
 	}
 	return rc;
 }
@@ -262,7 +261,7 @@ int metric_select_load(const struct metric_select *c, int64_t run_id, struct are
 
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = load_wanted_metrics(c, run_id, a, r, err);
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
@@ -315,7 +314,7 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 
 	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof *ret->keys);
 	if (!ret->keys)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < map_count(c->keys); i++) {
 		const struct metric_select_key *k = map_at(c->keys, i);
 
@@ -323,7 +322,7 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 			continue;
 		ret->keys[ret->key_count] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
 		if (!ret->keys[ret->key_count++].key)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 	}
 	if (ret->key_count)
 		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);

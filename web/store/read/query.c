@@ -7,7 +7,6 @@
 
 #include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/read/read_inside.h"
@@ -39,7 +38,7 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : no_memory(err);
+	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : err_nomem(err, NULL);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -74,7 +73,7 @@ static int list_experiment_rows(struct db *d, enum db_query which, struct arena 
 
 			if (!items || !more_ids) {
 				db_stop(q);
-				return no_memory(err);
+				return err_nomem(err, NULL);
 			}
 			if (cap) {
 				memcpy(items, ret->items, cap * sizeof *items);
@@ -233,7 +232,7 @@ static int load_changes(struct changes_load *l, struct arena *a, struct query_ch
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)l->since);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -289,7 +288,7 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 		return rc;
 	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)l.rev);
 	if (!c.token)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	*ret = c;
 	return 0;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/read/keysets.h"
 
@@ -59,14 +58,14 @@ static int take_param_row(struct params *p, struct db_rows *q)
 	struct params_cell *cell = k ? new_param_cell(p) : NULL;
 
 	if (!cell)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	k->id = id;
 	k->runs++;
 	/* similar runs share most of their texts */
 	cell->key = k;
 	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!cell->value)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (!k->first)
 		k->first = cell->value;
 	k->differs = k->differs || cell->value != k->first;
@@ -91,7 +90,7 @@ static int read_param_array(struct params *p, const char *ids, size_t n)
 {
 	size_t at = 0, place;
 	struct db_rows *q;
-	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : no_memory(p->err);
+	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : err_nomem(p->err, NULL);
 
 	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
 		place = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
@@ -122,7 +121,7 @@ static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 
 	p->ends = calloc(n + 1, sizeof *p->ends);
 	if (!p->ends)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (db_shared(p->d))
 		return read_all_run_params(p, ids, n);
 	for (i = 0; i < n && !rc; i++) {
@@ -148,7 +147,7 @@ static int take_param_name(void *arg, size_t at, const char *name)
 
 	k->name = arena_strdup(p->a, name);
 	if (!k->name)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	k->named = find_named_param(p->o, k->name);
 	return 0;
 }
@@ -159,7 +158,7 @@ static int name_param_keys(struct params *p, size_t run_count)
 	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
 
 	if (!ids)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -187,7 +186,7 @@ static int choose_params(struct params *p, bool *ret_left_out)
 	struct params_key **list = calloc(n + 1, sizeof *list);
 
 	if (!list)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -217,7 +216,7 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 
 		r->params = arena_array(p->a, p->ends[i] - at + 1, sizeof *r->params);
 		if (!r->params)
-			return no_memory(p->err);
+			return err_nomem(p->err, NULL);
 		for (; at < p->ends[i]; at++)
 			if (p->cells[at].key->chosen)
 				r->params[r->param_count++] = (struct query_kv){ p->cells[at].key->name,
@@ -232,7 +231,7 @@ int run_params_load(struct db *d, const struct metric_select_list *l, struct are
 		    struct err *err)
 {
 	struct params p = { .d = d, .o = l->o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
-	int rc = p.keys ? 0 : no_memory(p.err);
+	int rc = p.keys ? 0 : err_nomem(p.err, NULL);
 
 	if (!rc)
 		rc = read_runs_params(&p, l->runs, ret->count);

@@ -5,9 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "tracker/event/event_console.h"
+#include "tracker/event/event_encode.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
@@ -276,7 +275,7 @@ static int add_media_key(struct media_list *l, struct db_rows *q, struct arena *
 	if (!last || strcmp(last->key, name) || last->kind != kind) {
 		l->keys = list_room(a, l->keys, l->key_count, sizeof *l->keys);
 		if (!l->keys)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		last = &l->keys[l->key_count++];
 		*last = (struct media_key){ db_text(a, q, COL_media_keys_name), kind, 0, step, step };
 	}
@@ -314,7 +313,7 @@ static int add_media_item(struct media_list *l, struct db_rows *q, struct arena 
 
 	l->items = list_room(a, l->items, l->count, sizeof *l->items);
 	if (!l->items)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	m = &l->items[l->count++];
 	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_run_id), .key = db_text(a, q, COL_media_of_run_name),
@@ -391,7 +390,7 @@ int media_get(struct store *s, const struct media_ref *of, struct arena *a, stru
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = copy_media_bytes(a, db_blob(q, COL_media_content_bytes), db_bytes(q, COL_media_content_bytes));
 		db_stop(q);
-		rc = ret->at ? 0 : no_memory(err);
+		rc = ret->at ? 0 : err_nomem(err, NULL);
 	} else if (!rc) {
 		rc = err_set(err, ERR_NOENT, "the run has no media with that digest");
 	}
@@ -405,7 +404,7 @@ static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *
 
 	l->items = list_room(a, l->items, l->count, sizeof *l->items);
 	if (!l->items)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	m = &l->items[l->count++];
 	*m = (struct stored_media){
 		.id = db_i64(q, COL_media_of_part_id),
@@ -415,7 +414,7 @@ static int add_part_item(struct media_list *l, struct db_rows *q, struct arena *
 		.content =
 			copy_media_bytes(a, db_blob(q, COL_media_of_part_bytes), db_bytes(q, COL_media_of_part_bytes)),
 	};
-	return m->content.at ? 0 : no_memory(err);
+	return m->content.at ? 0 : err_nomem(err, NULL);
 }
 
 int media_of_part(struct store *s, const struct media_part *part, struct arena *a, struct media_list *ret,

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
@@ -56,7 +55,7 @@ static int keep_search_row(struct run_search *s, const struct columns_row *r)
 		cap = s->row_cap ? s->row_cap * 2 : 256;
 		grown = realloc(s->rows, cap * sizeof *grown);
 		if (!grown)
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		s->rows = grown;
 		s->row_cap = cap;
 	}
@@ -69,7 +68,7 @@ static int add_search_row(struct run_search *s, struct db_rows *q)
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
 	if (!r || !columns_read_row(q, s->a, r))
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	return is_shown_run(s->o, r->deleted) ? keep_search_row(s, r) : 0;
 }
 
@@ -192,7 +191,7 @@ static int load_search_rows(struct run_search *s, struct store *store)
 	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
-	int rc = ids ? experiment_ids(s, ids) : no_memory(s->err);
+	int rc = ids ? experiment_ids(s, ids) : err_nomem(s->err, NULL);
 
 	if (!rc && s->o->ids)
 		return load_named(s, ids);
@@ -318,7 +317,7 @@ static int make_hits(struct run_search *s, size_t room)
 	s->hits = calloc(room, sizeof *s->hits);
 	s->values = calloc(room * fields + 1, sizeof *s->values);
 	if (!s->hits || !s->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < room; i++)
 		s->hits[i].values = s->values + i * fields;
 	return 0;
@@ -464,7 +463,7 @@ static int load_page(struct run_search *s, struct arena *a, struct query_runs *r
 		ret->next_page_token = page_token_write(&s->token, &last, a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ids[i] = s->hits[i].row->id;
 	give_columns(s);
@@ -494,7 +493,7 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	struct run_search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
 	struct db_rows *rev;
-	int rc = s.a ? 0 : no_memory(s.err);
+	int rc = s.a ? 0 : err_nomem(s.err, NULL);
 
 	if (!rc && o->mlflow)
 		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/filter/filter.h"
 #include "web/store/points/series_summary.h"
 
@@ -29,7 +28,7 @@ static int room_for_one(struct picker *p)
 	p->cap = p->cap ? p->cap * 2 : 16;
 	grown = arena_array(p->arena, p->cap, sizeof *grown);
 	if (!grown)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (r->count)
 		memcpy(grown, r->series, r->count * sizeof *grown);
 	r->series = grown;
@@ -91,7 +90,7 @@ static int load_picked_keys(struct picker *p)
 	int rc = 0;
 
 	if (!keys)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	memcpy(keys, p->sel->keys, n * sizeof *keys);
 	qsort(keys, n, sizeof *keys, compare_picked_keys);
 	for (i = 0; !rc && i < n; i++) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/page_token.h"
@@ -96,7 +95,7 @@ static int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct 
 		m->aliases = list_room(a, m->aliases, m->alias_count, sizeof *m->aliases);
 		if (!m->aliases) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		m->aliases[m->alias_count++] =
 			(struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
@@ -116,7 +115,7 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 		m->latest = list_room(a, m->latest, m->latest_count, sizeof *m->latest);
 		if (!m->latest) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		m->latest[m->latest_count++] = rows_version(a, q);
 		rc = 0;
@@ -210,7 +209,7 @@ static int fill_registered_hit(struct registry_search *s, struct registered_hit 
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 
@@ -264,7 +263,7 @@ static int load_registered_hits(struct registry_search *s)
 		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
 		if (!s->hits) {
 			db_stop(q);
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		}
 		s->hits[s->count++] = read_registered_hit(s, q);
 		rc = 0;
@@ -320,7 +319,7 @@ static int copy_out_model(struct registry_search *s, const struct registered_hit
 	ret->name = arena_strdup(a, h->m.name);
 	ret->description = arena_strdup(a, h->m.description);
 	if (!ret->name || !ret->description)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	rc = rows_model_tags(s->d, h->id, a, ret, s->err);
 	if (!rc)
 		rc = rows_model_aliases(s->d, h->id, a, ret, s->err);
@@ -339,7 +338,7 @@ static int copy_out_version(struct registry_search *s, const struct registered_h
 	ret->tag_count = 0;
 	for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		if (*texts[i] && !(*texts[i] = arena_strdup(a, *texts[i])))
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 	return rows_version_tags(s->d, h->id, a, ret, s->err);
 }
 
@@ -361,7 +360,7 @@ static int turn_to_place(struct registry_search *s, struct arena *a, struct regi
 	p->from = p->from < s->count ? p->from : s->count;
 	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
 	p->next = p->from + p->count < s->count ? list_token_write(a, made_for, p->from + p->count) : NULL;
-	return p->from + p->count < s->count && !p->next ? no_memory(s->err) : 0;
+	return p->from + p->count < s->count && !p->next ? err_nomem(s->err, NULL) : 0;
 }
 
 static int page_of_models(struct registry_search *s, struct arena *a, void *ret)
@@ -375,7 +374,7 @@ static int page_of_models(struct registry_search *s, struct arena *a, void *ret)
 		return rc;
 	list = (struct registered_models){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
 	if (!list.items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < p.count && !rc; i++)
 		rc = copy_out_model(s, &s->hits[p.from + i], a, &list.items[i]);
 	if (!rc)
@@ -394,7 +393,7 @@ static int page_of_versions(struct registry_search *s, struct arena *a, void *re
 		return rc;
 	list = (struct registered_versions){ arena_array(a, p.count + 1, sizeof *list.items), p.count, p.next };
 	if (!list.items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < p.count && !rc; i++)
 		rc = copy_out_version(s, &s->hits[p.from + i], a, &list.items[i]);
 	if (!rc)
@@ -410,7 +409,7 @@ static int run_search(struct store *store, struct registry_search *s, struct are
 	int rc;
 
 	s->a = arena_new();
-	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : no_memory(s->err);
+	rc = s->a ? filter_parse_mlflow(&s->f, s->a, &text, s->err) : err_nomem(s->err, NULL);
 	if (!rc)
 		rc = readers_take(store, &s->d, s->err);
 	if (!rc) {
@@ -447,7 +446,7 @@ static int keep_aliases(const struct registered_model *m, struct arena *a, struc
 
 	v->aliases = arena_array(a, m->alias_count + 1, sizeof *v->aliases);
 	if (!v->aliases)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < m->alias_count; i++)
 		if (m->aliases[i].version == v->version)
 			v->aliases[v->alias_count++] = m->aliases[i].alias;

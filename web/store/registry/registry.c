@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"
 
 /* Copy of every kind: puts struct registry_op into c->op.more. */
@@ -27,7 +26,7 @@ static int registry_copy(struct change *c, const struct ingest_op *op, struct er
 		to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op registry_op(const struct registry_op *op)

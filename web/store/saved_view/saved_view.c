@@ -7,9 +7,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/db.h"
 #include "web/store/write/change.h"
 
@@ -161,7 +160,7 @@ static int copy_kept(struct change *c, const struct ingest_op *op, struct err *e
 		c->text_bytes += to->text ? strlen(to->text) : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op saved_view_ingest(const struct saved_view_op *op)

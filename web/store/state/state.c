@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/series_summary.h"
 
@@ -16,7 +15,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	struct state *st = calloc(1, sizeof *st);
 
 	if (!st)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	st->db = db;
 	st->cache_bytes = cache_bytes;
 	st->rev = -1;
@@ -32,7 +31,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
 	    !st->metrics || !st->writers) {
 		state_free(st);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = st;
 	return 0;
@@ -115,7 +114,7 @@ void state_trim(struct state *st)
 
 int state_no_memory(struct err *err)
 {
-	return no_memory(err);
+	return err_nomem(err, NULL);
 }
 
 void state_list_add(struct state *st, struct state_list *l, void *item)

@@ -1,7 +1,7 @@
 /* state_series.c: the data below a run: keys, series, visible summaries, journals; spikes as points arrive. */
 #include <string.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/state/state_inside.h"

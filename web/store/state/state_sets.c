@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/series_summary.h"
 

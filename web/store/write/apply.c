@@ -9,9 +9,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
-#include "tracker/event/limits.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/series_summary.h"
@@ -144,7 +143,7 @@ static int find_one_param(struct db *d, const struct params_lookup *l, size_t at
 		return rc;
 	l->values[at] = db_text(l->arena, q, COL_param_by_name_value);
 	db_stop(q);
-	return l->values[at] ? 0 : no_memory(err);
+	return l->values[at] ? 0 : err_nomem(err, NULL);
 }
 
 static int find_each_param(struct db *d, const struct params_lookup *l, struct err *err)
@@ -169,7 +168,7 @@ static int find_params_together(struct db *d, const struct params_lookup *l, str
 	for (i = 0; i < l->count; i++)
 		array_text(&names, l->kv[i].key);
 	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", l->run->id, names.data)
-			       : no_memory(err);
+			       : err_nomem(err, NULL);
 	buf_done(&names);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		const char *value = db_text(l->arena, q, COL_params_by_names_value);
@@ -189,7 +188,7 @@ int params_find(struct state *st, struct params_lookup *l, struct err *err)
 
 	l->values = arena_array(l->arena, l->count + 1, sizeof *l->values);
 	if (!l->values)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < l->count; i++)
 		l->values[i] = NULL;
 	if (!l->count || !l->run->params)
@@ -333,7 +332,7 @@ static int put_log_row(struct new_log_row *row, struct intake_series *series, si
 	}
 	pack_end(pack);
 	if (!rc && buf_failed(pack))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	if (!rc)
 		rc = db_run(state_db(row->st), DB_log_add, err, "iib", row->r->id, points, pack->data, pack->len);
 	buf_done(pack);
@@ -355,7 +354,7 @@ int apply_expect(struct state *st, struct state_run *r, const struct apply_point
 	int rc;
 
 	if (!all)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		all[i] = (struct state_expected){ in->series[i].key, point_rank(a, &in->series[i]) };
 	rc = state_expect(st, r, &(struct state_batch){ all, in->series_count, a->segment }, err);
@@ -395,7 +394,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 	int rc;
 
 	if (!names)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		names[i] = kv[i].key;
 	rc = state_expect_keys(st, names, n, err);

@@ -7,7 +7,6 @@
 
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
-#include "web/store/base/no_memory.h"
 
 bool change_is_id(const char *id)
 {
@@ -160,7 +159,7 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	to->writer = change_dup(a, op->writer, &failed);
 	to->path = change_dup(a, op->path, &failed);
 	to->foreign = dup_foreign(a, op->foreign, &failed);
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 int change_refuse(struct change *c, int code, const char *fmt, ...)

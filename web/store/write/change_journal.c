@@ -7,7 +7,6 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
@@ -269,7 +268,7 @@ static int put_arrival_order(struct state *st, const struct state_run *r, const 
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		ids[i] = in->series[i].id;
 	buf_init(&b, (size_t)200 << 20);

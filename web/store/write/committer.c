@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/group_commit.h"
@@ -231,7 +230,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	int rc;
 
 	if (!w)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->g.folding.never = opts->no_fold;
 	w->g.folding.t = &w->g.tx;
 	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
@@ -244,7 +243,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->g.queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->g.tx.queue = w->g.queue;
 	w->g.watchers = watchers_new();
-	rc = w->g.queue && w->g.watchers ? open_db(w, opts, err) : no_memory(err);
+	rc = w->g.queue && w->g.watchers ? open_db(w, opts, err) : err_nomem(err, NULL);
 	if (!rc && pthread_create(&w->thread, NULL, run_committer, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
@@ -333,7 +332,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 	int rc;
 
 	if (!job)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	job->step = fn;
 	job->step_arg = arg;
 	job->done = waiter_init(&done);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/queue.h"
@@ -90,7 +89,7 @@ static int lock_group_runs(struct group_commit *g, const struct queue_job *jobs,
 	}
 	uuids = calloc(n, sizeof *uuids);
 	if (!uuids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
 	rc = state_expect_runs(g->tx.state, made, err);

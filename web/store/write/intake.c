@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
+#include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/write/intake_item.h"
 
 /* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
@@ -35,7 +33,7 @@ int intake_init(struct intake *in, struct err *err)
 	in->first_ms = INT64_MIN;
 	in->last_ms = INT64_MIN;
 	in->arena = arena_new();
-	return in->arena ? 0 : no_memory(err);
+	return in->arena ? 0 : err_nomem(err, NULL);
 }
 
 void intake_done(struct intake *in)
@@ -182,7 +180,7 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 	if (item->kind != EVENT_SCALAR)
 		return intake_item_add(g->in, op, ev, item, err);
 	rc = gather_point(g, op->foreign ? item->key : find_current_name(item->key, scratch), rank, &p);
-	return rc ? no_memory(err) : 0;
+	return rc ? err_nomem(err, NULL) : 0;
 }
 
 /* Decodes one record; a malformed one becomes a problem. */
@@ -264,11 +262,11 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 
 	in->end = op->offset;
 	if (gather_init(&g, in))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = walk_journal(&g, op, err);
 	/* What is whole before the damage is stored; the caller still gets the error. */
 	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	gather_done(&g);
 	return rc;
 }
@@ -289,7 +287,7 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 	int rc = 0;
 
 	if (gather_init(&g, in))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < op->point_count && !rc; i++) {
 		const struct ingest_point *p = &op->points[i];
 		struct event_text key = { p->key, strlen(p->key) };
@@ -298,10 +296,10 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 		if (wrong || p->rank < EVENT_RANK_RUN || p->rank > LIMIT_rank)
 			rc = refuse_point(p, i, wrong, err);
 		else if (gather_point(&g, key, p->rank, &(struct sum_point){ p->step, p->wall_time, p->value }))
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 	}
 	if (!rc && gather_finish(&g))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	in->spoke = true;
 	gather_done(&g);
 	return rc;

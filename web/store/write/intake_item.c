@@ -9,11 +9,9 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/event_console.h"
+#include "tracker/event/event.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
-#include "tracker/event/key.h"
-#include "tracker/event/limits.h"
-#include "web/store/base/no_memory.h"
 
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
@@ -333,7 +331,7 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 	struct intake_header *out = arena_alloc(in->arena, sizeof *out);
 
 	if (!out)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (op->foreign || !event_text_equal(h->run_id, op->run) || !event_text_equal(h->writer_id, op->writer))
 		return err_set(
 			err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
@@ -356,7 +354,7 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 		.pid = h->pid,
 	};
 	if (!out->experiment || !out->name || !out->host)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	in->header = out;
 	return 0;
 }
@@ -385,5 +383,5 @@ int intake_item_add(struct intake *in, const struct ingest_op *op, const struct 
 	} else {
 		rc = take_other_item(in, ev, item);
 	}
-	return rc ? no_memory(err) : 0;
+	return rc ? err_nomem(err, NULL) : 0;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 #include "web/store/state/state.h"
 
@@ -54,7 +53,7 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		const char *key = db_str(q, COL_series_run_level_name);
 		struct state_metric *m = NULL;
 
-		ret = recount_room(rc) ? no_memory(err)
+		ret = recount_room(rc) ? err_nomem(err, NULL)
 				       : state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);

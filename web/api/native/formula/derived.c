@@ -189,7 +189,7 @@ static int open_formula_series(struct formula_walk *w, const char *const *run)
 			continue;
 		w->parts[i] = calloc(1, sizeof *w->parts[i]);
 		if (!w->parts[i])
-			return err_set(&w->err, ERR_NOMEM, "out of memory");
+			return err_nomem(&w->err, NULL);
 		if (points_open(&w->parts[i]->cursor, w->c->api->store, &sel, NULL, &w->err))
 			return w->err.code;
 	}
@@ -219,7 +219,7 @@ static int add_formula_line(struct formula_walk *w, const struct query_run *run,
 		l->bucket_count += w->cells[i].count > 0;
 	l->buckets = arena_array(w->c->arena, l->bucket_count + 1, sizeof *l->buckets);
 	if (!l->buckets)
-		return err_set(&w->err, ERR_NOMEM, "out of memory");
+		return err_nomem(&w->err, NULL);
 	for (i = 0; i < w->chart->bucket_count; i++) {
 		struct points_bucket *b = &w->cells[i];
 
@@ -261,7 +261,7 @@ static int find_bucket_edges(struct formula_walk *w)
 	int rc;
 
 	if (!keys)
-		return err_set(&w->err, ERR_NOMEM, "out of memory");
+		return err_nomem(&w->err, NULL);
 	for (i = 0; i < w->name_count; i++)
 		if (!w->names[i].param)
 			keys[n++] = w->names[i].text;
@@ -310,7 +310,7 @@ static int fill_formula_chart(struct formula_walk *w, const char *key)
 	w->chart->line_count = 0;
 	w->cells = calloc(w->o->buckets, sizeof *w->cells);
 	if (!w->chart->lines || !w->cells)
-		return err_set(&w->err, ERR_NOMEM, "out of memory");
+		return err_nomem(&w->err, NULL);
 	for (i = 0; i < sel->run_count && !rc; i++) {
 		const struct query_run *run = find_formula_run(&runs, sel->runs[i]);
 

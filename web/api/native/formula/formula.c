@@ -120,7 +120,7 @@ static int add_name_step(struct formula_parser *p, const char *text, size_t n, b
 		const char *copy = arena_printf(p->a, "%.*s", (int)n, text);
 
 		if (!copy)
-			return err_set(p->err, ERR_NOMEM, "out of memory");
+			return err_nomem(p->err, NULL);
 		f->names[f->name_count++] = (struct formula_name){ copy, param };
 	}
 	return add_formula_step(p, (struct formula_step){ .kind = STEP_NAME, .name = i }, 0);
@@ -284,7 +284,7 @@ int formula_parse(struct formula **ret, const char *text, struct arena *a, struc
 	int rc;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	f->step_count = f->name_count = 0;
 	lexer_begin(&p.l, &rules, a, text);
 	rc = parse_formula_sum(&p);
