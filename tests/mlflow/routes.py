@@ -289,7 +289,7 @@ FILTERS = [("metrics.loss < 0.5", "b"), ("metrics.loss >= 0.1 AND params.lr = '0
            ("attribute.status != 'RUNNING'", "d"), ("attr.start_time > 1001", "cd"), ("run.`Run name` LIKE '%'", "abcd"), ("metrics.a.b = 1", "a"),
            ("datasets.name = 'd1'", "b"), ("dataset.context = 'train' and datasets.digest != 'x'", "b"), ("metrics.nope > 0", ""), ("user_id = 'u'", "abcd"),
            ("artifact_uri LIKE 'mlflow-artifacts:/%'", "abcd"), ("params.lr = 0.1", None), ("metrics.loss < '1'", None), ("metrics.loss LIKE '1'", None),
-           ("x.y = 1", None), ("attribute.nope = 'x'", None), ("params.a = 'b' OR apply.c = 'd'", None), ("metrics.loss = ", None), ("NOT metrics.loss = 1", None),
+           ("x.y = 1", None), ("attribute.nope = 'x'", None), ("params.a = 'b' OR params.c = 'd'", None), ("metrics.loss = ", None), ("NOT metrics.loss = 1", None),
            ("(metrics.loss = 1)", None), ("metrics.loss IS NULL", None), ("run_id IN ()", None), ("params.lr = 'x' AND", None), ("experiment_id = '1'", None)]
 
 
