@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/thread.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
@@ -117,7 +118,7 @@ int live_start(struct store_live **ret, struct store *s, const char *address, st
 	snprintf(l->address, sizeof l->address, "%s", address);
 	sem_init(&l->looked, 0, 0);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->wake < 0 || pthread_create(&l->thread, NULL, run_live, l)) {
+	if (l->wake < 0 || thread_start(&l->thread, run_live, l)) {
 		if (l->wake >= 0)
 			close(l->wake);
 		free(l);

@@ -248,7 +248,7 @@ int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, stru
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->wake);
 	w->handle = store_watch(s, wake_alert_watch, w);
-	if (w->handle >= 0 && !pthread_create(&w->thread, NULL, run_alert_watch, w)) {
+	if (w->handle >= 0 && !thread_start(&w->thread, run_alert_watch, w)) {
 		*ret = w;
 		return 0;
 	}

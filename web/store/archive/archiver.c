@@ -409,7 +409,7 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 	lease_init(&a->lease, s, "archive");
 	pthread_mutex_init(&a->lock, NULL);
 	cond_init(&a->wake);
-	if (pthread_create(&a->thread, NULL, run_archiver, a)) {
+	if (thread_start(&a->thread, run_archiver, a)) {
 		pthread_cond_destroy(&a->wake);
 		pthread_mutex_destroy(&a->lock);
 		free(a);

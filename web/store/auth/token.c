@@ -12,6 +12,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
+#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 
@@ -312,8 +314,8 @@ unsigned token_generation(struct store *s)
 
 int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count, struct err *err)
 {
-	struct token_row *rows = NULL, *grown;
-	size_t n = 0, room = 0;
+	struct token_row *rows = NULL;
+	size_t n = 0;
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
@@ -322,16 +324,9 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		if (n == room) {
-			room = room ? 2 * room : 16;
-			grown = arena_array(a, room, sizeof *grown);
-			if (grown && n)
-				memcpy(grown, rows, n * sizeof *grown);
-			rows = grown;
-		}
+		rows = list_room(a, rows, n, sizeof *rows);
 		if (!rows) {
-			db_stop(q);
-			rc = err_nomem(err, NULL);
+			rc = db_no_memory(q, err);
 			break;
 		}
 		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),
@@ -349,14 +344,9 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 
 int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err *err)
 {
-	unsigned char raw[32];
-	size_t i;
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "cannot draw random bytes");
 	memcpy(text, "dpt_", 4);
-	for (i = 0; i < sizeof raw; i++)
-		snprintf(text + 4 + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(text + 4, 32))
+		return err_set(err, ERR_IO, "cannot draw random bytes");
 	sha256_hex(text, strlen(text), hash);
 	return 0;
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "tracker/base/thread.h"
+
 struct background_job {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
@@ -57,7 +59,7 @@ struct background_job *background_job_new(void)
 		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->news, NULL);
-	w->started = !pthread_create(&w->thread, NULL, work_thread, w);
+	w->started = !thread_start(&w->thread, work_thread, w);
 	return w;
 }
 
@@ -165,7 +167,7 @@ int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
 	pthread_cond_init(&c->news, NULL);
 	c->last = &c->first;
 	while (c->count < threads && c->count < CREW_MAX &&
-	       !pthread_create(&c->threads[c->count], NULL, crew_thread, c))
+	       !thread_start(&c->threads[c->count], crew_thread, c))
 		c->count++;
 	if (!c->count) {
 		thread_pool_free(c);

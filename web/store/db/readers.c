@@ -1,5 +1,6 @@
 /* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
  * that answer requests must not connect to anything (web/server/sandbox.c). */
+#include "tracker/base/thread.h"
 #include "web/store/db/db.h"
 
 #include <pthread.h>
@@ -85,7 +86,7 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->wanted, NULL);
-	if (db_is_address(path) && pthread_create(&p->connector, NULL, run_reader_connector, p)) {
+	if (db_is_address(path) && thread_start(&p->connector, run_reader_connector, p)) {
 		readers_free(p);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}

@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
@@ -212,15 +212,11 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 /* 1: another process swept the file between its creation and its lock. */
 static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 {
-	unsigned char raw[8];
 	struct stat st;
-	int i;
 
-	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
-		return err_set_errno(err, errno, "cannot draw random bytes");
 	snprintf(u->temporary, sizeof u->temporary, FILES_UPLOADS "/");
-	for (i = 0; i < 8; i++)
-		snprintf(u->temporary + sizeof FILES_UPLOADS + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(u->temporary + sizeof FILES_UPLOADS, 8))
+		return err_set_errno(err, errno, "cannot draw random bytes");
 	if (mkdirat(root, FILES_UPLOADS, 0700) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s/" FILES_UPLOADS, u->disk->root);
 	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/text.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -200,13 +200,7 @@ int files_copy(const char *from, const char *to, struct files_sum *sum, const st
 
 int files_draw_name(char ret[33], struct err *err)
 {
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "cannot draw random bytes");
-	for (size_t i = 0; i < sizeof raw; i++)
-		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
-	return 0;
+	return text_random_hex(ret, 16) ? err_set(err, ERR_IO, "cannot draw random bytes") : 0;
 }
 
 int files_sync_parent(const char *path, struct err *err)

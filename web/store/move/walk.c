@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
@@ -253,15 +254,11 @@ static void add_escaped_text(struct buf *to, const char *text)
 
 static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
 {
-	static const char digits[] = "0123456789abcdef";
-	char *at = buf_reserve(to, 2 * n);
+	char *at = buf_reserve(to, 2 * n + 1);
 
 	if (!at)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		*at++ = digits[bytes[i] >> 4];
-		*at++ = digits[bytes[i] & 15];
-	}
+	text_hex(at, bytes, n);
 	to->len += 2 * n;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/little.h"
 #include "tracker/base/err.h"
 
 #define FORMAT 1
@@ -67,23 +68,11 @@ static unsigned bit_width(uint64_t v)
 	return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-static uint64_t zigzag_encode(int64_t v)
+void chunk_add_varint(struct buf *b, uint64_t v)
 {
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
+	unsigned char bytes[LITTLE_VARINT_BYTES];
 
-static int64_t zigzag_decode(uint64_t u)
-{
-	return (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
-}
-
-static void add_chunk_varint(struct buf *b, uint64_t v)
-{
-	while (v >= 0x80) {
-		buf_addc(b, (char)(v | 0x80));
-		v >>= 7;
-	}
-	buf_addc(b, (char)v);
+	buf_add(b, bytes, (size_t)(little_put_varint(bytes, v) - bytes));
 }
 
 static void add_bits(struct buf *b, const uint64_t *words, unsigned n, unsigned width)
@@ -138,13 +127,13 @@ static void add_chunk_column(struct buf *b, const uint64_t *w, unsigned n, unsig
 	if (delta_width < plain_width) {
 		buf_addc(b, (char)(COLUMN_DELTA | flag));
 		buf_addc(b, (char)delta_width);
-		add_chunk_varint(b, w[0]);
-		add_chunk_varint(b, zigzag_encode(delta_low));
+		chunk_add_varint(b, w[0]);
+		chunk_add_varint(b, little_zigzag(delta_low));
 		add_bits(b, delta, n - 1, delta_width);
 	} else {
 		buf_addc(b, (char)(COLUMN_PLAIN | flag));
 		buf_addc(b, (char)plain_width);
-		add_chunk_varint(b, low);
+		chunk_add_varint(b, low);
 		add_bits(b, plain, n, plain_width);
 	}
 }
@@ -294,23 +283,6 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 	memcpy(&ret->crc, p + 64, 4);
 }
 
-static int get_chunk_varint(const unsigned char **p, const unsigned char *end, uint64_t *ret)
-{
-	uint64_t v = 0;
-	unsigned shift;
-
-	for (shift = 0; shift < 64; shift += 7) {
-		if (*p >= end)
-			return ERR_CORRUPT;
-		v |= (uint64_t)(**p & 0x7f) << shift;
-		if (!(*(*p)++ & 0x80)) {
-			*ret = v;
-			return 0;
-		}
-	}
-	return ERR_CORRUPT;
-}
-
 /* The chunk ends with 8 bytes of padding, so the 8-byte load below stays inside. */
 static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 {
@@ -335,15 +307,15 @@ static int get_chunk_column(const unsigned char **p, const unsigned char *end, u
 		return ERR_CORRUPT;
 	mode = *(*p)++;
 	width = *(*p)++;
-	if (width > 64 || get_chunk_varint(p, end, &base))
+	if (width > 64 || !little_get_varint(p, end, &base))
 		return ERR_CORRUPT;
-	if ((mode & COLUMN_DELTA) && get_chunk_varint(p, end, &low))
+	if ((mode & COLUMN_DELTA) && !little_get_varint(p, end, &low))
 		return ERR_CORRUPT;
 	packed = mode & COLUMN_DELTA ? n - 1 : n;
 	if ((size_t)(end - *p) < ((size_t)packed * width + 7) / 8)
 		return ERR_CORRUPT;
 	if (mode & COLUMN_DELTA) {
-		low = (uint64_t)zigzag_decode(low);
+		low = (uint64_t)little_unzigzag(low);
 		w[0] = base;
 		for (i = 1; i < n; i++)
 			w[i] = w[i - 1] + low + (width ? get_bits(*p, (i - 1) * width, width) : 0);
@@ -418,31 +390,6 @@ int chunk_points(const struct chunk *c, struct sum_point *ret)
 
 #define POINT_BYTES_MAX 26
 
-static unsigned char *put_pack_varint(unsigned char *p, uint64_t v)
-{
-	while (v >= 0x80) {
-		*p++ = (unsigned char)(v | 0x80);
-		v >>= 7;
-	}
-	*p++ = (unsigned char)v;
-	return p;
-}
-
-static int get_pack_varint(struct pack_reader *r, uint64_t *ret)
-{
-	uint64_t v = 0;
-	unsigned shift;
-
-	for (shift = 0; shift < 64 && r->at < r->end; shift += 7) {
-		v |= (uint64_t)(*r->at & 0x7f) << shift;
-		if (!(*r->at++ & 0x80)) {
-			*ret = v;
-			return 0;
-		}
-	}
-	return ERR_CORRUPT;
-}
-
 void pack_begin(struct buf *b)
 {
 	buf_add_u64le(b, FORMAT);
@@ -457,12 +404,12 @@ void pack_series(struct buf *b, int64_t series_id, const struct sum_point *point
 	start = (unsigned char *)buf_reserve(b, n * POINT_BYTES_MAX + 20);
 	if (!start)
 		return;
-	p = put_pack_varint(start, (uint64_t)series_id);
-	p = put_pack_varint(p, n);
+	p = little_put_varint(start, (uint64_t)series_id);
+	p = little_put_varint(p, n);
 	for (i = 0; i < n; i++) {
 		diff = (uint64_t)points[i].step - before;
 		before = (uint64_t)points[i].step;
-		p = put_pack_varint(p, (diff << 1) ^ (uint64_t)((int64_t)diff >> 63));
+		p = little_put_varint(p, (diff << 1) ^ (uint64_t)((int64_t)diff >> 63));
 		memcpy(p, &points[i].time, 8);
 		memcpy(p + 8, &points[i].value, 8);
 		p += 16;
@@ -506,7 +453,7 @@ int pack_next_series(struct pack_reader *r, int64_t *ret_series_id, uint64_t *re
 		return rc;
 	if (r->at == r->end)
 		return 0;
-	if (get_pack_varint(r, &id) || get_pack_varint(r, &r->left))
+	if (!little_get_varint(&r->at, r->end, &id) || !little_get_varint(&r->at, r->end, &r->left))
 		return ERR_CORRUPT;
 	r->step = 0;
 	*ret_series_id = (int64_t)id;
@@ -520,7 +467,7 @@ int pack_next_point(struct pack_reader *r, struct sum_point *ret)
 
 	if (!r->left)
 		return 0;
-	if (get_pack_varint(r, &u) || r->end - r->at < 16)
+	if (!little_get_varint(&r->at, r->end, &u) || r->end - r->at < 16)
 		return ERR_CORRUPT;
 	r->step = (int64_t)((uint64_t)r->step + ((u >> 1) ^ (uint64_t)(-(int64_t)(u & 1))));
 	ret->step = r->step;

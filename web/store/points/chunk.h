@@ -84,4 +84,6 @@ int pack_next_series(struct pack_reader *r, int64_t *ret_series_id, uint64_t *re
 /* Reads the next point of the series: 1, 0 at its end, or ERR_CORRUPT. */
 int pack_next_point(struct pack_reader *r, struct sum_point *ret);
 
+void chunk_add_varint(struct buf *b, uint64_t v);
+
 #endif

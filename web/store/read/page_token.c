@@ -8,6 +8,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/text.h"
 
 /* --- tokens of lists ------------------------------------------------------------------------------------------ */
 
@@ -69,22 +70,13 @@ uint32_t page_token_plan(const struct query_runs_opts *o)
 	return plan;
 }
 
-static void add_token_hex(struct buf *b, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	while (n--)
-		buf_addf(b, "%02x", *p++);
-}
-
 const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a)
 {
-	struct buf b, hex;
-	const char *token;
+	struct buf b;
+	char *token = NULL;
 	size_t i;
 
 	buf_init(&b, 1 << 16);
-	buf_init(&hex, 1 << 17);
 	buf_add(&b, &s->plan, 4);
 	for (i = 0; i < s->key_count; i++) {
 		const struct filter_value *v = &p->keys[i];
@@ -97,31 +89,12 @@ const char *page_token_write(const struct page_token_search *s, const struct pag
 	}
 	buf_add(&b, &p->start_ms, 8);
 	buf_add(&b, p->uuid, 32);
-	add_token_hex(&hex, b.data, b.len);
-	token = buf_failed(&b) || buf_failed(&hex) ? NULL : arena_strdup(a, hex.data);
+	if (!buf_failed(&b))
+		token = arena_alloc(a, 2 * b.len + 1);
+	if (token)
+		text_hex(token, b.data, b.len);
 	buf_done(&b);
-	buf_done(&hex);
 	return token;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads n bytes from 2n digits. */
-static bool read_token_hex(unsigned char *to, const char *digits, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		int high = hex_digit(digits[2 * i]), low = hex_digit(digits[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		to[i] = (unsigned char)(high << 4 | low);
-	}
-	return true;
 }
 
 static bool take_token_bytes(const unsigned char **p, size_t *left, void *to, size_t n)
@@ -159,7 +132,7 @@ int page_token_read(const char *token, const struct page_token_search *s, struct
 	const unsigned char *p = bytes;
 	struct page_token_place place = { 0 };
 	uint32_t made_for;
-	bool ok = bytes && read_token_hex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
+	bool ok = bytes && text_unhex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
 		  made_for == s->plan;
 
 	for (i = 0; ok && i < s->key_count; i++)

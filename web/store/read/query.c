@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
@@ -139,12 +140,11 @@ const char *query_mlflow_status(const char *status)
 /* Finds the run whose id has the given prefix. */
 static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
-	size_t n = strlen(id);
 	char from[40], to[40];
 	struct db_rows *q;
 	int rc, found = 0;
 
-	if (n < 4 || n > 32 || strspn(id, "0123456789abcdef") != n)
+	if (!text_is_hex(id, 4, 32))
 		return err_set(err, ERR_NOENT, "there is no run %.40s", id);
 	snprintf(from, sizeof from, "%s", id);
 	snprintf(to, sizeof to, "%sg", id);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
 #include "web/store/db/batch.h"
@@ -426,13 +426,8 @@ int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv
 
 void apply_draw_id(char to[33])
 {
-	unsigned char raw[16];
-	int i;
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		memset(raw, 0, sizeof raw);
-	for (i = 0; i < 16; i++)
-		snprintf(to + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(to, 16))
+		memcpy(to, "00000000000000000000000000000000", 33);
 }
 
 static int put_note(struct state *st, struct state_run *r, const char *text, struct err *err)

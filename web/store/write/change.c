@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
 
 bool change_is_id(const char *id)
 {
-	return id && strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
+	return text_is_hex(id, 32, 32);
 }
 
 int change_check_run(const struct ingest_op *op, struct err *err)

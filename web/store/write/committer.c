@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/thread.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/group_commit.h"
@@ -244,7 +245,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->g.tx.queue = w->g.queue;
 	w->g.watchers = watchers_new();
 	rc = w->g.queue && w->g.watchers ? open_db(w, opts, err) : err_nomem(err, NULL);
-	if (!rc && pthread_create(&w->thread, NULL, run_committer, w))
+	if (!rc && thread_start(&w->thread, run_committer, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
 		committer_free(w);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
@@ -15,24 +16,6 @@
 
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
-
-/* %.17g, or fewer digits where they parse to the same double. */
-static const char *number_text(struct arena *a, double v)
-{
-	char text[40];
-	int digits;
-
-	if (isnan(v))
-		return "NaN";
-	if (isinf(v))
-		return v > 0 ? "Infinity" : "-Infinity";
-	for (digits = 15; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	return arena_strdup(a, text);
-}
 
 void intake_item_problem(struct intake *in, const char *text)
 {
@@ -106,9 +89,11 @@ static struct intake_item *add_intake_item(struct intake *in, const struct event
 
 static const char *render_param(struct intake *in, const struct event_item *item)
 {
+	char number[TEXT_DOUBLE_BYTES];
+
 	switch (item->type) {
 	case EVENT_TYPE_F64:
-		return number_text(in->arena, item->value);
+		return arena_strdup(in->arena, text_double(number, item->value, 15));
 	case EVENT_TYPE_I64:
 		return arena_printf(in->arena, "%lld", (long long)item->integer);
 	case EVENT_TYPE_BOOL:
