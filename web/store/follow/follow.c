@@ -1,4 +1,4 @@
-/* follow.c: the follower's thread: scans in steps, reads what changed, sleeps; and what others tell it. */
+/* follow.c: the follower's thread: scans in steps, reads what changed, sleeps. */
 #include "web/store/follow/follow.h"
 
 #include <errno.h>
@@ -17,23 +17,6 @@
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/follow/follow_inside.h"
-
-/* --- from other threads --------------------------------------------------------------------------------------- */
-
-void follow_wake(struct follow *f)
-{
-	uint64_t one = 1;
-
-	if (write(f->wake_fd, &one, sizeof one) < 0)
-		return;
-}
-
-void follow_note(struct follow *f, const char *path, const char *text)
-{
-	pthread_mutex_lock(&f->lock);
-	snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", path, text);
-	pthread_mutex_unlock(&f->lock);
-}
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)

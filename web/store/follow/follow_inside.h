@@ -116,7 +116,7 @@ struct follow {
 
 #define FOLLOW_GROWS_S 600.0 /* a file is expected to grow for this long after its last growth */
 
-/* --- follow.c: any thread ----------------------------------------------------------------------------- */
+/* --- follow_files.c: any thread ----------------------------------------------------------------------------- */
 
 void follow_wake(struct follow *f);
 void follow_note(struct follow *f, const char *path, const char *text);

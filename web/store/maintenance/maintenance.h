@@ -78,8 +78,8 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 /* For a store that cannot be opened: checks what is possible of the file at db_path. */
 int check_file(const char *db_path, struct arena *a, struct check_report *ret, struct err *err);
 
-/* Runs check_store(full false) once in the background; check_last copies its report to the arena, or an empty one if
- * there is none yet. */
+/* Runs check_store(full false) once in the background; check_last copies its report to the arena; before the first
+ * one it is empty. */
 int check_background(struct store *s, struct err *err);
 int check_last(struct store *s, struct arena *a, struct check_report *ret);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
@@ -171,16 +172,9 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 
 static int add_experiment_hit(struct experiment_search *s, const struct experiment *e)
 {
-	if (s->count == s->cap) {
-		struct experiment_hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
+	bool ok = array_push(&s->hits, &s->count, &s->cap, (struct experiment_hit){ .e = *e });
 
-		if (!grown)
-			return err_nomem(s->err, NULL);
-		s->hits = grown;
-		s->cap = s->cap ? s->cap * 2 : 64;
-	}
-	s->hits[s->count++] = (struct experiment_hit){ .e = *e };
-	return 0;
+	return ok ? 0 : err_nomem(s->err, NULL);
 }
 
 static int load_experiments(struct experiment_search *s)

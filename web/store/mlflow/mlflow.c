@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
@@ -164,6 +165,26 @@ static int fail_no_experiment(struct change *c, int64_t id)
 	return change_refuse(c, ERR_NOENT, "No Experiment with id=%lld exists", (long long)id);
 }
 
+int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, struct err *err)
+{
+	const char *uuid = c->op.run;
+	struct err why = ERR_INIT;
+	int rc = state_run(st, uuid, ret, &why);
+
+	if (rc == ERR_NOENT || rc == ERR_GONE)
+		return change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", uuid);
+	if (rc) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if ((*ret)->deleted_ms != INT64_MIN)
+		return change_refuse(c, ERR_USAGE,
+				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
+	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
+	return 1;
+}
+
 int mlflow_experiment_need(struct state *st, struct change *c, int64_t id, struct err *err)
 {
 	struct experiment_row row;
@@ -241,18 +262,7 @@ static int delete_experiment_runs(struct state *st, int64_t id, bool delete, str
 	int rc = db_start(state_db(st), &q, DB_runs_to_sweep, err, "ii", id, (int64_t)delete);
 
 	while (!rc && (rc = db_next(state_db(st), q, err)) > 0) {
-		if (n == cap) {
-			int64_t *grown = realloc(ids, (cap = cap ? cap * 2 : 256) * sizeof *ids);
-
-			if (!grown) {
-				db_stop(q);
-				free(ids);
-				return err_nomem(err, NULL);
-			}
-			ids = grown;
-		}
-		ids[n++] = db_i64(q, COL_runs_to_sweep_id);
-		rc = 0;
+		rc = array_push(&ids, &n, &cap, db_i64(q, COL_runs_to_sweep_id)) ? 0 : db_no_memory(q, err);
 	}
 	for (i = 0; i < n && !rc; i++) {
 		rc = state_run_by_id(st, ids[i], &r, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
@@ -126,15 +127,9 @@ static int find_suspects(struct repeat *p, struct intake *in)
 static int add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
 {
 	struct state_segment *seg = state_segment(p->r, db_i32(q, COL_series_of_run_segment));
-	struct stored_series *grown;
 
-	if (p->series_count == p->series_cap) {
-		p->series_cap = p->series_cap ? p->series_cap * 2 : 64;
-		grown = realloc(p->series, p->series_cap * sizeof *grown);
-		if (!grown)
-			return err_nomem(p->err, NULL);
-		p->series = grown;
-	}
+	if (!array_reserve(&p->series, &p->series_cap, p->series_count + 1))
+		return err_nomem(p->err, NULL);
 	p->series[p->series_count++] = (struct stored_series){
 		.id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
 		.hide = hide_from(seg ? &seg->hide : NULL, p->suspects[suspect].s->key),
@@ -301,26 +296,6 @@ static int mlflow_repeat_drop(struct state *st, struct state_run *r, struct inta
 }
 
 #define NAME_TAG "mlflow.runName"
-
-int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, struct err *err)
-{
-	const char *uuid = c->op.run;
-	struct err why = ERR_INIT;
-	int rc = state_run(st, uuid, ret, &why);
-
-	if (rc == ERR_NOENT || rc == ERR_GONE)
-		return change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", uuid);
-	if (rc) {
-		if (err)
-			*err = why;
-		return rc;
-	}
-	if ((*ret)->deleted_ms != INT64_MIN)
-		return change_refuse(c, ERR_USAGE,
-				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
-	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
-	return 1;
-}
 
 static int make_mlflow_run(struct state *st, struct change *c, struct err *err)
 {

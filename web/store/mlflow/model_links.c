@@ -134,7 +134,8 @@ static int load_links_together(struct link_reading *w, const struct runs_linked 
 	array_begin(&ids);
 	for (i = 0; i < r->count; i++)
 		array_text(&ids, r->runs[i]);
-	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data) : err_nomem(w->err, NULL);
+	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data)
+			     : err_nomem(w->err, NULL);
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	buf_done(&ids);

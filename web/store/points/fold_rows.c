@@ -248,7 +248,8 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 
 	if (!n)
 		return 0;
-	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data) : err_nomem(err, NULL);
+	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data)
+				       : err_nomem(err, NULL);
 	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);
@@ -314,7 +315,8 @@ int fold_rows_flush(struct fold_rows *f, struct err *err)
 	int rc = 0;
 
 	if (f->dropped.len > 1)
-		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data) : err_nomem(err, NULL);
+		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data)
+					    : err_nomem(err, NULL);
 	buf_done(&f->dropped);
 	array_begin(&f->dropped);
 	if (!rc)

@@ -94,22 +94,12 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)
 
 /* --- points in memory ----------------------------------------------------------------------------------------- */
 
-/* Doubles its room. Most series get few points at a time, so it starts small. */
+
 
 int tail_add(struct point_tail *t, const struct sum_point *points, size_t n)
 {
-	size_t cap = t->cap ? t->cap : 2;
-	struct sum_point *grown;
-
-	while (cap < t->count + n)
-		cap *= 2;
-	if (cap != t->cap) {
-		grown = realloc(t->points, cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		t->points = grown;
-		t->cap = cap;
-	}
+	if (!array_reserve(&t->points, &t->cap, t->count + n))
+		return ERR_NOMEM;
 	memcpy(t->points + t->count, points, n * sizeof *points);
 	t->count += n;
 	return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/points/outline.h"
@@ -442,16 +443,8 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 		if (i < r->count && !c->o->sel.all_segments && r->series[i].rank == r->series[from].rank &&
 		    !strcmp(r->series[i].key, r->series[from].key))
 			continue;
-		if (c->line_count == c->line_cap) {
-			size_t cap = c->line_cap ? c->line_cap * 2 : 16;
-			struct chart_line *grown = realloc(c->lines, cap * sizeof *grown);
-
-			if (!grown)
-				return err_nomem(c->err, NULL);
-			c->lines = grown;
-			c->line_cap = cap;
-		}
-		c->lines[c->line_count++] = (struct chart_line){ r, from, i };
+		if (!array_push(&c->lines, &c->line_count, &c->line_cap, (struct chart_line){ r, from, i }))
+			return err_nomem(c->err, NULL);
 		from = i;
 	}
 	return 0;

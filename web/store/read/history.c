@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
@@ -106,7 +107,6 @@ static void narrow_history(struct heap *h)
 /* Adds a point to the heap; a full heap replaces its largest. */
 static int put_history_point(struct heap *h, const struct sum_point *p)
 {
-	struct sum_point *grown;
 	size_t i;
 
 	if (h->count == h->max) {
@@ -117,14 +117,8 @@ static int put_history_point(struct heap *h, const struct sum_point *p)
 		narrow_history(h);
 		return 0;
 	}
-	if (h->count == h->cap) {
-		h->cap = h->cap ? h->cap * 2 : 1024;
-		grown = realloc(h->points, h->cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		h->points = grown;
-	}
-	h->points[h->count++] = *p;
+	if (!array_push(&h->points, &h->count, &h->cap, *p))
+		return ERR_NOMEM;
 	if (h->count == h->max) {
 		for (i = h->max / 2; i-- > 0;)
 			sift_down(h, i);

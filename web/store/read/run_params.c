@@ -1,4 +1,5 @@
 /* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
+#include "tracker/base/array.h"
 #include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
@@ -37,16 +38,8 @@ struct params {
 
 static struct params_cell *new_param_cell(struct params *p)
 {
-	size_t cap = p->cell_cap ? p->cell_cap * 2 : 1024;
-	struct params_cell *grown;
-
-	if (p->cell_count == p->cell_cap) {
-		grown = realloc(p->cells, cap * sizeof *grown);
-		if (!grown)
-			return NULL;
-		p->cells = grown;
-		p->cell_cap = cap;
-	}
+	if (!array_reserve(&p->cells, &p->cell_cap, p->cell_count + 1))
+		return NULL;
 	return &p->cells[p->cell_count++];
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
@@ -48,19 +49,7 @@ static bool is_shown_run(const struct query_runs_opts *o, bool deleted)
 
 static int keep_search_row(struct run_search *s, const struct columns_row *r)
 {
-	const struct columns_row **grown;
-	size_t cap;
-
-	if (s->row_count == s->row_cap) {
-		cap = s->row_cap ? s->row_cap * 2 : 256;
-		grown = realloc(s->rows, cap * sizeof *grown);
-		if (!grown)
-			return err_nomem(s->err, NULL);
-		s->rows = grown;
-		s->row_cap = cap;
-	}
-	s->rows[s->row_count++] = r;
-	return 0;
+	return array_push(&s->rows, &s->row_count, &s->row_cap, r) ? 0 : err_nomem(s->err, NULL);
 }
 
 static int add_search_row(struct run_search *s, struct db_rows *q)

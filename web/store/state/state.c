@@ -1,4 +1,5 @@
 /* state.c: the writer's cache of rows, loaded on demand: lifetime, and the flush of changes. */
+#include "tracker/base/array.h"
 #include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
@@ -119,18 +120,7 @@ int state_no_memory(struct err *err)
 
 void state_list_add(struct state *st, struct state_list *l, void *item)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		void **grown = realloc(l->items, cap * sizeof *grown);
-
-		if (!grown) {
-			st->out_of_memory = true;
-			return;
-		}
-		l->items = grown;
-		l->cap = cap;
-	}
-	l->items[l->count++] = item;
+	st->out_of_memory = !array_push(&l->items, &l->count, &l->cap, item) || st->out_of_memory;
 }
 
 /* The run is locked, so no other process has added the row. */

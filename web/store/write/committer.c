@@ -14,7 +14,6 @@
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/group_commit.h"
-#include "web/store/write/lease.h"
 #include "web/store/write/queue.h"
 #include "web/store/write/segment.h"
 #include "web/store/write/waiter.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
@@ -61,19 +62,12 @@ static void gather_done(struct gather *g)
 
 static int gather_room(struct gather *g)
 {
-	size_t cap = g->cap ? g->cap * 2 : 256;
-	void *grown;
+	size_t cap = g->cap, same = g->cap;
 
 	if (g->count < g->cap)
 		return 0;
-	grown = realloc(g->points, cap * sizeof *g->points);
-	if (!grown)
+	if (!array_reserve(&g->points, &cap, cap + 256) || !array_reserve(&g->owner, &same, cap))
 		return ERR_NOMEM;
-	g->points = grown;
-	grown = realloc(g->owner, cap * sizeof *g->owner);
-	if (!grown)
-		return ERR_NOMEM;
-	g->owner = grown;
 	g->cap = cap;
 	return 0;
 }

@@ -35,13 +35,4 @@ int lease_need(struct lease *l, struct err *err);
 int lease_is_held(struct store *s, const char *name, int64_t within_ms, struct err *err);
 void lease_give(struct lease *l); /* lets others take it at once */
 
-/* The row of a lease (lease.h), on the connection that writes. Private to web/store/write. */
-#define LEASE_S 6 /* lifetime after a renewal */
-
-struct db;
-
-/* Takes or renews a lease: 1 holder has it, 0 another process has it, negative: unknown. A store that one process
- * holds alone returns 1. */
-int lease_row_take(struct db *d, const char *holder, const char *name, struct err *err);
-
 #endif

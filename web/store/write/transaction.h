@@ -39,4 +39,12 @@ void trim_trim(struct trim *s);		     /* returns memory, when the last time was 
 void trim_give_back(struct trim *s, struct db *d); /* in a pause; leaves `some` set while there is more */
 void trim_shrink(struct db *d);		     /* at the end: all free pages, for at most a second */
 
+/* --- the row of a lease (lease.h) --- */
+
+#define LEASE_S 6 /* lifetime after a renewal */
+
+/* Takes or renews a lease: 1 holder has it, 0 another process has it, negative: unknown. A store that one process
+ * holds alone returns 1. */
+int lease_row_take(struct db *d, const char *holder, const char *name, struct err *err);
+
 #endif
