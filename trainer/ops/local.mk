@@ -75,7 +75,7 @@ op_cpu += trainer/ops/dropout/dropout_cpu.c
 op_cuda += trainer/ops/dropout/dropout_cuda.cu
 op_cases += trainer/ops/dropout/dropout_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema_math.h trainer/ops/ema/ema.c
+libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema.c
 libtrainer_la_SOURCES += trainer/ops/ema/ema_ref.c
 op_cpu += trainer/ops/ema/ema_cpu.c
 op_cuda += trainer/ops/ema/ema_cuda.cu
@@ -97,13 +97,13 @@ op_cpu += trainer/ops/step_guard/step_guard_cpu.c
 op_cuda += trainer/ops/step_guard/step_guard_cuda.cu
 op_cases += trainer/ops/step_guard/step_guard_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb_math.h trainer/ops/lamb/lamb.c
+libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb.c
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
 op_cpu += trainer/ops/lamb/lamb_cpu.c
 op_cuda += trainer/ops/lamb/lamb_cuda.cu
 op_cases += trainer/ops/lamb/lamb_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars_math.h trainer/ops/lars/lars.c
+libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars.c
 libtrainer_la_SOURCES += trainer/ops/lars/lars_ref.c
 op_cpu += trainer/ops/lars/lars_cpu.c
 op_cuda += trainer/ops/lars/lars_cuda.cu

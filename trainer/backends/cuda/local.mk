@@ -11,7 +11,6 @@ cuda_module = \
 	trainer/backends/cuda/calls.h \
 	trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/cuda.h \
-	trainer/backends/cuda/descend.h \
 	trainer/backends/cuda/device.h \
 	trainer/backends/cuda/cudnn_plan.c \
 	trainer/backends/cuda/cudnn_plan.h \
@@ -36,6 +35,7 @@ cuda_module = \
 	trainer/backends/cuda/staging.c \
 	trainer/backends/cuda/staging.h \
 	trainer/backends/cuda/cuda_streams.c \
+	trainer/backends/cuda/cuda_update.h \
 	trainer/backends/cuda/kernel_trial.c \
 	trainer/backends/cuda/kernel_trial.h
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)

@@ -5,6 +5,8 @@
 #define DPT_OPS_EMA_H
 
 #include "trainer/graph/graph.h"
+#include "trainer/graph/host_device.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 struct ema_attr {
 	double decay;
@@ -12,5 +14,13 @@ struct ema_attr {
 
 /* Adds "<x>.ema" and its update. */
 struct node *ema_add(struct graph *g, struct tensor *x, struct tensor *step, const struct ema_attr *attr);
+
+/* The weight of the old average in one update, the same on every backend. */
+HOST_DEVICE_INLINE double ema_keep(const struct ema_attr *a, const double *step)
+{
+	if (step[STEP_GUARD_UPDATES] <= 1)
+		return 0;
+	return step[STEP_GUARD_SKIP] != 0 ? 1 : a->decay;
+}
 
 #endif

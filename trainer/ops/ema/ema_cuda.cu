@@ -2,7 +2,7 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/ops/ema/ema_math.h"
+#include "trainer/ops/ema/ema.h"
 }
 
 namespace {

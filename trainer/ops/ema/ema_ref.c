@@ -1,5 +1,5 @@
 /* ema_ref.c: one update of an average, elementwise. */
-#include "trainer/ops/ema/ema_math.h"
+#include "trainer/ops/ema/ema.h"
 #include "trainer/ops/ref_kernel.h"
 
 static int run_ema_ref(void *state, const struct kernel_args *args, struct err *err)
