@@ -11,7 +11,7 @@
 
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/run/exec/exec.h"
 

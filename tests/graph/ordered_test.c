@@ -15,7 +15,7 @@
 #include "tests/graph/ordered.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/planning.h"
 
@@ -59,7 +59,7 @@ static struct graph *small_graph(struct draws *d)
 		const int kind = below(d, 3);
 
 		if (kind == 0 && a->kind != TENSOR_INPUT)
-			allreduce_add(g, a, (enum stream)below(d, streams));
+			allreduce_add(g, a, 0, (enum stream)below(d, streams));
 		else if (kind == 1)
 			graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a, b), NODE_OUT(NULL) });
 		else

@@ -14,7 +14,7 @@
 #include "trainer/graph/rng.h"
 #include "trainer/graph/slab.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/relu/relu.h"
 
@@ -307,7 +307,7 @@ static void test_streams(void **state)
 	struct plan plan;
 
 	(void)state;
-	allreduce_add(g, a, STREAM_COMM);
+	allreduce_add(g, a, 0, STREAM_COMM);
 	b = sum(g, x, x, "b");
 	c = sum(g, b, x, "c");
 	d = sum(g, c, a, "d");

@@ -15,7 +15,7 @@
 #include "tests/graph/ordered.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 
 #define GRAPHS 400
@@ -73,7 +73,7 @@ static struct graph *random_graph(struct draws *d)
 		enum stream stream = (enum stream)below(d, streams);
 
 		if (below(d, 3) == 0 && a->kind != TENSOR_INPUT)
-			allreduce_add(g, a, stream);
+			allreduce_add(g, a, 0, stream);
 		else if (shape_equal(&a->shape, &b->shape))
 			graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a, b), NODE_OUT(NULL) });
 		else
@@ -543,7 +543,7 @@ static void test_edges_free_memory(void **state)
 			struct node *made =
 				graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(x, x), NODE_OUT(NULL) });
 
-			sum[u] = allreduce_add(g, made->out[0], STREAM_COMM);
+			sum[u] = allreduce_add(g, made->out[0], 0, STREAM_COMM);
 			if (bounded && u > 1)
 				node_after(g, made, sum[u - 2]);
 		}

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sendrecv/sendrecv.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/program/planning.h"
 
 #define ARGS_MAX 48
@@ -141,7 +141,7 @@ static double begin_of(const struct stage *s, int i)
 /* Messages of a pair and direction are told apart by their order. */
 static double exchange(struct line *p, int self, const struct node *n, double begin)
 {
-	const int peer = ((const struct sendrecv_attr *)n->attr)->rank, sends = n->op == &op_send;
+	const int peer = ((const struct collective_attr *)n->attr)->rank, sends = n->op == &op_send;
 	const int from = sends ? self : peer, to = sends ? peer : self, direction = from < to;
 	int *count = sends ? &p->stage[self].sent[direction][peer] : &p->stage[self].received[direction][peer];
 	double *there = &p->message[direction][from][to][*count];

@@ -21,12 +21,6 @@ op_cpu += trainer/ops/add/add_cpu.c
 op_cuda += trainer/ops/add/add_cuda.cu
 op_cases += trainer/ops/add/add_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce_host.h
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c trainer/ops/allreduce/allreduce_ref.c
-op_cpu += trainer/ops/allreduce/allreduce_cpu.c
-op_cuda += trainer/ops/allreduce/allreduce_cuda.cu
-op_cases += trainer/ops/allreduce/allreduce_cases.c
-
 libtrainer_la_SOURCES += trainer/ops/attention_decode/attention_decode.h trainer/ops/attention_decode/attention_decode.c trainer/ops/attention_decode/attention_decode_ref.c
 op_cpu += trainer/ops/attention_decode/attention_decode_cpu.c
 op_cuda += trainer/ops/attention_decode/attention_decode_cuda.cu
@@ -58,6 +52,12 @@ libtrainer_la_SOURCES += trainer/ops/cast/cast_ref.c
 op_cpu += trainer/ops/cast/cast_cpu.c
 op_cuda += trainer/ops/cast/cast_cuda.cu
 op_cases += trainer/ops/cast/cast_cases.c
+
+libtrainer_la_SOURCES += trainer/ops/collectives/collectives.h trainer/ops/collectives/collectives_host.h
+libtrainer_la_SOURCES += trainer/ops/collectives/collectives.c trainer/ops/collectives/collectives_ref.c
+op_cpu += trainer/ops/collectives/collectives_cpu.c
+op_cuda += trainer/ops/collectives/collectives_cuda.cu
+op_cases += trainer/ops/collectives/collectives_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/conv/conv.h trainer/ops/conv/conv.c trainer/ops/conv/conv_ref.c
 op_cpu += trainer/ops/conv/conv_cpu.c
@@ -142,12 +142,6 @@ op_cpu += trainer/ops/pack/pack_cpu.c
 op_cuda += trainer/ops/pack/pack_cuda.cu
 op_cases += trainer/ops/pack/pack_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv.h trainer/ops/sendrecv/sendrecv_host.h trainer/ops/sendrecv/sendrecv.c
-libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv_ref.c
-op_cpu += trainer/ops/sendrecv/sendrecv_cpu.c
-op_cuda += trainer/ops/sendrecv/sendrecv_cuda.cu
-op_cases += trainer/ops/sendrecv/sendrecv_cases.c
-
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
 op_cpu += trainer/ops/relu/relu_cpu.c
 op_cuda += trainer/ops/relu/relu_cuda.cu
@@ -157,12 +151,6 @@ libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c trainer/ops
 op_cpu += trainer/ops/sgd/sgd_cpu.c
 op_cuda += trainer/ops/sgd/sgd_cuda.cu
 op_cases += trainer/ops/sgd/sgd_cases.c
-
-libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives.h trainer/ops/shard_collectives/shard_collectives_host.h trainer/ops/shard_collectives/shard_collectives.c
-libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives_ref.c
-op_cpu += trainer/ops/shard_collectives/shard_collectives_cpu.c
-op_cuda += trainer/ops/shard_collectives/shard_collectives_cuda.cu
-op_cases += trainer/ops/shard_collectives/shard_collectives_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums_ref.c

@@ -9,7 +9,7 @@
 #include "tracker/base/hash.h"
 #include "tracker/base/sha256.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sendrecv/sendrecv.h"
+#include "trainer/ops/collectives/collectives.h"
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)
 
@@ -159,7 +159,7 @@ static int column_from(const struct collective_list *l, int peer)
 
 static int lane_column(const struct collective_list *l, const struct node *n)
 {
-	const struct sendrecv_attr *a = n->attr;
+	const struct collective_attr *a = n->attr;
 
 	return n->op == &op_send ? column_to(a->rank) : n->op == &op_recv ? column_from(l, a->rank) : 0;
 }

@@ -4,7 +4,7 @@
  * stay equal because they start equal and get the same updates. */
 #include "trainer/strategies/strategy_inside.h"
 
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 
 #define VIEW_ALIGN 64u
@@ -36,8 +36,7 @@ static void sum_bucket(struct graph *g, struct tensor *flat, const struct gradie
 		       const struct strategy_opts *o,
 		       int at)
 {
-	struct node *n = o->room ? allreduce_terms_add(g, flat, o->room, STREAM_COMM)
-				 : allreduce_add(g, flat, STREAM_COMM);
+	struct node *n = allreduce_add(g, flat, o->room, STREAM_COMM);
 
 	if (!n)
 		return;

@@ -6,9 +6,8 @@
 #include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/graph/pass.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shard_collectives/shard_collectives.h"
 
 struct unit_bucket {
 	const struct param_unit *unit;
@@ -120,7 +119,7 @@ static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucke
 			       .base_offset = (size_t)(s->units->own * b->unit->each) * dtype_bytes(b->flat->dtype),
 			       .name = graph_printf(s->g, "%s.own", b->flat->name) };
 	struct tensor *own = like.name ? graph_tensor(s->g, &like) : NULL;
-	struct node *n = own ? allreduce_add(s->g, own, STREAM_COMM) : NULL;
+	struct node *n = own ? allreduce_add(s->g, own, 0, STREAM_COMM) : NULL;
 
 	if (!n)
 		return NULL;
@@ -139,7 +138,7 @@ static struct node *add_reduce_scatter(struct scatterer *s, const struct unit_bu
 
 	if (graph_failed(s->g))
 		return NULL;
-	n = tree ? allreduce_terms_add(s->g, b->flat, s->o->room, STREAM_COMM)
+	n = tree ? allreduce_add(s->g, b->flat, s->o->room, STREAM_COMM)
 		 : reduce_scatter_add(s->g, b->flat, s->o->room);
 	if (!n)
 		return NULL;

@@ -5,7 +5,7 @@
 #include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shard_collectives/shard_collectives.h"
+#include "trainer/ops/collectives/collectives.h"
 
 struct region {
 	const struct param_unit *unit;

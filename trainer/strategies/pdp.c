@@ -4,10 +4,9 @@
  * stage of all pipelines; those of a parameter that the first and the last stage share, over both. With stage 1 of ZeRO
  * the ranks of a stage shard its masters and moments like those of fsdp. */
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sendrecv/sendrecv.h"
 #include "trainer/strategies/strategy_inside.h"
 
 #define NO_LOSS "loss.none" /* an input of zeros: the loss on stages without one */
@@ -313,7 +312,7 @@ static void replace_loss(struct stage_cutter *c)
 
 static void sum_over(struct graph *g, struct tensor *t, enum group group)
 {
-	struct node *n = allreduce_add(g, t, STREAM_COMM);
+	struct node *n = allreduce_add(g, t, 0, STREAM_COMM);
 
 	if (n)
 		n->group = group;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
@@ -210,7 +210,7 @@ void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_o
 
 	if (graph_failed(g))
 		return;
-	n = terms_parts(o) > 1 ? allreduce_terms_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
+	n = terms_parts(o) > 1 ? allreduce_add(g, terms, o->room, STREAM_COMM) : term_fold_add(g, terms, o->room);
 	if (!n)
 		return;
 	n->group = o->dealt_to;

@@ -23,7 +23,6 @@ cuda_module = \
 	trainer/backends/cuda/plan_cache.h \
 	trainer/backends/cuda/cuda_matmul.c \
 	trainer/backends/cuda/many.h trainer/backends/cuda/cuda_matmul.h \
-	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/cuda_module.c \
 	trainer/backends/cuda/cuda_module.h \
 	trainer/backends/cuda/cuda_pick.c \

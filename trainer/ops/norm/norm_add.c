@@ -1,7 +1,7 @@
 /* norm_add.c: adds the nodes for sums of squares and for the global norm. */
 #include "trainer/ops/norm/norm.h"
 
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/norm/norm_exact.h"
 #include "trainer/ops/ops.h"
 
@@ -17,7 +17,7 @@ static struct tensor *add_sumsq_node(struct graph *g, struct tensor *t, struct t
 
 static void add_shard_reduction(struct graph *g, struct tensor *t)
 {
-	struct node *n = allreduce_add(g, t, STREAM_COMPUTE);
+	struct node *n = allreduce_add(g, t, 0, STREAM_COMPUTE);
 
 	if (n)
 		n->group = GROUP_SHARD;
@@ -97,7 +97,7 @@ static int add_stage_sum(struct graph *g, const struct node_spec *spec, struct t
 							      .n_in = spec->n_in,
 							      NODE_OUT(NULL),
 							      NODE_ATTR(attr) });
-	struct node *sum = own ? allreduce_add(g, own->out[0], STREAM_COMPUTE) : NULL;
+	struct node *sum = own ? allreduce_add(g, own->out[0], 0, STREAM_COMPUTE) : NULL;
 
 	if (!sum)
 		return 0;

@@ -2,7 +2,7 @@
  * tensors. */
 #include "trainer/ops/norm/norm_exact.h"
 
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
 
