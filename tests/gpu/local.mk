@@ -26,7 +26,8 @@ tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/call
 	trainer/backends/cuda/calls.h
 tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/plan_cache.c \
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_graph.c trainer/backends/cuda/plan_cache.c \
 	trainer/backends/cuda/kernel_trial.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_LDADD = $(LDADD) $(CUDA_LIBS)
@@ -35,7 +36,8 @@ tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -vers
 
 # Claims of the fakes, on the fake device and (tests/gpu/all) on a GPU.
 conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/plan_cache.c \
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_graph.c trainer/backends/cuda/plan_cache.c \
 	trainer/backends/cuda/kernel_trial.c
 EXTRA_DIST += tests/gpu/conformance.cu $(conformance_sources)
 tests_gpu_libconformance_la_SOURCES = tests/gpu/conformance.cu

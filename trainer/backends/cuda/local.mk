@@ -12,6 +12,9 @@ cuda_module = \
 	trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/cuda.h \
 	trainer/backends/cuda/device.h \
+	trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_engine.h \
+	trainer/backends/cuda/cudnn_graph.c \
 	trainer/backends/cuda/cudnn_plan.c \
 	trainer/backends/cuda/cudnn_plan.h \
 	trainer/backends/cuda/conv_plan.c \
