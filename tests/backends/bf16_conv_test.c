@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
+#include "trainer/backends/cpu/own_convs.h"
 #include "trainer/ops/cast/float16.h"
 
 #define PAGE ((size_t)4096)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/tiles.h"
+#include "trainer/backends/cpu/own_products.h"
 #include "trainer/ops/cast/float16.h"
 
 #define STORED_PAST 5 /* elements behind a row, in the cases with steps */

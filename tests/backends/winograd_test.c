@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/backends/cpu/winograd/winograd.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 struct shape_case {
 	int64_t n, h, w, c, k, pad;

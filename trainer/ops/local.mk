@@ -40,8 +40,8 @@ op_cpu += trainer/ops/avgpool/avgpool_cpu.c
 op_cuda += trainer/ops/avgpool/avgpool_cuda.cu
 op_cases += trainer/ops/avgpool/avgpool_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_fuse.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
-libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c trainer/ops/bn/bn_ref.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn_ref.c
 op_cpu += trainer/ops/bn/bn_channels_cpu.c trainer/ops/bn/bn_cpu.c trainer/ops/bn/bn_cpu.h
 op_cpu += trainer/ops/bn/bn_sums_cpu.c trainer/ops/bn/bn_tile.h
 op_cuda += trainer/ops/bn/bn_cuda.cu
@@ -64,7 +64,7 @@ op_cpu += trainer/ops/conv/conv_cpu.c
 op_cuda += trainer/ops/conv/conv_cuda.cu
 op_cases += trainer/ops/conv/conv_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_file.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
+libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
 libtrainer_la_SOURCES += trainer/ops/copy/copy_ref.c
 op_cpu += trainer/ops/copy/copy_cpu.c
 op_cuda += trainer/ops/copy/copy_cuda.cu
@@ -130,9 +130,9 @@ op_cpu += trainer/ops/maxpool/maxpool_cpu.c
 op_cuda += trainer/ops/maxpool/maxpool_cuda.cu
 op_cases += trainer/ops/maxpool/maxpool_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/norm/exact.h trainer/ops/norm/norm.h trainer/ops/norm/norm_exact.h
+libtrainer_la_SOURCES += trainer/ops/norm/exact.h trainer/ops/norm/norm.h 
 libtrainer_la_SOURCES += trainer/ops/norm/norm_host.h trainer/ops/norm/norm.c trainer/ops/norm/norm_add.c
-libtrainer_la_SOURCES += trainer/ops/norm/norm_exact.c trainer/ops/norm/norm_ref.c
+libtrainer_la_SOURCES += trainer/ops/norm/norm_ref.c
 op_cpu += trainer/ops/norm/norm_cpu.c
 op_cuda += trainer/ops/norm/norm_cuda.cu
 op_cases += trainer/ops/norm/norm_cases.c

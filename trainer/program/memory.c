@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "trainer/launch/machine.h"
-#include "trainer/ops/copy/copy_file.h"
+#include "trainer/ops/copy/copy.h"
 #include "trainer/program/planning.h"
 #include "trainer/program/test_hooks.h"
 

@@ -93,4 +93,6 @@ int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
 #endif
 #define CPU_PICK(env, f) ((cpu_part_fn *const[])CPU_TABLE(f))[((const struct cpu_module *)(env)->module)->isa]
 
+extern const struct kernel cpu_emulate;
+
 #endif

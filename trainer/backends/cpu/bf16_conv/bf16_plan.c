@@ -1,5 +1,5 @@
 /* conv_plan.c: the geometry of conv_plan.h, and the copy of a source into cells. */
-#include "trainer/backends/cpu/bf16_conv/conv_plan.h"
+#include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* conv_plan.h: how a bf16 convolution becomes block products.
+/* bf16_plan.h: how a bf16 convolution becomes block products.
  *
  * Source pixels are copied into a buffer of cells with zeros around them. A cell holds the terms of one tap of the
  * kernel, rounded up to whole steps: the channels of a pixel. Where these do not fill steps, a cell holds all channels
@@ -11,11 +11,12 @@
  *
  * A data gradient is a convolution of dy with the kernel turned round. With stride 2 it is four convolutions (phases),
  * one for each parity of row and column, each with the taps that reach it. */
-#ifndef DPT_BACKENDS_CPU_BF16_CONV_CONV_PLAN_H
-#define DPT_BACKENDS_CPU_BF16_CONV_CONV_PLAN_H
+#ifndef DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
+#define DPT_BACKENDS_CPU_BF16_CONV_BF16_PLAN_H
 
 #include "trainer/backends/cpu/bf16_conv/bf16_block.h"
 #include "trainer/backends/cpu/onednn.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 #define STRIDE_MOST 2
 #define PHASES_MOST (STRIDE_MOST * STRIDE_MOST)
@@ -109,5 +110,16 @@ static inline int64_t plan_panels(int64_t columns)
 {
 	return plan_divide_up(columns, BLOCK_PANEL);
 }
+
+/* bf16_forward.c: results of a forward pass or a data gradient. */
+size_t bf16_forward_workspace_bytes(const struct bf16_conv *c);
+void bf16_forward_run(const struct bf16_conv *c, const struct dnn_conv_args *args);
+
+/* wgrad.c */
+size_t bf16_wgrad_workspace_bytes(const struct bf16_conv *c);
+void bf16_wgrad_run(const struct bf16_conv *c, const struct dnn_conv_args *args);
+
+/* bf16_forward.c's plan, which bf16_conv.c packs by. */
+void bf16_forward_plan(struct conv_plan *p, const struct bf16_conv *c);
 
 #endif
