@@ -195,6 +195,23 @@ static void test_ranks(void **state)
 	assert_true(got[XENT_TOP1] == 1 && got[XENT_TOP5] == 2 && got[XENT_COUNT] == 4);
 }
 
+/* Among at most five classes every label is among the five largest, but for one whose logit is NaN. */
+static void test_nan_of_few_classes(void **state)
+{
+	struct fixture *f = *state;
+	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(4, 3)),
+		      *labels = tensor(f, "labels", DTYPE_I32, SHAPE(4));
+	struct tensor *result = xent_add(f->g, logits, labels, 0);
+	double got[XENT_RESULTS];
+
+	ready(f);
+	exec_put(f->e, logits, (double[]){ NAN, NAN, NAN, NAN, 1, 2, 1, NAN, 2, 1, 2, 3 });
+	exec_put(f->e, labels, (double[]){ 1, 0, 2, 2 });
+	run(f);
+	exec_get(f->e, result, got);
+	assert_true(got[XENT_TOP1] == 1 && got[XENT_TOP5] == 2 && got[XENT_COUNT] == 4);
+}
+
 /* Two steps by hand: d = g + 0.5 p; m = 0.9 m + d; p -= 0.1 m. A non-finite step changes nothing. */
 static void test_sgd(void **state)
 {
@@ -302,7 +319,7 @@ static void test_float16(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
-					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
+					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks), TEST(test_nan_of_few_classes),
 					    TEST(test_sgd),	TEST(test_guard), TEST(test_norm),
 					    cmocka_unit_test(test_float16) };
 

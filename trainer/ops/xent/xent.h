@@ -5,7 +5,8 @@
  *                                                              page.loss_scale
  * result, of this rank: sum of losses, samples whose label has the largest logit (top-1), samples whose label is among
  * the five largest (top-5; all for K < 5), number of samples. A logit equal to the label's ranks above it only if its
- * index is lower. NaN is never correct: see xent_before.
+ * index is lower. A NaN logit is never correct, whatever K: another one ranks above the label's, the label's own is no
+ * hit (xent_hits).
  * lse = log(sum(exp(logits))), computed relative to the row's maximum. The loader ensures that labels are in [0, K). A
  * row with a negative label is ignored: it is not in the result, and its loss and gradient are 0. */
 #ifndef DPT_OPS_XENT_H
@@ -26,6 +27,12 @@ struct xent_attr {
 HOST_DEVICE_INLINE bool xent_before(double other, double label, bool lower_index)
 {
 	return !(other <= label) || (other == label && lower_index);
+}
+
+/* Returns true if the label is among the `most` largest logits. before: number of logits that rank above it. */
+HOST_DEVICE_INLINE bool xent_hits(double label, int64_t before, int most)
+{
+	return label == label && before < most;
 }
 
 /* Adds the loss, makes its result (named "result") the graph's loss and returns it. */

@@ -79,6 +79,18 @@ static void fill_xent_equal_logits(const struct op_case *c, struct case_values *
 	fill_xent_case(c, v);
 }
 
+/* NaN: the label's logit, another one, all of a row, and rows without. */
+static void fill_xent_nan_logits(const struct op_case *c, struct case_values *v)
+{
+	int64_t k = c->size[1];
+
+	for (int64_t i = 0; i < c->size[0]; i++)
+		for (int64_t j = 0; j < k; j++)
+			if (i % 4 == 2 || (i % 4 == 0 && j == i * 13 % k) || (i % 4 == 1 && j == (i * 13 + 1) % k))
+				v->in[0][i * k + j] = NAN;
+	fill_xent_case(c, v);
+}
+
 static void fill_xent_large_logits(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
@@ -131,6 +143,11 @@ static double bound_xent_grad_error(const struct case_values *v, int k, double *
 		{ "rows without a label", .build = (b), .fill = fill_xent_ignored_labels, .bound = (f),                \
 		  .size = { 19, 10, 10 } },                                                                            \
 		{ "equal logits", .build = (b), .fill = fill_xent_equal_logits, .bound = (f), .size = { 23, 7, 0 } },  \
+		{ "NaN logits", .build = (b), .fill = fill_xent_nan_logits, .bound = (f), .size = { 23, 10, 0 } },     \
+		{ "NaN logits, three classes", .build = (b), .fill = fill_xent_nan_logits, .bound = (f),               \
+		  .size = { 17, 3, 10 } },                                                                             \
+		{ "NaN logits, one class", .build = (b), .fill = fill_xent_nan_logits, .bound = (f),                   \
+		  .size = { 6, 1, 0 } },                                                                               \
 		{ "large logits", .build = (b), .fill = fill_xent_large_logits, .bound = (f), .size = { 11, 17, 0 } }, \
 	{                                                                                                              \
 		NULL                                                                                                   \

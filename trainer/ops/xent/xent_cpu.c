@@ -74,14 +74,17 @@ static int run_xent_cpu(void *state, const struct kernel_args *args, struct err 
 	for (int i = 0; i < XENT_RESULTS; i++)
 		result[i] = 0;
 	for (int64_t i = 0; i < s.n; i++) {
+		float own;
+
 		if (losses)
 			losses[i] = s.labels[i] < 0 ? 0 : s.row[2 * i];
 		if (s.labels[i] < 0)
 			continue;
 		result[XENT_COUNT] += 1;
 		result[XENT_LOSS_SUM] += s.row[2 * i];
-		result[XENT_TOP1] += s.row[2 * i + 1] < 1;
-		result[XENT_TOP5] += s.row[2 * i + 1] < 5;
+		own = s.logits[i * s.k + s.labels[i]];
+		result[XENT_TOP1] += xent_hits(own, (int64_t)s.row[2 * i + 1], 1);
+		result[XENT_TOP5] += xent_hits(own, (int64_t)s.row[2 * i + 1], 5);
 	}
 	return 0;
 }
@@ -153,7 +156,7 @@ static inline __attribute__((unused)) void V(xent_row)(const struct xent_state *
 	double lse = (double)most + log(V(xent_sum_exp)(l, s->k, most)), sum = 0;
 
 	for (int64_t j = 0; j < s->k; j++) {
-		before += l[j] > own || (l[j] == own && j < label);
+		before += !(l[j] <= own) || (l[j] == own && j < label); /* xent_before, without widening */
 		sum += (double)l[j];
 	}
 	s->lse[n] = (float)lse;

@@ -70,8 +70,8 @@ template <typename M> __global__ void row_results(xent_rows<M> r)
 	parts[XENT_LOSS_SUM] = labels[i] < 0 ? 0
 					     : (1 - smoothing) * ((double)of_row - (double)row[labels[i]]) +
 						       smoothing / k * others;
-	parts[XENT_TOP1] = labels[i] >= 0 && rank < 1;
-	parts[XENT_TOP5] = labels[i] >= 0 && rank < 5;
+	parts[XENT_TOP1] = labels[i] >= 0 && xent_hits((double)row[labels[i]], rank, 1);
+	parts[XENT_TOP5] = labels[i] >= 0 && xent_hits((double)row[labels[i]], rank, 5);
 	parts[XENT_COUNT] = labels[i] >= 0;
 }
 

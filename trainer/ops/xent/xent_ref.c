@@ -61,8 +61,8 @@ static int run_xent_ref(void *state, const struct kernel_args *args, struct err 
 			continue;
 		rank = count_label_rank(row, k, labels[i]);
 		result[XENT_LOSS_SUM] += loss;
-		result[XENT_TOP1] += rank < 1;
-		result[XENT_TOP5] += rank < 5;
+		result[XENT_TOP1] += xent_hits(row[labels[i]], rank, 1);
+		result[XENT_TOP5] += xent_hits(row[labels[i]], rank, 5);
 		result[XENT_COUNT] += 1;
 	}
 	return 0;
