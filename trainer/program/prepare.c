@@ -20,6 +20,7 @@
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
+
 #define PAGE_BYTES 4096
 #define SMALL_BYTES 16384 /* as in communicators: such sums use their own memory */
 #define RANKS_MAX 256	  /* of a machine; plans of more ranks are not reckoned */

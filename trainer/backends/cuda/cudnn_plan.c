@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/thread.h"
 #include "trainer/backends/cuda/cudnn_engine.h"
 
 #ifdef HAVE_CUDNN
@@ -137,7 +138,7 @@ void dnn_ahead_end(void *module, int threads)
 
 	m->dnn_ahead = NULL;
 	while (a && n < THREADS_MAX && n < threads - 1 && n < a->n - 1 &&
-	       !pthread_create(&thread[n], NULL, find_with_own_handle, a))
+	       !thread_start(&thread[n], find_with_own_handle, a))
 		n++;
 	if (a)
 		find_noted_plans(a, m->dnn);
