@@ -319,7 +319,8 @@ static void test_float16(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
-					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks), TEST(test_nan_of_few_classes),
+					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
+					    TEST(test_nan_of_few_classes),
 					    TEST(test_sgd),	TEST(test_guard), TEST(test_norm),
 					    cmocka_unit_test(test_float16) };
 

@@ -1,5 +1,5 @@
-/* convs.c: a module's convolutions: which shape a node's is, in which implementation, made once for all nodes alike. The
- * candidates are timed on operands that the private caches no longer hold. */
+/* convs.c: a module's convolutions: which shape a node's is, in which implementation, made once for all nodes alike.
+ * The candidates are timed on operands that the private caches no longer hold. */
 #include "trainer/backends/cpu/cpu_conv.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* cpu_conv.h: convolutions of a shape in one implementation each (cpu_conv.c), and a module's convolutions, made once for
- * all nodes alike, in the implementation that is fastest here (convs.c). */
+/* cpu_conv.h: convolutions of a shape in one implementation each (cpu_conv.c), and a module's convolutions, made once
+ * for all nodes alike, in the implementation that is fastest here (convs.c). */
 #ifndef DPT_BACKENDS_CPU_CPU_CONV_H
 #define DPT_BACKENDS_CPU_CPU_CONV_H
 

@@ -1,7 +1,7 @@
 /* cpu_matmul.c: a module's matrix products, made once for all nodes alike. In types that the processor computes in, a
- * product is computed by own code or the library (struct cpu_product). In bf16 where the processor has no bf16 products,
- * it is computed as f32 products of its panels: copies of large operands (a language model's head has one of the
- * vocabulary) would take more memory than bf16 saves. */
+ * product is computed by own code or the library (struct cpu_product). In bf16 where the processor has no bf16
+ * products, it is computed as f32 products of its panels: copies of large operands (a language model's head has one of
+ * the vocabulary) would take more memory than bf16 saves. */
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <omp.h>

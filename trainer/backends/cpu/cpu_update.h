@@ -1,5 +1,5 @@
 /* cpu_update.h: one optimiser step of one parameter in f32: parameter, gradient and moments are each read once and
- * written once. Operands are those of struct update_spec (trainer/optimizers/optimizers.h). For files compiled by
+ * written once. Operands are those of struct update_spec (trainer/ops/update.h). For files compiled by
  * each.h, which have, for an op:
  *   struct <op>_state { struct cpu_update u; … }: what follows u are the factors of a step
  *   run_<op>_cpu: calls cpu_update_begin, sets the factors, and runs the loop
@@ -49,7 +49,8 @@ static inline const double *cpu_update_begin(struct cpu_update *u, const struct 
 #define CPU_UPDATE_KERNEL(op, moments)                                                                                 \
 	static int prepare_##op##_cpu(const struct kernel_env *env, struct node *n, void **ret, struct err *err)       \
 	{                                                                                                              \
-		const struct cpu_update_opts o = { CPU_PICK(env, op##_loop), 2 + (moments), sizeof(struct op##_state) }; \
+		const size_t bytes = sizeof(struct op##_state);                                                        \
+		const struct cpu_update_opts o = { CPU_PICK(env, op##_loop), 2 + (moments), bytes };                   \
                                                                                                                        \
 		return cpu_update_new(env, n, &o, ret, err);                                                           \
 	}                                                                                                              \
@@ -58,7 +59,8 @@ static inline const double *cpu_update_begin(struct cpu_update *u, const struct 
 					 .run = run_##op##_cpu,                                                        \
 					 .release = cpu_state_release }
 
-/* The gradient is scaled after all loads, which have branches, so that the compiler may fuse its product with the rule. */
+/* The gradient is scaled after all loads, which have branches, so that the compiler may fuse its product with the
+ * rule. */
 #define CPU_UPDATE_LOOP(op, moments)                                                                                   \
 	static void V(op##_loop)(void *arg, int part, int parts)                                                       \
 	{                                                                                                              \

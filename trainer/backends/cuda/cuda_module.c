@@ -1,6 +1,6 @@
-/* cuda_module.c: the cuda backend: probing, device, memory and errors, and the table of kernels, which are in the folders
- * of their ops (<op>_cuda.cu). It links the runtime statically, so that the module loads on a machine without a driver and
- * can report that. */
+/* cuda_module.c: the cuda backend: probing, device, memory and errors, and the table of kernels, which are in the
+ * folders of their ops (<op>_cuda.cu). It links the runtime statically, so that the module loads on a machine without a
+ * driver and can report that. */
 #include "trainer/backends/cuda/cuda_module.h"
 
 #include <stdbool.h>

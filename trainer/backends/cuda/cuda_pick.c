@@ -1,4 +1,5 @@
-/* cuda_pick.c: chooses the device of a rank. Every rank of a machine checks the whole list, so all of them report the same error. */
+/* cuda_pick.c: chooses the device of a rank. Every rank of a machine checks the whole list, so all of them report the
+ * same error. */
 #include "trainer/backends/cuda/cuda_module.h"
 
 #include <ctype.h>

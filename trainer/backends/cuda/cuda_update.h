@@ -1,5 +1,5 @@
-/* cuda_update.h: one optimiser step, elementwise: gradient, parameter and moments are each read once and written once. A
- * skipped step changes nothing. Operands are those of struct update_spec (trainer/optimizers/optimizers.h).
+/* cuda_update.h: one optimiser step, elementwise: gradient, parameter and moments are each read once and written once.
+ * A skipped step changes nothing. Operands are those of struct update_spec (trainer/ops/update.h).
  *
  * R, the update rule, has: moments, the most moments it uses; of(node, args), which creates it; begin(page, step),
  * called once per thread; and one(d, w, v), which updates parameter w and moments v by d, the scaled gradient. */

@@ -1,5 +1,5 @@
-/* cudnn_engine.c: engines for graphs: the library's recommendations are compiled, the fastest is kept, and plans are stored
- * in the cache. */
+/* cudnn_engine.c: engines for graphs: the library's recommendations are compiled, the fastest is kept, and plans are
+ * stored in the cache. */
 #include "trainer/backends/cuda/cudnn_engine.h"
 
 #include <math.h>

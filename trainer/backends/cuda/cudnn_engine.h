@@ -68,7 +68,7 @@ void dnn_engine_free(struct dnn_engine *e); /* one that is not live */
 
 void dnn_candidate_free(const struct cuda_calls *c, struct dnn_candidate *w);
 
-/* The serialised form of a plan, behind one byte that is left for the caller; NULL if the library cannot. And a plan
+/* The serialised form of a plan, after one byte that is left for the caller; NULL if the library cannot. And a plan
  * restored from it, for e's handle. */
 char *dnn_plan_write(const struct dnn_engine *e, const struct dnn_candidate *w, size_t *ret_n);
 bool dnn_plan_read(const struct dnn_engine *e, struct dnn_candidate *ret, const char *text, size_t n);

@@ -159,13 +159,13 @@ static bool write_plan_file(const struct plan_cache *k, int fd, const char *key,
 /* Writes a temporary file and renames it. On a full disk nothing is stored. */
 static void store_plan_file(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
+	const unsigned long long digest = hash_fnv_text(HASH_FNV_BEGIN, key);
 	char path[sizeof(k->folder) + 64], begun[sizeof(k->folder) + 64];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%016llx", k->folder, (unsigned long long)hash_fnv_text(HASH_FNV_BEGIN, key));
-	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, (unsigned long long)hash_fnv_text(HASH_FNV_BEGIN, key),
-		 (long)getpid());
+	snprintf(path, sizeof(path), "%s/%016llx", k->folder, digest);
+	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, digest, (long)getpid());
 	fd = open(begun, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return;

@@ -2,6 +2,7 @@
 #include "trainer/ops/adamw/adamw.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *adamw_add(struct graph *g, struct tensor *p, struct tensor *step, const struct adamw_attr *attr)

@@ -1,5 +1,5 @@
-/* collectives.h: exchanges between the ranks of env->comm. With one rank or no communicator a sum copies, or does nothing
- * in place, and the others do nothing. Kernels of host backends call the communicator.
+/* collectives.h: exchanges between the ranks of env->comm. With one rank or no communicator a sum copies, or does
+ * nothing in place, and the others do nothing. Kernels of host backends call the communicator.
  *   allreduce       in t out t' (may be the same memory): the sum over the ranks, with the same bits on every rank
  *   all_gather      in t out t (in place): copies every rank's own range to all ranks
  *   reduce_scatter  in t out t (in place): a rank's own range becomes the sum over the ranks, in rank order; the other

@@ -1,5 +1,5 @@
-/* collectives_cases.c: test cases without a communicator: a sum is the tensor itself, and nothing is sent. tests/comm and
- * tests/train cover exchanges between ranks. */
+/* collectives_cases.c: test cases without a communicator: a sum is the tensor itself, and nothing is sent. tests/comm
+ * and tests/train cover exchanges between ranks. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/collectives/collectives.h"
 

@@ -54,7 +54,8 @@ static inline int prepare_collective_host(const struct kernel_env *env, struct n
 /* The same for exchanges of ranges: checks that the tensor divides into the ranks. */
 static inline int prepare_shard_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const int room = ((const struct collective_attr *)n->attr)->terms.room, world = env->comm ? env->comm->world : 1;
+	const int room = ((const struct collective_attr *)n->attr)->terms.room;
+	const int world = env->comm ? env->comm->world : 1;
 	const int64_t count = shape_count(&n->in[0]->shape) / (room ? room : 1);
 
 	if (count % world)

@@ -3,6 +3,7 @@
 
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lamb_attr *attr)

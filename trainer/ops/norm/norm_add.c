@@ -1,5 +1,5 @@
-/* norm_add.c: adds the nodes for sums of squares and for the global norm. Exact sums exchange a few hundred bytes between
- * ranks, independent of the number of tensors. */
+/* norm_add.c: adds the nodes for sums of squares and for the global norm. Exact sums exchange a few hundred bytes
+ * between ranks, independent of the number of tensors. */
 #include "trainer/graph/graph.h"
 #include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/norm/norm.h"

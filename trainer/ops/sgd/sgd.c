@@ -2,6 +2,7 @@
 #include "trainer/ops/sgd/sgd.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *sgd_add(struct graph *g, struct tensor *p, struct tensor *step, const struct sgd_attr *attr)

@@ -1,5 +1,5 @@
-/* bf16_conv.c: which convolutions are taken, which pass computes them, and their weights: f32 [k][r][s][c] is packed for
- * block products. The order is panel of 32 results, phase, tap, step of 32 terms; a step is 16 pairs of terms of 32
+/* bf16_conv.c: which convolutions are taken, which pass computes them, and their weights: f32 [k][r][s][c] is packed
+ * for block products. The order is panel of 32 results, phase, tap, step of 32 terms; a step is 16 pairs of terms of 32
  * results in bf16. Terms and results that do not exist are zero. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
