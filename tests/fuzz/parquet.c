@@ -6,9 +6,9 @@
 
 #include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
-#include "trainer/data/container/parquet_page.h"
-#include "trainer/data/container/parquet_set.h"
+#include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/decompress.h"
+#include "trainer/data/container/parquet_page.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

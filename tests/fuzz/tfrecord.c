@@ -6,7 +6,7 @@
 #include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
-#include "trainer/data/container/tfrecord.h"
+#include "trainer/data/container/container_scan.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -1,14 +1,13 @@
 /* arrow.c: reads messages one after the other: a schema, then batches. A batch lists the buffers of its columns; the
  * buffers follow it. A depth-first walk over the schema's fields assigns the buffers to columns. */
-#include "trainer/data/container/arrow.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/arrow_buffer.h"
-#include "trainer/data/container/flatbuffer.h"
+#include "trainer/data/container/decompress.h"
+#include "trainer/data/container/webdataset.h"
+#include "trainer/data/container/wire_formats.h"
 
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)

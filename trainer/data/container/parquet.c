@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/parquet_inside.h"
+#include "trainer/data/container/parquet_footer.h"
 #include "trainer/data/container/samples.h"
 #include "trainer/data/container/decompress.h"
 

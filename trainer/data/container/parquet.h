@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "trainer/data/container/byte_source.h"
+#include "trainer/data/store/data_objects.h"
 
 #define PARQUET_NAME_MAX 256
 #define PARQUET_ROWS_MAX ((int64_t)1 << 24) /* per row group */

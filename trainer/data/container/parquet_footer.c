@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/parquet_inside.h"
-#include "trainer/data/container/thrift.h"
+#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/wire_formats.h"
 
 #define COLUMNS_MAX 100000
 #define DEPTH_MAX 16

@@ -1,12 +1,11 @@
 /* parquet_set.c: reads the labels of a row group, then adds its pictures. */
-#include "trainer/data/container/parquet_set.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet.h"
+#include "trainer/data/container/webdataset.h"
 
 #define IMAGE ";image;img;picture;bytes"
 #define LABEL ";label;labels;fine_label;class"

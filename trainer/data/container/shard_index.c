@@ -1,5 +1,4 @@
 /* shard_index.c: threads scan the shards, one shard at a time each. */
-#include "trainer/data/container/shard_index.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -9,14 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trainer/data/container/arrow.h"
-#include "trainer/data/container/lmdb.h"
-#include "trainer/data/container/object_source.h"
+#include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/parquet.h"
-#include "trainer/data/container/parquet_set.h"
-#include "trainer/data/container/tfrecord.h"
+#include "trainer/data/container/webdataset.h"
+#include "trainer/data/store/data_objects.h"
 
-#define HEAD 24 /* enough to detect a container */
 #define THREADS_MAX 32
 #define IDX_BYTES_MAX ((size_t)256 << 20)
 #define READ_BYTES ((uint64_t)8 << 20) /* prefetch step for remote objects */
@@ -31,13 +27,10 @@ struct shard_scan {
 	struct err err;
 };
 
-typedef int scan_function(struct samples *to, const struct byte_source *file, uint32_t object,
-			  const struct webdataset_fields *f, struct err *err);
-
 /* Detects the container by its first bytes, because the names of remote objects are unreliable. */
-static int detect_container(const struct byte_source *file, scan_function **ret, struct err *err)
+static int detect_container(const struct byte_source *file, container_scan **ret, struct err *err)
 {
-	char head[HEAD];
+	char head[CONTAINER_HEAD];
 	int rc;
 
 	*ret = webdataset_scan;
@@ -88,9 +81,9 @@ static bool load_dali_index(struct shard_scan *s, int object)
 static void scan_shard(struct shard_scan *s, int object)
 {
 	struct object_source source = { s->store, object };
-	struct byte_source archive = object_source_of(&source);
+	struct byte_source archive = objects_source(&source);
 	struct err err = ERR_INIT;
-	scan_function *scan;
+	container_scan *scan;
 	int rc;
 
 	if (load_dali_index(s, object))

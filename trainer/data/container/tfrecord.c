@@ -1,15 +1,16 @@
 /* tfrecord.c: parses records (length, its CRC, content, its CRC) and the Example in each. Input is untrusted: every
  * length is checked against its container. */
-#include "trainer/data/container/tfrecord.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
-#include "trainer/data/container/proto.h"
+#include "trainer/data/container/webdataset.h"
+#include "trainer/data/container/wire_formats.h"
 
+#define TFRECORD_HEAD 12
+#define TFRECORD_BYTES_MAX ((uint64_t)256 << 20) /* per record */
 #define TAIL 4
 #define IMAGE ";image/encoded"
 #define LABEL ";image/class/label;label"

@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
-#include "trainer/data/container/shard_index.h"
-#include "trainer/data/formats/folder_remote.h"
+#include "trainer/data/container/container_scan.h"
+#include "trainer/data/container/webdataset.h"
 #include "trainer/data/formats/cache_dir.h"
+#include "trainer/data/formats/folder_remote.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/graph/rng.h"
 

@@ -16,10 +16,8 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
-#include "trainer/data/store/listing.h"
 #include "trainer/data/store/readahead.h"
 
-#define LISTING_BYTES_MAX ((size_t)8 << 30)
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
 #define TIMEOUT_S 300.0
@@ -342,6 +340,21 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	return rc;
 }
 
+static int read_source_object(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct object_source *s = user;
+
+	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
+}
+
+struct byte_source objects_source(struct object_source *s)
+{
+	return (struct byte_source){ .bytes = objects_bytes(s->store, s->object),
+				     .read = read_source_object,
+				     .user = s,
+				     .name = objects_name(s->store, s->object) };
+}
+
 /* Announces the piece with the range, and the next piece, once per round: at the second range in it that does not
  * continue a stream. *ret: the bytes to announce; false: none. */
 static bool claim_new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
@@ -392,26 +405,6 @@ bool objects_is_folder(const char *address)
 	const char *name = strrchr(address, '/');
 
 	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
-}
-
-int objects_list(const char *address, const struct objects_lister *l, struct err *err)
-{
-	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
-	struct listing_entry e;
-	struct buf listing;
-	const char *key;
-	size_t at = 0;
-	int rc = object_split(address, bucket, &key, err);
-
-	if (rc)
-		return rc;
-	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
-	buf_init(&listing, LISTING_BYTES_MAX);
-	rc = listing_take(&listing, &(struct listing_opts){ bucket, prefix, l->below ? NULL : "/", l->timeout_s }, err);
-	while (!rc && listing_next(&listing, &at, &e))
-		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
-	buf_done(&listing);
-	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }
 
 struct objects_traffic objects_traffic(const struct objects *s)
