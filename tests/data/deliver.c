@@ -13,7 +13,7 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
-#include "trainer/data/loader/mix.h"
+#include "trainer/data/loader/sampler.h"
 
 #define RANKS_MAX 64
 

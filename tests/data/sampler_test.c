@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/loader/mix.h"
 #include "trainer/data/loader/sampler.h"
 
 /* Deals positions out one by one, by the definition: larger parts first, micro-batches of `micro`. */

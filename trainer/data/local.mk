@@ -64,11 +64,9 @@ libtrainer_la_SOURCES += trainer/data/formats/made_tokens.c trainer/data/formats
 libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/token_folder.c
 libtrainer_la_SOURCES += trainer/data/formats/token_folder.h
 # Batches: order, slots, threads.
+libtrainer_la_SOURCES += trainer/data/loader/announce.c trainer/data/loader/announce.h trainer/data/loader/slots.c trainer/data/loader/slots.h
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
 libtrainer_la_SOURCES += trainer/data/loader/loader.h trainer/data/loader/sampler.c trainer/data/loader/sampler.h
-libtrainer_la_SOURCES += trainer/data/loader/mix.c trainer/data/loader/mix.h
-libtrainer_la_SOURCES += trainer/data/loader/slots.c trainer/data/loader/slots.h trainer/data/loader/window.c
-libtrainer_la_SOURCES += trainer/data/loader/window.h
 picture_codecs = trainer/data/pictures/jpeg.c trainer/data/pictures/entropy.h trainer/data/pictures/entropy.c \
 	trainer/data/pictures/png.c
 if HAVE_IMAGES

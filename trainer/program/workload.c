@@ -6,8 +6,7 @@
 
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
-#include "trainer/data/loader/mix.h"
-#include "trainer/data/loader/window.h"
+#include "trainer/data/loader/sampler.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
 
