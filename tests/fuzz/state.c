@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "trainer/weights/state_json.h"
+#include "trainer/weights/checkpoint.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -14,7 +14,6 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
-#include "trainer/weights/state_json.h"
 
 #define PATH_BYTES 4096
 #define FILE_BYTES 4200 /* of a path in a checkpoint */

@@ -1,4 +1,4 @@
-/* write.c: writes a safetensors file: complete under its name, or absent. */
+/* safetensors_write.c: writes a safetensors file: complete under its name, or absent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
