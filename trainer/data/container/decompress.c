@@ -369,7 +369,7 @@ int arrow_buffer_read(const struct arrow_buffer *b, void *to, size_t n, struct e
 	bool whole;
 
 	if (!r.piece)
-		return err_set(err, ERR_NOMEM, "out of memory: a compressed buffer");
+		return err_nomem(err, "a compressed buffer");
 	whole = decompress_frame(b->packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
 	free(r.piece);
 	if (whole || r.rc)

@@ -366,7 +366,7 @@ int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t objec
 {
 	struct lmdb_walk *w = calloc(1, sizeof(*w));
 	uint64_t root = NONE;
-	int rc = w ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = w ? 0 : err_nomem(err, NULL);
 
 	if (rc)
 		return rc;

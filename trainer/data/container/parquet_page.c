@@ -5,6 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "tracker/base/little.h"
 #include "trainer/data/container/parquet_footer.h"
 #include "trainer/data/container/wire_formats.h"
 
@@ -96,7 +97,7 @@ static int read_page_header(struct page_header *ret, const struct byte_source *f
 		unsigned char *bytes = malloc(got + 1);
 
 		if (!bytes)
-			return err_set(err, ERR_NOMEM, "out of memory: the header of a page");
+			return err_nomem(err, "the header of a page");
 		rc = file->read(file->user, at, bytes, got, err);
 		whole = !rc && parse_page_header(bytes, got, ret);
 		free(bytes);
@@ -277,7 +278,7 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 
 	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
-		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+		return err_nomem(err, "a part of a page");
 	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w, m->packed, m->n - m->levels },
 				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
@@ -314,7 +315,7 @@ static int read_snappy_block(const struct snappy_block *b, size_t skip, size_t n
 		return b->file->read(b->file->user, b->at + b->packed - b->n + skip, to, n, err);
 	packed = malloc(b->packed + b->n + 1);
 	if (!packed)
-		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+		return err_nomem(err, "a part of a page");
 	rc = b->file->read(b->file->user, b->at, packed, b->packed, err);
 	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
 		rc = fail_damaged_page("a page cannot be decompressed", err);
@@ -346,25 +347,6 @@ int parquet_page_part(const struct parquet_page_map *m, const struct byte_source
 /* ---- number streams: the RLE/bit-packed hybrid, and delta encoding ---- */
 
 #define MINIBLOCKS_MAX 64
-#define VARINT_BYTES 10
-
-static bool read_run_varint(const unsigned char **at, const unsigned char *end, uint64_t *ret)
-{
-	*ret = 0;
-	for (int i = 0; i < VARINT_BYTES && *at < end; i++) {
-		unsigned char byte = *(*at)++;
-
-		*ret |= (uint64_t)(byte & 127) << 7 * i;
-		if (byte < 128)
-			return true;
-	}
-	return false;
-}
-
-static int64_t decode_zigzag64(uint64_t v)
-{
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
-}
 
 /* Extracts `width` bits (at most 64) from bit number `bit`, least significant first. Bits after the end read as 0. */
 static uint64_t extract_bits(const unsigned char *at, const unsigned char *end, uint64_t bit, int width)
@@ -389,7 +371,7 @@ static bool begin_parquet_run(struct parquet_runs *r)
 	uint64_t head;
 	size_t bytes = ((size_t)r->width + 7) / 8;
 
-	if (!read_run_varint(&r->at, r->end, &head) || head < 2)
+	if (!little_get_varint(&r->at, r->end, &head) || head < 2)
 		return false;
 	if (head & 1) {
 		r->packed = (head >> 1) > UINT32_MAX ? 0 : (head >> 1) * 8;
@@ -435,7 +417,7 @@ static bool decode_delta_block(struct deltas *d, const unsigned char **at, const
 	unsigned char widths[MINIBLOCKS_MAX];
 	uint64_t least;
 
-	if (!read_run_varint(at, end, &least) || (uint64_t)(end - *at) < d->miniblocks)
+	if (!little_get_varint(at, end, &least) || (uint64_t)(end - *at) < d->miniblocks)
 		return false;
 	for (uint64_t i = 0; i < d->miniblocks; i++)
 		widths[i] = *(*at)++;
@@ -445,7 +427,7 @@ static bool decode_delta_block(struct deltas *d, const unsigned char **at, const
 		if (widths[part] > 64 || bytes > (uint64_t)(end - *at))
 			return false;
 		for (uint64_t i = 0; i < n; i++) {
-			d->value += (uint64_t)decode_zigzag64(least) +
+			d->value += (uint64_t)little_unzigzag(least) +
 				    extract_bits(*at, end, i * widths[part], widths[part]);
 			*ret++ = (int64_t)d->value;
 		}
@@ -460,15 +442,15 @@ bool parquet_deltas(const unsigned char **at, const unsigned char *end, int64_t 
 	struct deltas d;
 	uint64_t count, first;
 
-	if (!read_run_varint(at, end, &d.block) || !read_run_varint(at, end, &d.miniblocks) ||
-	    !read_run_varint(at, end, &count) || !read_run_varint(at, end, &first) || count != n)
+	if (!little_get_varint(at, end, &d.block) || !little_get_varint(at, end, &d.miniblocks) ||
+	    !little_get_varint(at, end, &count) || !little_get_varint(at, end, &first) || count != n)
 		return false;
 	if (!d.miniblocks || d.miniblocks > MINIBLOCKS_MAX || d.block % d.miniblocks || d.block > 1 << 20)
 		return false;
 	d.each = d.block / d.miniblocks;
 	if (!d.each || d.each % 8)
 		return false;
-	d.value = (uint64_t)decode_zigzag64(first);
+	d.value = (uint64_t)little_unzigzag(first);
 	if (n)
 		ret[0] = (int64_t)d.value;
 	for (uint64_t done = 1; done < n;) {

@@ -13,6 +13,8 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/little.h"
+#include "tracker/base/text.h"
 #include "trainer/data/container/tar_walk.h"
 
 /* ---- MD5 (RFC 1321, section 3), for the checksums in the index. Not for secrets. ---- */
@@ -109,15 +111,16 @@ static void md5_add(struct md5 *m, const void *bytes, size_t n)
 /* 32 lower-case hex digits. */
 static void md5_end(struct md5 *m, char ret[33])
 {
-	unsigned char bits[8], pad[MD5_BLOCK] = { 0x80 };
+	unsigned char bits[8], pad[MD5_BLOCK] = { 0x80 }, digest[16];
 	uint64_t n = m->bytes;
 
 	for (int i = 0; i < 8; i++)
 		bits[i] = (unsigned char)(n * 8 >> 8 * i);
 	md5_add(m, pad, 1 + (MD5_BLOCK + 55 - n % MD5_BLOCK) % MD5_BLOCK);
 	md5_add(m, bits, 8);
-	for (int i = 0; i < 16; i++)
-		snprintf(ret + 2 * i, 3, "%02x", m->h[i / 4] >> 8 * (i % 4) & 255);
+	for (int i = 0; i < 4; i++)
+		little_put_u32(digest + 4 * i, m->h[i]);
+	text_hex(ret, digest, sizeof(digest));
 }
 
 /* ---- shards ---- */
@@ -149,7 +152,7 @@ int shard_writer_new(struct shard_writer **ret, const struct shard_writer_opts *
 
 	if (!w || !(w->list = json_array())) {
 		free(w);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	w->o = *o;
 	buf_init(&w->idx, IDX_BYTES_MAX);
@@ -251,7 +254,7 @@ static int begin_shard(struct shard_writer *w, struct err *err)
 	w->crc = 0;
 	w->crcs = json_array();
 	md5_init(&w->md5);
-	return w->crcs ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return w->crcs ? 0 : err_nomem(err, NULL);
 }
 
 /* Writes DALI's index, version 1.2: the number of samples, then a line per sample with offset, size and name of its
@@ -298,7 +301,7 @@ static int finish_shard(struct shard_writer *w, struct err *err)
 	buf_addc(&w->labels, '\0');
 	if (!entry || buf_failed(&w->labels) ||
 	    json_object_set_new(entry, "labels", json_string(w->labels.data)) || json_array_append_new(w->list, entry))
-		return err_set(err, ERR_NOMEM, "out of memory: the index of the shards");
+		return err_nomem(err, "the index of the shards");
 	buf_reset(&w->labels);
 	return write_dali_index(w, err);
 }

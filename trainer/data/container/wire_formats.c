@@ -5,19 +5,9 @@
 
 #include "tracker/base/little.h"
 
-#define VARINT_BYTES 10
-
 bool proto_varint(struct proto_span *s, uint64_t *ret)
 {
-	*ret = 0;
-	for (int i = 0; i < VARINT_BYTES && s->at < s->end; i++) {
-		unsigned char byte = *s->at++;
-
-		*ret |= (uint64_t)(byte & 127) << 7 * i;
-		if (byte < 128)
-			return true;
-	}
-	return false;
+	return little_get_varint(&s->at, s->end, ret);
 }
 
 bool proto_head(struct proto_span *s, struct proto_field *ret)
@@ -69,24 +59,17 @@ bool proto_next(struct proto_span *s, struct proto_field *ret)
 
 static uint64_t read_thrift_varint(struct thrift *t)
 {
-	uint64_t v = 0;
+	uint64_t v;
 
-	for (int i = 0; i < VARINT_BYTES && t->at < t->end; i++) {
-		unsigned char byte = *t->at++;
-
-		v |= (uint64_t)(byte & 127) << 7 * i;
-		if (byte < 128)
-			return v;
-	}
+	if (little_get_varint(&t->at, t->end, &v))
+		return v;
 	t->bad = true;
 	return 0;
 }
 
 static int64_t read_thrift_zigzag(struct thrift *t)
 {
-	uint64_t v = read_thrift_varint(t);
-
-	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+	return little_unzigzag(read_thrift_varint(t));
 }
 
 static unsigned char read_thrift_byte(struct thrift *t)

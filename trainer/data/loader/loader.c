@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,16 +255,12 @@ static int allocate_scratch(struct loader *l, struct err *err)
 static int start_load_workers(struct loader *l, struct err *err)
 {
 	const int wanted = l->o.workers;
-	sigset_t all, before;
 	int rc = 0;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!rc && l->workers.n < wanted) {
-		rc = pthread_create(&l->workers.thread[l->workers.n], NULL, run_load_worker, l);
+		rc = thread_start(&l->workers.thread[l->workers.n], run_load_worker, l);
 		l->workers.n += !rc;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc || l->o.fewer)
 		return 0;
 	return err_set_errno(
@@ -282,7 +277,7 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 		return rc;
 	l = calloc(1, sizeof(*l));
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	l->o = *o;
 	l->workers.active = o->workers;
 	l->caller = (struct stop){ .asked = caller_must_end, .user = l };

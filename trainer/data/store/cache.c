@@ -126,7 +126,7 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 	int rc = 0;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	c->lock_fd = -1;
 	c->most_bytes = o->most_bytes;
 	pthread_mutex_init(&c->mutex, NULL);
@@ -418,7 +418,7 @@ struct decoded_cache {
 int decoded_cache_open(struct decoded_cache **ret, const struct decoded_cache_opts *o, struct err *err)
 {
 	struct decoded_cache *d = calloc(1, sizeof(*d));
-	int rc = d ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = d ? 0 : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = cache_open(&d->cache, &(struct cache_opts){ o->cache, o->cache_bytes }, err);

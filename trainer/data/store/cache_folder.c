@@ -3,6 +3,7 @@
  * Each process holds a shared lock on the file "alive" of a folder in memory; the kernel releases it however the
  * process ends. A guard process, which shares nothing with the others, waits for the exclusive lock and removes the
  * folder. */
+#include "tracker/base/array.h"
 #include "trainer/data/store/cache.h"
 
 #include <dirent.h>
@@ -146,7 +147,7 @@ int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], st
 	struct cache_ram *r = malloc(sizeof(*r));
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	snprintf(ret_folder, CACHE_PATH_BYTES, ROOT "/dptrain-cache-%lu", (unsigned long)geteuid());
 	r->fd = -1;
 	for (int i = 0; r->fd < 0 && i < TRIES; i++) {
@@ -204,15 +205,7 @@ static int compare_use_times(const void *a, const void *b)
 static void add_swept_file(struct folder_sweep *s, const struct swept_file *f)
 {
 	s->bytes += f->bytes;
-	if (s->n == s->cap) {
-		struct swept_file *more = realloc(s->found, (s->cap ? 2 * s->cap : 1024) * sizeof(*more));
-
-		if (!more)
-			return; /* counted, but not removable in this sweep */
-		s->found = more;
-		s->cap = s->cap ? 2 * s->cap : 1024;
-	}
-	s->found[s->n++] = *f;
+	(void)array_push(&s->found, &s->n, &s->cap, *f); /* else it cannot be removed in this sweep */
 }
 
 /* Lists the blocks in one of the subfolders. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
@@ -21,7 +22,7 @@ bool fetch_is_remote(const char *address)
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 {
 	struct fetch *f = calloc(1, sizeof(*f));
-	int rc = f ? curlso_load(&f->so, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = f ? curlso_load(&f->so, err) : err_nomem(err, NULL);
 
 	if (!rc && !f->so.multi_init)
 		rc = err_set(err, ERR_UNSUPPORTED, "data on servers needs libcurl 7.68 or newer (Debian: libcurl4)");
@@ -42,7 +43,7 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 	f->requests.multi = f->so.multi_init();
 	if (!f->requests.multi) {
 		fetch_free(f);
-		return err_set(err, ERR_NOMEM, "out of memory: libcurl");
+		return err_nomem(err, "libcurl");
 	}
 	*ret = f;
 	return 0;
@@ -101,24 +102,23 @@ static char *strip_url_secrets(const char *url)
 /* Returns the client of a bucket, created on first use. */
 static int find_s3_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
 {
+	struct fetch_buckets *b = &f->buckets;
 	struct fetch_bucket *more;
 	int rc;
 
-	for (int i = 0; i < f->buckets.n; i++)
-		if (!strcmp(f->buckets.at[i].name, name)) {
-			*ret = f->buckets.at[i].client;
+	for (int i = 0; i < b->n; i++)
+		if (!strcmp(b->at[i].name, name)) {
+			*ret = b->at[i].client;
 			return 0;
 		}
-	more = realloc(f->buckets.at, (size_t)(f->buckets.n + 1) * sizeof(*more));
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	f->buckets.at = more;
-	more += f->buckets.n;
+	if (!array_reserve(&b->at, &b->cap, b->n + 1))
+		return err_nomem(err, NULL);
+	more = &b->at[b->n];
 	rc = object_open(&more->client, name, &(struct object_opts){ .timeout_s = f->o.timeout_s }, err);
 	if (rc)
 		return rc;
 	snprintf(more->name, sizeof(more->name), "%s", name);
-	f->buckets.n++;
+	b->n++;
 	*ret = more->client;
 	return 0;
 }
@@ -136,19 +136,13 @@ static int find_s3_client(struct fetch *f, struct fetch_object *o, struct err *e
 
 int fetch_add(struct fetch *f, const char *url, struct err *err)
 {
-	struct fetch_object *more = f->object;
 	int rc;
 
-	if (f->n == f->cap) {
-		f->cap = f->cap ? 2 * f->cap : 64;
-		more = realloc(f->object, (size_t)f->cap * sizeof(*more));
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->cap);
-		f->object = more;
-	}
+	if (!array_reserve(&f->object, &f->cap, f->n + 1))
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->n + 1);
 	f->object[f->n] = (struct fetch_object){ .url = strdup(url), .shown = strip_url_secrets(url) };
 	if (!f->object[f->n].url || !f->object[f->n].shown)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	else
 		rc = find_s3_client(f, &f->object[f->n], err);
 	if (rc) {
@@ -315,7 +309,7 @@ static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const
 	if (!b)
 		b = block_queue(f, r->object, p->begin, p->n);
 	if (!b)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	if (!b)
 		goto out;
 	if (b->state == QUEUED && !b->urgent && !b->tries) {
@@ -376,7 +370,7 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 int fetch_measure(struct fetch *f, struct err *err)
 {
 	struct fetched_block **probe = calloc((size_t)f->n + 1, sizeof(*probe));
-	int rc = probe ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = probe ? 0 : err_nomem(err, NULL);
 
 	pthread_mutex_lock(&f->lock);
 	for (int i = 0; !rc && i < f->n; i++) {
@@ -384,7 +378,7 @@ int fetch_measure(struct fetch *f, struct err *err)
 			continue;
 		probe[i] = block_queue(f, i, 0, 1);
 		if (!probe[i]) {
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = err_nomem(err, NULL);
 			break;
 		}
 		probe[i]->probe = true;

@@ -1,4 +1,5 @@
 /* fetch_block.c: the block table, block memory and eviction, and the interaction with the cache. */
+#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
 
 #include <stdlib.h>
@@ -303,7 +304,7 @@ static void *run_keeper_thread(void *arg)
 void kept_write(struct fetch *f, struct fetched_block *b)
 {
 	if (!f->keeper.started)
-		f->keeper.started = !pthread_create(&f->keeper.thread, NULL, run_keeper_thread, f);
+		f->keeper.started = !thread_start(&f->keeper.thread, run_keeper_thread, f);
 	if (!f->keeper.started) {
 		kept_release(f, b);
 		return;

@@ -70,7 +70,7 @@ struct fetch_bucket {
 
 struct fetch_buckets {
 	struct fetch_bucket *at;
-	int n;
+	int n, cap;
 };
 
 /* The blocks and their memory. */
