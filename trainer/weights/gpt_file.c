@@ -8,12 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/buf.h"
+#include "tracker/base/file.h"
+#include "tracker/base/utf8.h"
 #include "trainer/weights/weight_layout.h"
 
 /* Reads and writes config.json of a GPT-2. Format: GPT2Config in
  * https://huggingface.co/docs/transformers/model_doc/gpt2 */
 
 #define PATH_BYTES 4200
+#define CONFIG_BYTES_MAX ((size_t)16 << 20)
 
 static int sibling_path(char *ret, const char *weights, const char *name, struct err *err)
 {
@@ -43,16 +47,37 @@ static bool is_gpt2(const json_t *root)
 	return type && !strcmp(type, "gpt2");
 }
 
+/* Loads a JSON file. NULL with ret->text: it cannot be read, or is damaged. */
+static json_t *load_json_file(const char *path, json_error_t *ret)
+{
+	struct err why = ERR_INIT;
+	struct buf text;
+	json_t *root = NULL;
+	size_t mark;
+
+	buf_init(&text, CONFIG_BYTES_MAX);
+	*ret = (json_error_t){ .line = 0 };
+	if (file_load(&text, path, &why)) {
+		snprintf(ret->text, sizeof(ret->text), "%.100s", strerror(errno));
+	} else {
+		mark = utf8_mark(text.data ? text.data : "", text.len);
+		root = json_loadb(text.data ? text.data + mark : "", text.len - mark, 0, ret);
+	}
+	buf_done(&text);
+	return root;
+}
+
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err)
 {
 	char path[PATH_BYTES], temporary[PATH_BYTES + 16];
 	json_t *root, *old;
+	json_error_t why;
 	int rc = sibling_path(path, weights, "config.json", err);
 	bool foreign;
 
 	if (rc)
 		return rc;
-	old = json_load_file(path, 0, NULL);
+	old = load_json_file(path, &why);
 	foreign = !is_gpt2(old) && access(path, F_OK) == 0;
 	json_decref(old);
 	if (foreign)
@@ -83,7 +108,7 @@ int hf_config_read(struct hf_config *ret, const char *weights, struct err *err)
 
 	if (rc || access(path, F_OK))
 		return rc;
-	root = json_load_file(path, 0, &why);
+	root = load_json_file(path, &why);
 	if (!root)
 		return err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, why.line, why.text);
 	rc = is_gpt2(root);

@@ -222,6 +222,8 @@ static int parse_safetensors(struct safetensors *s, struct err *err)
 
 	if (rc)
 		return rc;
+	if (file_refuse_pointer(s->path, s->bytes, s->n_bytes, err))
+		return ERR_USAGE;
 	if (s->n_bytes < 8)
 		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (%zu bytes)", s->path, s->n_bytes);
 	for (int i = 7; i >= 0; i--)
@@ -246,7 +248,7 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 
 	if (!s || !(s->path = strdup(name))) {
 		free(s);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	s->bytes = bytes;
 	s->n_bytes = n;
