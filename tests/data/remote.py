@@ -282,6 +282,30 @@ def refusals(shards):
     changing.stop()
 
 
+def dead(shards):
+    """A server that names the sizes of its objects and then stops answering: one timeout for all shards, not one each."""
+    folder, n = f"{tmp}/dead", 4 * os.cpu_count() + 8
+    os.mkdir(folder)
+    for i in range(n):
+        shutil.copy(os.path.join(shards, "train-000000.tar"), f"{folder}/train-{i:06d}.tar")
+    server = Server(folder, faults=["stall"], every=1, stall=1000)
+    server.spares_probes = True
+    for spec in (f"{server.url}/train-{{000000..{n - 1:06d}}}.tar", f"{server.url}/train.json"):
+        server.log.clear()
+        if spec.endswith(".json"):  # labels are known: the indexes beside the shards are read first
+            with open(os.path.join(shards, "train.json"), encoding="utf-8") as f:
+                entry = json.load(f)["shardlist"][0]
+            with open(f"{folder}/train.json", "w", encoding="utf-8") as f:
+                json.dump({"__kind__": "wids-shard-index-v1",
+                           "shardlist": [{**entry, "url": f"train-{i:06d}.tar"} for i in range(n)]}, f)
+            server.held = ".idx"
+        assert "nothing has arrived for" in deliver(spec, code=1, fresh="dead", timeout=2)
+        asked = {path for path, headers in server.log if headers.get("Range") != "bytes=0-0" and not path.endswith(".json")}
+        assert 0 < len(asked) <= os.cpu_count(), (spec, sorted(asked))
+    server.held = None
+    server.stop()
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     there = f"{tmp}/shards"
     make(f"{tmp}/folder", there)
@@ -292,5 +316,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     s3(there, streams)
     pictures(f"{tmp}/folder")
     listed(there, f"{tmp}/folder")
+    dead(there)
     refusals(there)
 print("remote: one stream, despite all faults")

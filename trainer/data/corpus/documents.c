@@ -173,7 +173,7 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 
 static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
-	struct object_source source = { w->o->store, w->o->object };
+	struct object_source source = { .store = w->o->store, .object = w->o->object };
 	const struct byte_source file = objects_source(&source);
 	struct err why = ERR_INIT;
 	struct parquet *p;

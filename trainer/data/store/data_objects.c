@@ -12,6 +12,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
@@ -20,7 +21,6 @@
 
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
-#define TIMEOUT_S 300.0
 #define PIECE_BYTES ((uint64_t)8 << 20) /* size of a piece of an announced file */
 
 struct store_object {
@@ -51,7 +51,7 @@ int objects_open(struct objects **ret, const struct objects_opts *o, struct err 
 	struct rlimit limit = { .rlim_cur = 0 };
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->o = *o;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
@@ -60,7 +60,7 @@ int objects_open(struct objects **ret, const struct objects_opts *o, struct err 
 	s->wanted = readahead_new();
 	if (!s->read || !s->wanted) {
 		objects_close(s);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	*ret = s;
 	return 0;
@@ -86,22 +86,14 @@ void objects_close(struct objects *s)
 
 static int grow_objects(struct objects *s, struct err *err)
 {
-	int cap = s->cap ? 2 * s->cap : 64;
-	struct store_object *more;
-
-	if (s->n < s->cap)
-		return 0;
-	more = realloc(s->object, (size_t)cap * sizeof(*more));
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d files", cap);
-	s->object = more;
-	s->cap = cap;
-	return 0;
+	return array_reserve(&s->object, &s->cap, s->n + 1)
+		       ? 0
+		       : err_set(err, ERR_NOMEM, "out of memory: the names of %d files", s->n + 1);
 }
 
 static int start_fetch(struct objects *s, struct err *err)
 {
-	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : TIMEOUT_S,
+	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : OBJECTS_TIMEOUT_S,
 				.requests = s->o.requests,
 				.parts = s->o.parts };
 	int rc = s->o.cache ? cache_open(&s->cache, &(struct cache_opts){ s->o.cache, s->o.cache_bytes }, err) : 0;
@@ -121,7 +113,7 @@ static int add_remote_object(struct objects *s, const char *address, struct err 
 		return number;
 	s->object[s->n] =
 		(struct store_object){ .address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1 };
-	return s->object[s->n].address ? s->n++ : err_set(err, ERR_NOMEM, "out of memory");
+	return s->object[s->n].address ? s->n++ : err_nomem(err, NULL);
 }
 
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err)
@@ -166,7 +158,7 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (!copy || !round) {
 		free(copy);
 		free(round);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	s->object[s->n] = (struct store_object){ .address = copy,
 						 .round = round,
@@ -344,7 +336,9 @@ static int read_source_object(void *user, uint64_t at, void *to, size_t n, struc
 {
 	const struct object_source *s = user;
 
-	return objects_read(s->store, &(struct objects_range){ .object = s->object, .at = at, .n = n }, to, err);
+	const struct objects_range r = { .object = s->object, .at = at, .n = n, .stop = s->stop };
+
+	return objects_read(s->store, &r, to, err);
 }
 
 struct byte_source objects_source(struct object_source *s)

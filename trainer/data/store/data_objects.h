@@ -14,8 +14,10 @@
 
 struct objects;
 
+#define OBJECTS_TIMEOUT_S 300.0
+
 struct objects_opts {
-	double timeout_s;      /* remote: longest time without progress; 0: 300 */
+	double timeout_s;      /* remote: longest time without progress; 0: OBJECTS_TIMEOUT_S */
 	int requests;	       /* remote: most requests in flight; 0: automatic */
 	int parts;	       /* processes that read one part of the objects each; 0: one */
 	const char *cache;     /* cache folder, or "ram" (cache.h); NULL: no cache */
@@ -93,6 +95,7 @@ struct byte_source {
 struct object_source {
 	struct objects *store;
 	int object;
+	const struct stop *stop; /* as in struct objects_range */
 };
 
 /* Returns an object as a byte source. s must outlive it. */

@@ -1,7 +1,7 @@
 /* fetch_thread.c: the fetch thread. A block in transfer belongs to it. */
+#include "tracker/base/thread.h"
 #include "trainer/data/store/fetch_inside.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,15 +80,26 @@ static bool has_block_sum(const struct fetch_object *o, const struct fetched_blo
 	       b->n == (left < FETCH_BLOCK ? left : FETCH_BLOCK);
 }
 
+/* Seconds until the block fails unless something arrives; may be negative. */
+static double time_to_deadline(const struct fetch *f, const struct fetched_block *b)
+{
+	const double since = f->requests.progress > b->asked ? f->requests.progress : b->asked;
+
+	return since + f->o.timeout_s - clock_mono_s();
+}
+
 /* Starts the transfer of a queued block. Returns false without memory for it. */
 static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
 {
 	struct fetch_object *o = &f->object[b->object];
-	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S);
+	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S), left;
 	struct err err = ERR_INIT;
 
 	if (!b->bytes && !block_take_memory(f, b))
 		return false;
+	if (!b->tries)
+		b->asked = clock_mono_s(); /* it may have waited for memory until now */
+	left = time_to_deadline(f, b);
 	if (!s->transfer.easy)
 		s->transfer.easy = f->so.easy_init();
 	if (!s->transfer.easy)
@@ -111,7 +122,8 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 						.begin = b->begin,
 						.n = b->n,
 						.total = o->bytes,
-						.stall_s = stall < f->o.timeout_s ? stall : f->o.timeout_s,
+						.stall_s = stall < left ? stall : left,
+						.left_s = left,
 						.headers = s->headers,
 						.follows = !o->client,
 						.ca = s->sign.ca,
@@ -157,19 +169,21 @@ static double jitter_backoff(struct fetch *f, double seconds)
 
 static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const struct transfer *t, const char *why)
 {
-	double now = clock_mono_s(), since = f->requests.progress > b->asked ? f->requests.progress : b->asked;
+	double left = time_to_deadline(f, b);
 	double wait = jitter_backoff(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
 	char text[260];
 
-	if (now - since > f->o.timeout_s) {
-		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", now - since, why);
+	if (left <= 0) {
+		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", f->o.timeout_s - left, why);
 		fail_fetch_block(f, b, text);
 		return;
 	}
 	if (t->retry_after_s > wait)
 		wait = t->retry_after_s < RETRY_AFTER_MOST_S ? t->retry_after_s : RETRY_AFTER_MOST_S;
+	if (wait > left) /* the last try */
+		wait = left;
 	b->state = QUEUED;
-	b->not_before = now + wait;
+	b->not_before = clock_mono_s() + wait;
 	TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
 }
 
@@ -297,14 +311,10 @@ static void *run_fetch_thread(void *arg)
 
 int fetcher_start(struct fetch *f, struct err *err)
 {
-	sigset_t all, before;
 	int rc = 0;
 
 	if (!f->requests.started) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		rc = pthread_create(&f->requests.thread, NULL, run_fetch_thread, f);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		rc = thread_start(&f->requests.thread, run_fetch_thread, f);
 		f->requests.started = !rc;
 	}
 	if (!rc && f->requests.n < f->requests.most && f->requests.bytes < FLIGHT_BLOCKS * FETCH_BLOCK)
