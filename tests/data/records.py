@@ -85,7 +85,7 @@ def damaged(folder):
                                       good[2], good[3][:12], b"\0" + good[4]])
     lines, said = deliver(f"{tmp}/bad")
     assert len(lines) == 2, lines
-    for words in ("record 1: its checksum is wrong", "record 2: is not an Example", "record 3: has no integer label", "record 4: its label is not an integer",
+    for words in ("record 1: its checksum is wrong", "record 2: is not an Example", "record 3: has no label", "record 4: its label is not an integer",
                   "record 5: has no picture", "the records after it are skipped"):
         assert any(words in line for line in said), (words, said)
 

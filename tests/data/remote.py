@@ -300,7 +300,8 @@ def dead(shards):
                            "shardlist": [{**entry, "url": f"train-{i:06d}.tar"} for i in range(n)]}, f)
             server.held = ".idx"
         assert "nothing has arrived for" in deliver(spec, code=1, fresh="dead", timeout=2)
-        asked = {path for path, headers in server.log if headers.get("Range") != "bytes=0-0" and not path.endswith(".json")}
+        asked = {path for path, headers in server.log
+                 if path.endswith(".idx") or (path.endswith(".tar") and headers.get("Range") != "bytes=0-0")}
         assert 0 < len(asked) <= os.cpu_count(), (spec, sorted(asked))
     server.held = None
     server.stop()

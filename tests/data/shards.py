@@ -297,7 +297,7 @@ def grouping():
     got = listed(path)
     assert labels(path) == [0, 1, 2, 0, 2], got
     assert got["broken"] == 5 and sum("has no label" in s for s in got["said"]) == 1, got
-    for words in ("sample h: has no picture", "sample i: has no picture", "sample j: its label is not", "sample k: has a field twice"):
+    for words in ("sample h: has no picture", "sample i: has no picture", "j.png: its label is not a number", "sample k: has a field twice"):
         assert any(words in s and "a.tar" in s for s in got["said"]), (words, got["said"])
     assert any("a.tar: f.seg.png" in s for s in listed(path, image_field="seg.png;png")["said"])
     assert listed(path, image_field="png")["list"][-1] != got["list"][-1], "l.jpg precedes l.png"

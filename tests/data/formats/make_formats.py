@@ -2,7 +2,7 @@
 """Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
 sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and
 zstandard (0.25.0) installed; the tests read only what is committed.
-    make_formats.py [lmdb] [parquet] [arrow] [texts]"""
+    make_formats.py [lmdb] [parquet] [arrow] [labels] [texts]"""
 import hashlib
 import json
 import os
@@ -137,6 +137,42 @@ def arrow_files():
         w.write_table(nulls)
 
 
+BREEDS = ["pug", "Bär", "akita", "東京", "pug", "akita"]
+
+
+def labels():
+    """Labels of every type, a column each; what they mean: tests/data/sets/labels.py."""
+    return {"breed": [BREEDS[i % 6] for i in range(12)], "digits": [str(7 + i % 3) for i in range(12)],
+            "mixed": ["10", "9", "b", "a"] * 3, "good": [i % 3 == 0 for i in range(12)],
+            "real": [float(i % 4) for i in range(12)], "part": [i / 2 for i in range(12)],
+            "far": [1000 if i == 11 else i % 4 for i in range(12)], "gaps": [i % 4 * 2 for i in range(12)]}
+
+
+def label_files():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    columns = labels()
+    table = {"image": pa.array([png(16, 16, i) for i in range(12)], pa.binary()), **columns,
+             "kind": pa.array(columns["breed"]).dictionary_encode(),
+             "code": pa.DictionaryArray.from_arrays(pa.array([i % 3 for i in range(12)], pa.uint8()), pa.array([30, 10, 20], pa.int16())),
+             "hole": pa.array([None if i == 2 else "x" for i in range(12)]),
+             "nan": pa.array([float("nan") if i == 2 else float(i % 2) for i in range(12)], pa.float32())}
+    whole = pa.table(table)
+    pq.write_table(whole.drop_columns(["code"]), os.path.join(HERE, "labels.parquet"), row_group_size=5)
+    pq.write_table(whole.drop_columns(["code"]), os.path.join(HERE, "labels_2.parquet"), data_page_version="2.0", use_dictionary=False,
+                   column_encoding={"good": "RLE"})
+    with pa.OSFile(os.path.join(HERE, "labels.arrow"), "wb") as f, pa.ipc.new_file(f, whole.schema) as w:
+        w.write_table(whole, max_chunksize=5)
+    options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
+    seen = list(dict.fromkeys(BREEDS))  # the second batch adds a name to the dictionary
+    growing = [t.set_column(t.column_names.index("kind"), "kind", pa.DictionaryArray.from_arrays(
+        pa.array([seen.index(b) for b in t["breed"].to_pylist()], pa.int8()), pa.array(seen[:n])))
+               for t, n in ((whole.slice(0, 3), 3), (whole.slice(3, 9), 4))]
+    with pa.OSFile(os.path.join(HERE, "labels_lz4.arrow"), "wb") as f, pa.ipc.new_stream(f, growing[0].schema, options=options) as w:
+        for t in growing:
+            w.write_table(t)
+
+
 def texts():
     """Documents: of many lines, of one, empty, with UTF-8 characters of every length, and one longer than an encoding
     unit."""
@@ -168,8 +204,8 @@ def main():
     with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
         json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
         f.write("\n")
-    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "texts"]:
-        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "texts": text_files}[what]()
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "texts"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "texts": text_files}[what]()
 
 
 if __name__ == "__main__":

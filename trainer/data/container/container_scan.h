@@ -13,11 +13,13 @@
 struct webdataset_fields {
 	const char *image; /* "jpg;jpeg;png;npy" */
 	const char *label; /* "cls;json:label" */
+	bool image_given, label_given; /* by the user: the usual names of the format do not count */
 };
 
 /* Adds the samples of file number `object` of a store, in the file's order. Each reader appends the usual field names
- * of its format to f. Samples without picture or label, and damaged ones, are noted in *to and skipped. ERR_USAGE
- * names what is not supported; other errors: the file cannot be read. */
+ * of its format to f, unless they are given. Labels are numbers, truth values, or texts (labels.h). Samples without
+ * picture or label, and damaged ones, are noted in *to and skipped. ERR_USAGE names what is not supported; other
+ * errors: the file cannot be read. */
 typedef int container_scan(struct samples *to, const struct byte_source *file, uint32_t object,
 			   const struct webdataset_fields *f, struct err *err);
 

@@ -154,6 +154,11 @@ static void scan_all_shards(struct shard_scan *s)
 		pthread_join(thread[n], NULL);
 }
 
+static const char *name_shard(const void *store, uint32_t object)
+{
+	return objects_name(store, (int)object);
+}
+
 int shard_index(struct samples *ret, struct objects *store, const struct shard_index_opts *o, int *ret_whole,
 		struct err *err)
 {
@@ -168,6 +173,8 @@ int shard_index(struct samples *ret, struct objects *store, const struct shard_i
 	pthread_mutex_init(&s.lock, NULL);
 	scan_all_shards(&s);
 	samples_init(ret);
+	ret->object_name = name_shard;
+	ret->user = store;
 	for (int i = 0; i < n; i++) {
 		samples_append(ret, &s.part[i]);
 		samples_done(&s.part[i]);

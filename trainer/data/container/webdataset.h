@@ -18,6 +18,10 @@
 /* Returns the position of a field in a list, from 0; WEBDATASET_NO_RANK: not in it. */
 int webdataset_rank(const char *list, const char *field);
 
+/* Joins a list of fields with the usual ones of a format, unless it was given. */
+#define WEBDATASET_LIST_MAX 1024
+void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual);
+
 /* Splits an entry's name at the dot into key and field. Returns false for entries that belong to no sample: folders,
  * programs' own (__x__, ._x), names without a field. */
 bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX]);
