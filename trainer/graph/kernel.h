@@ -14,6 +14,7 @@ struct stream_handle; /* a backend's stream; NULL on host backends */
 struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
+	int64_t epoch_step; /* of the epoch, from 0 */
 	int64_t micro;     /* micro-batch of the step, from 0 */
 	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this
 				       * rank's leaves; the current one is leaf leaves.first + micro, or none when the

@@ -134,6 +134,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.nesterov = cfg->nesterov,
 					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
 					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
+					.ema_every = cfg->model_ema_steps,
 					.max_grad_norm = cfg->clip_grad_norm,
 					.watch = cfg->watch_steps > 0 && cfg->command != COMMAND_BENCH };
 }
@@ -181,7 +182,7 @@ static void add_running_statistics(struct graph *g, struct tensor *step)
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
 	const struct step_guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
-	const struct ema_attr ema = { o->ema_decay };
+	const struct ema_attr ema = { o->ema_decay, o->ema_every };
 	enum phase before = g->phase;
 	struct tensor *step;
 	int n;

@@ -14,6 +14,7 @@ struct optimizer_opts {
 	bool nesterov;
 	bool scaling;	      /* dynamic loss scale (fp16) */
 	double max_grad_norm; /* 0: no clipping */
+	int64_t ema_every;    /* steps of an epoch from one update of the averages to the next */
 	double ema_decay;     /* of the averages "<name>.ema" of parameters and statistics; 0: no averages */
 	bool watch;	       /* adds the nodes that record parameters, gradients and updates in watched steps */
 	bool pipeline;	       /* the parameters are spread over the stages of a pipeline */

@@ -111,6 +111,8 @@ static struct step_page make_step_page(const struct engine *e, const struct load
 
 	return (struct step_page){ .step = e->step + 1,
 				   .epoch = b->epoch + 1,
+				   .epoch_step = b->step,
+				   .label_weight = b->label_weight,
 				   .first_sample = own.begin - sampler_global(&e->course.train, b->step).begin,
 				   .micro = sampler_leaf(&e->course.train, b->step,
 							 rank_share(&e->rank), b->micro),
