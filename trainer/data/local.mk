@@ -5,6 +5,7 @@ libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/d
 libtrainer_la_SOURCES += trainer/data/pictures/npy_array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
+libtrainer_la_SOURCES += trainer/data/pictures/augment.c trainer/data/pictures/augment.h trainer/data/loader/mixup.c trainer/data/loader/mixup.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
 libtrainer_la_SOURCES += trainer/data/pictures/restart.c trainer/data/pictures/restart.h
 libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h trainer/data/pictures/simd.h

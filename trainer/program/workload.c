@@ -217,7 +217,8 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 					      FLAG_pack,       FLAG_mix };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
-		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual,
+		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha
 	};
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
@@ -345,6 +346,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 		c.image_w = s->data->width;
 		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 		c.label_smoothing = cfg->label_smoothing;
+		c.label_pairs = cfg->mixup_alpha > 0 || cfg->cutmix_alpha > 0;
 		c.zero_init_residual = cfg->zero_init_residual;
 		return c;
 	}

@@ -113,7 +113,7 @@ static void blank_first_slot(struct slots *slots)
 		slots_assign(slots);
 	s = slots_first(slots);
 	memset(s->inputs, 0, slots->size.bytes);
-	s->claimed = s->done = s->batch.count;
+	s->claimed = s->done = s->places;
 	s->failed_at = -1;
 	s->batch.blank = true;
 	slots->current = -1;
@@ -223,6 +223,12 @@ static int check_loader_opts(const struct loader_opts *o, struct err *err)
 		return err_set(err, ERR_UNSUPPORTED, "loader: %s: expected f32 or f64", dtype_name(o->dtype));
 	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
 		return err_set(err, ERR_USAGE, "%.200s: is used unchanged: omit augmentation", d->path);
+	if ((o->auto_augment || o->random_erase > 0 || mixup_is_on(&o->mixup)) && d->kind != SAMPLE_IMAGE)
+		return err_set(err, ERR_USAGE, "%.200s: has %s, which are used unchanged: omit augmentation", d->path,
+			       sample_kind_name(d->kind));
+	if (o->auto_augment && (d->dtype != DTYPE_U8 || (d->channels != 1 && d->channels != 3)))
+		return err_set(err, ERR_USAGE,
+			       "--auto-augment: %.200s: expected 8-bit images of 1 or 3 channels: omit it", d->path);
 	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
 		return err_set(err, ERR_USAGE,

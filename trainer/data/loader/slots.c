@@ -20,6 +20,8 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .split = o->split,
 			      .dtype = o->dtype,
 			      .augment = o->augment,
+			      .auto_augment = o->auto_augment,
+			      .random_erase = o->random_erase,
 			      .seed = o->sampler.seed,
 			      .raw_bytes = o->raw_bytes };
 }
@@ -42,11 +44,13 @@ int slots_measure(struct slots_size *ret, const struct loader_opts *o)
 
 	if (o->sampler.micro && o->sampler.micro < s.capacity)
 		s.capacity = o->sampler.micro;
+	s.capacity += mixup_is_on(&o->mixup);
+	s.labels = mixup_is_on(&o->mixup) ? 2 : (int)fill_targets(o->dataset);
 	s.chunk = CHUNK_NUMBERS / (int64_t)(s.sample_bytes / sizeof(int32_t) + 1);
 	s.chunk = s.chunk ? s.chunk : 1;
 	s.n = count_needed_slots(o, &s);
 	if (__builtin_mul_overflow((size_t)s.capacity, s.sample_bytes, &inputs) ||
-	    __builtin_mul_overflow((size_t)s.capacity, fill_targets(o->dataset) * sizeof(int32_t), &targets) ||
+	    __builtin_mul_overflow((size_t)s.capacity, (size_t)s.labels * sizeof(int32_t), &targets) ||
 	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
 		return -1;
 	s.input_bytes = align_slot_bytes(inputs);
@@ -152,6 +156,34 @@ static int64_t sum_global_weight(const struct slots *s, struct range global)
 	return sum;
 }
 
+static struct mixup_size mixup_size_of(const struct loader_opts *o)
+{
+	const struct dataset *d = o->dataset;
+
+	return (struct mixup_size){ d->height, d->width, d->channels, o->dtype };
+}
+
+/* Lists the samples of a slot: those of the batch, then the one that the first is mixed with. */
+static void list_slot_samples(struct slots *s, struct loader_slot *slot, struct range global, struct range r)
+{
+	const struct sampler *p = &s->o->sampler;
+	const int64_t n = slot->batch.count;
+	const struct mixup_size size = mixup_size_of(s->o);
+
+	for (int64_t i = 0; i < n; i++)
+		slot->index[i] = order_at(&s->order, p, r.begin + i);
+	slot->first = r.begin;
+	slot->places = n;
+	slot->batch.label_weight = 1;
+	if (!mixup_is_on(&s->o->mixup) || !n)
+		return;
+	slot->before = r.begin > global.begin ? r.begin - 1 : global.end - 1;
+	slot->index[n] = order_at(&s->order, p, slot->before);
+	slot->places = n + 1;
+	slot->mixup = mixup_draw(&s->o->mixup, p->seed, slot->batch.epoch, slot->batch.step, &size);
+	slot->batch.label_weight = slot->mixup.weight;
+}
+
 void slots_assign(struct slots *s)
 {
 	const struct sampler *p = &s->o->sampler;
@@ -172,9 +204,7 @@ void slots_assign(struct slots *s)
 					     .inputs = slot->inputs,
 					     .targets = slot->targets,
 					     .slot = n };
-	for (int64_t i = 0; i < slot->batch.count; i++)
-		slot->index[i] = order_at(&s->order, p, r.begin + i);
-	slot->first = r.begin;
+	list_slot_samples(s, slot, global, r);
 	slot->claimed = slot->done = 0;
 	slot->failed_at = -1;
 	slot->ready_at = s->o->slow_s > 0 ? clock_mono_s() + s->o->slow_s : 0;
@@ -201,12 +231,18 @@ static int64_t find_other_sample(struct slots *s, const struct loader_slot *slot
 	return sample;
 }
 
+/* The position in the epoch of a slot's place. */
+static int64_t slot_position(const struct loader_slot *slot, int64_t place)
+{
+	return place < slot->batch.count ? slot->first + place : slot->before;
+}
+
 /* Replaces an unreadable training sample by the next readable one in the epoch's order. */
 static int replace_unreadable_sample(struct slots *s, struct loader_slot *slot, struct fill_place *p,
 				     struct fill_hand *hand, struct err *err)
 {
 	const struct dataset *d = s->o->dataset;
-	int64_t position = slot->first + (p->target - slot->targets) / (int64_t)fill_targets(d), others;
+	int64_t position = slot_position(slot, (p->target - slot->targets) / (int64_t)fill_targets(d)), others;
 	int rc = ERR_CORRUPT;
 
 	pthread_mutex_lock(&s->lock);
@@ -230,7 +266,8 @@ static int fill_slot_sample(struct slots *s, struct loader_slot *slot, int64_t i
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
-				.alone = sampler_is_alone(&s->o->sampler, s->o->rank, slot->first + i),
+				.alone = i == slot->batch.count ||
+					 sampler_is_alone(&s->o->sampler, s->o->rank, slot->first + i),
 				.input = slot->inputs + (size_t)i * s->size.sample_bytes,
 				.target = slot->targets + (size_t)i * fill_targets(s->o->dataset) };
 	int rc = fill_sample(&s->fill, hand, &p, err);
@@ -250,8 +287,27 @@ static void wait_for_slow_slot(struct slots *s, double until)
 		;
 }
 
-/* Accounts the filled samples [begin, end) of a slot, the first unreadable one of which is `failed` (-1: none). Under
- * the lock. */
+/* Mixes each sample of a slot with the one before it, from the last one on, so that the one before is still unmixed; the
+ * labels become pairs. */
+static void mix_slot(const struct slots *s, struct loader_slot *slot)
+{
+	const int64_t n = slot->batch.count;
+	const struct mixup_size size = mixup_size_of(s->o);
+	const int32_t label_before = slot->targets[n];
+
+	for (int64_t i = n - 1; i >= 0; i--) {
+		const int64_t before = i ? i - 1 : n;
+		const int32_t pair[2] = { slot->targets[i], i ? slot->targets[before] : label_before };
+
+		mixup_images(&slot->mixup, &size, slot->inputs + (size_t)i * s->size.sample_bytes,
+			     slot->inputs + (size_t)before * s->size.sample_bytes);
+		slot->targets[2 * i] = pair[0];
+		slot->targets[2 * i + 1] = pair[1];
+	}
+}
+
+/* Accounts the filled samples [begin, end) of a slot, the first unreadable one of which is `failed` (-1: none); whoever
+ * fills the last ones also mixes the slot. Called and returns with the lock held. */
 static void finish_slot_chunk(struct slots *s, struct loader_slot *slot, struct range chunk, int64_t failed,
 			      const struct err *err)
 {
@@ -259,8 +315,14 @@ static void finish_slot_chunk(struct slots *s, struct loader_slot *slot, struct 
 		slot->failed_at = failed;
 		slot->err = *err;
 	}
-	if (slot->done + chunk.end - chunk.begin == slot->batch.count)
-		wait_for_slow_slot(s, slot->ready_at);
+	if (slot->done + chunk.end - chunk.begin < slot->places)
+		return;
+	if (slot->places > slot->batch.count && slot->failed_at < 0) {
+		pthread_mutex_unlock(&s->lock);
+		mix_slot(s, slot);
+		pthread_mutex_lock(&s->lock);
+	}
+	wait_for_slow_slot(s, slot->ready_at);
 }
 
 /* Claims a chunk of the current slot and fills it. Called and returns with the lock held. */
@@ -273,10 +335,10 @@ static void fill_slot_chunk(struct slots *s, const struct slot_worker *w)
 	struct err err = ERR_INIT;
 	int64_t failed = -1;
 
-	if (chunk.end > slot->batch.count)
-		chunk.end = slot->batch.count;
+	if (chunk.end > slot->places)
+		chunk.end = slot->places;
 	slot->claimed = chunk.end;
-	if (chunk.end == slot->batch.count)
+	if (chunk.end == slot->places)
 		s->current = -1;
 	if (!s->stop->now)
 		announce_choose(&s->ahead, &s->next, chunk.end - chunk.begin, &near);
@@ -293,7 +355,7 @@ static void fill_slot_chunk(struct slots *s, const struct slot_worker *w)
 		s->o->worked(s->o->worked_user, w->number, start_s, end_s);
 	s->spent_cpu_s += clock_thread_s() - start_cpu_s;
 	slot->done += chunk.end - chunk.begin;
-	if (slot->done == slot->batch.count)
+	if (slot->done == slot->places)
 		pthread_cond_signal(&s->ready);
 	announce_remote_samples(s);
 }
@@ -321,7 +383,7 @@ struct loader_slot *slots_first(const struct slots *s)
 
 bool slots_is_full(const struct loader_slot *slot)
 {
-	return slot && slot->done == slot->batch.count;
+	return slot && slot->done == slot->places;
 }
 
 bool slots_first_is_open(const struct slots *s)

@@ -17,7 +17,8 @@
 /* A function of the options, so that a memory plan can ask before a loader exists. */
 struct slots_size {
 	int n;
-	int64_t capacity;    /* samples per slot: those of the largest micro-batch */
+	int64_t capacity;    /* samples per slot: those of the largest micro-batch, and with mixup the one before */
+	int labels;	     /* per sample: 2 with mixup; of token sets as many as fill_targets */
 	int64_t chunk;	     /* samples that a thread claims at a time */
 	size_t sample_bytes; /* of one delivered input */
 	size_t input_bytes;  /* of the inputs of a slot; the targets follow */
@@ -35,7 +36,10 @@ struct loader_slot {
 	int32_t *targets;
 	int64_t *index;	       /* [position in the batch]: sample */
 	int64_t first;	       /* position of the first sample in the epoch */
+	int64_t before;	       /* mixup: that of the sample which the first one is mixed with; it is filled last */
+	int64_t places;	       /* samples to fill: those of the batch, and the one before */
 	int64_t claimed, done; /* samples claimed by threads, and samples filled */
+	struct mixup_draw mixup;
 	int64_t failed_at;     /* index of the first unreadable sample; -1: none */
 	struct err err;	       /* … and its error */
 	double ready_at;       /* earliest time of delivery (opts.slow_s) */
