@@ -195,6 +195,8 @@ static int open_data(struct subject_opening *o, struct err *err)
 
 static int check_amount(const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
+	if (cfg->ra_sampler && (d->endless || d->part))
+		return err_set(err, ERR_USAGE, "--ra-sampler: %s has no epochs of its own: omit it", d->path);
 	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
 		return err_set(err, ERR_USAGE,
 			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
@@ -218,7 +220,8 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
 		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual,
-		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha
+		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha,
+		FLAG_ra_sampler,      FLAG_ra_reps
 	};
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];

@@ -58,11 +58,17 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 	*h = (struct fill_hand){ 0 };
 }
 
+/* The part of a key that differs from one visit of a sample to the next. */
+static uint64_t key_of_visit(const struct fill_place *p)
+{
+	return (uint64_t)p->epoch ^ (uint64_t)p->repeat << 40;
+}
+
 /* Sets with worker scratch crop and mirror while they decode; the flip then moves from *draw to the crop spec. */
 static struct dataset_sight choose_crop_spec(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
 {
 	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
-				   .key = { f->seed, rng_stream("random box") ^ (uint64_t)p->epoch } };
+				   .key = { f->seed, rng_stream("random box") ^ key_of_visit(p) } };
 
 	if (!f->dataset->ops->hand_new || f->augment & DATASET_CROP)
 		return s;
@@ -75,7 +81,7 @@ static struct dataset_sight choose_crop_spec(const struct fill *f, const struct 
 static const void *auto_augment_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p,
 				      const void *pixels)
 {
-	const struct rng_key key = { f->seed, rng_stream("auto augment") ^ (uint64_t)p->epoch };
+	const struct rng_key key = { f->seed, rng_stream("auto augment") ^ key_of_visit(p) };
 	const struct dataset *d = f->dataset;
 	const size_t bytes = source_image_bytes(d);
 	struct augment_image im = { .pixels = pixels == h->scratch + bytes ? h->scratch + bytes : h->scratch,
@@ -95,7 +101,7 @@ static const void *auto_augment_image(const struct fill *f, const struct fill_ha
 
 static void erase_image_box(const struct fill *f, const struct fill_place *p)
 {
-	const struct rng_key key = { f->seed, rng_stream("random erase") ^ (uint64_t)p->epoch };
+	const struct rng_key key = { f->seed, rng_stream("random erase") ^ key_of_visit(p) };
 	const struct augment_image im = { .height = f->dataset->height, .width = f->dataset->width,
 					  .channels = f->dataset->channels };
 	struct augment_box box;
@@ -108,7 +114,7 @@ static void erase_image_box(const struct fill *f, const struct fill_place *p)
 static int fill_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	const struct dataset *d = f->dataset;
-	struct rng_key key = { f->seed, rng_stream("augment") ^ (uint64_t)p->epoch };
+	struct rng_key key = { f->seed, rng_stream("augment") ^ key_of_visit(p) };
 	struct pixels_draw draw = pixels_draw(key, p->index, f->augment);
 	struct dataset_sight sight = choose_crop_spec(f, p, &draw);
 	const void *pixels = d->ops->peek ? d->ops->peek(d, f->split, p->index) : h->scratch;

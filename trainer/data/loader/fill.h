@@ -39,6 +39,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand
 
 struct fill_place {
 	int64_t index, epoch; /* sample; epoch from 0 */
+	int64_t repeat;	      /* which repetition of the sample in its epoch, from 0: its draws differ */
 	bool alone; /* as in struct dataset_read */
 	void *input;
 	int32_t *target;

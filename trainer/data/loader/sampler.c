@@ -245,6 +245,8 @@ int64_t window_lane(const struct window *w, int64_t position)
 	return locate_lane(w, position % w->o.global).length;
 }
 
+#define REPEATED_MULTIPLE 256
+
 static int64_t divide_round_up(int64_t a, int64_t b)
 {
 	return a / b + (a % b != 0);
@@ -263,9 +265,21 @@ struct range range_part(struct range r, int rank, int world)
 	return (struct range){ begin, begin + each + (rank < extra) };
 }
 
+/* Smaller sets than RASampler's 256 samples are used whole. */
+int64_t sampler_positions(const struct sampler *s)
+{
+	return s->repeats && s->n_samples >= REPEATED_MULTIPLE ? s->n_samples - s->n_samples % REPEATED_MULTIPLE
+							       : s->n_samples;
+}
+
+int64_t sampler_repeat(const struct sampler *s, int64_t position)
+{
+	return s->repeats ? position % s->repeats : 0;
+}
+
 int64_t sampler_steps(const struct sampler *s)
 {
-	return s->endless ? INT64_MAX : divide_round_up(s->n_samples, s->global_batch);
+	return s->endless ? INT64_MAX : divide_round_up(sampler_positions(s), s->global_batch);
 }
 
 struct range sampler_global(const struct sampler *s, int64_t step)
@@ -277,7 +291,7 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 		return (struct range){ begin, begin + s->global_batch };
 	}
 	begin = step * s->global_batch;
-	return (struct range){ begin, min_position(begin + s->global_batch, s->n_samples) };
+	return (struct range){ begin, min_position(begin + s->global_batch, sampler_positions(s)) };
 }
 
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
@@ -358,7 +372,7 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 
 	if (s->order != SAMPLER_WINDOW)
 		return s->order == SAMPLER_TABLE || s->order == SAMPLER_GLOBAL;
-	if (position / global != s->n_samples / global)
+	if (position / global != sampler_positions(s) / global)
 		return false;
 	usual = sampler_part(s, 0, rank);
 	lane = window_lane_number(position % global, global);
@@ -540,6 +554,7 @@ static int64_t mixed_sample_at(const struct order *o, const struct sampler *s, i
 
 int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip)
 {
+	position = s->repeats ? position / s->repeats : position;
 	position = effective_order(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
 	switch (effective_order(s)) {
 	case SAMPLER_TABLE:
@@ -558,6 +573,7 @@ int64_t order_other(const struct order *o, const struct sampler *s, int64_t posi
 
 int64_t order_others(const struct order *o, const struct sampler *s, int64_t position)
 {
+	position = s->repeats ? position / s->repeats : position;
 	return (effective_order(s) == SAMPLER_WINDOW ? window_lane(&o->window, position) : s->n_samples) - 1;
 }
 

@@ -6,7 +6,11 @@
  * batch is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is
  * split into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the
  * global batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several
- * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated. */
+ * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated.
+ *
+ * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession, and
+ * ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all ranks
+ * in it. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -42,6 +46,7 @@ struct sampler {
 	int64_t n_pieces;
 	const struct dataset_part *part; /* SAMPLER_MIX: n_parts parts; borrowed. N is the epoch's size */
 	int n_parts;
+	int64_t repeats; /* repeated augmentation, not of endless sets or mixes; 0: off */
 	bool endless; /* one endless epoch: position p is sample p modulo N */
 };
 
@@ -50,6 +55,8 @@ struct range {
 	int64_t begin, end;
 };
 
+int64_t sampler_positions(const struct sampler *s); /* of an epoch; N without repeats */
+int64_t sampler_repeat(const struct sampler *s, int64_t position); /* which repetition of its sample, from 0 */
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */

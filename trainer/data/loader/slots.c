@@ -266,6 +266,7 @@ static int fill_slot_sample(struct slots *s, struct loader_slot *slot, int64_t i
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
+				.repeat = sampler_repeat(&s->o->sampler, slot_position(slot, i)),
 				.alone = i == slot->batch.count ||
 					 sampler_is_alone(&s->o->sampler, s->o->rank, slot->first + i),
 				.input = slot->inputs + (size_t)i * s->size.sample_bytes,
