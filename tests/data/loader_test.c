@@ -78,7 +78,8 @@ static void collect(struct loader_opts o, struct buf *out)
 				assert_int_equal((uintptr_t)b.inputs % 64, 0);
 				buf_add(out, b.inputs, (size_t)b.count * EACH * dtype_bytes(o.dtype));
 				buf_add(out, b.targets,
-					(size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
+					(size_t)(b.count * (mixup_is_on(&o.mixup) ? 2 : 1)) * sizeof(int32_t) *
+						(size_t)(o.sampler.micro == 0));
 				loader_release(l[r], &b);
 			}
 		}
@@ -179,6 +180,89 @@ static void same_for_any_workers_and_ranks(void **state)
 				}
 		buf_done(&want);
 	}
+}
+
+/* Draws and partners depend on the position in the epoch alone. */
+static void recipes_are_the_same_for_any_ranks(void **state)
+{
+	static const struct loader_opts recipes[] = {
+		{ .mixup = { 0.2, 0 } },		{ .mixup = { 0, 1 } },
+		{ .mixup = { 0.2, 1 } },		{ .auto_augment = AUGMENT_RA },
+		{ .auto_augment = AUGMENT_TA_WIDE },	{ .random_erase = 0.5 },
+		{ .sampler.repeats = 3 },
+		{ .mixup = { 0.8, 1 }, .auto_augment = AUGMENT_RA, .random_erase = 0.3, .sampler.repeats = 2,
+		  .augment = DATASET_CROP | DATASET_FLIP },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(recipes) / sizeof(*recipes); k++) {
+		struct buf want = { 0 }, plain = { 0 }, got;
+
+		for (int world = 1; world <= 5; world += 2)
+			for (int64_t micro = 1; micro <= 4; micro += 3) {
+				struct loader_opts o = opts(world, 0, world - 1);
+
+				o.sampler.micro = micro;
+				if (world == 1 && micro == 1)
+					collect(o, &plain);
+				o.mixup = recipes[k].mixup;
+				o.auto_augment = recipes[k].auto_augment;
+				o.random_erase = recipes[k].random_erase;
+				o.sampler.repeats = recipes[k].sampler.repeats;
+				o.augment = recipes[k].augment;
+				collect(o, world == 1 && micro == 1 ? &want : &got);
+				if (world == 1 && micro == 1)
+					continue;
+				assert_int_equal(got.len, want.len);
+				assert_memory_equal(got.data, want.data, want.len);
+				buf_done(&got);
+			}
+		assert_int_equal(plain.len, want.len);
+		assert_memory_not_equal(plain.data, want.data, want.len);
+		buf_done(&plain);
+		buf_done(&want);
+	}
+}
+
+/* The first sample's partner is the last one of the global batch, which another rank has. */
+static void mixes_with_the_sample_before(void **state)
+{
+	for (int world = 1; world <= 3; world++)
+		for (int rank = 0; rank < world; rank++) {
+			struct loader_opts o = opts(world, rank, 1);
+			struct loader_batch b;
+			struct order order;
+			struct loader *l;
+
+			(void)state;
+			o.dtype = DTYPE_F64;
+			o.mixup.mixup_alpha = 0.7;
+			l = opened(&o);
+			assert_int_equal(order_init(&order, &o.sampler, NULL), 0);
+			while (loader_next(l, &b, NULL) == 1) {
+				const struct range global = sampler_global(&o.sampler, b.step),
+						   own = sampler_part(&o.sampler, b.step, rank);
+
+				order_make(&order, &o.sampler, b.epoch);
+				assert_true(b.label_weight >= 0 && b.label_weight <= 1);
+				for (int64_t i = 0; i < b.count * EACH; i++) {
+					const int64_t at = own.begin + i / EACH;
+					const int64_t before = at > global.begin ? at - 1 : global.end - 1;
+					const int a = (int)order_at(&order, &o.sampler, at),
+						  c = (int)order_at(&order, &o.sampler, before);
+					const double mean = b.label_weight * idx_pixel(0, a, (int)(i % EACH)) +
+							    (1 - b.label_weight) * idx_pixel(0, c, (int)(i % EACH));
+
+					assert_true(fabs(((const double *)b.inputs)[i] -
+							 (mean / 255.0 - set->mean[0]) / set->std[0]) < 1e-12);
+					assert_int_equal(b.targets[2 * (i / EACH)], idx_label(0, a));
+					assert_int_equal(b.targets[2 * (i / EACH) + 1], idx_label(0, c));
+				}
+				loader_release(l, &b);
+			}
+			order_done(&order);
+			loader_close(l);
+		}
 }
 
 static void starts_at_any_step(void **state)
@@ -599,6 +683,8 @@ int main(void)
 		cmocka_unit_test(values_are_normalised_pixels),
 		cmocka_unit_test(normalises_as_configured),
 		cmocka_unit_test(same_for_any_workers_and_ranks),
+		cmocka_unit_test(recipes_are_the_same_for_any_ranks),
+		cmocka_unit_test(mixes_with_the_sample_before),
 		cmocka_unit_test(starts_at_any_step),
 		cmocka_unit_test(moves_are_even),
 		cmocka_unit_test(augment_changes_with_the_epoch),

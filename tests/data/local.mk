@@ -1,11 +1,13 @@
 # Data sets, pictures and texts: from files to batches.
-cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
+cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/augment_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
 tests_data_formats_pages_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=parquet_page_read
 tests_data_formats_pages_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_dataset_test_SOURCES = tests/data/dataset_test.c tests/data/idx_make.h
 tests_data_dataset_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/idx_make.h
 tests_data_loader_test_LDADD = $(LDADD) $(ZLIB_LIBS)
+tests_data_augment_test_LDADD = $(LDADD) $(JANSSON_LIBS)
+EXTRA_DIST += tests/data/reference
 tests_data_input_nomem_test_SOURCES = tests/data/input_nomem_test.c tests/data/idx_make.h
 tests_data_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign

@@ -489,6 +489,59 @@ static void weights_are_parsed(void **state)
 			fail_msg("'%s' was accepted", bad[i]);
 }
 
+static int compare_samples(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank stops
+ * after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
+static void check_repeats(struct sampler s, int64_t batch)
+{
+	const int64_t share = s.n_samples / 256 * 256 / s.world;
+	struct sampler plain = s;
+	struct order order;
+
+	plain.repeats = 0;
+	s.global_batch = batch * s.world;
+	assert_int_equal(order_init(&order, &s, NULL), 0);
+	order_make(&order, &s, 2);
+	assert_int_equal(sampler_steps(&s), (share + batch - 1) / batch);
+	for (int64_t step = 0; step < sampler_steps(&s); step++) {
+		const struct range r = sampler_global(&s, step);
+		int64_t want[512], got[512], n = 0;
+
+		for (int rank = 0; rank < s.world; rank++)
+			for (int64_t j = step * batch; j < (step + 1) * batch && j < share; j++)
+				want[n++] = order_at(&order, &plain, (rank + s.world * j) / s.repeats);
+		assert_int_equal(r.end - r.begin, n);
+		for (int64_t i = 0; i < n; i++) {
+			got[i] = order_at(&order, &s, r.begin + i);
+			assert_int_equal(sampler_repeat(&s, r.begin + i), (r.begin + i) % s.repeats);
+		}
+		qsort(want, (size_t)n, sizeof(*want), compare_samples);
+		qsort(got, (size_t)n, sizeof(*got), compare_samples);
+		assert_memory_equal(got, want, (size_t)n * sizeof(*got));
+	}
+	order_done(&order);
+}
+
+static void repeats_are_those_of_rasampler(void **state)
+{
+	static const enum sampler_order orders[] = { SAMPLER_NATURAL, SAMPLER_TABLE, SAMPLER_GLOBAL };
+
+	(void)state;
+	for (int64_t n = 256; n <= 1100; n += 211)
+		for (int world = 1; world <= 4; world *= 2)
+			for (int64_t repeats = 1; repeats <= 4; repeats++)
+				for (int k = 0; k < 3; k++)
+					check_repeats((struct sampler){ .n_samples = n, .world = world, .seed = 4,
+									.order = orders[k], .repeats = repeats },
+						      17 * k + 9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +555,7 @@ int main(void)
 		cmocka_unit_test(the_last_batch_takes_from_other_lanes),
 		cmocka_unit_test(a_restart_reads_one_window_again),
 		cmocka_unit_test(endless_order_repeats),
+		cmocka_unit_test(repeats_are_those_of_rasampler),
 		cmocka_unit_test(mixes_keep_their_weights_in_every_prefix),
 		cmocka_unit_test(weights_are_parsed),
 	};
