@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tracker/base/array.h"
 #include "trainer/data/store/data_objects.h"
 
 #define DIGITS_MAX 18
@@ -29,49 +28,6 @@ static bool is_shard_folder(const char *path)
 	struct stat st;
 
 	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
-}
-
-/* Both arrays have the same capacity. */
-static bool grow_shard_list(struct shard_list *l)
-{
-	int cap = l->cap;
-
-	return array_reserve(&l->address, &cap, l->n + 1) && array_reserve(&l->sums, &l->cap, cap);
-}
-
-int shard_list_append(struct shard_list *l, const char *address, struct err *err)
-{
-	if (l->n >= SHARD_LIST_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
-	if (!grow_shard_list(l))
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
-	l->sums[l->n] = (struct shard_sums){ .n = 0 };
-	l->address[l->n] = strdup(address);
-	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
-}
-
-void shard_list_done(struct shard_list *l)
-{
-	const int n = l->n;
-	char **address = shard_list_take(l);
-
-	for (int i = 0; i < n; i++)
-		free(address[i]);
-	free(address);
-}
-
-char **shard_list_take(struct shard_list *l)
-{
-	char **address = l->address;
-
-	for (int i = 0; i < l->n; i++) {
-		free(l->sums[i].at);
-		free(l->sums[i].labels);
-		free(l->sums[i].version);
-	}
-	free(l->sums);
-	*l = (struct shard_list){ .n = 0 };
-	return address;
 }
 
 /* TensorFlow's names for shards: "train-00003-of-01024". */

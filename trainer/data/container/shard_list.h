@@ -64,7 +64,7 @@ const char *shard_list_format(const char *name);
 /* Returns true if spec looks like shards: a shard's name, an index file, a list, or a folder with shards. */
 bool shard_list_probe(const char *spec);
 
-/* ---- for shard_list.c and wids.c ---- */
+/* ---- entries and index files, for shard_list.c ---- */
 
 int shard_list_append(struct shard_list *l, const char *address, struct err *err);
 

@@ -1,5 +1,5 @@
-/* wids.c: reads index files of shards, as `dptrain shard` and wids (https://github.com/webdataset/webdataset) write
- * them: a list of shards with their sizes, and what all of them have in common. */
+/* shard_entries.c: the entries of a list of shards, and the index files that `dptrain shard` and wids
+ * (https://github.com/webdataset/webdataset) write: a list of shards with their sizes, and what all have in common. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
 #include "trainer/data/container/shard_list.h"
@@ -15,6 +16,51 @@
 
 #define WIDS_KIND "wids-shard-index-v1"
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
+
+/* Both arrays have the same capacity. */
+static bool grow_shard_list(struct shard_list *l)
+{
+	int cap = l->cap;
+
+	return array_reserve(&l->address, &cap, l->n + 1) && array_reserve(&l->sums, &l->cap, cap);
+}
+
+int shard_list_append(struct shard_list *l, const char *address, struct err *err)
+{
+	if (l->n >= SHARD_LIST_MAX)
+		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
+	if (!grow_shard_list(l))
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
+	l->sums[l->n] = (struct shard_sums){ .n = 0 };
+	l->address[l->n] = strdup(address);
+	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
+}
+
+void shard_list_done(struct shard_list *l)
+{
+	const int n = l->n;
+	char **address = shard_list_take(l);
+
+	for (int i = 0; i < n; i++)
+		free(address[i]);
+	free(address);
+}
+
+char **shard_list_take(struct shard_list *l)
+{
+	char **address = l->address;
+
+	for (int i = 0; i < l->n; i++) {
+		free(l->sums[i].at);
+		free(l->sums[i].labels);
+		free(l->sums[i].version);
+	}
+	free(l->sums);
+	*l = (struct shard_list){ .n = 0 };
+	return address;
+}
+
+/* ---- index files ---- */
 
 static void read_json_numbers(const json_t *from, const char *name, double ret[4])
 {
