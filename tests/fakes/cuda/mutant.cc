@@ -32,7 +32,7 @@ static void tell(const std::string &name)
 		fprintf(stderr, "mutant: %s\n", name.c_str());
 }
 
-/* By the file's name below the sources. */
+/* Returns its name, with the file's path below the sources. */
 static std::string name_of(const char *kind, const char *file, unsigned line)
 {
 	const char *below = strstr(file, "trainer/");
@@ -40,7 +40,7 @@ static std::string name_of(const char *kind, const char *file, unsigned line)
 	return std::string(kind) + " " + (below ? below : file) + ":" + std::to_string(line);
 }
 
-/* Kernels ask millions of times: names are made only where they may matter. */
+/* Kernels call this millions of times: names are made only if they may matter. */
 bool mutant_at(const char *kind, const char *file, unsigned line)
 {
 	static std::set<std::pair<const char *, unsigned>> seen;
