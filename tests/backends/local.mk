@@ -2,7 +2,7 @@
 TESTS += tests/backends/allocations.py
 EXTRA_DIST += tests/backends/allocations.py
 
-# Kernels of the cpu module against plain loops.
+# Kernels of the cpu module compared with plain loops.
 if HAVE_ONEDNN
 cmocka_tests += tests/backends/cpu_kernels_test tests/backends/tiles_test tests/backends/winograd_test \
 	tests/backends/dnn_memory_test tests/backends/bf16_conv_test tests/backends/pick_test
