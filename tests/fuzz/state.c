@@ -1,4 +1,4 @@
-/* state.c: bytes as the state.json of a checkpoint: refused in one line, or in range. */
+/* state.c: the input as the state.json of a checkpoint: refused in one line, or with values in range. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
