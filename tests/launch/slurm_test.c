@@ -1,4 +1,4 @@
-/* slurm_test.c: Slurm's lists written out, damaged ones refused. */
+/* slurm_test.c: expands Slurm's lists, refuses damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
