@@ -1,5 +1,5 @@
-/* workers_test.c: --workers auto on machines that are made up: it comes to within 6 % of the best fixed number, and
- * stays. */
+/* workers_test.c: --workers auto on simulated machines: it reaches within 6 % of the best fixed number, and does not
+ * change afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,18 +12,18 @@
 
 #define MANY 2000
 
-/* A batch is load_s of a thread's work, of which the share `busy` needs a core; what is not done when it is needed, all
- * do together. */
+/* Loading a batch is load_s of a thread's work, of which the share `busy` needs a core; a batch that is not ready when
+ * it is needed is loaded by all threads together. */
 struct machine {
 	double compute_s, load_s, busy;
 	int cores, most;
-	double crowd; /* what a thread that works ahead costs those that compute */
-	bool on_device; /* they are elsewhere */
+	double crowd; /* slowdown of computing threads per thread that loads ahead */
+	bool on_device; /* computing uses no cores */
 };
 
 static double batch_s(const struct machine *m, int n, double *ret_wait)
 {
-	double over = 1 + m->crowd * n; /* cores are shared while something is computed */
+	double over = 1 + m->crowd * n; /* cores are shared during computation */
 	double ahead = n * m->compute_s * over * (m->on_device ? 1 : 0.5), late;
 
 	if (ahead > m->load_s)
