@@ -1,6 +1,6 @@
-/* tensors_test.c: strategies that are made up, whose ranks hold ranges of each tensor only: what is drawn, written,
- * read and given is what one rank that holds everything has, bit by bit, and nothing is written beside a rank's own
- * range. */
+/* tensors_test.c: artificial strategies whose ranks hold only ranges of each tensor: drawing, writing, reading and
+ * restoring give the same values as one rank that holds everything, bit by bit, and nothing is written outside a
+ * rank's own range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static int rewrite_nothing(struct graph *g, const struct strategy_opts *o, struc
 	return 0;
 }
 
-/* Each its part, in order; of short tensors some ranks hold nothing. */
+/* Each rank holds its part, in order; of short tensors some ranks hold nothing. */
 static struct strategy_part in_order(const struct tensor *t, const struct strategy_opts *o, int rank)
 {
 	int64_t n = shape_count(&t->shape);
@@ -58,7 +58,7 @@ static const struct strategy whole = { .rewrite = rewrite_nothing };
 static const struct strategy parts[] = { { .rewrite = rewrite_nothing, .holds = in_order },
 					 { .rewrite = rewrite_nothing, .holds = elsewhere } };
 
-struct held { /* by one rank, or by one that is alone */
+struct held { /* by one of several ranks, or by a single rank */
 	struct workload subject;
 	struct prepared prepared;
 	struct tensors tensors;
@@ -101,7 +101,7 @@ static void close_held(struct held *h)
 		backend_ref.close(module);
 }
 
-/* Rank 0, the others in tensors_help: what the ranks hold together is what `want` holds alone. */
+/* On rank 0, the others in tensors_help: all ranks together hold the same as `want` holds alone. */
 static void same_as(const struct held *h, const struct held *want)
 {
 	int at = 0;
@@ -141,7 +141,7 @@ static void compare(const struct held *h, const struct held *want)
 		CHECK(tensors_help(&h->tensors, &err) == 0);
 }
 
-/* Memory behind what this rank holds of each tensor is as it was allocated: zeroed. */
+/* Memory after the part of a tensor that this rank holds is unchanged since its allocation: zero. */
 static void nothing_beside(const struct held *h)
 {
 	int at = 0;
@@ -182,7 +182,7 @@ static void save(const struct held *h, const char *path)
 	CHECK(files_save_weights(&w, path, &err) == 0);
 }
 
-/* Everything at once: the optimiser's state too, which no weights file holds. */
+/* Everything at once: also the optimiser's state, which is not in weights files. */
 static void give_all(const struct held *h, const struct held *from)
 {
 	int at = 0;
@@ -205,7 +205,7 @@ static void give_all(const struct held *h, const struct held *from)
 	CHECK(tensors_end(&h->tensors, NULL, &err) == 0);
 }
 
-/* What is read of a snapshot is what was there when it was taken, whatever became of the tensors. */
+/* A snapshot contains the values at the time it was taken, even when the tensors change later. */
 static void snapshot(const struct held *h, const struct held *want, const struct held *later)
 {
 	struct tensors copy;
@@ -218,7 +218,7 @@ static void snapshot(const struct held *h, const struct held *want, const struct
 	compare(h, later);
 }
 
-/* A failure of rank 0 while it gives is everybody's. */
+/* A failure of rank 0 while it distributes values is reported to all ranks. */
 static void failure_is_told(const struct held *h)
 {
 	const struct err failure = { .code = ERR_CORRUPT, .text = "the file ended" };
