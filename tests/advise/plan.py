@@ -99,8 +99,8 @@ def trained(folder):
     check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
     check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
     held(h, "the calibrated file")
-    beside(env, h["process_bytes"])
-    alone(env, h["alone"])
+    process_memory(env, h["process_bytes"])
+    single_rank(env, h["alone"])
     p = dptrain("train", "--auto", *SMALL, "--global-batch-size", 12, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", env=env)
     check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
           (p.returncode, p.stderr))
@@ -110,7 +110,7 @@ def trained(folder):
         check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto %s: exit %d: %s" % (more, p.returncode, p.stderr))
 
 
-def beside(env, process_bytes):
+def process_memory(env, process_bytes):
     """A process's memory is its plan plus the process's own memory."""
     check(2**20 < process_bytes < 2**29, "a process uses %g bytes beyond its plan" % process_bytes)
     p = dptrain("plan", "--auto", "--json", *SMALL, "--nproc-per-node", 2, "-b", 4, env=env)
@@ -118,7 +118,7 @@ def beside(env, process_bytes):
         check(abs(plan["peak_bytes"] - plan["planned_bytes"] - process_bytes) < 2, "%(command)s: %(planned_bytes)d bytes, at most %(peak_bytes)d" % plan)
 
 
-def alone(env, faster):
+def single_rank(env, faster):
     """One rank where two were timed, with one thread each: it has both cores, unless its number of threads is given;
     then no other rank computes at the same time."""
     def step_s(*more):
