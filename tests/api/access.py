@@ -112,14 +112,14 @@ def credentials(server, ask):
 
 def matrix(server, ask):
     asked = 0
-    everybody = credentials(server, ask)
+    callers = credentials(server, ask)
     for path, verbs in routes().items():
         for verb in VERBS:
             scope, limit = verbs.get(verb, (None, 0))
             target, body = harmless(path, verb, limit)
             if target is None or (path == "/login" and verb == "POST"):
                 continue
-            for what, headers, level in everybody if scope else everybody[:1]:
+            for what, headers, level in callers if scope else callers[:1]:
                 if "Cookie" in headers and verb not in ("GET", "HEAD", "OPTIONS"):
                     headers = dict(headers, Origin=f"http://127.0.0.1:{server.port}", Host=f"127.0.0.1:{server.port}")
                 status, got, data = ask(verb, target, body, dict(headers, **({} if body is None else lib.JSON)))
@@ -137,9 +137,9 @@ def matrix(server, ask):
                     lib.check(got["WWW-Authenticate"].split()[0] == ("Bearer" if "Cookie" in headers else "Basic"), f"{at}: challenge")
     print(f"{asked} requests of the matrix")
     noise = server.stderr()
-    lib.check(not any(h["Authorization"].split()[-1] in noise for _, h, level in everybody if level and "Authorization" in h),
+    lib.check(not any(h["Authorization"].split()[-1] in noise for _, h, level in callers if level and "Authorization" in h),
               "no token in the log")
-    return everybody
+    return callers
 
 
 def walls(server):
@@ -159,10 +159,10 @@ def walls(server):
     lib.check(threads > 0 or confined == "0", "confined threads")
 
 
-def sessions(server, ask, everybody):
-    cookie = next(h for what, h, _ in everybody if what == "a session")
+def sessions(server, ask, callers):
+    cookie = next(h for what, h, _ in callers if what == "a session")
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
-    for what, headers, level in everybody:
+    for what, headers, level in callers:
         status, _, body = ask("GET", "/api/v1/session", None, headers)
         said = {"signed_in": "Cookie" in headers, "scope": ("none", "read", "write", "admin")[level]}
         lib.equal((status, json.loads(body) if level else None), (200, said) if level else (401, None), f"what {what} may do")
@@ -340,9 +340,9 @@ def main():
     with lib.fresh() as server:
         ask = Asker(server)
         lib.equal(ask("GET", "/api/v1/runs")[0], 200, "no token is required before the first one exists")
-        everybody = matrix(server, ask)
+        callers = matrix(server, ask)
         walls(server)
-        sessions(server, ask, everybody)
+        sessions(server, ask, callers)
         lib.equal(server.request("DELETE", "/api/v1/tokens")[0], 200, "forget all")
         server.token = None
         lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "no token is required after all are revoked")

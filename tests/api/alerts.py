@@ -91,8 +91,8 @@ def each_kind(server):
     nan = rule(server, kind="nan")
     failed = rule(server, kind="failed", experiment="a")
     done = rule(server, kind="done", experiment="b")
-    told = ask(server, "GET", "/alerts/rules")["rules"]
-    lib.equal([(r["id"], r["experiment"], r["kind"], r.get("above"), r.get("below")) for r in told[:2]],
+    created = ask(server, "GET", "/alerts/rules")["rules"]
+    lib.equal([(r["id"], r["experiment"], r["kind"], r.get("above"), r.get("below")) for r in created[:2]],
               [(above, "a", "metric", 5, None), (below, None, "metric", None, -1)], "the rules as created")
     one = run(server, "a", "one", [("loss", 1, 5.0), ("loss", 7, 6.5), ("acc", 3, -1.5)])
     two = run(server, "b", "two", [("loss", 1, 1e9), ("x", 2, 1.0), ("x", 4, "NaN")], "finished")
@@ -112,7 +112,7 @@ def each_kind(server):
     rest = ask(server, "GET", f"/alerts?limit=1000&before={page[-1]['id']}")["alerts"]
     lib.equal(len(page) + len(rest), len(found(server)), "the pages hold all alerts")
     lib.check(all(a["due_time"] is None and a["tries"] == 0 for a in page + rest), "nothing is queued for posting")
-    for r in told:
+    for r in created:
         ask(server, "DELETE", "/alerts/rules/" + r["id"])
     lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "the rules are deleted")
     lib.check(len(found(server)) > 5, "their alerts remain")
@@ -133,11 +133,11 @@ class Receiver:
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return
                 mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-                told = json.loads(body)
-                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != told["id"]:
+                payload = json.loads(body)
+                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != payload["id"]:
                     outer.wrong.append((dict(self.headers), body))
-                status = 503 if "busy" in told["run_name"] and not outer.taken[told["text"] + " refused"] else 200
-                outer.taken[told["text"] + (" refused" if status == 503 else "")] += 1
+                status = 503 if "busy" in payload["run_name"] and not outer.taken[payload["text"] + " refused"] else 200
+                outer.taken[payload["text"] + (" refused" if status == 503 else "")] += 1
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()

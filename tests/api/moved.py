@@ -85,7 +85,7 @@ def models_in(server, experiment):
     return sorted(m["info"]["model_id"] for m in found.get("models", []))
 
 
-def models_go_along(server):
+def models_are_moved(server):
     """A run's logged models move with it; a model with files keeps the run in its experiment."""
     run, other = made(server, "of models"), made(server, "of models")
     moved, left, gone = model_of(server, run), model_of(server, other), model_of(server, run)
@@ -123,7 +123,7 @@ def main():
         server = lib.Server(logdir)
         moves(server)
         stays(server)
-        models_go_along(server)
+        models_are_moved(server)
         archives(server)
         server.stop()
     lib.finish("moved")

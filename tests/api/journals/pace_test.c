@@ -53,7 +53,7 @@ static void test_few_send_every_half_second(void **state)
 }
 
 /* Holds for any number of senders, up to the longest interval; the interval falls when they leave. */
-static void test_many_share_what_a_process_takes(void **state)
+static void test_many_share_the_capacity(void **state)
 {
 	static const unsigned counts[] = { 300, 2000, 7000 };
 	uint64_t now = 1000000;
@@ -88,7 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_send_every_half_second),
-		cmocka_unit_test(test_many_share_what_a_process_takes),
+		cmocka_unit_test(test_many_share_the_capacity),
 		cmocka_unit_test(test_slow_storing_slows_senders),
 	};
 
