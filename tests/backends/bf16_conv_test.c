@@ -249,7 +249,7 @@ static void test_passes(void **state)
 	}
 }
 
-static void test_takes(void **state)
+static void test_supported_shapes(void **state)
 {
 	const struct dnn_conv_spec fits = { .bf16 = true, .n = 1, .h = 8, .w = 8, .c = 16, .k = 16, .p = 8, .q = 8,
 					    .kernel = 3, .stride = 1, .pad = 1 };
@@ -268,7 +268,7 @@ static void test_takes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_takes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_supported_shapes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

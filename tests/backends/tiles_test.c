@@ -251,7 +251,7 @@ static void test_in_tiles(void **state)
 	check_all(CPU_AVX512_BF16, CPU_TILES_AMX);
 }
 
-static void test_told(void **state)
+static void test_reported(void **state)
 {
 	(void)state;
 	setenv("DPTRAIN_CPU_TILES", "no", 1);
@@ -268,7 +268,7 @@ int main(void)
 		cmocka_unit_test(test_in_place_of_tiles),
 		cmocka_unit_test(test_long_sums),
 		cmocka_unit_test(test_in_tiles),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
