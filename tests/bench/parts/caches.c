@@ -26,8 +26,8 @@ static volatile uint64_t sink; /* keeps the reads from being optimised out */
 
 void caches_open(int threads)
 {
-	long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	size_t most = told > (long)CACHE_LEAST ? (size_t)told : CACHE_LEAST;
+	long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	size_t most = reported > (long)CACHE_LEAST ? (size_t)reported : CACHE_LEAST;
 
 	caches.threads = threads;
 	caches.bytes = 2 * most;
