@@ -93,7 +93,7 @@ def deep(folder):
     lib.check(got == want and len(want) > 7000, f"60 folders deep: {len(got)} points, of {len(want)}")
 
 
-def stopped_on_the_way(folder):
+def interrupted_import(folder):
     """An import interrupted by Ctrl-C while the server is slow leaves nothing behind."""
     tmp = os.path.join(folder, "tmp")
     os.mkdir(tmp)
@@ -202,7 +202,7 @@ def main():
         into, want = imported(folder)
         tensorboard_hparams(folder)
         deep(folder)
-        stopped_on_the_way(folder)
+        interrupted_import(folder)
         exported(folder, into, want)
         synced(folder)
         not_understood(folder)
