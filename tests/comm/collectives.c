@@ -299,7 +299,7 @@ int collectives_groups(struct comm *c)
 	return bad;
 }
 
-struct beside {
+struct concurrent {
 	struct comm *c;
 	float *data;
 	int bad;
@@ -307,7 +307,7 @@ struct beside {
 
 static void *sum_beside(void *arg)
 {
-	struct beside *b = arg;
+	struct concurrent *b = arg;
 
 	for (int k = 0; k < 300 && !b->bad; k++)
 		b->bad = check_allreduce(b->c, b->data, DTYPE_F32, 5000 + (size_t)k);
@@ -317,7 +317,7 @@ static void *sum_beside(void *arg)
 /* Two threads of each rank, with a communicator each, at their own pace. */
 int collectives_threads(struct comm *c)
 {
-	struct beside b = { .bad = 0 };
+	struct concurrent b = { .bad = 0 };
 	struct err err = ERR_INIT;
 	float *data;
 	void *shared;

@@ -360,7 +360,7 @@ static int goes_away(struct comm *c)
 
 /* Small buffers of the machine, and long messages if UCX copies them: most of one would remain in a process that makes
  * no further calls. */
-static void test_sender_elsewhere(void **state)
+static void test_busy_sender(void **state)
 {
 	static rank_fn *const fns[] = { goes_to_work, goes_to_neighbour, goes_away };
 
@@ -485,7 +485,7 @@ static void host(const struct guest *g, int n, double wait_s, char said[sizeof((
 	close(listener);
 }
 
-static void test_strangers(void **state)
+static void test_unknown_connections(void **state)
 {
 	static const struct guest guests[] = {
 		{ BOOTSTRAP_ANY, 3, "secret", NULL, 0 }, { 0, 3, NULL, "GET / HTTP/1.0\r\n\r\n", 0 },
@@ -520,10 +520,10 @@ static void test_contradictions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strangers),  cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_unknown_connections),  cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_collectives), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_sender_elsewhere), cmocka_unit_test(test_dead_rank),
+		cmocka_unit_test(test_busy_sender), cmocka_unit_test(test_dead_rank),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -112,7 +112,7 @@ static long hear(struct waiting *w, size_t bytes)
 }
 
 /* A resting wait polls a few times where others poll for every piece, and no rest is long. */
-static void test_rests(void **state)
+static void test_rest(void **state)
 {
 	struct waiting w;
 	long first, later;
@@ -129,7 +129,7 @@ static void test_rests(void **state)
 }
 
 /* No rests for short messages, without the collective's request, or if the link progresses only when polled. */
-static void test_looks_on(void **state)
+static void test_polling(void **state)
 {
 	struct waiting w;
 
@@ -160,7 +160,7 @@ static void test_slower(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rests), cmocka_unit_test(test_looks_on),
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rest), cmocka_unit_test(test_polling),
 						   cmocka_unit_test(test_slower) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
