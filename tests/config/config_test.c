@@ -129,7 +129,7 @@ static void every_default_and_choice(void **state)
 	config_free(c);
 }
 
-static void what_is_refused(void **state)
+static void bad_settings_are_refused(void **state)
 {
 	static const struct {
 		const char *line, *words;
@@ -486,7 +486,7 @@ int main(void)
 		cmocka_unit_test(links),
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(every_default_and_choice),
-		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(bad_settings_are_refused),
 		cmocka_unit_test(batches),
 		cmocka_unit_test(derived_values),
 		cmocka_unit_test(ranks_of_origins),
