@@ -212,16 +212,16 @@ static void every_flipped_gzip_bit_is_noticed(void **state)
 	idx_clean(dir);
 }
 
-struct lie {
+struct bad_header {
 	int labels; /* the training file */
 	size_t at;
 	uint8_t value;
 	const char *words;
 };
 
-static void lying_headers(void **state)
+static void false_headers(void **state)
 {
-	static const struct lie lies[] = {
+	static const struct bad_header bad_headers[] = {
 		{ 0, 0, 1, "is not an IDX file" },
 		{ 0, 1, 80, "is not an IDX file" },
 		{ 0, 2, 0x0d, "elements of type 0x0d" },
@@ -238,16 +238,16 @@ static void lying_headers(void **state)
 
 	(void)state;
 	for (int gzip = 0; gzip < 2; gzip++)
-		for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		for (size_t i = 0; i < sizeof(bad_headers) / sizeof(bad_headers[0]); i++) {
 			struct idx_spec s = { dir, { 6, 3 }, 3, 5, 1, gzip };
-			const char *name = idx_name(0, lies[i].labels, gzip);
+			const char *name = idx_name(0, bad_headers[i].labels, gzip);
 			size_t n;
-			uint8_t *b = idx_bytes(&s, 0, lies[i].labels, &n);
+			uint8_t *b = idx_bytes(&s, 0, bad_headers[i].labels, &n);
 
 			idx_make(&s);
-			b[lies[i].at] = lies[i].value;
+			b[bad_headers[i].at] = bad_headers[i].value;
 			idx_write_file(dir, name, b, n, gzip);
-			open_bad(name, gzip && strstr(lies[i].words, "states") ? name : lies[i].words);
+			open_bad(name, gzip && strstr(bad_headers[i].words, "states") ? name : bad_headers[i].words);
 			free(b);
 			idx_clean(dir);
 		}
@@ -420,7 +420,7 @@ int main(void)
 		cmocka_unit_test(two_gzip_members_are_one_file),
 		cmocka_unit_test(every_cut_is_refused),
 		cmocka_unit_test(every_flipped_gzip_bit_is_noticed),
-		cmocka_unit_test(lying_headers),
+		cmocka_unit_test(false_headers),
 		cmocka_unit_test(huge_claims_are_not_allocated),
 		cmocka_unit_test(mismatches),
 		cmocka_unit_test(synthetic_is_reproducible),

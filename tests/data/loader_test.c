@@ -304,7 +304,7 @@ static int which_move(const uint8_t *from, const uint8_t *to)
 
 /* All crops and flips are equally frequent: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of
  * them. */
-static void moves_are_even(void **state)
+static void crops_are_evenly_distributed(void **state)
 {
 	enum { DRAWS = 162 * 60 };
 	int count[162] = { 0 };
@@ -456,7 +456,7 @@ static int broken_read(const struct dataset *d, const struct dataset_read *r, st
 	return r->index == 30 ? err_set(err, ERR_USAGE, "sample 30 is broken") : 0;
 }
 
-static void what_cannot_be_read_is_named(void **state)
+static void unreadable_files_are_named(void **state)
 {
 	static const struct dataset_ops ops = { .name = "broken", .read = broken_read };
 	struct dataset d = *set;
@@ -686,13 +686,13 @@ int main(void)
 		cmocka_unit_test(recipes_are_the_same_for_any_ranks),
 		cmocka_unit_test(mixes_with_the_sample_before),
 		cmocka_unit_test(starts_at_any_step),
-		cmocka_unit_test(moves_are_even),
+		cmocka_unit_test(crops_are_evenly_distributed),
 		cmocka_unit_test(augment_changes_with_the_epoch),
 		cmocka_unit_test(evaluation_is_in_order),
 		cmocka_unit_test(empty_parts_are_delivered),
 		cmocka_unit_test(slots_are_returned_in_any_order),
 		cmocka_unit_test(endless_and_plain_floats),
-		cmocka_unit_test(what_cannot_be_read_is_named),
+		cmocka_unit_test(unreadable_files_are_named),
 		cmocka_unit_test(close_does_not_wait_for_slow_batches),
 		cmocka_unit_test(workers_block_signals),
 		cmocka_unit_test(starts_again),

@@ -53,7 +53,7 @@ static struct distance compare(const uint8_t *a, const uint8_t *b, size_t n)
 	return d;
 }
 
-static void like_pillow(void **state)
+static void equal_to_pillow(void **state)
 {
 	static uint8_t got[SIDE_MAX * SIDE_MAX * 3], want[SIDE_MAX * SIDE_MAX * 3];
 	char path[5000], name[100];
@@ -204,7 +204,7 @@ static void too_large(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(like_pillow), cmocka_unit_test(large_photos_shrink),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(equal_to_pillow), cmocka_unit_test(large_photos_shrink),
 					    cmocka_unit_test(cut_short), cmocka_unit_test(too_large) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

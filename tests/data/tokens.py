@@ -40,22 +40,22 @@ def read_tokens(path):
     return vocab, name.rstrip(b"\0").decode(), list(struct.unpack_from("<%d%s" % (count, {2: "H", 4: "I"}[width]), b, 128))
 
 
-def write_tokens(path, tokens, **lies):
-    width, vocab = lies.get("width", 2), lies.get("vocab", 256)
+def write_tokens(path, tokens, **changes):
+    width, vocab = changes.get("width", 2), changes.get("vocab", 256)
     with open(path, "wb") as f:
-        f.write(struct.pack("<8sIIQQ96s", lies.get("magic", b"DPTOKENS"), lies.get("version", 1), width, vocab,
-                            lies.get("count", len(tokens)), lies.get("name", b"bytes")))
+        f.write(struct.pack("<8sIIQQ96s", changes.get("magic", b"DPTOKENS"), changes.get("version", 1), width, vocab,
+                            changes.get("count", len(tokens)), changes.get("name", b"bytes")))
         f.write(struct.pack("<%d%s" % (len(tokens), {2: "H", 4: "I"}.get(width, "H")), *tokens))
 
 
-def write_documents(path, documents, **lies):
+def write_documents(path, documents, **changes):
     """Writes a token file with the ends of its documents."""
     tokens, ends = [t for d in documents for t in d], []
     for d in documents:
         ends.append((ends[-1] if ends else 0) + len(d))
-    write_tokens(path, tokens, **lies)
+    write_tokens(path, tokens, **changes)
     with open(path, "ab") as f:
-        f.write(b"\0" * (-f.tell() % 8) + struct.pack("<8sqQ%dQ" % len(ends), b"DPENDING", lies.get("separator", -1), len(ends), *ends))
+        f.write(b"\0" * (-f.tell() % 8) + struct.pack("<8sqQ%dQ" % len(ends), b"DPENDING", changes.get("separator", -1), len(ends), *ends))
 
 
 def write(path, data):
@@ -127,14 +127,14 @@ def refused(tmp, words, *flags):
 
 def bad_files(tmp):
     good = list(range(100))
-    lies = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
+    changes = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
             "width": ({"width": 3}, "damaged header"), "vocabulary": ({"vocab": 0}, "damaged header"),
             "count": ({"count": 101}, "states 101"), "huge": ({"count": 2 ** 63}, "header states"),
             "beyond": ({"vocab": 99}, "token 99"), "name": ({"name": b"x" * 96}, "damaged header")}
-    for name, (lie, words) in lies.items():
+    for name, (change, words) in changes.items():
         folder = os.path.join(tmp, "bad-" + name)
         os.makedirs(folder)
-        write_tokens(os.path.join(folder, "train.tokens"), good, **lie)
+        write_tokens(os.path.join(folder, "train.tokens"), good, **change)
         refused(tmp, words, *SMALL, "--data-path", folder, "-b", "1")
     for n, words in ((0, "at least 2"), (1, "at least 2")):
         folder = os.path.join(tmp, "short-%d" % n)
@@ -237,10 +237,10 @@ def several(tmp):
     check(first == "sample 0: %s | %s" % (" ".join(map(str, flat[:-1])), " ".join(map(str, flat[1:]))), "their tokens in order: %s" % first[:200])
     train = dptrain(*SMALL, "--data-path", "many", "-b", "4", "--max-steps", "2", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-many"), cwd=tmp)
     check(train.returncode == 0, "a training on them: %s" % train.stderr)
-    for name, lies, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: was made with another tokenizer than train-000.tokens"),
+    for name, changes, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: was made with another tokenizer than train-000.tokens"),
                               ("train.tokens", {}, "has both train.tokens and 4 files train-*.tokens"), ("val-zz.tokens", {"vocab": 300}, "val-zz.tokens: was made with another")):
         path = os.path.join(many, name)
-        write_tokens(path, [1, 2, 3], **lies)
+        write_tokens(path, [1, 2, 3], **changes)
         p = subprocess.run([DELIVER, many], capture_output=True, text=True, timeout=100, check=False)
         check(p.returncode == 1 and words in p.stderr and len(p.stderr.splitlines()) == 1, "%s: %s" % (name, p.stderr))
         os.remove(path)

@@ -102,7 +102,7 @@ def resumes(server, spec, stuck, name, layout):
     assert weights(cut) == weights(plain), name
 
 
-def begins_nothing(shards):
+def starts_nothing(shards):
     """Before the run exists: a server that does not answer requests for its objects."""
     server = Server(shards)
     server.environment = lambda: {**os.environ, "no_proxy": "*"}
@@ -142,6 +142,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-waits-") as tmp:
     for word, more in LAYOUTS.items():
         resumes(bucket, "s3://b/folder", late, word, more)
     bucket.stop()
-    begins_nothing(f"{tmp}/shards")
+    starts_nothing(f"{tmp}/shards")
     server_gone("s3://b/folder", late)
 print("waits: one ctrl-C ends them")

@@ -51,7 +51,7 @@ def theirs(urls):
     return list(wds.WebDataset(urls, shardshuffle=False, empty_check=False))
 
 
-def ours_by_them():
+def peers_read_ours():
     """Every file of a folder with the number of its class; for JPEGs with restart markers the pixels."""
     noisy.folder(f"{tmp}/noisy", {"train": 40, "val": 3})
     os.makedirs(f"{tmp}/jpegs/train/0")
@@ -67,7 +67,7 @@ def ours_by_them():
     return sorted(read(os.path.join(d, f)) for d, _, names in os.walk(f"{tmp}/noisy/train") for f in names)
 
 
-def theirs_by_us(pictures):
+def we_read_theirs(pictures):
     with wds.ShardWriter(f"{tmp}/w-%06d.tar", maxcount=7, verbose=0) as sink:
         for i in range(40):
             sink.write({"__key__": f"a/b.c/s{i:03d}", "png": pictures[i], "cls": i, "txt": "words", "json": {"label": i + 1}})
@@ -99,7 +99,7 @@ def drawn_archive(draw, path, pictures):
                               (f"other{i}.txt", b"x")]))
 
 
-def grouped_alike(pictures):
+def same_groups(pictures):
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     print(f"SEED={seed}")
     draw = random.Random(seed)
@@ -112,9 +112,9 @@ def grouped_alike(pictures):
 
 
 def main():
-    pictures = ours_by_them()
-    theirs_by_us(pictures)
-    grouped_alike(pictures)
+    pictures = peers_read_ours()
+    we_read_theirs(pictures)
+    same_groups(pictures)
     subprocess.run([sys.executable, os.path.join(SRC, "tests", "data", "shards.py")], check=True, timeout=300)
     print("peers: webdataset", wds.__version__)
 
