@@ -121,11 +121,11 @@ def first_launcher_killed(job):
 
 def paused(job):
     """A whole job that is paused for longer than the time limit has no fault; then it is asked to stop."""
-    everybody = [p.pid for p in job.launchers] + [r for ranks in job.ranks for r in ranks]
-    for pid in everybody:
+    all_pids = [p.pid for p in job.launchers] + [r for ranks in job.ranks for r in ranks]
+    for pid in all_pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(SILENCE + 1)
-    for pid in everybody:
+    for pid in all_pids:
         os.kill(pid, signal.SIGCONT)
     time.sleep(1)
     check(all(p.poll() is None for p in job.launchers), "paused: the job continues: %s" % [job.words(i) for i in range(2)])

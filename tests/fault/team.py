@@ -38,24 +38,24 @@ def one_round(site, fault):
     stop = threading.Event()
     probes = [clients.Probe(site.team, i, stop) for i in range(3)]
     kinds = [kind(site.team, i, stop) for i, kind in enumerate(KINDS + ((clients.Filler,) if site.filled else ()))]
-    everybody = probes + kinds
-    for c in everybody:
+    all_clients = probes + kinds
+    for c in all_clients:
         c.start()
     time.sleep(CALM_S)
     began_s = time.monotonic()
     victims = fault(site)
-    before, ended_s = [c.done for c in everybody], time.monotonic()
-    check(lib.until(100, lambda: all(c.done > n or not c.is_alive() for c, n in zip(everybody, before))),
-          f"{fault.__name__}: no more replies for {[c.name for c, n in zip(everybody, before) if c.done <= n]}")
+    before, ended_s = [c.done for c in all_clients], time.monotonic()
+    check(lib.until(100, lambda: all(c.done > n or not c.is_alive() for c, n in zip(all_clients, before))),
+          f"{fault.__name__}: no more replies for {[c.name for c, n in zip(all_clients, before) if c.done <= n]}")
     again_s = time.monotonic() - ended_s
     time.sleep(AFTER_S)
     stop.set()
-    for c in everybody:
+    for c in all_clients:
         c.join(100)
-    for c in everybody:
+    for c in all_clients:
         c.judge()
     others = [p.stall_s(began_s) for p in probes if p.team[0] not in victims]
-    return sum(c.done for c in everybody), max(others, default=0), again_s
+    return sum(c.done for c in all_clients), max(others, default=0), again_s
 
 
 class Results:
