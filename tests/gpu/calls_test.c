@@ -119,7 +119,7 @@ static void says_how_to_install_a_library(void **state)
 }
 
 /* Every call in the table exists. */
-static void finds_every_call_of_the_real_ones(void **state)
+static void finds_every_call_of_the_real_libraries(void **state)
 {
 	struct cuda_calls c = { 0 };
 	struct err err;
@@ -148,7 +148,7 @@ int main(void)
 		cmocka_unit_test(refuses_other_files),
 		cmocka_unit_test(names_a_missing_call),
 		cmocka_unit_test(says_how_to_install_a_library),
-		cmocka_unit_test(finds_every_call_of_the_real_ones),
+		cmocka_unit_test(finds_every_call_of_the_real_libraries),
 	};
 
 	return cmocka_run_group_tests_name("gpu/calls", tests, make_folder, drop_folder);

@@ -132,7 +132,7 @@ static void streams_wait_for_each_other(void **state)
 	assert_int_equal(count_right(true, false), RUNS);
 }
 
-static void missing_wait_shows(void **state)
+static void missing_wait_is_detected(void **state)
 {
 	(void)state;
 	assert_true(count_right(false, true) < RUNS);
@@ -143,7 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_wait_for_each_other),
-		cmocka_unit_test(missing_wait_shows),
+		cmocka_unit_test(missing_wait_is_detected),
 	};
 	const char *build_folder = getenv("builddir");
 	struct backend_choice choice = { 0 };

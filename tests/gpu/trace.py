@@ -56,7 +56,7 @@ def check_step(about, rows, want):
     check({"forward", "backward", "optimizer"} <= {e["cat"] for e in rows["step"]}, "%s: phases of the step" % about)
 
 
-def beside_backward(rows):
+def during_backward(rows):
     """Whether a collective began before the end of the backward pass."""
     ends = [e["ts"] + e["dur"] for e in rows["compute"] if e["cat"] == "backward"]
     return any(e["ts"] < max(ends) for row in ("comm", "gather") for e in rows[row] if "reduce" in e["name"])
@@ -75,7 +75,7 @@ def main():
         check(set(found) == {(r, s) for r in (0, 1) for s in STEPS}, "ranks and steps: %s" % sorted(found))
         for (rank, step), rows in sorted(found.items()):
             check_step("rank %d, step %d" % (rank, step), rows, None if rank else want)
-        check(any(beside_backward(rows) for rows in found.values()), "collectives overlap the backward pass: %s" % sorted(
+        check(any(during_backward(rows) for rows in found.values()), "collectives overlap the backward pass: %s" % sorted(
             {e["name"] for rows in found.values() for row in ("comm", "gather") for e in rows[row]}))
     finish("trace")
 
