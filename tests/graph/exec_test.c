@@ -268,7 +268,7 @@ static void run_sums(enum pipeline kind, int stage, int micros)
 	sums_done(&t);
 }
 
-static void micro_batches_keep_their_own(void **state)
+static void micro_batches_have_their_own_slots(void **state)
 {
 	(void)state;
 	for (int stage = 0; stage < STAGES; stage++)
@@ -303,7 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_reach_the_executor),
-		cmocka_unit_test(micro_batches_keep_their_own),
+		cmocka_unit_test(micro_batches_have_their_own_slots),
 		cmocka_unit_test(a_feed_that_fails_ends_the_run),
 	};
 

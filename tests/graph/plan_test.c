@@ -151,7 +151,7 @@ static size_t place_all_plainly(struct slab_range *r, int n)
 }
 
 /* A placement is the best of several orders, so it is not larger than that of one of them. */
-static void test_no_larger_than_plainly(void **state)
+static void test_no_larger_than_one_order(void **state)
 {
 	enum { N = 400 };
 
@@ -576,7 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_ranges),
-		cmocka_unit_test(test_no_larger_than_plainly),
+		cmocka_unit_test(test_no_larger_than_one_order),
 		cmocka_unit_test(test_many_ranges),
 		cmocka_unit_test(test_known_ranges),
 		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),

@@ -505,7 +505,7 @@ static size_t schedule_and_plan(struct graph *g, struct schedule *s)
 }
 
 /* There is memory for the current unit and the units ahead, not for all; x is the input, and one sum over it. */
-static void test_gathers_hold_what_they_may(void **state)
+static void test_gathers_use_bounded_memory(void **state)
 {
 	static bool before[ITEMS_MAX][ITEMS_MAX];
 	struct schedule s;
@@ -591,7 +591,7 @@ int main(void)
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_pipelines),
 		cmocka_unit_test(test_slots_share_memory),
-		cmocka_unit_test(test_gathers_hold_what_they_may),
+		cmocka_unit_test(test_gathers_use_bounded_memory),
 		cmocka_unit_test(test_edges_free_memory),
 		cmocka_unit_test(test_edges_are_kept),
 	};
