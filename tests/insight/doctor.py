@@ -26,9 +26,9 @@ def doctor(folder, *flags, environment=None, code=0):
 
 def bare_steps(run):
     """How often each rank measures a step without waiting; such a step is faster than one that waits 20 ms."""
-    told = [(rank, value) for j in journal.journals(run) for key, rank, _, _, value in j.points if key == "doctor/bare_step"]
-    lib.check(all(0 < value < 0.02 for _, value in told), told)
-    return {rank: sum(r == rank for r, _ in told) for rank, _ in told}
+    values = [(rank, value) for j in journal.journals(run) for key, rank, _, _, value in j.points if key == "doctor/bare_step"]
+    lib.check(all(0 < value < 0.02 for _, value in values), values)
+    return {rank: sum(r == rank for r, _ in values) for rank, _ in values}
 
 
 def live(folder):

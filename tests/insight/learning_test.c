@@ -70,15 +70,15 @@ static void test_plateau(void **unused)
 {
 	struct learning_usual u = { .n = 0 }, known = { .n = 0 };
 	double usual;
-	int told = 0;
+	int alerted = 0;
 
 	(void)unused;
 	state = 7;
 	for (int64_t step = 0; step < STEPS; step++) {
-		told += learning_spikes(&u, 1 + 0.02 * noise() + (step >= 500 ? 3 : 0), &usual);
+		alerted += learning_spikes(&u, 1 + 0.02 * noise() + (step >= 500 ? 3 : 0), &usual);
 		assert_false(learning_spikes(&known, step % 97 ? 1e-5 : 4e-3, &usual));
 	}
-	assert_in_range(told, 1, 2);
+	assert_in_range(alerted, 1, 2);
 }
 
 /* Validation every `every` steps: lowest at step `turn`, after which it rises by `slope` per thousand steps (0: stays);
