@@ -115,7 +115,7 @@ def adopt():
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_what_is_left():
+def end_remaining():
     for pid in family(os.getpid())[1:]:
         if read(f"/proc/{pid}/cmdline"):
             print(f"limit.py: left running: {pid}: {read(f'/proc/{pid}/cmdline')[:200]}")
@@ -138,7 +138,7 @@ def run(command, seconds):
         test.wait()
         return 130
     if code not in (0, 77):
-        end_what_is_left()
+        end_remaining()
     return code if code >= 0 else 128 - code
 
 
