@@ -319,7 +319,7 @@ def registry():
     expect(not client.search_model_versions("name = 'doubler'"), "the versions are deleted too")
 
 
-def beyond():
+def unsupported():
     """What is not supported here is refused at once, with a message."""
     expect("serves experiments" in refused("ENDPOINT_NOT_FOUND", client.list_webhooks), "webhooks")
 
@@ -330,7 +330,7 @@ def beyond():
 
 
 def main():
-    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages, filters, registry, beyond]
+    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages, filters, registry, unsupported]
     wanted = sys.argv[2:]
     mlflow.set_experiment("flow")
     for step in steps:

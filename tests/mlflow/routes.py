@@ -293,7 +293,7 @@ FILTERS = [("metrics.loss < 0.5", "b"), ("metrics.loss >= 0.1 AND params.lr = '0
            ("(metrics.loss = 1)", None), ("metrics.loss IS NULL", None), ("run_id IN ()", None), ("params.lr = 'x' AND", None), ("experiment_id = '1'", None)]
 
 
-def far_steps(m, experiment):
+def extreme_steps(m, experiment):
     """The smallest and the largest step, at once and again (a repeat)."""
     id, want = make(m, experiment), [-2 ** 63, 0, 2 ** 63 - 1]
     for _ in range(2):
@@ -655,7 +655,7 @@ def main():
         names(m, experiment)
         batches(m, experiment)
         histories(m, experiment)
-        far_steps(m, experiment)
+        extreme_steps(m, experiment)
         search(m)
         inputs(m, experiment)
         pictures(m, experiment)
