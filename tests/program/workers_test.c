@@ -54,7 +54,7 @@ static struct workers run(const struct machine *m, int *ret_batches)
 	return s;
 }
 
-static void comes_near_the_best(void **state)
+static void reaches_nearly_the_best(void **state)
 {
 	static const struct machine machines[] = {
 		{ 1, 0.01, 1, 2, 4, 0.1, false }, { 1, 0.1, 1, 2, 4, 0.1, false }, { 1, 2, 1, 2, 4, 0.5, false },
@@ -81,7 +81,7 @@ static void comes_near_the_best(void **state)
 	}
 }
 
-static void little_waiting_adds_nothing(void **state)
+static void little_waiting_adds_no_workers(void **state)
 {
 	struct workers s;
 
@@ -95,7 +95,7 @@ static void little_waiting_adds_nothing(void **state)
 	assert_false(workers_batch(&s, 1, 2));
 }
 
-static void what_does_not_help_is_taken_back(void **state)
+static void useless_workers_are_removed(void **state)
 {
 	struct workers s;
 
@@ -111,9 +111,9 @@ static void what_does_not_help_is_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_near_the_best),
-		cmocka_unit_test(little_waiting_adds_nothing),
-		cmocka_unit_test(what_does_not_help_is_taken_back),
+		cmocka_unit_test(reaches_nearly_the_best),
+		cmocka_unit_test(little_waiting_adds_no_workers),
+		cmocka_unit_test(useless_workers_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
