@@ -56,7 +56,7 @@ def fetch(server, run_id, content):
         return reply.headers['Content-Type'], reply.read()
 
 
-def come_out_as_they_went_in(folder):
+def media_are_read_back(folder):
     runs = folder + '/runs'
     record(runs, 1, 6)
     run_id = lib.only(runs).header['run_id']
@@ -111,7 +111,7 @@ def restarts_hide_pictures(folder):
         assert picture[0]['count'] == 7
 
 
-def contents_go_with_the_last_run(folder):
+def contents_are_deleted_with_the_last_run(folder):
     import sqlite3
     runs = folder + '/runs'
     record(runs, 1, 3)
@@ -135,7 +135,7 @@ def contents_go_with_the_last_run(folder):
 
 
 def main():
-    sys.exit(parallel.run([come_out_as_they_went_in, restarts_hide_pictures, contents_go_with_the_last_run]))
+    sys.exit(parallel.run([media_are_read_back, restarts_hide_pictures, contents_are_deleted_with_the_last_run]))
 
 
 if __name__ == '__main__':

@@ -137,7 +137,7 @@ def another_job_is_another_run(folder):
     assert [j.header['rank'] for j in found] == [0, 1, 0, 1] and len({j.header['run_id'] for j in found}) == 2
 
 
-def a_run_goes_on_by_hand(folder):
+def a_run_is_continued_manually(folder):
     runs = folder + '/runs'
     out, _ = lib.run(runs, '''
         import dptrack
@@ -163,7 +163,7 @@ def a_run_goes_on_by_hand(folder):
 
 
 def main():
-    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_goes_on_by_hand]))
+    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_is_continued_manually]))
 
 
 if __name__ == '__main__':

@@ -267,7 +267,7 @@ def disabled_and_refused(folder):
     assert not os.path.exists(runs)
 
 
-def secrets_are_nowhere(folder):
+def secrets_are_not_recorded(folder):
     runs = folder + '/runs'
     planted = ['s3cr3t-env-value', 's3cr3t-arg-value', 's3cr3t-config-val', 'hf_abcdefghijklmnopqrstuv', 's3cr3t-in-url']
     lib.run(runs, '''
@@ -326,7 +326,7 @@ def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
                            children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
                            a_killed_process_leaves_a_child, disabled_and_refused,
-                           secrets_are_nowhere, what_was_recorded_reads_back_by_queries]))
+                           secrets_are_not_recorded, what_was_recorded_reads_back_by_queries]))
 
 
 if __name__ == '__main__':

@@ -142,7 +142,7 @@ def code_and_alerts(folder):
             [('warning', 'loss is high', 'it is 3.2', 7, 0), ('info', 'done', '', 7, 0)], alerts
 
 
-def kept_out_when_asked(folder):
+def excluded_on_request(folder):
     runs = folder + '/runs'
     lib.run(runs, '''
         import dptrack
@@ -153,7 +153,7 @@ def kept_out_when_asked(folder):
     assert b'not recorded' not in data and b'packages' not in data
 
 
-def the_machine_is_looked_at(folder):
+def the_machine_is_measured(folder):
     """System statistics by rank with the newest step, once more at the end; not where disabled."""
     runs = folder + '/runs'
     code = """
@@ -254,7 +254,7 @@ def a_copy_that_was_cut_off(folder):
 
 
 def main():
-    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_looked_at, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
+    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_measured, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, excluded_on_request]))
 
 
 if __name__ == '__main__':

@@ -65,7 +65,7 @@ def cells_record(folder):
     return 'two runs of four cells'
 
 
-def an_interrupted_cell_goes_on(folder):
+def an_interrupted_cell_continues(folder):
     with Notebook(folder) as book:
         book.cell(BEGIN)
         book.begin("for step in range(1, 10 ** 9):\n    run.log({'x': float(step)}, step=step)\n    time.sleep(0.01)")
@@ -142,4 +142,4 @@ def wait_for(true):
 
 
 if __name__ == '__main__':
-    lib.choose(cells_record, an_interrupted_cell_goes_on, children_record_nothing, a_killed_kernel)
+    lib.choose(cells_record, an_interrupted_cell_continues, children_record_nothing, a_killed_kernel)

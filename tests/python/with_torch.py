@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
-from told import Server  # noqa: E402
+from stragglers import Server  # noqa: E402
 
 PROGRAM = '''
 import os, signal, sys, time
@@ -148,9 +148,9 @@ def the_slow_rank_is_named(folder):
     own = {j.header['rank']: statistics.mean(v for s, v in j.series('phase/forward', j.header['rank']) if s > 4) for j in found}
     with Server(runs) as server:
         diagnosis = server.get(found[0].header['run_id'], 'diagnosis')
-    told = [leaf for leaf in diagnosis['leaves'] if leaf['leaf'] == 'straggler']
-    assert own[1] > own[0] + 0.005 and told and 'rank 1' in told[0]['evidence'], (own, diagnosis)
-    return told[0]['evidence']
+    stragglers = [leaf for leaf in diagnosis['leaves'] if leaf['leaf'] == 'straggler']
+    assert own[1] > own[0] + 0.005 and stragglers and 'rank 1' in stragglers[0]['evidence'], (own, diagnosis)
+    return stragglers[0]['evidence']
 
 
 if __name__ == '__main__':

@@ -191,8 +191,8 @@ def compare(name, program, counter_of, folder, finals=()):
         for key, points in series.items():
             assert [p[0] for p in points] == [p[0] for p in mine[key]], (name, key, points, mine[key])
             assert all(same(p[1], q[1]) for p, q in zip(points, mine[key])), (name, key, points, mine[key])
-        told = {k: v for k, v in config.items() if not k.startswith('_wandb') and isinstance(v, (int, float, str)) and v != ''}
-        missing = {k: (v, params.get(k)) for k, v in told.items() if k not in params}
+        simple = {k: v for k, v in config.items() if not k.startswith('_wandb') and isinstance(v, (int, float, str)) and v != ''}
+        missing = {k: (v, params.get(k)) for k, v in simple.items() if k not in params}
         assert not missing, (name, missing)
         assert j.statuses[-1][0] == 1, (name, j.statuses)
     return ours
