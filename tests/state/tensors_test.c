@@ -142,7 +142,7 @@ static void compare(const struct held *h, const struct held *want)
 }
 
 /* Memory after the part of a tensor that this rank holds is unchanged since its allocation: zero. */
-static void nothing_beside(const struct held *h)
+static void expect_rest_is_zero(const struct held *h)
 {
 	int at = 0;
 	struct err err = ERR_INIT;
@@ -219,7 +219,7 @@ static void snapshot(const struct held *h, const struct held *want, const struct
 }
 
 /* A failure of rank 0 while it distributes values is reported to all ranks. */
-static void failure_is_told(const struct held *h)
+static void failure_is_reported(const struct held *h)
 {
 	const struct err failure = { .code = ERR_CORRUPT, .text = "the file ended" };
 	struct err err = ERR_INIT;
@@ -245,7 +245,7 @@ static void rank_main(struct comm *c, const struct strategy *strategy)
 	CHECK(draw_values(&other.tensors, &other_cfg, other.subject.model, &err) == 0);
 	CHECK(draw_values(&mine.tensors, &cfg, mine.subject.model, &err) == 0);
 	compare(&mine, &alone);
-	nothing_beside(&mine);
+	expect_rest_is_zero(&mine);
 	if (c->rank == 0)
 		save(&alone, path_of(one, sizeof(one), "one"));
 	save(&mine, path_of(many, sizeof(many), "many"));
@@ -254,13 +254,13 @@ static void rank_main(struct comm *c, const struct strategy *strategy)
 	give_all(&mine, &other);
 	compare(&mine, &other);
 	snapshot(&mine, &other, &alone);
-	nothing_beside(&mine);
+	expect_rest_is_zero(&mine);
 	CHECK(c->ops->barrier(c, &err) == 0);
 	CHECK(files_load_weights(&mine.tensors, &(struct weights_load_opts){ .path = many }, &err) == 0);
 	CHECK(files_load_weights(&other.tensors, &(struct weights_load_opts){ .path = many }, &err) == 0);
 	compare(&mine, &other);
-	nothing_beside(&mine);
-	failure_is_told(&mine);
+	expect_rest_is_zero(&mine);
+	failure_is_reported(&mine);
 	close_held(&mine);
 	close_held(&other);
 	close_held(&alone);
