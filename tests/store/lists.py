@@ -45,7 +45,7 @@ def listed(server, words=""):
     return {r["id"]: r for r in answer["runs"]}
 
 
-def same_as_alone(server):
+def same_as_single_run(server):
     runs = listed(server)
     alone = {i: server.json("GET", f"/api/v1/runs/{i}")[1] for i in runs}
     lib.equal(len(runs), 45, "runs")
@@ -90,7 +90,7 @@ def main():
     with lib.fresh() as server:
         fill(server)
         lib.check(spike_is_found(server), "no spike was found in 30 s")
-        some_parts(server, same_as_alone(server))
+        some_parts(server, same_as_single_run(server))
     lib.finish("lists")
 
 

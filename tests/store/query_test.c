@@ -503,7 +503,7 @@ static void charts_join_segments(void **state)
 }
 
 /* Ids may be out of order: the searches' cache must not mistake the new run for another. */
-static void searches_take_any_new_id(void **state)
+static void searches_accept_any_new_id(void **state)
 {
 	struct helper *h = *state;
 	struct query_runs r;
@@ -625,7 +625,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(charts, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_of_many_chunks, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(searches_take_any_new_id, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(searches_accept_any_new_id, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_restarts_hide_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(key_counts_follow_changes, helper_setup, helper_teardown),
 	};
