@@ -109,7 +109,7 @@ def a_hanging_disk_ends_too(runs):
     assert any('does not respond' in w for w in r.warnings), r.warnings
 
 
-def torn_tail_is_left_alone(runs):
+def torn_tail_is_kept(runs):
     first = record(runs, 'burst 2000 x 1\nsleep 0.4\nabort\n'.replace('abort', 'close 0'), 'full=5000')
     before = first.journals[0].data
     run_id = first.journals[0].header['run_id']
@@ -155,7 +155,7 @@ def no_memory(runs):
 
 def main():
     sys.exit(parallel.run([short_writes, full_for_a_while, full_for_ever, io_error_moves_on, queue_overflows, slow_sync,
-                           failing_sync, a_hanging_disk_ends_too, torn_tail_is_left_alone, real_full_disk, no_memory]))
+                           failing_sync, a_hanging_disk_ends_too, torn_tail_is_kept, real_full_disk, no_memory]))
 
 
 if __name__ == '__main__':

@@ -169,8 +169,8 @@ def trained(env, runs):
             said = f.read()
         for secret in (env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]):
             assert secret.encode() not in said, path
-    told = [(i["context"], i["source_type"], i["source"], json.loads(i["profile"])["samples"], json.loads(i["profile"])["shards"]) for i in inputs]
-    assert told == [("training", "s3", "s3://shop/set/train-{000000..000001}.tar", 80, 2), ("validation", "s3", "s3://shop/set/train-000002.tar", 40, 1)], told
+    inputs_of_run = [(i["context"], i["source_type"], i["source"], json.loads(i["profile"])["samples"], json.loads(i["profile"])["shards"]) for i in inputs]
+    assert inputs_of_run == [("training", "s3", "s3://shop/set/train-{000000..000001}.tar", 80, 2), ("validation", "s3", "s3://shop/set/train-000002.tar", 40, 1)], inputs_of_run
     assert [(d["dataset"]["source"], d["dataset"]["digest"], d["tags"][0]["value"]) for d in theirs] == [
         (i["source"], i["digest"], i["context"]) for i in inputs], (theirs, inputs)
     assert len(files) > 3 and len({i["digest"] for i in inputs}) == 2, (files, inputs)
