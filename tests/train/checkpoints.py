@@ -63,7 +63,7 @@ def edit_state(path, change):
         json.dump(state, f)
 
 
-def what_is_kept(tmp, data, common):
+def kept_checkpoints(tmp, data, common):
     """Returns the folder of a run with checkpoints 4 and 6, the first of them kept as the best."""
     runs = os.path.join(tmp, "kept")
     run("limits", *common, "--max-steps", 6, "--save-steps", 1, "--save-total-limit", 2, "--runs-dir", runs)
@@ -83,7 +83,7 @@ def what_is_kept(tmp, data, common):
     check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")
 
 
-def what_is_refused(tmp, data, common):
+def bad_checkpoints_are_refused(tmp, data, common):
     runs = os.path.join(tmp, "refused")
     common = [*common, "--runs-dir", runs, "--run-name", "r"]
     run("the run", *common, "--max-steps", 4, "--save-steps", 2)
@@ -241,8 +241,8 @@ def main():
         data = make_set(tmp, 40, 20, size=12)
         common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 20, *FAST]
         other_ranks(tmp)
-        what_is_kept(tmp, data, common)
-        what_is_refused(tmp, data, common)
+        kept_checkpoints(tmp, data, common)
+        bad_checkpoints_are_refused(tmp, data, common)
         killed_at_once(tmp, common)
         full_disk(tmp, data, common)
         being_written(tmp, data, common)

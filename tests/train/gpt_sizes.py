@@ -26,7 +26,7 @@ def counts():
     check(p.stdout.startswith("gpt2-124m: %d parameters" % count(3, 768, False, 100, 32)), "flags change the count: %s" % p.stdout[:80])
 
 
-def describing_costs_nothing():
+def describing_is_fast():
     """The plan of a trillion parameters takes at most a second of one core and 100 MB, and equals the sum of its
     parts."""
     if sanitized():
@@ -42,7 +42,7 @@ def describing_costs_nothing():
 
 
 def main():
-    describing_costs_nothing()
+    describing_is_fast()
     counts()
     finish("gpt_sizes")
 

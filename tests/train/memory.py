@@ -47,7 +47,7 @@ def foreseen(line):
         check("memory of a rank: " in p.stdout and "activations" in p.stdout, "the plan is printed: %s" % p.stdout)
 
 
-def beside_data():
+def with_data():
     """The temporary memory for opening a data set, here twice its 31 MB, is not part of the plan."""
     with Folder() as tmp:
         record = bytes([1]) + bytes(range(256)) * 12
@@ -122,7 +122,7 @@ def main():
         print("memory used: skipped, a sanitizer uses memory itself")
     else:
         limited()
-        beside_data()
+        with_data()
         for line in MANY if full else [BIG]:
             if sys.argv[-1] in line or not full or sys.argv[-1] == "--full":
                 foreseen(line)

@@ -65,7 +65,7 @@ def swapped(data):
         check(wrong and not wrong.startswith("exit"), "%s with swapped slots: %s" % (way, wrong or "not detected"))
 
 
-def goes_on(tmp, data):
+def continues(tmp, data):
     """A checkpoint of two stages, of one pipeline and of two that shard moments, is resumed by one rank and by three
     stages."""
     flags = maths("gpt-tied", {"opt": "adamw"}, data)
@@ -116,7 +116,7 @@ def main():
             same(flags, alone, ["--nproc-per-node", ranks, *way], "%s on %d ranks, %s %s" % (model, ranks, given, way))
         pictures(data)
         swapped(data)
-        goes_on(tmp, data)
+        continues(tmp, data)
         refuses(data)
         noticed(data)
     finish("pipelines")
