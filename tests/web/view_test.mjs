@@ -190,9 +190,9 @@ test('group rows: n, mean, deviation as the server computes them; a hidden run c
 	for (const g of groups) {
 		const lr = g.group['params.lr'];
 		const [mean, std, n] = await full('lr ' + lr);
-		const told = g.metrics['val/acc'].max;
-		assert.equal(n, told.n);
-		assert.ok(Math.abs(mean - told.mean) < 1e-12 && Math.abs(std - told.std) < 1e-12,
+		const expected = g.metrics['val/acc'].max;
+		assert.equal(n, expected.n);
+		assert.ok(Math.abs(mean - expected.mean) < 1e-12 && Math.abs(std - expected.std) < 1e-12,
 			`${lr}: ${mean} ${std}`);
 	}
 	assert.deepEqual(await page.$$eval('.grouped .body .row',

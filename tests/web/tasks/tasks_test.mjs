@@ -45,9 +45,9 @@ async function fill() {
 	for (const name of ['one', 'two', 'three', 'four', 'five'])
 		await here.ask('POST', 'runs', { experiment: 'team/' + name, name: 'r' });
 	const RANKED = await ranked();
-	const { runs: told } = await here.ask('GET', 'runs?experiment=told');
+	const { runs: records } = await here.ask('GET', 'runs?experiment=told');
 	const { runs: sweep } = await here.ask('GET', 'runs?experiment=sweep&order_by=metrics."val/acc".max+DESC');
-	return { ONE: told.find((r) => r.name === 'one').id, RUN: sweep[0].id, RANKED };
+	return { ONE: records.find((r) => r.name === 'one').id, RUN: sweep[0].id, RANKED };
 }
 let filled = null;
 
