@@ -268,7 +268,7 @@ static void damage(const char *file, long at, bool cut)
 	fclose(f);
 }
 
-static void damage_is_seen(void **state)
+static void damage_is_detected(void **state)
 {
 	static const struct {
 		const char *file;
@@ -427,7 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(newest_first, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(damage_is_seen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(damage_is_detected, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(state_is_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(death_at_every_call, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full_disk_at_every_call, set_up, tear_down),

@@ -110,7 +110,7 @@ static void refused(const uint8_t *b, size_t n, const char *words)
 	free(exact);
 }
 
-static void what_is_refused(void **state)
+static void bad_files_are_refused(void **state)
 {
 	static const struct {
 		const char *header, *words;
@@ -329,7 +329,7 @@ static void written_reads_back(void **state)
 	safetensors_close(f);
 }
 
-static void failed_writes_leave_what_was_there(void **state)
+static void failed_writes_keep_the_old_file(void **state)
 {
 	struct source s = { { 0 }, { 0 }, -1 };
 	struct safetensors *f = NULL;
@@ -361,12 +361,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_file),
 		cmocka_unit_test(every_half_precision_number),
-		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(every_header_length_opens),
 		cmocka_unit_test(every_cut_is_refused),
 		cmocka_unit_test(mutated_headers_do_no_harm),
 		cmocka_unit_test(written_reads_back),
-		cmocka_unit_test(failed_writes_leave_what_was_there),
+		cmocka_unit_test(failed_writes_keep_the_old_file),
 	};
 	int rc;
 

@@ -117,7 +117,7 @@ static void same_names_and_shapes(void **state)
 	}
 }
 
-static void differences_are_told(void **state)
+static void differences_are_reported(void **state)
 {
 	struct err err = ERR_INIT;
 
@@ -140,7 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_names_and_shapes),
-		cmocka_unit_test(differences_are_told),
+		cmocka_unit_test(differences_are_reported),
 	};
 	int fd = mkstemp(path);
 

@@ -234,7 +234,7 @@ static int get_large(void *user, const struct tensor *t, void *data, struct err 
 }
 
 /* One in the order of the file, one transposed. */
-static void large_ones_are_loaded_in_parts(void **state)
+static void large_tensors_are_loaded_in_parts(void **state)
 {
 	static const char *const names[] = { "transformer.wte.weight", "transformer.h.0.mlp.c_fc.weight" };
 	const int64_t n = (int64_t)LARGE_ROWS * LARGE_EACH;
@@ -278,7 +278,7 @@ static void refused(struct file *f, const char *words)
 	graph_free(g);
 }
 
-static void what_does_not_fit_is_named(void **state)
+static void mismatches_are_named(void **state)
 {
 	struct file f = good_file(ST_F32);
 
@@ -300,7 +300,7 @@ static void what_does_not_fit_is_named(void **state)
 	refused(&f, "1 unexpected ('fc.weight.momentum')");
 }
 
-static void batch_is_turned(void **state)
+static void batch_is_transposed(void **state)
 {
 	(void)state;
 	for (int f64 = 0; f64 < 2; f64++) {
@@ -371,9 +371,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_every_type),
 		cmocka_unit_test(saves_what_it_loads),
-		cmocka_unit_test(large_ones_are_loaded_in_parts),
-		cmocka_unit_test(what_does_not_fit_is_named),
-		cmocka_unit_test(batch_is_turned),
+		cmocka_unit_test(large_tensors_are_loaded_in_parts),
+		cmocka_unit_test(mismatches_are_named),
+		cmocka_unit_test(batch_is_transposed),
 		cmocka_unit_test(bad_batches),
 	};
 	int rc;
