@@ -56,7 +56,7 @@ def add_hparams_is_no_run(folder, logdir):
             os.utime(os.path.join(at, name), (1795160500, 1795160500))
 
 
-def check_beside(server):
+def check_neighbours(server):
     runs = {f"{r['experiment']}/{r['name']}": r for r in server.json("/runs")["runs"]}
     assert sorted(runs) == ["search/host/1795160401.1", "search/host/1795160402.2", "sweep/trial", "vision/torch",
                             "vision/x/seed1"], sorted(runs)
@@ -112,7 +112,7 @@ def main():
             for name, want in expected.items():
                 check(server, name, want)
             media_of_others(server)
-            check_beside(server)
+            check_neighbours(server)
             files_of_a_run(server, logdir)
             print(f"{len(expected)} foreign runs read: {', '.join(expected)}")
         first_look(tmp)
