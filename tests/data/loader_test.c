@@ -586,7 +586,7 @@ static void starts_again(void **state)
 /* A set with one sample that never arrives. */
 #define STUCK 9
 
-static _Atomic bool stands;
+static _Atomic bool reader_waits;
 
 static int read_or_wait(const struct dataset *d, const struct dataset_read *r, struct err *err)
 {
@@ -594,7 +594,7 @@ static int read_or_wait(const struct dataset *d, const struct dataset_read *r, s
 
 	(void)d;
 	for (; r->index == STUCK; clock_sleep_s(0.001)) {
-		stands = true;
+		reader_waits = true;
 		if (stop_asked(r->stop))
 			return err_set(err, ERR_CANCELED, "the wait was cancelled");
 	}
@@ -603,10 +603,10 @@ static int read_or_wait(const struct dataset *d, const struct dataset_read *r, s
 	return 0;
 }
 
-static bool once_it_stands(void *user)
+static bool once_reader_waits(void *user)
 {
 	(void)user;
-	return stands;
+	return reader_waits;
 }
 
 /* When the caller must stop, available batches are complete, and those that would have to be waited for are blank. */
@@ -627,7 +627,7 @@ static void does_not_wait_while_stopping(void **state)
 						    .order = SAMPLER_TABLE },
 				       .split = SPLIT_TRAIN,
 				       .dtype = DTYPE_F32,
-				       .ends = once_it_stands };
+				       .ends = once_reader_waits };
 
 	(void)state;
 	for (int workers = 0; workers <= 3; workers++) {
@@ -637,7 +637,7 @@ static void does_not_wait_while_stopping(void **state)
 		int64_t first = 0;
 
 		with.workers = workers;
-		stands = false;
+		reader_waits = false;
 		l = opened(&with);
 		for (int k = 0; k < 12; k++) {
 			const float *inputs;

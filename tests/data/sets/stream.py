@@ -29,9 +29,9 @@ def each_once(spec, shuffle):
     """Two epochs, without augmentation, contain each stored sample twice, in different orders."""
     def samples(**options):
         return [line for line in deliver(spec, list=1, plain=1, **options) if len(line.split()[-1]) == 64 and " " in line]
-    lie, come = samples(shuffle=0)[:66], samples(shuffle=shuffle)
-    assert len(set(lie)) == 66 and collections.Counter(come) == {s: 2 for s in lie} and come[:66] != lie, shuffle
-    assert sorted(come[:66]) == sorted(lie) and come[:66] != come[66:], "the second epoch has another order"
+    stored, delivered = samples(shuffle=0)[:66], samples(shuffle=shuffle)
+    assert len(set(stored)) == 66 and collections.Counter(delivered) == {s: 2 for s in stored} and delivered[:66] != stored, shuffle
+    assert sorted(delivered[:66]) == sorted(stored) and delivered[:66] != delivered[66:], "the second epoch has another order"
 
 
 def main():
