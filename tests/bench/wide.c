@@ -178,7 +178,7 @@ static void read_back(struct bench *b, struct client *c, const char *run)
 	rows_print(&b->rows, "a chart of one metric on all ranks", "ms", (clock_mono_s() - began) * 1e3, 0);
 	snprintf(value, sizeof value, "%.7g", b->ranks - 1 + (b->metrics - 1) * 0.001);
 	if (!strstr(at, value))
-		client_die("the last rank's value is not there", value);
+		client_die("the last rank's value is missing", value);
 	for (; (at = strstr(at, "\"rank\":")); at++)
 		lines++;
 	if (lines < b->ranks)

@@ -55,7 +55,7 @@ function ours({ rows, y }) {
 	}
 }
 
-/** What is wrong with the importances by param number: {share, sure}. */
+/** Errors of the importances by param number: {share, sure}. */
 function wrong(found, total) {
 	const out = new Set();
 	for (let i = total.length; i < total.length + NOISE; i++) if (found[i].sure) out.add('noise');
@@ -103,7 +103,7 @@ for (const [name, [, , total]] of Object.entries(FUNCTIONS)) {
 	good = row('ours', name, drawn.map((d) => wrong(ours(d), total))) && good;
 	const theirs = scikit(option('--python', 'python3'), drawn);
 	if (theirs) row('scikit-learn', name, theirs.map((found) => wrong(found, total)));
-	else console.log(`${name.padEnd(10)} scikit-learn  is not there`);
+	else console.log(`${name.padEnd(10)} scikit-learn  is not installed`);
 }
 if (!only || only === 'large') {
 	const [wall, used] = large();

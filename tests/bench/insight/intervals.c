@@ -54,7 +54,7 @@ static void print(const struct totals *t, int json)
 	       t->widest);
 	printf("%8d    pairs with 20 effective steps and no interval, of %d\n", t->missing, t->wanted);
 	printf("%8.1f %% with every step an independent sample\n", 100 * naive);
-	printf("%8.1f %% of what steps alone say, where runs have no noise of their own\n", 100 * steps);
+	printf("%8.1f %% with intervals from steps only, where runs have no additional noise\n", 100 * steps);
 }
 
 int main(int argc, char **argv)
