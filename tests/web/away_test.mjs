@@ -33,7 +33,7 @@ test('the page reconnects after the server restarts', async (t) => {
 	await says(page, '.banner', /does not answer/);
 	assert.equal(await page.locator('.grid .body .row').count(), 1, 'rows stay while the server is down');
 	await page.click('.grid .body .row a');
-	await page.waitForSelector('.empty, .lost', WAIT); // .lost: the server stopped before the run's page was fetched
+	await page.waitForSelector('.empty, .lost', WAIT); // .lost: it stopped before the run page was fetched
 	here.server = await serveFolder(here.logdir, port);
 	await log(id, 50, 60);
 	await create('two');

@@ -75,7 +75,7 @@ test('sign in, and lose access when the token is revoked', async (t) => {
 	await page.waitForURL((address) => address.search.includes('r=' + run.slice(0, 8)));
 
 	dptrack('token', 'revoke', 'browser');
-	assert.equal(await page.evaluate(async () => (await fetch('api/v1/runs')).status), 401, 'revocation acts at once');
+	assert.equal(await page.evaluate(async () => (await fetch('api/v1/runs')).status), 401, 'revoked at once');
 	await page.waitForSelector('.banner:has-text("signed out")', WAIT);
 	await page.reload();
 	assert.equal(await page.title(), 'dptrack: sign in');
