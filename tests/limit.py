@@ -1,7 +1,8 @@
-"""limit.py COMMAND…: runs a test and ends it when it took too long: a test that hangs fails like another one, and says
-which of its processes stood where. Exits as the test did; with 1 when it had to be ended. The limits of all tests stand
-here; DPT_TEST_LIMIT sets another. Signals that whoever calls ignores (nohup, a shell's background) reach tests as usual, and
-what a failed test leaves running is ended with it. Under make, what the test took is added to tests/seconds of the build."""
+"""limit.py COMMAND…: runs a test and ends it after a time limit: a test that hangs fails like any other, and the
+states of its processes are printed. Exits with the status of the test; with 1 when the test had to be ended. The
+limits of all tests are in this file; DPT_TEST_LIMIT sets another. Signals that the caller ignores (nohup, a shell's
+background) reach tests as usual, and processes that a failed test leaves running are ended. Under make, the time of
+the test is added to tests/seconds of the build."""
 import ctypes
 import os
 import resource
@@ -11,15 +12,15 @@ import subprocess
 import sys
 import time
 
-# Seconds, by the longest beginning of a test's name that fits. Servers answer at once; what computes may be slow under a
+# Seconds, by the longest matching prefix of a test's name. Servers answer at once; computations may be slow under a
 # sanitizer.
 LIMITS = {"": 600, "tests/api/": 300, "tests/cli/": 300, "tests/fault/": 400, "tests/lint/": 120, "tests/mlflow/": 300}
 
-STACKS_S = 90  # for the stacks of all processes of a test that hangs; of 64 ranks some are enough
+STACKS_S = 90  # for the stacks of all processes of a hanging test; of 64 ranks some are enough
 
 
 def name_of(command):
-    """A test as the make fragments name it, whichever folder it lies in."""
+    """A test's name as in the make fragments, whichever folder it is in."""
     paths = [os.path.abspath(word) for word in command]
     return next((path[path.rfind("/tests/") + 1:] for path in paths if "/tests/" in path), command[-1])
 
@@ -30,7 +31,8 @@ def limit_of(name):
 
 
 def note_seconds(name, started):
-    """Adds a line "wall seconds, processor seconds, name"; each line is one write, so that tests that end together do not mix."""
+    """Adds a line "wall seconds, processor seconds, name"; each line is one write, so that concurrent tests do not
+    mix."""
     build = os.environ.get("builddir")
     if build and os.path.isdir(f"{build}/tests"):
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -48,7 +50,7 @@ def read(path):
 
 
 def family(pid):
-    """The process and all that descend from it, parents first, as numbers."""
+    """The process and all its descendants, parents first, as numbers."""
     children = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
         stat = read(f"/proc/{entry}/stat")
@@ -61,7 +63,8 @@ def family(pid):
 
 
 def describe(pid, until):
-    """What a process is and what each of its threads waits in; with gdb, their stacks, as long as there is time for that."""
+    """Prints what a process is and where each of its threads waits; with gdb, their stacks, as long as there is
+    time."""
     print(f"-- {pid}: {read(f'/proc/{pid}/cmdline')[:200]}")
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -79,7 +82,7 @@ def describe(pid, until):
 
 
 def end(test):
-    """Python processes print where they are when they are aborted; the others cannot be asked."""
+    """Aborts the processes of a test: Python processes then print their stacks; the others cannot."""
     processes = family(test.pid)
     until = time.monotonic() + STACKS_S
     for pid in processes:
@@ -108,11 +111,11 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def adopt():
-    """Processes whose parents have ended become children of this one."""
+    """Processes whose parents have ended become children of this process."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_what_is_left():
+def end_remaining():
     for pid in family(os.getpid())[1:]:
         if read(f"/proc/{pid}/cmdline"):
             print(f"limit.py: left running: {pid}: {read(f'/proc/{pid}/cmdline')[:200]}")
@@ -131,11 +134,11 @@ def run(command, seconds):
         print(f"limit.py: not done after {seconds} s; its processes:")
         end(test)
         return 1
-    except KeyboardInterrupt:  # which the test received as well
+    except KeyboardInterrupt:  # the test received it as well
         test.wait()
         return 130
     if code not in (0, 77):
-        end_what_is_left()
+        end_remaining()
     return code if code >= 0 else 128 - code
 
 

@@ -1,8 +1,8 @@
-# TESTS run in `make check`: hermetic and fast. CHECK_EXTRA run in ./check: browser, real readers, packages
+# TESTS run in `make check`: fast and without network. CHECK_EXTRA run in ./check: browser, real readers, packages
 # from PyPI and npm. Exit 77 means skipped, with the reason on the last line.
 
-# The leak checker walks thread-local storage of loaded modules' threads (the cpu backend's) and falls over it. Some tests
-# fork with threads, which the thread sanitizer would refuse.
+# The leak checker scans thread-local storage of loaded modules' threads (the cpu backend's) and crashes on it. Some
+# tests fork with threads, which the thread sanitizer would refuse.
 AM_TESTS_ENVIRONMENT = ASAN_OPTIONS="$${ASAN_OPTIONS:-intercept_tls_get_addr=0}"; export ASAN_OPTIONS; \
 	TSAN_OPTIONS="$${TSAN_OPTIONS:-die_after_fork=0}"; export TSAN_OPTIONS; \
 	srcdir='$(abs_top_srcdir)'; builddir='$(abs_top_builddir)'; export srcdir builddir;
@@ -14,8 +14,8 @@ PY_LOG_COMPILER = $(limit_test) python3
 
 dist_check_SCRIPTS =
 
-# A C test is one word in cmocka_tests: tests/ROOM/NAME is made of tests/ROOM/NAME.c and linked with LDADD, unless its
-# fragment says otherwise.
+# A C test is one word in cmocka_tests: tests/ROOM/NAME is built from tests/ROOM/NAME.c and linked with LDADD, unless
+# its fragment says otherwise.
 cmocka_tests =
 AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS)
@@ -24,7 +24,8 @@ check_PROGRAMS += $(cmocka_tests)
 TESTS += $(cmocka_tests)
 endif
 
-# Tests start in this order: kernels and whole trainings, which take longest, first; at the end no core waits for one of them.
+# Tests start in this order: kernels and complete trainings, which take longest, first, so that all cores are busy
+# until the end.
 include tests/ops/local.mk
 include tests/backends/local.mk
 include tests/train/local.mk
@@ -58,17 +59,17 @@ include tests/lint/local.mk
 include tests/bench/local.mk
 include tests/fresh/local.mk
 
-# What ./check runs in which build; it says why. From a tarball: the rules that look at the tree, and one program of each
-# kind that reads files of it.
+# The tests that ./check runs in each build; it explains why. From a tarball: the rules that check the tree, and one
+# program of each kind that reads files of it.
 dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_test tests/weights/safetensors_test
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
 	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
 	$(lint_tests)
 dist_built = $(dist_programs) tests/data/deliver
-# Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
+# Without page and cuda module: tests that request the page, list the backends, or inspect linked files.
 plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
 	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
-# On the emulated device ops alone reach code that nothing else does, kernels: ./check runs them in all types.
+# Kernels are the only code that ops alone reach on the emulated device: ./check runs them in all types.
 unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_test tests/gpu/conformance_fake \
 	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
@@ -76,10 +77,10 @@ print-tests:
 	@echo $($(NAMES))
 .PHONY: print-tests
 
-# tests/limit.py adds what each test took.
+# tests/limit.py adds the time of each test.
 CLEANFILES += tests/seconds
 
-# The server, the store and the commands alone: what tests/sanitizers.sh runs.
+# Only the server, the store and the commands: run by tests/sanitizers.sh.
 web_tests = $(api_tests) $(cli_tests) $(fault_scripts) tests/mlflow/routes.py
 web_test_programs = dptrack$(EXEEXT) tests/tracker/record$(EXEEXT)
 if HAVE_CMOCKA

@@ -1,5 +1,5 @@
 #!/bin/sh
-# options_off.sh BUILD: a build with everything optional left out starts, and says what it lacks.
+# options_off.sh BUILD: a build without any optional part starts, and reports what is missing.
 set -e
 cd "$1"
 [ ! -e .libs/dptrain_cuda.so ]

@@ -1,6 +1,6 @@
-"""A port of 127.0.0.1 for a server that wants to be told one, or for nobody's: it stays free until this process ends, though
-many tests run at once. It lies below the ports that the system gives to clients, and an abstract socket of its name, which ends
-with its owner, keeps other tests off."""
+"""A free port of 127.0.0.1, for a server or to be left unused: it is reserved until this process ends, though many
+tests run at once. It is below the ports that the system gives to clients, and an abstract socket with its name, which
+ends with its owner, keeps other tests from using it."""
 import random
 import socket
 

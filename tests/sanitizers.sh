@@ -1,8 +1,9 @@
 #!/bin/sh
 # The server, the store and the commands under a sanitizer: their tests, then everything at once for a while, over HTTP and
 # over TLS.
-#	tests/sanitizers.sh thread|address [SECONDS]       SECONDS (60) of tests/api/load.py each way
-# Builds in build-thread or build-address. A report of any process, also of one that was killed later, is shown and fails.
+#	tests/sanitizers.sh thread|address [SECONDS]       SECONDS (60) of tests/api/load.py for each
+# Builds in build-thread or build-address. A report of any process, also of one that was killed later, is printed and
+# fails.
 set -e
 cd "$(dirname "$0")/.."
 case ${1-} in

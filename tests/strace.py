@@ -1,4 +1,4 @@
-"""A program under strace: whom it and what it starts connect to, and with which arguments."""
+"""Runs a program under strace: the addresses it and its children connect to, and the arguments of executed programs."""
 import os
 import re
 import shutil
@@ -8,7 +8,7 @@ ADDRESS = re.compile(r"sin6?_port=htons\((\d+)\).*?(?:inet_addr\(\"|inet_pton\(A
 
 
 def reason(folder):
-    """Why nothing can be traced here, or None."""
+    """Why tracing is impossible here, or None."""
     if not shutil.which("strace"):
         return "strace is not installed"
     probe = subprocess.run(["strace", "-o", os.path.join(folder, "probe"), "true"], capture_output=True, text=True)
@@ -16,8 +16,8 @@ def reason(folder):
 
 
 class Traced:
-    """`program`: what starts the given one, as the same process, and writes down its connections and what it executes. It looks for
-    no leaks, which it cannot under strace."""
+    """`program` starts the given program, as the same process, and records its connections and the programs it
+    executes. Leak checking is disabled, because it does not work under strace."""
 
     def __init__(self, program, folder):
         self.trace, self.program = os.path.join(folder, "trace"), os.path.join(folder, "traced")
@@ -31,12 +31,12 @@ class Traced:
             return f.read().splitlines()
 
     def ended(self):
-        """Whether the trace is whole, of a program that ended well."""
+        """Whether the trace is complete and the program succeeded."""
         lines = self.lines()
         return bool(lines) and "exited with 0" in lines[-1]
 
     def reached(self):
-        """Addresses of networks, HOST:PORT."""
+        """Network addresses, as HOST:PORT."""
         found = [ADDRESS.search(line) for line in self.lines() if "connect(" in line and "AF_INET" in line]
         return {f"{m[2]}:{m[1]}" for m in found}
 

@@ -1,5 +1,5 @@
-# libgraph: the graph's core, also linked into backend modules. libtrainer: everything of dptrain but main.c, so that
-# tests link what the program runs.
+# libgraph: the graph's core, also linked into backend modules. libtrainer: everything of dptrain but main.c and job.c, so
+# that tests link what the program runs.
 noinst_LTLIBRARIES += libgraph.la libtrainer.la
 libgraph_la_SOURCES =
 libgraph_la_LIBADD = libtrackbase.la
@@ -8,7 +8,7 @@ libtrainer_la_CPPFLAGS = $(AM_CPPFLAGS)
 libtrainer_la_LIBADD = libgraph.la libinsight.la libobject.la
 
 bin_PROGRAMS += dptrain
-dptrain_SOURCES = trainer/main.c
+dptrain_SOURCES = trainer/main.c trainer/job.c trainer/job.h
 dptrain_LDADD = libtrainer.la libtracker.la libtrackbase.la
 
 include trainer/graph/local.mk

@@ -1,6 +1,6 @@
-/* formula_test.c: the formulas of trainer/advise, fed with graphs of two and three blocks, against the plans that the
- * strategies' passes make of the whole model: bytes by category within 5 % (or 1 % of the whole, which small ones
- * are), the whole within 3 %, bytes sent within 1 % (results and sums of squares aside, which travel too). */
+/* formula_test.c: the formulas of trainer/advise, applied to graphs of two and three blocks, compared with the plans
+ * that the strategies' passes make of the complete model: bytes by category within 5 % (or 1 % of the total, for small
+ * ones), the total within 3 %, bytes sent within 1 % (without results and sums of squares, which are sent too). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,6 @@
 #include "trainer/advise/plan_search.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/comm_volume.h"
 #include "trainer/tools/costing.h"
 
 #define ARGS_MAX 48
@@ -23,7 +22,7 @@
 
 struct test_case {
 	const char *name;
-	const char *flags; /* blanks between */
+	const char *flags; /* separated by blanks */
 	enum advise_id strategy;
 };
 
@@ -36,12 +35,12 @@ static const struct test_case cases[] = {
 	{ "zero 3 twice", "--strategy fsdp --grad-accum-steps 2", ADVISE_fsdp },
 	{ "pdp", "--strategy pdp", ADVISE_pdp },
 	{ "dp", "--strategy dp ", ADVISE_dp },
-	{ "ddp, optimizer away", "--strategy ddp --optim-offload", ADVISE_ddp },
-	{ "ddp, parameters away", "--strategy ddp --param-offload", ADVISE_ddp },
-	{ "zero 1, optimizer away", "--strategy fsdp --zero-stage 1 --optim-offload", ADVISE_fsdp },
-	{ "zero 3, parameters and optimizer away", "--strategy fsdp --param-offload --optim-offload", ADVISE_fsdp },
-	{ "zero 3, activations away", "--strategy fsdp --activation-offload", ADVISE_fsdp },
-	{ "pdp, optimizer away", "--strategy pdp --optim-offload", ADVISE_pdp },
+	{ "ddp, optimizer offloaded", "--strategy ddp --optim-offload", ADVISE_ddp },
+	{ "ddp, parameters offloaded", "--strategy ddp --param-offload", ADVISE_ddp },
+	{ "zero 1, optimizer offloaded", "--strategy fsdp --zero-stage 1 --optim-offload", ADVISE_fsdp },
+	{ "zero 3, parameters, optimizer offloaded", "--strategy fsdp --param-offload --optim-offload", ADVISE_fsdp },
+	{ "zero 3, activations offloaded", "--strategy fsdp --activation-offload", ADVISE_fsdp },
+	{ "pdp, optimizer offloaded", "--strategy pdp --optim-offload", ADVISE_pdp },
 };
 
 static const char *const variants[] = {
@@ -52,7 +51,7 @@ static const char *const variants[] = {
 
 struct planned {
 	double bytes[PLAN_CATEGORY_COUNT], sent[COMM_VOLUME_KINDS];
-	bool widened; /* this processor computes bf16 in f32, on copies in the workspace */
+	bool widened; /* this processor computes bf16 in f32, with copies in the workspace */
 };
 
 static struct run_config *parse(const char *flags, const char *more, int ranks)
@@ -72,7 +71,7 @@ static struct run_config *parse(const char *flags, const char *more, int ranks)
 	if (config_parse(&cfg, argc, argv, &err) ||
 	    config_resolve(cfg, &(struct config_world){ .world = (int)cfg->nproc_per_node }, &err))
 		fail_msg("%s", err.text);
-	cfg->command = COMMAND_BENCH; /* nothing is saved or evaluated */
+	cfg->command = COMMAND_BENCH; /* without saving and evaluation */
 	return cfg;
 }
 
@@ -97,7 +96,7 @@ static void plan_rank(struct planned *ret, const struct run_config *cfg, const s
 	rank_close(&r);
 }
 
-/* Of the device: what is offloaded lies elsewhere. */
+/* Memory of the device: offloaded data are elsewhere. */
 static double total(const double *bytes)
 {
 	double sum = 0;
@@ -107,7 +106,7 @@ static double total(const double *bytes)
 	return sum;
 }
 
-/* From the categories of the formula. */
+/* Distance from the formula's categories. */
 static double distance(const double *bytes, const struct advise_cost *c)
 {
 	double sum = 0;
@@ -117,8 +116,8 @@ static double distance(const double *bytes, const struct advise_cost *c)
 	return sum;
 }
 
-/* The rank that needs most, of several that need as much the one that the formula is about; and what most of them
- * send. */
+/* Plans the rank with the most memory, or among equal ones the one that the formula describes; and the bytes that most
+ * of them send. */
 static void plan_all(struct planned *ret, const struct run_config *cfg, const struct workload *s,
 		     const struct advise_cost *c)
 {
@@ -139,8 +138,8 @@ static void plan_all(struct planned *ret, const struct run_config *cfg, const st
 			memcpy(ret->bytes, one[i].bytes, sizeof(ret->bytes));
 }
 
-/* Where copies of operands are most of what a moment needs (the activations are away, or a stage has few blocks),
- * another one needs most than the formula's: then the whole is compared, to 3 %. */
+/* If copies of operands dominate a moment (activations are offloaded, or a stage has few blocks), the peak may be at
+ * another moment than the formula's: then only the total is compared, to 3 %. */
 static bool is_turned(const struct planned *p, const char *what, int category)
 {
 	const bool away = category == PLAN_WORKSPACE && strstr(what, "activations away");
@@ -214,9 +213,9 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 	config_free(cfg);
 }
 
-/* What is recomputed is little: with the rest away the turn needs most, and the formula is of the backward pass. What
- * is cast anew beside it is guessed for a stage (which may hold a copy for its next block as well), a device of dp (the
- * masters for longer) and parameters that come and go (the last block's copies, which stay). */
+/* Recomputed data are small: with the rest offloaded the peak is during recomputation, while the formula describes the
+ * backward pass. The casts repeated then are estimated for a stage (which may also hold a copy for its next block), a
+ * device of dp (the masters for longer) and offloaded parameters (the last block's copies, which stay). */
 static bool is_elsewhere(const struct test_case *t, const char *variant)
 {
 	const bool again = strstr(variant, "--activation-checkpointing"), casts = strstr(variant, "bf16");

@@ -1,6 +1,6 @@
-"""dptrain plan --auto: the order that the goal asks for, the best one's command line against the plan of the passes, JSON
-as promised, refusals in one line; train --auto trains with the same global batch; bench --calibrate writes what a plan
-reads. Hardware that is shipped keeps its schema. Time and memory are those of processes of their own."""
+"""dptrain plan --auto: the order by goal, the best plan's command line compared with the plan of the passes, JSON by
+its schema, refusals in one line. train --auto trains with the same global batch; bench --calibrate writes what a plan
+reads. Shipped hardware files match their schema. Time and memory are measured in separate processes."""
 import json
 import os
 import resource
@@ -28,15 +28,15 @@ def orders():
     found = {goal: plans("--goal", goal, "-b", 8) for goal in ("speed", "memory", "ranks")}
     for goal, key in (("speed", "step_seconds"), ("memory", "planned_bytes"), ("ranks", "ranks")):
         able = [p[key] for p in found[goal] if p["fits"] and p["built"]]
-        check(found[goal][0]["fits"] and found[goal][0][key] == min(able), "--goal %s: %s is not the least" % (goal, found[goal][0][key]))
+        check(found[goal][0]["fits"] and found[goal][0][key] == min(able), "--goal %s: %s is not the minimum" % (goal, found[goal][0][key]))
         check(set(found[goal][0]) == KEYS, "members: %s" % sorted(set(found[goal][0]) ^ KEYS))
     check({p["strategy"] for p in found["speed"]} == {"single", "ddp", "fsdp", "pdp"}, "not every strategy was planned")
-    check({p["strategy"] for p in plans("--strategy", "fsdp", "-b", 8)} == {"fsdp"}, "--strategy fsdp: others were planned too")
-    check({p["precision"] for p in found["speed"]} == {"fp32", "bf16"}, "both precisions are planned where none is asked for")
+    check({p["strategy"] for p in plans("--strategy", "fsdp", "-b", 8)} == {"fsdp"}, "--strategy fsdp: other strategies were planned too")
+    check({p["precision"] for p in found["speed"]} == {"fp32", "bf16"}, "both precisions are planned by default")
 
 
 def exact():
-    """What the best needs is what its own command line plans."""
+    """The best plan's memory equals the plan of its own command line."""
     lists = (plans("-b", 8), plans("--goal", "memory", "-b", 8, "--precision", "fp32"), plans("-b", 4, "--opt", "adamw", "--precision", "fp32"),
              plans("-b", 8, "--strategy", "pdp"), plans("-b", 8, "--strategy", "fsdp", "--goal", "memory"))
     for best in (one[0] for one in lists):
@@ -53,7 +53,7 @@ def exact():
 
 
 def pipelines():
-    """Stages are what was reckoned with, so what the passes plan is near what formulas say, of those that stand behind the first too."""
+    """The assumed stages are used, so the passes' plans are close to the formulas, also for stages after the first."""
     for plan in [p for p in plans("-b", 8, "--strategy", "pdp", "--vocab-size", 4096) if p["offload"] == "none"][:6]:
         line = shlex.split(plan["command"])[1:]
         parts = [int(n) for n in line[line.index("--pp-partition") + 1].split(",")]
@@ -66,8 +66,8 @@ def pipelines():
 
 def words():
     p = dptrain("plan", "--auto", "--explain", *SMALL, *A100, "-b", 8)
-    check("alternatives to the best plan:" in p.stdout and "as slow" in p.stdout, "--explain says nothing of neighbours: %s" % p.stdout[-400:])
-    check(p.stdout.splitlines()[-1].startswith("dptrain --model"), "the last line is the best one's command")
+    check("alternatives to the best plan:" in p.stdout and "as slow" in p.stdout, "--explain does not describe alternatives: %s" % p.stdout[-400:])
+    check(p.stdout.splitlines()[-1].startswith("dptrain --model"), "the last line is the best plan's command")
     p = dptrain("plan", "--auto", "--model", "gpt-13b", "--seq-len", 256, "-b", 256, "--nnodes", 4, "--synthetic", *A100, "--precision", "fp32")
     check(p.returncode == 0, "13 B: %s" % p.stderr)
 
@@ -88,7 +88,7 @@ def refusals(folder):
 
 
 def trained(folder):
-    """Measured and used: the whole way, on this machine."""
+    """Calibration, plan and training, on this machine."""
     env = {"XDG_CONFIG_HOME": folder, "DPTRAIN_TEST_CALIBRATE": "1"}
     p = dptrain("bench", "--calibrate", "--nproc-per-node", 2, "--threads", 1, env=env, timeout=300)
     if not check(p.returncode == 0, "--calibrate: exit %d: %s" % (p.returncode, p.stderr)):
@@ -99,28 +99,28 @@ def trained(folder):
     check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
     check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
     held(h, "the calibrated file")
-    beside(env, h["process_bytes"])
-    alone(env, h["alone"])
+    process_memory(env, h["process_bytes"])
+    single_rank(env, h["alone"])
     p = dptrain("train", "--auto", *SMALL, "--global-batch-size", 12, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", env=env)
     check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
           (p.returncode, p.stderr))
-    check("--precision fp32" in p.stderr, "the precision stays: %s" % p.stderr)
+    check("--precision fp32" in p.stderr, "the precision is unchanged: %s" % p.stderr)
     for more in (["--grad-accum-steps", 2], ["--activation-checkpointing", "full", "--optim-offload"], ["--opt-level", "O0"]):
         p = dptrain("train", "--auto", *SMALL, "-b", 2, *more, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", *A100)
         check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto %s: exit %d: %s" % (more, p.returncode, p.stderr))
 
 
-def beside(env, process_bytes):
-    """What a process holds is what is planned for it, with what it takes beside that."""
-    check(2**20 < process_bytes < 2**29, "a process takes %g bytes beside its plan" % process_bytes)
+def process_memory(env, process_bytes):
+    """A process's memory is its plan plus the process's own memory."""
+    check(2**20 < process_bytes < 2**29, "a process uses %g bytes beyond its plan" % process_bytes)
     p = dptrain("plan", "--auto", "--json", *SMALL, "--nproc-per-node", 2, "-b", 4, env=env)
     for plan in json.loads(p.stdout)["plans"]:
         check(abs(plan["peak_bytes"] - plan["planned_bytes"] - process_bytes) < 2, "%(command)s: %(planned_bytes)d bytes, at most %(peak_bytes)d" % plan)
 
 
-def alone(env, faster):
-    """One rank where two were timed, of a thread each: it has both cores, unless it is said how many threads it has; then nobody computes
-    beside it."""
+def single_rank(env, faster):
+    """One rank where two were timed, with one thread each: it has both cores, unless its number of threads is given;
+    then no other rank computes at the same time."""
     def step_s(*more):
         p = dptrain("plan", "--auto", "--json", *SMALL, "--nproc-per-node", 2, "-b", 4, "--precision", "fp32", *more, env=env)
         check(p.returncode == 0, "one rank, %s: exit %d: %s" % (more, p.returncode, p.stderr))
@@ -128,11 +128,11 @@ def alone(env, faster):
     shared, one, two = step_s(), step_s("--threads", 1), step_s("--threads", 2)
     check(abs(one / shared - 2 * faster) < 1e-3 and abs(two / shared - faster) < 1e-3, "one rank: %g s, of one thread %g, of two %g; %g times" %
           (shared, one, two, faster))
-    check(0 < faster <= 1, "a rank that is alone takes %g times as long" % faster)
+    check(0 < faster <= 1, "a single rank takes %g times as long" % faster)
 
 
 def held(h, name):
-    """By the schema, as far as it says what is needed and which members there are."""
+    """Checks required and known members by the schema."""
     with open(os.path.join(SOURCE, "schema", "hardware", "hardware.schema.json")) as f:
         schema = json.load(f)
     check(set(h) <= set(schema["properties"]) and set(schema["required"]) <= set(h), "%s: members %s" % (name, sorted(h)))

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#define TOKENS 256.0	/* of a sample */
-#define MFU 0.5		/* of a product's rate, that a whole pass reaches: 35 % of the data sheet's */
+#define TOKENS 256.0	/* per sample */
+#define MFU 0.5		/* share of a product's rate that a complete pass reaches: 35 % of the data sheet's */
 #define HALF 2.0	/* bytes */
-#define FULL 0.95	/* of the memory: what an allocator that keeps what was freed can use at full speed */
+#define FULL 0.95	/* share of memory that a caching allocator can use at full speed */
 
 const struct study_size study_sizes[STUDY_SIZES] = {
 	[STUDY_125M] = { "125M", 0.125, 12, 12, 768 },	 [STUDY_350M] = { "0.35B", 0.35, 24, 16, 1024 },
@@ -18,8 +18,8 @@ const struct study_size study_sizes[STUDY_SIZES] = {
 	[STUDY_1T] = { "1T", 1008, 128, 160, 25600 },
 };
 
-/* Of b samples. Memory by the study's rules: 2 bytes of a parameter, 2 of its gradient, 2 more where ranks hold it
- * whole; of activations 34 h + 5 a T bytes a token and layer, or what crosses between layers where they are made again.
+/* For b samples. Memory by the study's rules: 2 bytes per parameter, 2 per gradient, 2 more if ranks hold it
+ * completely; activations of 34 h + 5 a T bytes per token and layer, or only the layers' inputs with recomputation.
  * The parts of a model are the two halves of each layer, attention and MLP. */
 static struct advise_model model_of(const struct study_size *s, double b, bool again, const struct hardware *h)
 {
@@ -84,7 +84,7 @@ struct study_result study_cost(const struct study_run *r, enum study_kind kind, 
 	return best;
 }
 
-/* What is slower by less than equal runs differ is as good; of these the simpler one. */
+/* A difference smaller than that of equal runs does not count; then the simpler one is better. */
 int study_best(const struct study_run *r, const struct hardware *h)
 {
 	struct study_result best = { .seconds = 0 };

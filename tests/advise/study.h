@@ -1,5 +1,5 @@
-/* study.h: models and machines of a published study of data parallelism (DDP, FSDP, pipelines beside each other) of GPT
- * models on machines of 8 A100 40 GB, with its own rules of memory. */
+/* study.h: models and machines of a published study of data parallelism (DDP, FSDP, parallel pipelines) of GPT models
+ * on machines of 8 A100 40 GB, with its own memory rules. */
 #ifndef DPT_TESTS_ADVISE_STUDY_H
 #define DPT_TESTS_ADVISE_STUDY_H
 
@@ -20,22 +20,22 @@ enum study_kind { STUDY_DDP, STUDY_FSDP, STUDY_PDP2, STUDY_PDP4, STUDY_KINDS };
 
 struct study_run {
 	int size, ranks;
-	int64_t batch; /* of a GPU */
-	int chunks;    /* of a pipeline; 0: as many as it has stages, as in the study */
-	bool offload;  /* FSDP's shards */
+	int64_t batch; /* per GPU */
+	int chunks;    /* per pipeline; 0: the number of stages, as in the study */
+	bool offload;  /* offloads FSDP's shards */
 };
 
 struct study_result {
-	bool fits, roomy; /* roomy: its allocator has room left */
+	bool fits, roomy; /* roomy: its allocator has space left */
 	double seconds, exposed_s, bytes;
 };
 
-/* With recomputation where that is needed, or faster. What fills the memory to the last is taken only where nothing
- * else fits: the study's runs lost speed there to their allocator. */
+/* With recomputation if needed, or faster. Completely full memory is used only if nothing else fits: the study's runs
+ * were slowed by their allocator then. */
 struct study_result study_cost(const struct study_run *r, enum study_kind kind, const struct hardware *h);
 
-/* The study's comparison: of DDP, FSDP and pipelines of two stages, which its rules speak of, the fastest that fits, by
- * the same rule; -1: none fits. */
+/* The study's comparison: the fastest of DDP, FSDP and pipelines of two stages (which its rules describe) that fits,
+ * by the same rule; -1 if none fits. */
 int study_best(const struct study_run *r, const struct hardware *h);
 
 #endif

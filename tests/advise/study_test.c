@@ -1,6 +1,6 @@
 /* study_test.c: the rules and limits that a published study of data parallelism found on machines of 8 A100 40 GB
- * (study.h) must follow from the formulas. Its rules speak of two stages. By its own rules of memory four would hold 13
- * and 16 B too, and be faster there than FSDP at small batches, which it does not say (test_four_stages). */
+ * (study.h) must follow from the formulas. Its rules describe two stages. By its own memory rules four stages would
+ * fit 13 and 16 B too, and be faster there than FSDP at small batches, which it does not mention (test_four_stages). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "tests/advise/study.h"
 
-#define LOW 256 /* a batch of a GPU at which communication hides */
+#define LOW 256 /* a batch per GPU at which communication is hidden */
 
 static struct hardware ethernet, nvlink;
 
@@ -63,7 +63,7 @@ static void test_winners(void **state)
 		expect(&(struct study_run){ s, 32, 64, 0, false }, &nvlink, FSDP);
 }
 
-/* Where we say more than the study. */
+/* Our formulas say more than the study here. */
 static void test_four_stages(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static void test_four_stages(void **state)
 	}
 }
 
-/* Exposed milliseconds a sample at the batch from which on DDP is the faster one. */
+/* Exposed milliseconds per sample at the batch from which on DDP is faster. */
 static double boundary(int size)
 {
 	for (int64_t b = 8; b <= LOW; b++) {
@@ -93,7 +93,7 @@ static void test_boundary(void **state)
 	(void)state;
 	for (int s = STUDY_760M; s <= STUDY_2_7B; s++)
 		if (boundary(s) < 10 || boundary(s) > 45)
-			fail_msg("%s: PDP gives way at %.1f ms a sample", study_sizes[s].name, boundary(s));
+			fail_msg("%s: PDP loses to DDP at %.1f ms per sample", study_sizes[s].name, boundary(s));
 }
 
 static void test_one_machine(void **state)
@@ -105,7 +105,7 @@ static void test_one_machine(void **state)
 	expect(&(struct study_run){ STUDY_6_7B, 8, 8, 0, false }, &ethernet, FSDP);
 }
 
-/* Samples a GPU and second fall when a second machine comes in, and rise with the batch, whatever the strategy. */
+/* Samples per GPU and second fall with a second machine, and rise with the batch, for every strategy. */
 static void test_scaling(void **state)
 {
 	(void)state;
@@ -117,7 +117,7 @@ static void test_scaling(void **state)
 	}
 }
 
-/* Bytes of a parameter of the study: 6 where ranks hold it whole, 4 where they hold ranges. */
+/* Bytes per parameter in the study: 6 if ranks hold it completely, 4 if they hold ranges. */
 static void test_memory(void **state)
 {
 	const double each[STUDY_KINDS] = { 6, 4.0 / 32, 6.0 / 2, 6.0 / 4 };
@@ -127,7 +127,7 @@ static void test_memory(void **state)
 		const struct study_run small = { STUDY_13B, 32, 1, 0, false }, large = { STUDY_175B, 32, 1, 0, false };
 		const double more = study_cost(&large, k, &ethernet).bytes - study_cost(&small, k, &ethernet).bytes;
 
-		/* What is gathered, recomputed and waits grows as well, by far less. */
+		/* Gathered, recomputed and queued data grow as well, by far less. */
 		assert_true(more >= 0.99 * each[k] * 162e9);
 		assert_true(more < 1.2 * each[k] * 162e9);
 	}
@@ -190,9 +190,9 @@ static void test_links(void **state)
 			assert_true(ratio(s, 8, k, false) > ratio(s - 1, 8, k, false));
 		}
 	}
-	for (int s = STUDY_13B; s <= STUDY_81B; s++) /* offloaded from there on, as in the study */
+	for (int s = STUDY_13B; s <= STUDY_81B; s++) /* offloaded from this size on, as in the study */
 		assert_true(ratio(s, 8, STUDY_FSDP, true) < ratio(STUDY_6_7B, 8, STUDY_FSDP, false));
-	for (int s = STUDY_13B; s <= STUDY_16B; s++) /* where both leave out recomputation */
+	for (int s = STUDY_13B; s <= STUDY_16B; s++) /* both without recomputation */
 		assert_true(ratio(s, 8, STUDY_FSDP, true) < ratio(s, 8, STUDY_FSDP, false));
 }
 

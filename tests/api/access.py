@@ -1,5 +1,5 @@
-"""Who may do what, for every route of routes.def: each address x every verb x {no, wrong, expired, revoked, reading, writing,
-admin token, session}; foreign Hosts, Origins and cross-site requests; the refusal comes before the body is read."""
+"""Authorisation of every route in routes.def: each address x every verb x {no, wrong, expired, revoked, read, write,
+admin token, session}; foreign Hosts, Origins and cross-site requests. A request is refused before its body is read."""
 import sys
 sys.dont_write_bytecode = True
 import base64
@@ -23,9 +23,9 @@ LEVEL = {"OPEN": 0, "READ": 1, "WRITE": 2, "ADMIN": 3}
 
 
 def routes():
-    """{address: {verb: (scope, body limit)}}, HEAD and OPTIONS included."""
+    """Returns {address: {verb: (scope, body limit)}}, including HEAD and OPTIONS."""
     found = list(lib.routes())
-    lib.check(len(found) > 70, "routes.def is read")
+    lib.check(len(found) > 70, "routes.def has more than 70 routes")
     table = {}
     for method, pattern, _, scope, limit in found:
         path = re.sub(r"\{\w+\}", "k", pattern.replace("{run}", RUN)).replace("/*", "/index.html")
@@ -38,7 +38,7 @@ def routes():
 
 
 class Asker:
-    """One connection that is opened again whenever the server closed it."""
+    """One connection that is reopened after the server closed it."""
 
     def __init__(self, server):
         self.server, self.connection = server, None
@@ -63,7 +63,7 @@ class Asker:
 
 
 def harmless(path, verb, limit):
-    """(path, body) that pass the door and do nothing behind it: v1 refuses arguments that it does not know."""
+    """Returns a (path, body) that passes authorisation and changes nothing: v1 rejects unknown arguments."""
     body = b"{}" if limit else None
     if path == "/api/v1/events" and verb == "GET":
         return None, None  # would not end
@@ -87,7 +87,7 @@ def login(ask, token):
 
 
 def credentials(server, ask):
-    """(what, headers, level)"""
+    """Returns a list of (description, headers, level)."""
     server.token = server.owner_token()
     read, write, admin = (make_token(server, s, s) for s in ("read", "write", "admin"))
     gone, old = make_token(server, "gone", "admin"), make_token(server, "old", "admin", expires_time=int(time.time() * 1000) + 1500)
@@ -112,14 +112,14 @@ def credentials(server, ask):
 
 def matrix(server, ask):
     asked = 0
-    everybody = credentials(server, ask)
+    callers = credentials(server, ask)
     for path, verbs in routes().items():
         for verb in VERBS:
             scope, limit = verbs.get(verb, (None, 0))
             target, body = harmless(path, verb, limit)
             if target is None or (path == "/login" and verb == "POST"):
                 continue
-            for what, headers, level in everybody if scope else everybody[:1]:
+            for what, headers, level in callers if scope else callers[:1]:
                 if "Cookie" in headers and verb not in ("GET", "HEAD", "OPTIONS"):
                     headers = dict(headers, Origin=f"http://127.0.0.1:{server.port}", Host=f"127.0.0.1:{server.port}")
                 status, got, data = ask(verb, target, body, dict(headers, **({} if body is None else lib.JSON)))
@@ -137,14 +137,15 @@ def matrix(server, ask):
                     lib.check(got["WWW-Authenticate"].split()[0] == ("Bearer" if "Cookie" in headers else "Basic"), f"{at}: challenge")
     print(f"{asked} requests of the matrix")
     noise = server.stderr()
-    lib.check(not any(h["Authorization"].split()[-1] in noise for _, h, level in everybody if level and "Authorization" in h),
+    lib.check(not any(h["Authorization"].split()[-1] in noise for _, h, level in callers if level and "Authorization" in h),
               "no token in the log")
-    return everybody
+    return callers
 
 
 def walls(server):
-    """Whatever was asked of it, the server has loaded nothing that connects to others, but where its store is one of them; its
-    answering threads are confined where the kernel can do that (tests/api/confine_test says what that means)."""
+    """After all these requests the server has loaded no library that opens connections, except libpq if its store is in
+    PostgreSQL. Its request threads are sandboxed if the kernel supports it (tests/api/confine_test tests the
+    sandbox)."""
     with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
         loaded = f.read()
     lib.check("libcurl" not in loaded, "the server has loaded libcurl")
@@ -158,28 +159,28 @@ def walls(server):
     lib.check(threads > 0 or confined == "0", "confined threads")
 
 
-def sessions(server, ask, everybody):
-    cookie = next(h for what, h, _ in everybody if what == "a session")
+def sessions(server, ask, callers):
+    cookie = next(h for what, h, _ in callers if what == "a session")
     own = {"Origin": f"http://127.0.0.1:{server.port}"}
-    for what, headers, level in everybody:
+    for what, headers, level in callers:
         status, _, body = ask("GET", "/api/v1/session", None, headers)
         said = {"signed_in": "Cookie" in headers, "scope": ("none", "read", "write", "admin")[level]}
         lib.equal((status, json.loads(body) if level else None), (200, said) if level else (401, None), f"what {what} may do")
-    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **lib.JSON))[0], 401, "a cookie alone carries no POST")
-    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **own, **lib.JSON))[0], 400, "with our own Origin it does")
+    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **lib.JSON))[0], 401, "a cookie without our Origin does not authorise POST")
+    lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, **own, **lib.JSON))[0], 400, "a cookie with our Origin authorises POST")
     lib.equal(ask("POST", "/api/v1/compare", b"{}", dict(cookie, Origin="http://evil.example", **lib.JSON))[0], 403, "foreign Origin")
     lib.equal(ask("GET", "/", None, dict(cookie, Accept="text/html"))[0], 200, "the page with a session")
     status, headers, body = ask("GET", "/?x=%22%3E", None, {"Accept": "text/html,*/*"})
-    lib.equal((status, headers["WWW-Authenticate"]), (401, 'Bearer realm="dptrack"'), "the page without one")
-    lib.check(b"<form" in body and b'"x=%22%3E"' in body, "asks for a token in a form")
+    lib.equal((status, headers["WWW-Authenticate"]), (401, 'Bearer realm="dptrack"'), "the page without a session")
+    lib.check(b"<form" in body and b'"x=%22%3E"' in body, "the login form asks for a token")
     script = re.findall(rb"<script>(.*?)</script>", body)
-    lib.check(len(script) == 1 and b"location.hash" in script[0], f"one script, which keeps what stands behind #: {script}")
+    lib.check(len(script) == 1 and b"location.hash" in script[0], f"one script, which keeps the fragment of the address: {script}")
     allowed = "'sha256-" + base64.b64encode(hashlib.sha256(b"".join(script)).digest()).decode() + "'"
-    lib.check(f"script-src {allowed};" in headers["Content-Security-Policy"], f"the policy allows {allowed} alone: {headers['Content-Security-Policy']}")
+    lib.check(f"script-src {allowed};" in headers["Content-Security-Policy"], f"the policy allows only {allowed}: {headers['Content-Security-Policy']}")
     status, _, body = ask("POST", "/login", b"token=wrong")
     lib.check(status == 401 and b"<form" in body, "a wrong token gets the form again")
     lib.equal(ask("POST", "/login", b"")[0], 401, "an empty form")
-    # an event stream ends when the tokens change, and a revoked reader does not come back
+    # an event stream ends when the tokens change, and a revoked reader cannot reconnect
     c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     c.request("GET", "/api/v1/events", headers=cookie)
     r = c.getresponse()
@@ -188,7 +189,7 @@ def sessions(server, ask, everybody):
     r.read()  # until the server ends it
     c.close()
     lib.equal(ask("GET", "/api/v1/events", None, cookie)[0], 401, "events after revoking")
-    lib.equal(ask("GET", "/api/v1/runs", None, cookie)[0], 401, "a session ends with its token")
+    lib.equal(ask("GET", "/api/v1/runs", None, cookie)[0], 401, "a session ends when its token is revoked")
 
 
 def foreign(server):
@@ -211,8 +212,8 @@ def foreign(server):
 
 
 def host_and_origin(server):
-    """Every Host with every Origin, Sec-Fetch-Site and verb, against the rule in words: a loopback name with any port; an Origin
-    that is this very Host; a change only from our own page or from no page at all."""
+    """Every Host with every Origin, Sec-Fetch-Site and verb, compared with the rule: the Host is a loopback name with
+    any port; the Origin equals this Host; only our own page, or a client without a page, may change anything."""
     port, ask, cells = server.port, Asker(server), 0
     hosts = [(f"127.0.0.1:{port}", True), (f"localhost:{port}", True), ("localhost", True), ("LocalHost:1", True), (f"[::1]:{port}", True),
              ("[::1]", True), ("evil.example", False), (f"evil.example:{port}", False), ("localhost.evil.example", False), ("127.0.0.1.nip.io", False),
@@ -236,7 +237,7 @@ def host_and_origin(server):
 
 
 def before_the_body(server):
-    """The head alone is enough for a refusal; nobody without a token makes the server read 16 MiB."""
+    """The header is enough for a refusal; a client without a token cannot make the server read 16 MiB."""
     with server.socket() as s:
         s.sendall(f"POST /api/v1/runs/{RUN}/journal?writer={RUN}&offset=0 HTTP/1.1\r\nHost: localhost\r\n"
                   "Content-Length: 16000000\r\n\r\n".encode())
@@ -245,18 +246,19 @@ def before_the_body(server):
 
 
 def fixed_token():
-    """DPTRACK_TOKEN and --token-file, as without rows; a row's scope wins over them."""
+    """Tokens of DPTRACK_TOKEN and --token-file work without a row in the store; the scope of such a row overrides
+    theirs."""
     with lib.fresh("--host", "0.0.0.0", env={"DPTRACK_TOKEN": SECRET}) as server:
         server.host = "127.0.0.1"
         lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "without the token of the environment")
         lib.equal(server.request("GET", "/api/v1/tokens", headers={"Authorization": f"Bearer {SECRET}"})[0], 200, "with it")
-        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab:80"})[0], 200, "any name of this machine")
+        lib.equal(server.request("GET", "/health", headers={"Host": "tracker.lab:80"})[0], 200, "any Host is accepted")
         before_the_body(server)
     with tempfile.NamedTemporaryFile("w") as f:
         f.write(SECRET + "\n")
         f.flush()
         with lib.fresh("--token-file", f.name) as server:
-            lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a token on loopback is asked for too")
+            lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a token is required on loopback too")
 
 
 def tool(*args, env=None):
@@ -267,7 +269,7 @@ def tool(*args, env=None):
 
 
 def commands():
-    """token add|list|revoke on a folder that nobody serves, then on the one that is served; who may start in public."""
+    """token add|list|revoke on an unserved and a served folder; when a server may start on a public address."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
         os.mkdir(runs)
@@ -281,7 +283,7 @@ def commands():
         server.host = "127.0.0.1"
         if lib.IN_DATABASE:
             import cluster
-            lib.check(not os.path.exists(os.path.join(runs, "dptrack.db.lock")), "a lock file, though the store lies in a database")
+            lib.check(not os.path.exists(os.path.join(runs, "dptrack.db.lock")), "a lock file, although the store is in a database")
             lib.check(not any(boss in row for row in cluster.query_of_folder(runs, "SELECT * FROM token")), "the store does not hold the token")
         else:
             lib.equal(stat.S_IMODE(os.stat(os.path.join(runs, "dptrack.db.lock")).st_mode), 0o600, "the lock file's mode")
@@ -289,30 +291,31 @@ def commands():
         lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "without the token")
         late = tool("token", "add", "late", "--scope", "read", "--expires", "1h", *place).stdout.strip()
         reader = {"Authorization": f"Bearer {late}"}
-        lib.equal(lib.heard(lambda: server.request("GET", "/api/v1/runs", headers=reader)[0], 200), 200, "a token made while serving")
+        lib.equal(lib.heard(lambda: server.request("GET", "/api/v1/runs", headers=reader)[0], 200), 200, "a token added while the server runs")
         lib.equal(tool("ls", "--url", server.url.replace("0.0.0.0", "127.0.0.1"), env={"DPTRACK_TOKEN": late}).returncode, 0, "DPTRACK_TOKEN")
         rows = json.loads(tool("token", "list", "--json", *place).stdout)["tokens"]
         lib.equal([(t["name"], t["scope"]) for t in rows], [("boss", "admin"), ("late", "read")], "token list")
         lib.check("late" in tool("token", "list", "--csv", *place).stdout, "token list --csv")
-        lib.equal(tool("token", "add", "late", "--scope", "read", *place).returncode, 2, "a name twice")
+        lib.equal(tool("token", "add", "late", "--scope", "read", *place).returncode, 2, "a duplicate name")
         for args in (["add", "x"], ["add", "x", "--scope", "root"], ["add"], ["revoke", "nobody"], ["revoke"], ["sell"], [],
                      ["add", "x", "--scope", "read", "--expires", "soon"], ["list", "x"]):
             r = tool("token", *args, *place)
             lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), f"token {args}: {r.stderr}")
         lib.equal(tool("token", "revoke", "late", *place).returncode, 0, "token revoke")
         lib.equal(lib.heard(lambda: server.request("GET", "/api/v1/runs", headers=reader)[0], 401), 401, "at once")
-        lib.equal(tool("token", "revoke", "boss", *place).returncode, 0, "the last one")
+        lib.equal(tool("token", "revoke", "boss", *place).returncode, 0, "token revoke of the last token")
         boss = {"Authorization": f"Bearer {boss}"}
         lib.equal(lib.heard(lambda: server.request("GET", "/api/v1/runs", headers=boss)[0], 401), 401,
-                  "a revoked token does not live on because the server found it in DPTRACK_TOKEN")
-        lib.equal(tool("ls", *place).returncode, 0, "the owner goes through the lock file")
+                  "a revoked token is not revived by DPTRACK_TOKEN")
+        lib.equal(tool("ls", *place).returncode, 0, "the owner's command uses the token in the lock file")
         lib.equal(tool("token", "revoke", "--all", *place).returncode, 0, "token revoke --all")
-        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a public address never opens")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "a public address always requires a token")
         lib.equal(server.stop(), 0, "exit code")
 
 
 def guesses():
-    """Tokens that people made up can be guessed: not often. Who has a drawn one is never kept out; others only while it lasts."""
+    """Tokens that people choose can be guessed, so guesses are limited. A generated token is never limited; others are
+    only during the attack."""
     with lib.fresh(env={"DPTRACK_TOKEN": "sesame"}) as server:
         owner = {"Authorization": "Bearer " + server.owner_token()}
         good, bad = {"Authorization": "Bearer sesame"}, {"Authorization": "Bearer barley"}
@@ -324,25 +327,25 @@ def guesses():
         lib.check(0 < int(seen[-1][1]["Retry-After"]) <= 5, f"Retry-After: {seen[-1][1]['Retry-After']}")
         status, headers, body = server.request("POST", "/login", b"token=barley", {"Sec-Fetch-Site": "same-origin"})
         lib.check(status == 429 and b"<form" in body and int(headers["Retry-After"]) > 0, f"the form, guessing: {status}")
-        lib.equal(server.request("GET", "/api/v1/runs", headers=owner)[0], 200, "a drawn token, meanwhile")
-        lib.equal(server.request("GET", "/api/v1/runs", headers=drawn)[0], 401, "a drawn token that is not known, meanwhile")
-        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "no token, meanwhile")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=owner)[0], 200, "a generated token during the attack")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=drawn)[0], 401, "an unknown generated token during the attack")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 401, "no token during the attack")
         end = time.monotonic() + 60
         while server.request("GET", "/api/v1/runs", headers=good)[0] == 429 and time.monotonic() < end:
             time.sleep(0.5)
-        lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "after a moment the right one is heard")
+        lib.equal(server.request("GET", "/api/v1/runs", headers=good)[0], 200, "after a moment the right token is accepted")
 
 
 def main():
     with lib.fresh() as server:
         ask = Asker(server)
-        lib.equal(ask("GET", "/api/v1/runs")[0], 200, "nobody needs a token before the first one")
-        everybody = matrix(server, ask)
+        lib.equal(ask("GET", "/api/v1/runs")[0], 200, "no token is required before the first one exists")
+        callers = matrix(server, ask)
         walls(server)
-        sessions(server, ask, everybody)
+        sessions(server, ask, callers)
         lib.equal(server.request("DELETE", "/api/v1/tokens")[0], 200, "forget all")
         server.token = None
-        lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "and nobody needs one again")
+        lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "no token is required after all are revoked")
     with lib.fresh() as server:
         foreign(server)
         host_and_origin(server)

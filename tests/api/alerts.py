@@ -1,5 +1,5 @@
-"""Rules that runs are held against: what each finds, once, whatever dies; posted with a signature to a receiver that is away for a
-while; and no connection to anybody where nobody named one."""
+"""Alert rules: what each finds, exactly once whatever is killed; signed posts to a webhook that is down for a while;
+and no connection to any network address without --webhook."""
 import sys
 sys.dont_write_bytecode = True
 import collections
@@ -32,7 +32,7 @@ def ask(server, method, path, body=None, want=200):
 def refused(server, body, status, word):
     code, reply = server.json("POST", "/api/v1/alerts/rules", body)
     lib.equal(code, status, f"{body}: {reply}")
-    lib.check(word in reply.get("error", {}).get("message", ""), f"{body}: {reply} says {word}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{body}: {reply}, expected {word!r}")
 
 
 def until(look, test, what):
@@ -78,12 +78,12 @@ def rules_are_checked(server):
     refused(server, {"kind": "done", "metric": "loss"}, 400, "metric")
     refused(server, {"kind": "done", "experiment": "none"}, 404, "none")
     refused(server, {"kind": "done", "url": "http://127.0.0.1:1/"}, 400, "url")
-    lib.equal(server.json("DELETE", "/api/v1/alerts/rules/77")[0], 404, "a rule that is not there")
-    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "no rule was made")
+    lib.equal(server.json("DELETE", "/api/v1/alerts/rules/77")[0], 404, "a missing rule")
+    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "no rule was created")
 
 
 def each_kind(server):
-    """Every kind finds what it says, in its experiment, of runs that change from then on."""
+    """Every kind finds what it describes, in its experiment, in runs that change after the rule was created."""
     old = run(server, "a", "old", [("loss", 1, 99.0)], "failed")
     ask(server, "POST", "/experiments", {"name": "b"}, 201)
     above = rule(server, kind="metric", experiment="a", metric="loss", above=5)
@@ -91,9 +91,9 @@ def each_kind(server):
     nan = rule(server, kind="nan")
     failed = rule(server, kind="failed", experiment="a")
     done = rule(server, kind="done", experiment="b")
-    told = ask(server, "GET", "/alerts/rules")["rules"]
-    lib.equal([(r["id"], r["experiment"], r["kind"], r.get("above"), r.get("below")) for r in told[:2]],
-              [(above, "a", "metric", 5, None), (below, None, "metric", None, -1)], "the rules as they were made")
+    created = ask(server, "GET", "/alerts/rules")["rules"]
+    lib.equal([(r["id"], r["experiment"], r["kind"], r.get("above"), r.get("below")) for r in created[:2]],
+              [(above, "a", "metric", 5, None), (below, None, "metric", None, -1)], "the rules as created")
     one = run(server, "a", "one", [("loss", 1, 5.0), ("loss", 7, 6.5), ("acc", 3, -1.5)])
     two = run(server, "b", "two", [("loss", 1, 1e9), ("x", 2, 1.0), ("x", 4, "NaN")], "finished")
     three = run(server, "a", "three", [("loss", 1, 1.0)], "killed")
@@ -105,21 +105,21 @@ def each_kind(server):
     log(server, two, [("x", 9, "NaN")])
     mark = run(server, "b", "mark", [], "finished")
     until(lambda: [f[1] for f in found(server)], lambda runs: mark in runs, "a later run")
-    lib.equal([f for f in found(server) if f[1] != mark], want, "a rule finds a run once")
+    lib.equal([f for f in found(server) if f[1] != mark], want, "a rule reports a run once")
     ask(server, "PATCH", "/runs/" + old, {"notes": "looked at"})
-    until(lambda: found(server), lambda seen: (failed, old, "the run failed") in seen, "a run that changes again")
+    until(lambda: found(server), lambda seen: (failed, old, "the run failed") in seen, "a changed old run")
     page = ask(server, "GET", "/alerts?limit=2")["alerts"]
     rest = ask(server, "GET", f"/alerts?limit=1000&before={page[-1]['id']}")["alerts"]
-    lib.equal(len(page) + len(rest), len(found(server)), "pages hold all")
-    lib.check(all(a["due_time"] is None and a["tries"] == 0 for a in page + rest), "nothing is to be posted")
-    for r in told:
+    lib.equal(len(page) + len(rest), len(found(server)), "the pages hold all alerts")
+    lib.check(all(a["due_time"] is None and a["tries"] == 0 for a in page + rest), "nothing is queued for posting")
+    for r in created:
         ask(server, "DELETE", "/alerts/rules/" + r["id"])
-    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "the rules are gone")
-    lib.check(len(found(server)) > 5, "what they found stays")
+    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "the rules are deleted")
+    lib.check(len(found(server)) > 5, "their alerts remain")
 
 
 class Receiver:
-    """Takes posts on a port of its own; while it is away, connections end without an answer."""
+    """A webhook on a port of its own; while it is down, connections end without an answer."""
 
     def __init__(self):
         self.taken, self.wrong, self.away = collections.Counter(), [], False
@@ -133,11 +133,11 @@ class Receiver:
                     self.connection.shutdown(socket.SHUT_RDWR)
                     return
                 mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-                told = json.loads(body)
-                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != told["id"]:
+                payload = json.loads(body)
+                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != payload["id"]:
                     outer.wrong.append((dict(self.headers), body))
-                status = 503 if "busy" in told["run_name"] and not outer.taken[told["text"] + " refused"] else 200
-                outer.taken[told["text"] + (" refused" if status == 503 else "")] += 1
+                status = 503 if "busy" in payload["run_name"] and not outer.taken[payload["text"] + " refused"] else 200
+                outer.taken[payload["text"] + (" refused" if status == 503 else "")] += 1
                 self.send_response(status)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -155,7 +155,7 @@ class Receiver:
 
 
 def posted(folder):
-    """Signed, once each: with a receiver that is busy or away, and a server that is killed."""
+    """Posts are signed and sent once each, to a receiver that is busy or down, by a server that is killed."""
     logdir, secret = os.path.join(folder, "runs"), os.path.join(folder, "secret")
     with open(secret, "w", encoding="utf-8") as f:
         f.write(SECRET + "\n")
@@ -169,21 +169,21 @@ def posted(folder):
     until(lambda: dict(receiver.taken), lambda seen: seen == want, "posts")
     receiver.away = True
     run(server, "a", "second", [], "finished")
-    until(lambda: [a["tries"] for a in ask(server, "GET", "/alerts?limit=1")["alerts"]], lambda t: t and t[0] > 0, "a try without a receiver")
+    until(lambda: [a["tries"] for a in ask(server, "GET", "/alerts?limit=1")["alerts"]], lambda t: t and t[0] > 0, "a failed attempt while the receiver is down")
     server.stop(signal.SIGKILL)
     server = lib.Server(logdir, *flags)
     run(server, "a", "third", [], "finished")
     receiver.away = False
     want.update({"a / second: the run finished": 1, "a / third: the run finished": 1})
-    until(lambda: dict(receiver.taken), lambda seen: seen == want, "posts to a receiver that is back")
-    until(lambda: ask(server, "GET", "/alerts")["alerts"], lambda l: all(a["posted_time"] and a["due_time"] is None for a in l), "all are settled")
+    until(lambda: dict(receiver.taken), lambda seen: seen == want, "posts after the receiver's restart")
+    until(lambda: ask(server, "GET", "/alerts")["alerts"], lambda l: all(a["posted_time"] and a["due_time"] is None for a in l), "no post is pending")
     for _ in range(2):
         lib.equal(server.stop(), 0, "exit code")
         server = lib.Server(logdir, *flags)
     run(server, "a", "fourth", [], "finished")
     want["a / fourth: the run finished"] = 1
     until(lambda: dict(receiver.taken), lambda seen: len(seen) == len(want), "after restarts")
-    lib.equal(dict(receiver.taken), want, "each was taken once")
+    lib.equal(dict(receiver.taken), want, "each post was received once")
     lib.equal(receiver.wrong, [], "every post is signed")
     lib.equal(server.stop(), 0, "exit code")
     receiver.close()
@@ -201,10 +201,10 @@ def flags_are_checked(folder):
 
 
 def connects_to_nobody(folder):
-    """Without the flag: no call of connect to an address of a network, by strace."""
+    """Without --webhook the server never calls connect() with a network address, as seen by strace."""
     why = strace.reason(folder)
     if why:
-        print(f"not looked at: whom a server without --webhook connects to ({why})")
+        print(f"skipped: connections of a server without --webhook ({why})")
         return
     program, trace = lib.PROGRAM, strace.Traced(lib.PROGRAM, folder)
     lib.PROGRAM = trace.program
@@ -215,7 +215,7 @@ def connects_to_nobody(folder):
     until(lambda: found(server), lambda seen: len(seen) == 1, "an alert under strace")
     lib.equal(server.stop(), 0, "exit code under strace")
     until(trace.ended, bool, "the end of the trace")
-    lib.equal(trace.reached(), set(), "a server without --webhook connects to nobody")
+    lib.equal(trace.reached(), set(), "addresses to which a server without --webhook connects")
 
 
 def main():

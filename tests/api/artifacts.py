@@ -1,5 +1,5 @@
-"""Files of runs over REST v1 and over MLflow's proxy: bytes and digests, ranges, conditions, chunked and gzip bodies, names,
-links and mounts below the root, limits, a client that leaves in the middle, a restart."""
+"""Files of runs over REST v1 and MLflow's proxy: bytes and digests, ranges, conditions, chunked and gzip bodies,
+names, links and mounts below the root, limits, a client that disconnects during an upload, a restart."""
 import sys
 sys.dont_write_bytecode = True
 import base64
@@ -56,7 +56,7 @@ def ranges(server, run):
                   (206, f"bytes {want[0]}-{want[1] - 1}/{n}", True), text)
     for text in ("bytes=5-4", "bytes=a-b", "bytes=0-1,5-6", "lines=0-1", "bytes=", "bytes=-", "bytes=99999999999999999999-"):
         status, headers, body = server.request("GET", address(run, "a/data.bin"), headers={"Range": text})
-        lib.equal((status, body == DATA), (200, True), f"{text!r} is as if it were not there")
+        lib.equal((status, body == DATA), (200, True), f"{text!r} is ignored")
     for text in (f"bytes={n}-", "bytes=-0"):
         status, headers, _ = server.request("GET", address(run, "a/data.bin"), headers={"Range": text})
         lib.equal((status, headers["Content-Range"]), (416, f"bytes */{n}"), text)
@@ -80,11 +80,11 @@ def bodies(server, run):
     status, _, body = put(server, address(run, "zipped"), gzip.compress(DATA), **{"Content-Encoding": "gzip"})
     lib.equal((status, json.loads(body)["sha256"]), (200, SHA), "a gzip body")
     lib.equal(put(server, address(run, "torn"), gzip.compress(DATA)[:-9], **{"Content-Encoding": "gzip"})[0], 400, "a torn gzip body")
-    lib.equal(server.request("GET", address(run, "torn"))[0], 404, "and nothing was kept of it")
+    lib.equal(server.request("GET", address(run, "torn"))[0], 404, "nothing of it is stored")
     lib.equal(server.request("GET", address(run, "nothing"))[2], b"", "an empty file")
     with server.socket() as s:
         s.sendall(f"PUT {address(run, 'left')} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n".encode() + DATA[:200000])
-    lib.equal(server.request("GET", address(run, "left"))[0], 404, "a client that left leaves no file")
+    lib.equal(server.request("GET", address(run, "left"))[0], 404, "an interrupted upload leaves no file")
 
 
 NAMES = ["plain.txt", "50%.png", "a b.txt", "a+b", "grüße.txt", "日本.json", "semi;colon", "quo\"te", "q?x=1", "hash#1", "%zz", "x%2", "..a",
@@ -94,17 +94,17 @@ BAD = ["..", "../x", "a/../b", "a/..", "./a", "a/./b", "a//b", "/a", "a/", "a\\b
 
 
 def digests(server, run):
-    """Two files of one size and name, told apart; one that lies there behind the server's back has no digest."""
+    """Two files of one name and size are distinguished; a file changed on disk, without the server, has no digest."""
     for data in (b"one", b"two"):
         lib.equal(put(server, address(run, "d/f.txt"), data)[0], 200, "PUT")
         files = server.json("GET", f"/api/v1/runs/{run}/artifacts?path=d&include=digests")[1]["files"]
         lib.equal(files, [{"path": "d/f.txt", "folder": False, "bytes": 3, "sha256": hashlib.sha256(data).hexdigest()}], "digests")
-    lib.check("sha256" not in server.json("GET", f"/api/v1/runs/{run}/artifacts?path=d")[1]["files"][0], "only where asked for")
+    lib.check("sha256" not in server.json("GET", f"/api/v1/runs/{run}/artifacts?path=d")[1]["files"][0], "digests only on request")
     lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?include=all")[0], 400, "an unknown word")
 
 
 def frames(server, run):
-    """HTML in a frame has no origin and reaches nothing; anything else, and HTML without being asked, is as ever."""
+    """HTML in a frame has no origin and cannot reach the server; other files are served as before."""
     for name in ("f/page.html", "f/page.svg", "f/page.txt"):
         put(server, address(run, name), b"<script>1</script>")
         headers = server.request("GET", address(run, name) + "?view=frame")[1]
@@ -123,7 +123,7 @@ def names(server, run):
         lib.equal(put(server, address(run, name), name.encode())[0], 200, f"PUT {name!r}")
         status, headers, body = server.request("GET", address(run, name))
         lib.equal((status, body), (200, name.encode()), f"GET {name!r}")
-        lib.check("attachment" in headers["Content-Disposition"] or headers["Content-Type"] in ("text/plain", "image/png"), f"{name!r} is shown")
+        lib.check("attachment" in headers["Content-Disposition"] or headers["Content-Type"] in ("text/plain", "image/png"), f"{name!r} is shown inline")
     status, listing = server.json("GET", f"/api/v1/runs/{run}/artifacts")
     listed = {f["path"]: (f["folder"], f["bytes"]) for f in listing["files"]}
     lib.equal(status, 200, "list")
@@ -134,7 +134,7 @@ def names(server, run):
     lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?path=deep/er")[1]["files"],
               [{"path": "deep/er/still", "folder": True, "bytes": None}], "list of a folder")
     lib.equal([f["path"] for f in server.json("GET", f"/api/v1/runs/{run}")[1]["artifacts"]], [f["path"] for f in listing["files"]],
-              "the run lists them")
+              "the run lists the files")
     for name in BAD:
         quoted = urllib.parse.quote(name, safe="")
         for method, target, data in (("PUT", f"/api/v1/runs/{run}/artifacts/{quoted}", b"x"), ("GET", f"/api/v1/runs/{run}/artifacts/{quoted}", None),
@@ -143,7 +143,7 @@ def names(server, run):
                                      ("GET", f"/api/v1/runs/{run}/artifacts?path={quoted}", None)):
             if name in ("/a", "a/") and "?path=" in target or name == ".uploads/x" and "/runs/" in target:
                 continue
-            nowhere = "mlflow-artifacts/artifacts?path=" in target and name in ("./a", "a/./b", "a//b")  # parts that MLflow passes over
+            nowhere = "mlflow-artifacts/artifacts?path=" in target and name in ("./a", "a/./b", "a//b")  # path components that MLflow ignores
             status = server.request(method, target, data)[0]
             lib.equal(status, 200 if nowhere else 400, f"{method} {target}")
 
@@ -158,18 +158,18 @@ def links(server, run, root):
     os.mkfifo(os.path.join(folder, "pipe"))
     for path in ("link", "up/secret", "pipe"):
         status, _, body = server.request("GET", address(run, path))
-        lib.check(status in (400, 404) and b"secret" != body, f"{path} leads nowhere: {status}")
+        lib.check(status in (400, 404) and b"secret" != body, f"{path} is not followed: {status}")
     lib.check(put(server, address(run, "up/x"), b"x")[0] >= 400 and not os.path.exists(os.path.join(os.path.dirname(root), "x")), "no file outside")
     lib.equal(put(server, address(run, "link"), b"x")[0], 200, "a link is replaced, not followed")
-    lib.equal(open(secret).read(), "secret", "what it pointed to is as it was")
+    lib.equal(open(secret).read(), "secret", "the target of the link is unchanged")
     os.symlink(os.path.dirname(root), os.path.join(folder, "sub"))
     lib.equal(server.request("DELETE", address(run, "sub"))[0], 204, "a link is removed")
-    lib.check(os.path.exists(secret), "not what it pointed to")
+    lib.check(os.path.exists(secret), "the target of the link still exists")
     lib.check("up" not in [f["path"] for f in server.json("GET", f"/api/v1/runs/{run}/artifacts")[1]["files"]], "links are not listed")
 
 
 def hard_links(server, run, root):
-    """A second name of a file elsewhere: neither an upload nor a deletion reaches that file."""
+    """A hard link to a file elsewhere: neither an upload nor a deletion changes that file."""
     inside, outside = os.path.join(root, "1", run, "artifacts", "second"), os.path.join(os.path.dirname(root), "first")
     for method, status in (("PUT", 200), ("DELETE", 204)):
         with open(outside, "w", encoding="utf-8") as f:
@@ -182,7 +182,7 @@ def hard_links(server, run, root):
 
 
 def mounts(server, root):
-    """What an operator mounted below the artifacts can be read, but no deletion goes into it."""
+    """A folder mounted below the artifacts can be read, but no deletion enters it."""
     run, other = lib.make_run(server, name="mounted"), os.path.join(os.path.dirname(root), "other")
     point = os.path.join(root, "1", run, "artifacts", "a", "mounted")
     os.makedirs(other)
@@ -191,7 +191,7 @@ def mounts(server, root):
     with open(kept, "w", encoding="utf-8") as f:
         f.write("kept")
     if subprocess.run(["mount", "--bind", other, point], capture_output=True).returncode:
-        print("mounts: left out, nothing may be mounted here")
+        print("mounts: skipped, mounting is not permitted here")
         return
     try:
         lib.equal(server.request("GET", address(run, "a/mounted/kept"))[::2], (200, b"kept"), "a file of a mounted folder")
@@ -201,19 +201,19 @@ def mounts(server, root):
         lib.check(server.json("POST", "/api/v1/gc", {})[0] >= 400 and os.path.exists(kept), "gc")
     finally:
         subprocess.run(["umount", point], check=True)
-    lib.equal((server.json("POST", "/api/v1/gc", {})[0], os.path.exists(os.path.join(root, "1", run))), (200, False), "gc when nothing is mounted")
+    lib.equal((server.json("POST", "/api/v1/gc", {})[0], os.path.exists(os.path.join(root, "1", run))), (200, False), "gc after unmounting")
 
 
 def refusals(server, run):
     lib.equal(put(server, address("f" * 32, "x"), b"x")[0], 404, "no such run")
     lib.equal(server.request("GET", address(run, "no/such"))[0], 404, "no such file")
-    lib.equal(server.request("GET", address(run, "deep"))[0], 400, "a folder is no file")
-    lib.equal(put(server, address(run, "plain.txt/x"), b"x")[0], 409, "a file where a folder would be")
-    lib.equal(put(server, address(run, "deep"), b"x")[0], 409, "a folder where the file would be")
+    lib.equal(server.request("GET", address(run, "deep"))[0], 400, "GET of a folder")
+    lib.equal(put(server, address(run, "plain.txt/x"), b"x")[0], 409, "a file in place of a folder")
+    lib.equal(put(server, address(run, "deep"), b"x")[0], 409, "a folder in place of the file")
     lib.equal(put(server, f"/api/v1/runs/{run}/artifacts", b"x")[0], 405, "no name")
     lib.equal(server.request("DELETE", address(run, "deep"))[0], 204, "DELETE of a folder")
     lib.equal(server.request("DELETE", address(run, "deep"))[0], 204, "DELETE again")
-    lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?path=deep")[1]["files"], [], "it is gone")
+    lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?path=deep")[1]["files"], [], "the folder is deleted")
 
 
 def proxy(server, run):
@@ -227,7 +227,7 @@ def proxy(server, run):
               {"root_uri": f"mlflow-artifacts:/1/{run}/artifacts", "files": [{"path": "m/a b.txt", "is_dir": False, "file_size": 5}]}, "artifacts/list")
     lib.equal(server.request("GET", f"/get-artifact?run_uuid={run}&path=m/a%20b.txt")[2], b"12345", "/get-artifact")
     lib.equal(server.json("DELETE", f"{PROXY}/1/{run}/artifacts/m"), (200, {}), "DELETE through the proxy")
-    lib.equal(server.json("GET", f"{PROXY}?path=1/{run}/artifacts/m"), (200, {}), "list of what is not there")
+    lib.equal(server.json("GET", f"{PROXY}?path=1/{run}/artifacts/m"), (200, {}), "list of a missing folder")
     status, reply = server.json("GET", f"{PROXY}/1/{run}/artifacts/m/x")
     lib.equal((status, reply["error_code"]), (404, "RESOURCE_DOES_NOT_EXIST"), "a missing file")
     for path in ("mpu/create/x", "mpu/complete/x", "mpu/abort/x"):
@@ -236,7 +236,7 @@ def proxy(server, run):
 
 
 def pages(server, run):
-    """A folder in pages, by either dialect; a part of a path that leads nowhere, as MLflow's clients send it."""
+    """A folder in pages, by both APIs; a path with a part that does not exist, as MLflow's clients send it."""
     names = [f"{i:03}.txt" for i in range(25)]
     for name in names:
         lib.equal(put(server, address(run, "many/" + name), b"x")[0], 200, "PUT")
@@ -250,7 +250,7 @@ def pages(server, run):
             seen += [f["path"] for f in reply["files"]]
             token, count = reply.get("next_page_token"), count + 1
         lib.equal((seen, count), ([prefix + n for n in names], 3), base)
-        lib.equal(len(server.json("GET", base + "x=" if "v1" not in base else base[:-1])[1]["files"]), 25, f"{base}: all at once")
+        lib.equal(len(server.json("GET", base + "x=" if "v1" not in base else base[:-1])[1]["files"]), 25, f"{base}: without pages")
         lib.equal(server.request("GET", f"{base}{size}=0")[0], 400, f"{base}{size}=0")
     for path in (root + "/many/.", root + "/./many", root + "//many"):
         lib.equal(len(server.json("GET", f"{PROXY}?path={path}")[1]["files"]), 25, path)
@@ -265,7 +265,7 @@ def pages(server, run):
 
 
 def cut_off(server, run):
-    """Bodies that are refused while they are sent: the reply can be read all the same, and the client stops early."""
+    """Bodies that are refused during the upload: the reply can still be read, and the client stops early."""
     target, piece = address(run, "endless"), b"10000\r\n" + b"x" * 65536 + b"\r\n"
     for kind, head in (("chunked", "Transfer-Encoding: chunked"), ("10 GB", "Content-Length: 10000000000")):
         with server.socket(timeout=60) as s:
@@ -274,9 +274,9 @@ def cut_off(server, run):
             lib.check(b" 413 " in got[:20] and b"at most" in got and b"onnection: close" in got, f"{kind}: {sent} bytes sent, {got[:200]!r}")
     c = http.client.HTTPConnection(server.host, server.port, timeout=60)
     c.request("PUT", target, (b"x" * 65536 for _ in range(200)), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
-    lib.equal(c.getresponse().status, 413, "a client that reads when it has sent all")
+    lib.equal(c.getresponse().status, 413, "a client that reads after sending the complete body")
     c.close()
-    lib.equal(server.request("GET", target)[0], 404, "nothing was kept")
+    lib.equal(server.request("GET", target)[0], 404, "nothing is stored")
 
 
 def main():
@@ -295,17 +295,17 @@ def main():
         end = time.time() + 30
         while os.listdir(os.path.join(root, ".uploads")) and time.time() < end:
             time.sleep(0.1)
-        lib.equal(os.listdir(os.path.join(root, ".uploads")), [], "no temporary file is left")
+        lib.equal(os.listdir(os.path.join(root, ".uploads")), [], "temporary files")
         lib.equal(server.stop(), 0, "exit code")
         with open(os.path.join(root, ".uploads", "0123"), "w"):
             pass
         server = lib.Server(runs, "--artifacts", root)
         headers = server.request("HEAD", address(run, "a/data.bin"))[1]
         lib.equal(headers["ETag"], f'"{SHA}"', "the digest after a restart")
-        lib.equal(os.listdir(os.path.join(root, ".uploads")), [], "what a killed server left is swept")
+        lib.equal(os.listdir(os.path.join(root, ".uploads")), [], "temporary files of a killed server")
         os.utime(os.path.join(root, "1", run, "artifacts", "a", "data.bin"), (1, 1))
         headers = server.request("HEAD", address(run, "a/data.bin"))[1]
-        lib.check(headers["ETag"].startswith("W/") and "Repr-Digest" not in headers, "a file that was changed elsewhere has no digest")
+        lib.check(headers["ETag"].startswith("W/") and "Repr-Digest" not in headers, "a file changed without the server has no digest")
         lib.equal(server.stop(), 0, "exit code")
     lib.finish("artifacts")
 

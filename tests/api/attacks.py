@@ -1,6 +1,6 @@
-"""Attacks that the tables of hostile.py, paths.py and access.py do not hold: compressed bodies that grow, JSON that is deep, long or
-badly encoded, hundreds of ranges, chunks that are none, things in the log folder that are no files, names with line breaks and
-terminal sequences on stderr and in tables, and what other users of the machine may open."""
+"""Attacks that the tables of hostile.py, paths.py and access.py do not contain: decompression bombs, JSON that is
+deep, long or badly encoded, hundreds of ranges, malformed chunks, special files in the log folder, names with line
+breaks and terminal sequences on stderr and in tables, and file modes towards other users."""
 import sys
 sys.dont_write_bytecode = True
 import gzip
@@ -29,21 +29,21 @@ def compressed(server, run):
     members = gzip.compress(body[:5]) + gzip.compress(b"") * 1000 + gzip.compress(body[5:])
     post(server, path, members, (200,), "a body of a thousand members", **packed)
     post(server, path, gzip.compress(b"") * 200000, (400,), "a body of empty members", **packed)
-    post(server, path, gzip.compress(gzip.compress(b" " * (1 << 20))), (400,), "compressed twice: undone once", **packed)
-    post(server, path, gzip.compress(body) + b"more", (400,), "bytes behind the last member", **packed)
+    post(server, path, gzip.compress(gzip.compress(b" " * (1 << 20))), (400,), "compressed twice: decompressed once", **packed)
+    post(server, path, gzip.compress(body) + b"more", (400,), "bytes after the last member", **packed)
     post(server, path, gzip.compress(b" " * (512 << 20), 1), (413,), "512 MiB in 2", **packed)
     post(server, path, gzip.compress(body)[:-4], (400,), "no checksum", **packed)
 
 
 def json_bodies(server, run):
     path = f"/api/v1/runs/{run}/metrics"
-    for what, body in (("a million levels", b"[" * 1000000), ("a million objects", b'{"a":' * 200000), ("many small things", b'{"points":[' + b"{}," * 2000000 + b"{}]}"),
+    for what, body in (("a million levels", b"[" * 1000000), ("a million objects", b'{"a":' * 200000), ("many small values", b'{"points":[' + b"{}," * 2000000 + b"{}]}"),
                        ("a number of a million digits", b'{"points":[{"key":"a","step":1,"value":' + b"1" * 1000000 + b"}]}"),
                        ("2^63", b'{"points":[{"key":"a","step":9223372036854775808,"value":1}]}'), ("1e400", b'{"points":[{"key":"a","step":1,"value":1e400}]}'),
                        ("NUL", b'{"points":[{"key":"a\\u0000b","step":1,"value":1}]}'), ("a raw NUL", b'{"points":[]\0}'),
                        ("overlong", b'{"points":[{"key":"\xc0\xae","step":1,"value":1}]}'), ("a surrogate", b'{"points":[{"key":"\\ud800","step":1,"value":1}]}'),
-                       ("a raw surrogate", b'{"points":[{"key":"\xed\xa0\x80","step":1,"value":1}]}'), ("text behind", b'{"points":[]}{}'), ("UTF-16", '{"points":[]}'.encode("utf-16")),
-                       ("a mark in front", b'\xef\xbb\xbf{"points":[]}')):
+                       ("a raw surrogate", b'{"points":[{"key":"\xed\xa0\x80","step":1,"value":1}]}'), ("trailing text", b'{"points":[]}{}'), ("UTF-16", '{"points":[]}'.encode("utf-16")),
+                       ("a byte order mark", b'\xef\xbb\xbf{"points":[]}')):
         post(server, path, body, (400, 413), what)
 
 
@@ -56,24 +56,24 @@ def ranges(server, run):
 
 
 def chunks(server):
-    """One reply at most, and no second request out of a chunk."""
+    """At most one reply, and no second request parsed out of a chunk."""
     begin = b"POST /api/v1/experiments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     second = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for what, body in (("-1", b"-1\r\n{}\r\n0\r\n\r\n"), ("0x2", b"0x2\r\n{}\r\n0\r\n\r\n"), ("2^64 + 2", b"10000000000000002\r\n{}\r\n0\r\n\r\n"), ("empty", b"\r\n{}\r\n0\r\n\r\n"),
-                       ("more than it says", b"2\r\n{}xx\r\n0\r\n\r\n"), ("a blank", b" 2\r\n{}\r\n0\r\n\r\n"), ("a plus", b"+2\r\n{}\r\n0\r\n\r\n")):
+                       ("longer than its size", b"2\r\n{}xx\r\n0\r\n\r\n"), ("a blank", b" 2\r\n{}\r\n0\r\n\r\n"), ("a plus", b"+2\r\n{}\r\n0\r\n\r\n")):
         with server.socket() as s:
             s.sendall(begin + body + second)
             data, closed = lib.read_all(s, quiet=0.3)
             lib.check(closed and data.count(b"HTTP/1.1 ") <= 1 and b"HTTP/1.1 2" not in data and b"no such address" not in data, f"chunk size {what}: {data[:100]!r}")
-    with server.socket() as s:  # what stands behind the last chunk is no header of anything
+    with server.socket() as s:  # fields after the last chunk are not headers of a request
         s.sendall(begin + b"d\r\n" + b'{"name":"tr"}' + b"\r\n0\r\nContent-Length: 40\r\nHost: evil.example\r\nAuthorization: Bearer x\r\n\r\n"
                   b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         data, closed = lib.read_all(s)
-        lib.equal([r[0] for r in lib.replies(data)], [201, 200], "fields behind the chunks")
+        lib.equal([r[0] for r in lib.replies(data)], [201, 200], "fields after the chunks")
 
 
 def log_folder(folder):
-    """The server follows a folder in which others may write."""
+    """The server follows a folder to which others may write."""
     runs = os.path.join(folder, "odd")
     for name in ("good", RED, "\udcff\udcfe"):
         os.makedirs(os.path.join(runs, "e", name))
@@ -92,8 +92,8 @@ def log_folder(folder):
     r = subprocess.run([lib.PROGRAM, "backup", os.path.join(folder, "copy"), "--logdir", runs], capture_output=True, text=True, timeout=60, umask=0)
     lib.equal(r.returncode, 0, f"backup: {r.stderr}")
     time.sleep(1)
-    lib.equal(server.request("GET", "/health")[0], 200, "the server beside pipes, devices and loops")
-    lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "runs beside them")
+    lib.equal(server.request("GET", "/health")[0], 200, "the server with pipes, devices and loops in its folder")
+    lib.equal(server.request("GET", "/api/v1/runs")[0], 200, "runs in that folder")
     for top in (os.path.join(folder, "copy"), *(os.path.join(runs, n) for n in os.listdir(runs) if n.startswith("dptrack"))):
         for at in [top] + [os.path.join(d, n) for d, folders, files in os.walk(top) for n in folders + files]:
             mode = stat.S_IMODE(os.lstat(at).st_mode)
@@ -106,18 +106,18 @@ def log_folder(folder):
     noise = server.stderr()
     lib.check("\x1b" not in noise and "\x07" not in noise, f"a terminal's sequence on stderr: {noise!r}")
     for line in noise.splitlines():
-        lib.check(line.startswith("dptrack: "), f"a line that is not ours: {line!r}")
+        lib.check(line.startswith("dptrack: "), f"a line without our prefix: {line!r}")
     print(noise, end="")
 
 
 def secrets():
-    """Timing cannot be measured in a test; what compares can be read: hashes, never texts, and by a function that does not stop early."""
+    """Timing cannot be tested, but the comparison can be read: it compares hashes, not texts, in constant time."""
     with open(os.path.join(lib.SOURCE, "web", "store", "auth", "token.c"), encoding="utf-8") as f:
         source = f.read()
     body = re.search(r"^static bool is_same_hash\(.*?^}", source, re.M | re.S)[0]
     lib.check("|=" in body and body.count("return") == 1 and "break" not in body, "is_same_hash looks at every byte")
     early = re.findall(r"\b(?:str|mem)n?(?:case)?cmp\([^()\n]*(?:hash|\bid\b|token)[^()\n]*\)", source)
-    lib.equal(early, [], "hashes compared by a function that stops early")
+    lib.equal(early, [], "hashes compared by a function that returns early")
 
 
 def main():
@@ -130,7 +130,7 @@ def main():
         with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as f:
             peak = int(f.read().split("VmHWM:")[1].split()[0]) >> 10
         with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
-            lib.check(peak < 256 or "san.so" in f.read(), f"{peak} MiB were resident")
+            lib.check(peak < 256 or "san.so" in f.read(), f"{peak} MiB resident")
         print(f"peak {peak} MiB")
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         log_folder(folder)

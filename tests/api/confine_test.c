@@ -1,4 +1,5 @@
-/* confine_test.c: what a confined thread, and one that it starts, can still open; the others keep their freedom. */
+/* confine_test.c: what a sandboxed thread, and a thread started by it, can still open; other threads are unrestricted.
+ * */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,9 +20,9 @@
 #include "web/server/sandbox.h"
 
 struct place {
-	char top[64], inside[128], beside[128], readable[128], seen[128];
+	char top[64], inside[128], outside[128], readable[128], seen[128];
 	bool confined, child;
-	int inside_errno, made_errno, renamed_errno, beside_errno, made_beside_errno, read_errno, written_errno,
+	int inside_errno, made_errno, renamed_errno, outside_errno, made_beside_errno, read_errno, written_errno,
 		passwd_errno, exec_errno, connect_errno, seen_errno, seen_file_errno;
 };
 
@@ -56,7 +57,7 @@ static void look(struct place *p)
 	mkdir(other, 0700);
 	snprintf(other, sizeof(other), "%s/folder/made%d", p->inside, p->child);
 	p->renamed_errno = rename(path, other) ? errno : 0;
-	p->beside_errno = try_open(p->beside, O_RDONLY);
+	p->outside_errno = try_open(p->outside, O_RDONLY);
 	snprintf(path, sizeof(path), "%s/../made", p->inside);
 	p->made_beside_errno = try_open(path, O_RDWR | O_CREAT);
 	p->read_errno = try_open(p->readable, O_RDONLY);
@@ -105,14 +106,14 @@ static void make(struct place *p)
 	snprintf(p->top, sizeof(p->top), "%s/dptrack-test.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	assert_non_null(mkdtemp(p->top));
 	snprintf(p->inside, sizeof(p->inside), "%s/inside", p->top);
-	snprintf(p->beside, sizeof(p->beside), "%s/beside", p->top);
+	snprintf(p->outside, sizeof(p->outside), "%s/beside", p->top);
 	snprintf(p->readable, sizeof(p->readable), "%s/readable", p->top);
 	snprintf(p->seen, sizeof(p->seen), "%s/seen", p->top);
 	assert_int_equal(mkdir(p->inside, 0700), 0);
 	assert_int_equal(mkdir(p->seen, 0700), 0);
 	snprintf(path, sizeof(path), "%s/file", p->seen);
 	assert_int_equal(try_open(path, O_RDWR | O_CREAT), 0);
-	assert_int_equal(try_open(p->beside, O_RDWR | O_CREAT), 0);
+	assert_int_equal(try_open(p->outside, O_RDWR | O_CREAT), 0);
 	assert_int_equal(try_open(p->readable, O_RDWR | O_CREAT), 0);
 }
 
@@ -141,7 +142,7 @@ static void confined(bool child)
 	assert_int_equal(p.inside_errno, 0);
 	assert_int_equal(p.made_errno, 0);
 	assert_int_equal(p.renamed_errno, 0);
-	assert_int_equal(p.beside_errno, EACCES);
+	assert_int_equal(p.outside_errno, EACCES);
 	assert_int_equal(p.made_beside_errno, EACCES);
 	assert_int_equal(p.read_errno, 0);
 	assert_int_equal(p.written_errno, EACCES);
@@ -152,7 +153,7 @@ static void confined(bool child)
 	assert_true(p.connect_errno == EACCES || p.connect_errno == ECONNREFUSED); /* older kernels guard files only */
 	p.confined = false;
 	look(&p);
-	assert_int_equal(p.beside_errno, 0);
+	assert_int_equal(p.outside_errno, 0);
 	assert_int_equal(p.passwd_errno, 0);
 	clean(&p);
 }
@@ -163,7 +164,7 @@ static void test_thread(void **state)
 	confined(false);
 }
 
-static void test_what_it_starts(void **state)
+static void test_child_process(void **state)
 {
 	(void)state;
 	confined(true);
@@ -171,7 +172,7 @@ static void test_what_it_starts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_thread), cmocka_unit_test(test_what_it_starts) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_thread), cmocka_unit_test(test_child_process) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
-"""Many connections. Every count from 120 to 136, 256 and 512 is served without a stall (epoll with exactly 128 ready events
-once stood still); clients that drip their request byte by byte, and event streams, do not keep new requests waiting; where
-places grow scarce it is the drippers that go. The full crowd (1,000 drippers, 100 streams, 30 s): tests/api/crowd.py --full"""
+"""Many connections. Every count from 120 to 136, 256 and 512 is served without a stall (epoll with exactly 128 ready
+events once stalled). Slow clients that send their request byte by byte, and event streams, do not delay new requests;
+when connections run out, slow clients are dropped. The full load (1,000 slow clients, 100 streams, 30 s):
+tests/api/crowd.py --full"""
 import sys
 sys.dont_write_bytecode = True
 import resource
@@ -46,7 +47,7 @@ def crowd(server, n):
 
 
 class Drippers:
-    """Clients that send one byte of a request's head each second and come again when they are thrown out."""
+    """Slow clients that send one byte of a header per second and reconnect when they are dropped."""
 
     def __init__(self, server, n):
         self.server, self.n, self.socks, self.thrown_out, self.stop = server, n, [], 0, False
@@ -100,13 +101,13 @@ def streams(server, n):
     for _ in range(n):
         s = server.socket(timeout=60)
         s.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        lib.check(s.recv(4096).startswith(b"HTTP/1.1 200"), "an event stream beside the drippers")
+        lib.check(s.recv(4096).startswith(b"HTTP/1.1 200"), "an event stream next to slow clients")
         found.append(s)
     return found
 
 
-def beside(limit, drippers, listeners, seconds):
-    """New requests beside drippers and event streams: their 99th percentile."""
+def time_new_requests(limit, drippers, listeners, seconds):
+    """Returns the 99th percentile of new requests' times next to slow clients and event streams."""
     with lib.fresh("--max-connections", str(limit)) as server:
         held = Drippers(server, drippers)
         open_streams = streams(server, listeners)
@@ -123,22 +124,22 @@ def beside(limit, drippers, listeners, seconds):
         baseline = time.monotonic() + 60
         while b"dptrack_http_connections 1\n" not in server.request("GET", "/metrics")[2] and time.monotonic() < baseline:
             time.sleep(0.2)
-        lib.check(time.monotonic() < baseline, "connections go back to none")
+        lib.check(time.monotonic() < baseline, "connections return to the baseline")
     took.sort()
     p99 = took[len(took) * 99 // 100]
-    print(f"limit {limit}, {drippers} drippers, {listeners} streams: {len(took)} new requests, p50 {took[len(took) // 2] * 1e3:.1f} ms, "
-          f"p99 {p99 * 1e3:.1f} ms; {thrown_out} drippers thrown out", flush=True)
+    print(f"limit {limit}, {drippers} slow clients, {listeners} streams: {len(took)} new requests, p50 {took[len(took) // 2] * 1e3:.1f} ms, "
+          f"p99 {p99 * 1e3:.1f} ms; {thrown_out} slow clients dropped", flush=True)
     return p99, thrown_out
 
 
-def drip():
+def unfinished_headers():
     with lib.fresh("--max-connections", "16") as server:
         held = [server.socket() for _ in range(16)]
         for s in held:
             s.sendall(b"GET /health HTTP/1.1\r\nHost: loc")
         start = time.monotonic()
         status, _, _ = server.request("GET", "/health")
-        lib.equal(status, 200, "a request beside 16 unfinished heads")
+        lib.equal(status, 200, "a request next to 16 unfinished headers")
         lib.check(time.monotonic() - start < 30, f"it waited {time.monotonic() - start:.1f} s")
         for s in held:
             s.close()
@@ -151,20 +152,20 @@ def main():
     many = 512 if hard == resource.RLIM_INFINITY or hard > 700 else 200
     with lib.fresh("--max-connections", "640") as server:
         slowest = max(crowd(server, n) for n in [*range(120, 137), 256 if many > 256 else many, many])
-    print(f"slowest of the counts: {slowest:.2f} s for {ROUNDS} rounds")
-    drip()
+    print(f"slowest count: {slowest:.2f} s for {ROUNDS} rounds")
+    unfinished_headers()
     if full:
-        p99, _ = beside(1500, 1000, 100, 30)
-        lib.check(p99 <= 1, f"new requests beside 1,000 drippers: p99 {p99:.2f} s")
-        p99, thrown_out = beside(500, 1000, 10, 30)
-        lib.check(p99 <= 5, f"new requests beside more drippers than places: p99 {p99:.2f} s")
-        lib.check(thrown_out >= 1000, f"{thrown_out} drippers were thrown out")
+        p99, _ = time_new_requests(1500, 1000, 100, 30)
+        lib.check(p99 <= 1, f"new requests next to 1,000 slow clients: p99 {p99:.2f} s")
+        p99, thrown_out = time_new_requests(500, 1000, 10, 30)
+        lib.check(p99 <= 5, f"new requests next to more slow clients than connections: p99 {p99:.2f} s")
+        lib.check(thrown_out >= 1000, f"only {thrown_out} slow clients were dropped")
     else:
-        p99, _ = beside(150, 100, 10, 2)
-        lib.check(p99 <= 30, f"new requests beside drippers: p99 {p99:.2f} s")
-        p99, thrown_out = beside(60, 100, 4, 4)
-        lib.check(p99 <= 30, f"new requests beside more drippers than places: p99 {p99:.2f} s")
-        lib.check(thrown_out > 0, "no dripper was thrown out")
+        p99, _ = time_new_requests(150, 100, 10, 2)
+        lib.check(p99 <= 30, f"new requests next to slow clients: p99 {p99:.2f} s")
+        p99, thrown_out = time_new_requests(60, 100, 4, 4)
+        lib.check(p99 <= 30, f"new requests next to more slow clients than connections: p99 {p99:.2f} s")
+        lib.check(thrown_out > 0, "no slow client was dropped")
     lib.finish("crowd")
 
 

@@ -1,5 +1,5 @@
-/* double_test.c: printed doubles read back bit for bit, and are as short as the C library's shortest, or a digit from
- * it. strtod and printf are the truth. */
+/* double_test.c: printed doubles read back bit for bit, and are at most one digit longer than the C library's shortest
+ * form. strtod and printf are the reference. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void expect_back(double v)
 		fail_msg("%.17g was printed as %s", v, text);
 }
 
-static void test_back(void **state)
+static void test_round_trip(void **state)
 {
 	static const double edges[] = { 0.0, -0.0, 1, -1, 5e-324, 2.2250738585072014e-308, 2.225073858507201e-308,
 					1.7976931348623157e308, 0.1, 1e22, 1e23, 1e16, 1e17, 1e18, 9007199254740993.0,
@@ -122,7 +122,7 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_back),
+		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_words),
 	};

@@ -1,6 +1,7 @@
-"""Downloads by clients that do not read, and what happens to files meanwhile: memory stays bounded, others are served, a link that is
-swapped in is never followed, a file that is deleted still arrives whole; names in both Unicode forms and of every length; a folder
-of many files. With "deadline" (about a minute): a client that takes nothing loses its connection, one that reads slowly does not."""
+"""Downloads by clients that do not read, and changes of files during a download: memory stays bounded, others are
+served, a link that replaces a file is never followed, a deleted file still arrives complete; names in both Unicode
+forms and of every length; a folder of many files. With "deadline" (about a minute): a client that reads nothing is
+disconnected, a slow one is not."""
 import sys
 sys.dont_write_bytecode = True
 import hashlib
@@ -22,7 +23,7 @@ def resident(server):
 
 
 def ask(server, path):
-    """A connection with a small window that has asked for path."""
+    """Opens a connection with a small window and requests path."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
     s.settimeout(60)
@@ -41,24 +42,24 @@ def rest(s, have=b""):
 
 
 def idle(server, path, least):
-    """Clients that ask for a large reply and do not read: what the server holds for them, and how long others wait."""
+    """Clients that request a large reply and do not read it: memory held for them in the server, latency of others."""
     before, readers = resident(server), [ask(server, path) for _ in range(READERS)]
     for s in readers:
         lib.check(s.recv(12) == b"HTTP/1.1 200", f"{path}: a reply begins")
     worst = 0.0
     for _ in range(40):
         began = time.monotonic()
-        lib.equal(server.request("GET", "/api/v1/runs?limit=1")[0], 200, "a request beside them")
+        lib.equal(server.request("GET", "/api/v1/runs?limit=1")[0], 200, "a request next to them")
         worst = max(worst, time.monotonic() - began)
     grown = resident(server) - before
     with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
         lib.check(grown < 4 * READERS or "san.so" in f.read(), f"{path}: {grown} MiB for {READERS} clients that do not read")
     lib.check(worst < 5, f"{path}: others wait {worst:.1f} s")
     head, _, body = rest(readers.pop(), b"HTTP/1.1 200")
-    lib.check(len(body) >= least, f"{path}: {len(body)} bytes come to a client that reads late")
+    lib.check(len(body) >= least, f"{path}: {len(body)} bytes reach a client that reads late")
     for s in readers:
         s.close()
-    print(f"{path.rsplit('/', 1)[1][:20]}: {grown} MiB for {READERS} clients, others waited {worst * 1000:.0f} ms at most")
+    print(f"{path.rsplit('/', 1)[1][:20]}: {grown} MiB for {READERS} clients, others waited at most {worst * 1000:.0f} ms")
 
 
 def many_points(server, run):
@@ -71,12 +72,12 @@ def deleted(server, address, digest):
     s = ask(server, address)
     begun = s.recv(4096)
     lib.equal(server.request("DELETE", address)[0], 204, "DELETE of a file that is being read")
-    lib.equal(server.request("GET", address)[0], 404, "it is gone")
-    lib.equal(hashlib.sha256(rest(s, begun)[2]).hexdigest(), digest, "what was begun arrives whole")
+    lib.equal(server.request("GET", address)[0], 404, "GET after DELETE")
+    lib.equal(hashlib.sha256(rest(s, begun)[2]).hexdigest(), digest, "a download begun before the deletion is complete")
 
 
 def swapped(server, run, folder):
-    """A file changes place with a link to a secret, again and again, while it is read."""
+    """A file is replaced by a link to a secret, and back, many times while it is read."""
     secret = os.path.join(folder, "secret")
     with open(secret, "w", encoding="utf-8") as f:
         f.write("secret")
@@ -123,7 +124,7 @@ def names(server, run):
             lib.check(all(ord(ch) < 128 for ch in headers.get("Content-Disposition", "")), f"header of {name!r:.60}")
     listed = [f["path"] for f in server.json("GET", f"/api/v1/runs/{run}/artifacts?path=names")[1]["files"]]
     for name in ("caf\u00e9", "cafe\u0301"):
-        lib.check("names/" + name in listed or name in listed, f"{name!r} is listed as it came: {listed[:3]}")
+        lib.check("names/" + name in listed or name in listed, f"{name!r} is listed unchanged: {listed[:3]}")
 
 
 def crowd(server, run, count):
@@ -142,7 +143,7 @@ def crowd(server, run, count):
 
 
 def deadline(server, address, size):
-    """A client that takes nothing is let go after two looks, 15 s apart; one that reads a little keeps its connection."""
+    """A client that reads nothing is disconnected after two checks, 15 s apart; one that reads slowly stays connected."""
     stuck, slow = ask(server, address), ask(server, address)
     end, begun = time.monotonic() + 50, b""
     while time.monotonic() < end:

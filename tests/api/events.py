@@ -1,5 +1,6 @@
-"""Event streams, and how a server starts and ends: a change is told within a second, streams have half of the places,
-a stop ends them and exits 0, a second server on the folder names the first, a taken port is said in one line."""
+"""Event streams, and how a server starts and stops: a change is reported within a second, streams get half of the
+connections, a stop ends them and exits with 0, a second server on a folder names the first, a port in use gives one
+line."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -29,7 +30,7 @@ class Stream:
         return out
 
     def event(self):
-        """The data of the next event; chunk sizes stand between the lines."""
+        """Returns the data of the next event; chunk sizes are between the lines."""
         while True:
             block = self.until(b"\n\n").decode()
             for line in block.splitlines():
@@ -37,16 +38,16 @@ class Stream:
                     return json.loads(line[6:])
 
 
-def told_of_changes(server):
+def reports_changes(server):
     s = Stream(server)
     lib.equal(s.status, 200, "GET /events")
     lib.check("text/event-stream" in s.head, "type of /events")
     first = s.event()
     run = lib.make_run(server)
-    told = s.event()
-    lib.check(run in told["runs"], f"{run} is not in {told}")
+    changed = s.event()
+    lib.check(run in changed["runs"], f"{run} is not in {changed}")
     again = Stream(server, headers=f"Last-Event-ID: {first['token']}\r\n")
-    lib.check(run in again.event()["runs"], "a stream that goes on where the last one ended")
+    lib.check(run in again.event()["runs"], "a stream that resumes where the last one ended")
     status, changes = server.json("GET", f"/api/v1/changes?since={first['token']}")
     lib.equal((status, run in changes["runs"]), (200, True), "GET /changes")
     s.socket.close()
@@ -56,16 +57,16 @@ def told_of_changes(server):
 def limited():
     with lib.fresh("--max-connections", "8") as server:
         streams = [Stream(server) for _ in range(4)]
-        lib.equal([s.status for s in streams], [200] * 4, "half of the places are for streams")
+        lib.equal([s.status for s in streams], [200] * 4, "streams get half of the connections")
         lib.equal(Stream(server).status, 503, "one stream too many")
         streams.pop().socket.close()
         end = time.monotonic() + 30
         while time.monotonic() < end and b"event_streams 3" not in server.request("GET", "/metrics")[2]:
             time.sleep(0.1)
-        lib.check(time.monotonic() < end, "a client that left is noticed")
+        lib.check(time.monotonic() < end, "a disconnected client is noticed")
         streams.append(Stream(server))
-        lib.equal(streams[-1].status, 200, "its place is free again")
-        lib.equal(server.request("GET", "/health")[0], 200, "a request beside them")
+        lib.equal(streams[-1].status, 200, "its connection is free again")
+        lib.equal(server.request("GET", "/health")[0], 200, "a request next to streams")
         half = server.socket()
         half.sendall(b"GET /health HTTP/1.1\r\nHost: loc")
         start = time.monotonic()
@@ -93,9 +94,9 @@ def refusals():
         server = lib.Server(runs, alone=True)
         one_line(run_serve("--logdir", runs, "--port", "0"), 1, [server.url, runs], "a second server on the folder")
         other = os.path.join(folder, "other")
-        one_line(run_serve("--logdir", other, "--port", str(server.port)), 1, [str(server.port), "--port"], "a taken port")
+        one_line(run_serve("--logdir", other, "--port", str(server.port)), 1, [str(server.port), "--port"], "a port in use")
         one_line(run_serve("--logdir", other, "--host", "0.0.0.0", "--port", "0"), 2, ["DPTRACK_TOKEN"], "every address without a token")
-        one_line(run_serve("--logdir", other, "--port", "70000"), 2, ["70000"], "a port that is none")
+        one_line(run_serve("--logdir", other, "--port", "70000"), 2, ["70000"], "an invalid port")
         one_line(run_serve("--logdirr", other), 2, ["--logdirr", "--logdir?"], "an unknown flag")
         server.process.kill()
         server.process.wait()
@@ -106,7 +107,7 @@ def refusals():
 
 def main():
     with lib.fresh() as server:
-        told_of_changes(server)
+        reports_changes(server)
     limited()
     refusals()
     lib.finish("events")

@@ -1,5 +1,5 @@
-"""Formulas over series against NumPy on what /export/series.csv says: each value, minima and maxima of buckets, spikes,
-NaN, steps that only some series have, params, other axes, groups; what is wrong with a formula is said with its place."""
+"""Formulas over series compared with NumPy on the values of /export/series.csv: each value, bucket minima and maxima,
+spikes, NaN, steps that only some series have, params, other axes, groups; errors name the position in the formula."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -43,7 +43,7 @@ def fill(server):
                   "a name, with (signs)": [(s, r.gauss(0, 1)) for s in range(1, POINTS, 3)], "lonely": [(-5, 1.0)]}
         values["train/loss"][777] = (777, 1e6)     # a spike where both have a point
         values["val/loss"][20] = (140, math.nan)
-        values["val/loss"].append((7, 0.25))       # a step twice: the last one counts
+        values["val/loss"].append((7, 0.25))       # a duplicate step: the last point counts
         for key, points in values.items():
             body = [{"key": key, "step": s, "wall_time": 1.7e9 + s / 8 + len(key), "value": v if v == v else "NaN"} for s, v in points]
             server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": body})
@@ -52,7 +52,7 @@ def fill(server):
 
 
 def columns(server, run):
-    """By key {step: (value, wall time)} of the export, the last point of a step."""
+    """Returns the export as {key: {step: (value, wall time)}}, with the last point of each step."""
     _, _, data = server.request("GET", f"/api/v1/export/series.csv?run={run}")
     out = {}
     for row in csv.DictReader(io.StringIO(data.decode())):
@@ -67,7 +67,7 @@ def ask(server, body):
 
 
 def expected(have, formula, params):
-    """Steps and values as NumPy has them."""
+    """The steps and values that NumPy computes."""
     keys = [k for k in have if k in formula]
     steps = sorted(set.intersection(*(set(have[k]) for k in keys)))
     with warnings.catch_warnings():
@@ -82,7 +82,7 @@ def same(got, want, what):
 
 
 def exact(server, runs):
-    """In so many buckets that each holds one point."""
+    """With enough buckets that each holds one point."""
     for formula in FORMULAS:
         reply = ask(server, {"runs": runs, "formula": formula, "buckets": 10000})
         lib.equal([(s["run"], s["key"], s["rank"]) for s in reply["series"]], [(r, formula, -1) for r in runs], formula)
@@ -90,14 +90,14 @@ def exact(server, runs):
             steps, values, _ = expected(columns(server, runs[n]), formula, {"lr": float(str(0.1 * (n + 1))), "batch_size": 32.0})
             b = s["buckets"]
             lib.equal((s["count"], len(b["i"])), (len(steps), len(steps)), f"{formula}: points")
-            lib.equal(sum(b["nonfinite"]), int((~np.isfinite(values)).sum()), f"{formula}: points that are not finite")
+            lib.equal(sum(b["nonfinite"]), int((~np.isfinite(values)).sum()), f"{formula}: non-finite points")
             for x, v, step, want in zip(b["x_first"], b["first"], steps, values):
                 lib.check(x in (step, None), f"{formula}: {x} is step {step}")
                 same(v, float(want), f"{formula} at {step}")
 
 
 def buckets(server, runs):
-    """Few buckets: count, extremes, sums; a spike is never lost."""
+    """With few buckets: count, extremes, sums; a spike is never lost."""
     formula = "train/loss - val/loss"
     for x, place in (("step", lambda s, t: s), ("time", lambda s, t: t), ("epoch", lambda s, t: s / 50)):
         reply = ask(server, {"runs": runs[:1], "formula": formula, "buckets": 37, "x": x})
@@ -111,7 +111,7 @@ def buckets(server, runs):
             lib.equal((b["count"][k], b["nonfinite"][k]), (len(inside), len(inside) - len(finite)), f"{x}: bucket {i}")
             for name, want in (("min", finite.min()), ("max", finite.max()), ("sum", finite.sum())):
                 same(b[name][k], float(want), f"{x}: {name} of bucket {i}")
-        lib.check(max(b["max"]) > 9e5, "the spike is there")
+        lib.check(max(b["max"]) > 9e5, "the spike is in a bucket")
     line = ask(server, {"runs": runs, "formula": formula, "buckets": 37, "form": "line"})["series"]
     lib.equal([s["count"] for s in line], [len(expected(columns(server, r), formula, {})[0]) for r in runs], "drawn lines")
     groups = ask(server, {"runs": runs, "formula": formula, "buckets": 5, "group_by": ["params.opt"], "band": "minmax"})["groups"]

@@ -1,5 +1,6 @@
-"""Runs in groups (group_by of /series/query and /runs) against NumPy, or Python's statistics where that is missing, on what
-/export/series.csv says: 20 settings of 5 seeds each, with NaN, a run that failed at 60 %, a spike, a param that some runs lack."""
+"""Grouped runs (group_by of /series/query and /runs) compared with NumPy, or Python's statistics if it is missing, on
+the values of /export/series.csv: 20 settings of 5 seeds, with NaN, a run that failed at 60 %, a spike, a param that
+some runs lack."""
 import sys
 sys.dont_write_bytecode = True
 import collections
@@ -28,7 +29,7 @@ T975 = {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.182446305283708, 4: 2.
 
 
 def near(got, want, scale=1.0):
-    """scale: of what the number is the difference."""
+    """scale: the magnitude of the operands when the number is a difference."""
     return got == want or abs(got - want) <= NEAR * max(scale, abs(want))
 
 
@@ -71,7 +72,7 @@ def bucket_of(edges, x):
 
 
 def together(points, group, edges, band):
-    """{bucket: (n, mean, median, low, high, nonfinite)} of a group's runs."""
+    """Returns {bucket: (n, mean, median, low, high, nonfinite)} of a group's runs."""
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
     for run in group["runs"]:
         for step, value in points[run, group["key"]]:
@@ -109,7 +110,7 @@ def check_series(server, ids, points):
                     if not lib.check(ok, f"{band} {group['key']} {group['group']} bucket {b['i']}: {have}, want {want[b['i']]}"):
                         return
     lacking = [g for g in got["groups"] if g["group"]["params.opt"] is None]
-    lib.equal([len(g["runs"]) for g in lacking], [SEEDS, SEEDS], "runs without the param are a group")
+    lib.equal([len(g["runs"]) for g in lacking], [SEEDS, SEEDS], "runs without the param form a group")
 
 
 def check_rows(server, points):
@@ -117,7 +118,7 @@ def check_rows(server, points):
     lib.equal(status, 200, "GET /runs?group_by=")
     lib.equal(sorted(g["n"] for g in got["groups"]), [SEEDS] * SETTINGS, "runs of each group")
     for group in got["groups"]:
-        lib.equal(list(group["metrics"]), ["loss"], "only the metric that was asked for")
+        lib.equal(list(group["metrics"]), ["loss"], "only the requested metric")
         lists = [[v for _, v in points[run, "loss"]] for run in group["runs"]]
         finite = [[v for v in l if math.isfinite(v)] for l in lists]
         columns = {"first": [l[0] for l in lists], "last": [l[-1] for l in lists], "min": [min(l) for l in finite],
@@ -143,7 +144,7 @@ def main():
         for wrong in ({"group_by": ["lr"]}, {"group_by": ["params."]}, {"group_by": ["params.lr"], "form": "line"},
                       {"group_by": ["params.lr"], "band": "wide"}, {"group_by": "params.lr"}):
             lib.equal(server.json("POST", "/api/v1/series/query", dict({"runs": ids[:2], "buckets": 5}, **wrong))[0], 400, wrong)
-        lib.equal(server.json("GET", "/api/v1/runs?group_by=lr")[0], 400, "a field that is none")
+        lib.equal(server.json("GET", "/api/v1/runs?group_by=lr")[0], 400, "an unknown field")
     lib.finish("groups")
 
 

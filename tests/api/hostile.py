@@ -1,5 +1,5 @@
-"""Requests that are malformed, ambiguous or too large: each gets the stated status, exactly one reply, and where said
-the connection is closed behind it; the server answers as before afterwards."""
+"""Malformed, ambiguous or oversized requests: each gets the stated status and exactly one reply, and the connection is
+closed after it where stated. The server works as before afterwards."""
 import json
 import sys
 sys.dont_write_bytecode = True
@@ -19,12 +19,12 @@ def post(extra, body=b""):
     return RUNS + extra + b"\r\n" + body
 
 
-# A connection that is kept must be in step: this request behind the row's own is then answered too, and ends it.
+# A connection that stays open must be in sync: this request after the row's own is then answered too, and closes it.
 LAST = get(b"/health", b"Connection: close\r\n")
-# name, bytes, status (or several), whether the connection must be closed behind the first reply
+# name, bytes, status (or several), whether the connection must be closed after the first reply
 CLOSE, KEEP, ANY = True, False, None
 TABLE = [
-    # two readings of where a request ends
+    # ambiguous ends of a request
     ("CL and TE", post(b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
     ("TE and CL", post(b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
     ("two lengths", post(b"Content-Length: 2\r\nContent-Length: 5\r\n", b"{}" + SECOND), 400, CLOSE),
@@ -54,26 +54,26 @@ TABLE = [
     ("header that is not ASCII", get(b"/health", b"X\xc3\xa9: v\r\n") + SECOND, 400, CLOSE),
     ("control character in a value", get(b"/health", b"X-A: b\x01c\r\n") + SECOND, 400, CLOSE),
     ("DEL in a value", get(b"/health", b"X-A: b\x7fc\r\n") + SECOND, 400, CLOSE),
-    # line ends, on which two readers may differ
-    ("bare LF behind a header", b"GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n" + SECOND, 400, CLOSE),
+    # line endings, which parsers treat differently
+    ("bare LF after a header", b"GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n" + SECOND, 400, CLOSE),
     ("bare LF that hides a length", post(b"X: y\nContent-Length: 40\r\n", SECOND), 400, CLOSE),
-    ("bare LF behind the last header", b"GET /health HTTP/1.1\r\nHost: localhost\n\r\n" + SECOND, 400, CLOSE),
+    ("bare LF after the last header", b"GET /health HTTP/1.1\r\nHost: localhost\n\r\n" + SECOND, 400, CLOSE),
     ("bare LF as the empty line", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\n" + SECOND, 400, CLOSE),
     ("bare LFs only", b"GET /health HTTP/1.1\nHost: localhost\n\n" + SECOND, 400, CLOSE),
-    ("bare LF behind the request line", b"GET /health HTTP/1.1\nHost: localhost\r\n\r\n" + SECOND, 400, CLOSE),
+    ("bare LF after the request line", b"GET /health HTTP/1.1\nHost: localhost\r\n\r\n" + SECOND, 400, CLOSE),
     ("bare CR in a value", get(b"/health", b"X: a\rContent-Length: 3\r\n") + SECOND, 400, CLOSE),
     ("CR CR LF", get(b"/health", b"X: a\r\r\n") + SECOND, 400, CLOSE),
     ("NUL in a value", get(b"/health", b"X: a\0b\r\n") + SECOND, 400, CLOSE),
-    ("NUL behind a value", get(b"/health", b"X: a\0\r\nY: b\r\n") + SECOND, 400, CLOSE),
+    ("NUL after a value", get(b"/health", b"X: a\0\r\nY: b\r\n") + SECOND, 400, CLOSE),
     ("NUL in a name", get(b"/health", b"X\0Y: a\r\n") + SECOND, 400, CLOSE),
     ("NUL in the address", get(b"/health\0/../x") + SECOND, 400, CLOSE),
     ("NUL in the length", post(b"Content-Length: 2\x000\r\n", b"{}" + SECOND), 400, CLOSE),
     ("NUL in chunked", post(b"Transfer-Encoding: chunked\0x\r\n", b"0\r\n\r\n" + SECOND), 400, CLOSE),
-    ("NUL behind the version", b"GET /health HTTP/1.1\0\r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
+    ("NUL after the version", b"GET /health HTTP/1.1\0\r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
     ("two blanks in the request line", b"GET  /health HTTP/1.1\r\n" + H + b"\r\n" + SECOND, 400, CLOSE),
     ("two blanks before the version", b"GET /health  HTTP/1.1\r\n" + H + b"\r\n" + SECOND, ANY, CLOSE),
     ("tab in the request line", b"GET\t/health HTTP/1.1\r\n" + H + b"\r\n" + SECOND, (400, 405, 505), CLOSE),
-    ("blank behind the version", b"GET /health HTTP/1.1 \r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
+    ("blank after the version", b"GET /health HTTP/1.1 \r\n" + H + b"\r\n" + SECOND, (400, 505), CLOSE),
     ("blank before the first header", b"GET /health HTTP/1.1\r\n Host: localhost\r\n\r\n" + SECOND, 400, CLOSE),
     ("blanks around a value", get(b"/health", b"X:  \t a b \t \r\n"), 200, KEEP),
     ("a value without a blank", get(b"/health", b"X:y\r\n"), 200, KEEP),
@@ -136,20 +136,20 @@ TABLE = [
     ("run id in capitals", get(b"/api/v1/runs/0123456789ABCDEF0123456789ABCDEF"), 404, KEEP),
     ("run id as a path", get(b"/api/v1/runs/..%2f..%2fetc"), 400, KEEP),
     # bodies
-    ("body where none belongs", get(b"/health", b"Content-Length: 3\r\n") + b"abc", 413, KEEP),
+    ("body with a GET", get(b"/health", b"Content-Length: 3\r\n") + b"abc", 413, KEEP),
     ("body larger than the limit", post(b"Content-Length: 1048577\r\n"), 413, CLOSE),
     ("chunks larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"110000\r\n" + b" " * 0x110000 + b"\r\n0\r\n\r\n"), 413, KEEP),
     ("chunks far larger than the limit", post(b"Transfer-Encoding: chunked\r\n", b"800000\r\n" + b" " * 0x800000 + b"\r\n0\r\n\r\n"), 413, KEEP),
     ("60 KB of chunk extension", post(b"Transfer-Encoding: chunked\r\n", b"2;" + b"a" * 60000 + b"\r\n{}\r\n0\r\n\r\n"), ANY, ANY),
-    ("chunk size that is none", post(b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"), (400, ANY), CLOSE),
+    ("invalid chunk size", post(b"Transfer-Encoding: chunked\r\n", b"zz\r\n{}\r\n0\r\n\r\n"), (400, ANY), CLOSE),
     ("another expectation", post(b"Expect: a-miracle\r\nContent-Length: 2\r\n", b"{}"), 417, CLOSE),
     ("unknown Content-Encoding", post(b"Content-Encoding: br\r\nContent-Length: 2\r\n", b"{}"), 415, CLOSE),
-    ("gzip that is none", post(b"Content-Encoding: gzip\r\nContent-Length: 4\r\n", b"abcd"), 400, KEEP),
+    ("invalid gzip", post(b"Content-Encoding: gzip\r\nContent-Length: 4\r\n", b"abcd"), 400, KEEP),
     ("text/plain", b"POST /api/v1/experiments HTTP/1.1\r\n" + H + b"Content-Type: text/plain\r\nContent-Length: 12\r\n\r\n{\"name\":\"x\"}", 415, KEEP),
     ("a form", b"POST /api/v1/experiments HTTP/1.1\r\n" + H + b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 6\r\n\r\nname=x", 415, KEEP),
     ("no JSON", post(b"Content-Length: 3\r\n", b"abc"), 400, KEEP),
     ("an array", post(b"Content-Length: 2\r\n", b"[]"), 400, KEEP),
-    ("a key twice", post(b"Content-Length: 23\r\n", b'{"name":"a","name":"b"}'), 400, KEEP),
+    ("a duplicate key", post(b"Content-Length: 23\r\n", b'{"name":"a","name":"b"}'), 400, KEEP),
     ("unknown field", post(b"Content-Length: 20\r\n", b'{"name":"a","x":"b"}'), 400, KEEP),
     ("33 levels", post(b"Content-Length: 75\r\n", b'{"name":' + b"[" * 33 + b"]" * 33 + b"}"), 400, KEEP),
     # foreign pages
@@ -191,8 +191,8 @@ def attempt(server, name, raw, want, close):
         lib.equal(got[0][1].get("x-content-type-options"), "nosniff", f"{name}: header")
 
 
-def said(server):
-    """Refusals say what is wrong with the request, not what the server is made of."""
+def error_messages(server):
+    """Error messages describe what is wrong with the request, not the internals of the server."""
     metrics = f"/api/v1/runs/{lib.make_run(server)}/metrics"
     artifact = metrics.replace("metrics", "artifacts/" + "x" * 256)
     for method, path, body, want in (
@@ -210,7 +210,7 @@ def main():
     with lib.fresh() as server:
         for row in TABLE:
             attempt(server, *row)
-        said(server)
+        error_messages(server)
         for _ in range(3):
             lib.equal(server.request("GET", "/health")[2], b"OK\n", "after all of it")
     print(f"{len(TABLE)} requests")

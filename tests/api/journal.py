@@ -1,6 +1,6 @@
-"""A run recorded by the library, by three ways at once: one server follows the folder, one gets the journal over HTTP
-and is killed twice meanwhile, one gets both. In the end all three say the same, point for point; and a follower shows a
-new point within a second."""
+"""A run recorded by the library reaches three servers: one follows the folder, one receives the journal over HTTP and
+is killed twice during the run, one does both. At the end all three have the same points; a follower shows a new point
+within a second."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -48,7 +48,7 @@ def same_by_three_ways(folder, runs, follower):
     sent = lib.Server(far)
     port = sent.port
     fed = lib.Server(both)
-    # the first recorder's folder is followed by `follower` and its journal POSTed to `sent`; the second's both ways to `fed`
+    # `follower` follows the first recorder's folder, and its journal is POSTed to `sent`; the second's goes both ways to `fed`
     one = lib.Recorder(runs, url=sent.url, close_wait_s=15)
     two = lib.Recorder(both, url=fed.url, close_wait_s=15)
     for r in (one, two):
@@ -72,15 +72,15 @@ def same_by_three_ways(folder, runs, follower):
         wait_for(what, lambda: len(rows(server, run) or []) >= count)
         lib.equal(len(rows(server, run)), count, f"rows, {what}")
         lib.equal(server.json("GET", f"/api/v1/runs/{run}")[1]["status"], "finished", f"status, {what}")
-    lib.check(rows(follower, one.id) == rows(sent, one.id), "the follower and the server that was killed say different things")
+    lib.check(rows(follower, one.id) == rows(sent, one.id), "the follower and the killed server differ")
     plain = [(r["key"], r["rank"], r["step"], r["value"]) for r in rows(follower, one.id)]
-    lib.check(plain == [(r["key"], r["rank"], r["step"], r["value"]) for r in rows(fed, two.id)], "both ways at once differs")
+    lib.check(plain == [(r["key"], r["rank"], r["step"], r["value"]) for r in rows(fed, two.id)], "the server that got both ways differs")
     for server in (sent, fed):
         lib.equal(server.stop(), 0, "exit code")
 
 
 def overlapping(folder, runs):
-    """A range that begins before what is stored counts from there on."""
+    """A range that begins before the end of the stored part is accepted from there on."""
     r = lib.Recorder(runs, url="")
     r.say("burst 100 train/loss 0")
     r.say("flush 1")
@@ -97,7 +97,7 @@ def overlapping(folder, runs):
     lib.check(0 < part < len(journal), f"the first half is stored up to {part}")
     for again in range(2):
         status, reply = server.json("POST", path + "0", journal, octets)
-        lib.equal((status, reply.get("durable")), (200, len(journal)), f"all of it, {again}")
+        lib.equal((status, reply.get("durable")), (200, len(journal)), f"the complete journal, {again}")
     lib.equal(len(rows(server, r.id)), 100, "rows")
     lib.equal(server.stop(), 0, "exit code")
 
@@ -107,11 +107,11 @@ def refusals(server):
     path = f"/api/v1/runs/{run}/journal?writer={writer}"
     octets = {"Content-Type": "application/octet-stream"}
     status, reply = server.json("POST", path + "&offset=0", b"no records at all, but long enough for a header", octets)
-    lib.equal(status, 400, f"bytes that are no records: {reply}")
-    lib.equal(server.json("GET", path)[0], 404, "a writer of a run that is not there")
+    lib.equal(status, 400, f"bytes that are not records: {reply}")
+    lib.equal(server.json("GET", path)[0], 404, "a writer of a missing run")
     known = lib.make_run(server, "way", "known")
     status, reply = server.json("POST", f"/api/v1/runs/{known}/journal?writer={writer}&offset=100", b"", octets)
-    lib.equal((status, reply.get("durable")), (409, 0), "an offset beyond what is there")
+    lib.equal((status, reply.get("durable")), (409, 0), "an offset beyond the stored end")
     lib.equal(server.json("GET", f"/api/v1/runs/{known}/journal?writer={writer}")[1], {"durable": 0, "interval_s": 0.5}, "durable")
 
 
@@ -127,7 +127,7 @@ def main():
         overlapping(folder, runs)
         refusals(follower)
         lib.equal(follower.stop(), 0, "exit code")
-    print(f"a new point is seen after {worst:.2f} s at most")
+    print(f"a new point is visible after at most {worst:.2f} s")
     lib.finish("journal")
 
 

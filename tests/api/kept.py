@@ -1,5 +1,5 @@
-"""Views and reports that readers keep: names, editions, the one that an experiment opens with; alike after a restart, in a
-backup, and gone with their experiment."""
+"""Saved views and reports: names, editions, the default view of an experiment; unchanged after a restart and in a
+backup, deleted with their experiment."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -13,7 +13,7 @@ EDITIONS = 50
 def refused(server, method, path, body, status, word):
     code, reply = server.json(method, "/api/v1" + path, body)
     lib.equal(code, status, f"{method} {path} {body}: {reply}")
-    lib.check(word in reply.get("error", {}).get("message", ""), f"{method} {path}: {reply} says {word}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{method} {path}: {reply}, expected {word!r}")
 
 
 def ask(server, method, path, body=None, want=200):
@@ -26,7 +26,7 @@ def names(server):
     lib.make_run(server, "a/one")
     lib.make_run(server, "two")
     view = ask(server, "POST", "/views", {"experiment": "a/one", "name": "été", "query": "?e=a/one&log"}, 201)
-    lib.equal((view["query"], view["default"], view["edition"], len(view["editions"])), ("?e=a/one&log", False, 1, 1), "a view as it was made")
+    lib.equal((view["query"], view["default"], view["edition"], len(view["editions"])), ("?e=a/one&log", False, 1, 1), "a view as created")
     refused(server, "POST", "/views", {"experiment": "a/one", "name": "été", "query": "?"}, 409, "already")
     ask(server, "POST", "/views", {"experiment": "two", "name": "été", "query": "?e=two"}, 201)
     ask(server, "POST", "/reports", {"experiment": "a/one", "name": "été", "text": "# x"}, 201)
@@ -47,21 +47,21 @@ def names(server):
 def preferred(server, first):
     second = ask(server, "POST", "/views", {"experiment": "a/one", "name": "b", "query": "?e=a/one&x=time", "default": True}, 201)["id"]
     at = lambda: {v["id"]: v["default"] for v in ask(server, "GET", "/views?experiment=a/one")["views"]}
-    lib.equal(at(), {first: False, second: True}, "the default that was made")
+    lib.equal(at(), {first: False, second: True}, "the default view")
     ask(server, "PATCH", "/views/" + first, {"default": True})
-    lib.equal(at(), {first: True, second: False}, "there is one default")
+    lib.equal(at(), {first: True, second: False}, "only one view is the default")
     first_page = lambda query: ask(server, "GET", "/runs?include=keys" + query).get("default_view")
-    lib.equal(first_page("&experiment=a/one"), {"id": first, "query": "?e=a/one&log"}, "the page is told what to open with")
-    lib.equal(first_page("&experiment=two"), None, "nothing of its own")
+    lib.equal(first_page("&experiment=a/one"), {"id": first, "query": "?e=a/one&log"}, "the page gets the default view")
+    lib.equal(first_page("&experiment=two"), None, "an experiment without a default")
     ask(server, "PATCH", "/views/" + first, {"default": False})
     lib.equal(at(), {first: False, second: False}, "no default")
     refused(server, "PATCH", "/views/" + first, {"name": "b"}, 409, "already")
-    lib.equal(ask(server, "PATCH", "/views/" + second, {"name": "c"})["editions"], ask(server, "GET", "/views/" + second)["editions"], "a name is no edition")
+    lib.equal(ask(server, "PATCH", "/views/" + second, {"name": "c"})["editions"], ask(server, "GET", "/views/" + second)["editions"], "a new name adds no edition")
     gone = ask(server, "DELETE", "/views/" + second)
-    lib.equal((gone["name"], gone["query"]), ("c", "?e=a/one&x=time"), "what was deleted is said")
+    lib.equal((gone["name"], gone["query"]), ("c", "?e=a/one&x=time"), "DELETE returns the deleted view")
     refused(server, "DELETE", "/views/" + second, None, 404, second)
     third = ask(server, "POST", "/views", {"experiment": "a/one", "name": "c", "query": "?"}, 201)["id"]
-    lib.check(third not in (first, second), "a deleted view's id is never another's")
+    lib.check(third not in (first, second), "the id of a deleted view is not reused")
 
 
 def editions(server):
@@ -71,16 +71,16 @@ def editions(server):
     now = ask(server, "GET", "/reports/" + report)
     lib.equal((now["text"], now["edition"]), (str(EDITIONS + 9), EDITIONS + 10), "the newest edition")
     lib.equal([e["edition"] for e in now["editions"]], list(range(11, EDITIONS + 11)), "the last editions are kept")
-    lib.equal(ask(server, "GET", f"/reports/{report}?edition=20")["text"], "19", "an edition as it was")
+    lib.equal(ask(server, "GET", f"/reports/{report}?edition=20")["text"], "19", "an earlier edition")
     refused(server, "GET", f"/reports/{report}?edition=3", None, 404, "edition")
-    lib.check(all("text" not in r for r in ask(server, "GET", "/reports")["reports"]), "lists have no texts of reports")
+    lib.check(all("text" not in r for r in ask(server, "GET", "/reports")["reports"]), "lists contain no texts of reports")
     big = "é" * (2 << 20)
     lib.equal(ask(server, "PATCH", "/reports/" + report, {"text": big})["text"], big, "the largest report")
     refused(server, "PATCH", "/reports/" + report, {"text": big + "x"}, 400, "4194304")
 
 
 def lasts(server, logdir):
-    """Alike after a restart and in a backup; not of a deleted experiment."""
+    """Unchanged after a restart and in a backup; not listed for a deleted experiment."""
     everything = lambda s: [ask(s, "GET", f"/{k}/{x['id']}") for k in ("views", "reports") for x in ask(s, "GET", "/" + k)[k]]
     want = everything(server)
     server.stop()
@@ -97,10 +97,10 @@ def lasts(server, logdir):
     ask(again, "PATCH", "/experiments/1", {"name": "renamed"})
     lib.equal({v["experiment"] for v in ask(again, "GET", "/views")["views"]}, {"renamed", "two"}, "a renamed experiment keeps its views")
     ask(again, "DELETE", "/experiments/2")
-    lib.equal(len(ask(again, "GET", "/reports")["reports"]), 1, "of a deleted experiment nothing is listed")
+    lib.equal(len(ask(again, "GET", "/reports")["reports"]), 1, "reports of a deleted experiment are not listed")
     ask(again, "POST", "/gc", {"older_than_days": 0})
     again.stop()
-    lib.equal(lib.number(logdir, "SELECT count(*) FROM kept WHERE experiment_id = 2"), 0, "gc takes what was kept of an experiment")
+    lib.equal(lib.number(logdir, "SELECT count(*) FROM kept WHERE experiment_id = 2"), 0, "gc deletes the views and reports of an experiment")
     lib.equal(lib.number(logdir, "SELECT count(*) FROM kept_text WHERE kept_id NOT IN (SELECT id FROM kept)"), 0, "texts without a view")
 
 

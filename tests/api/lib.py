@@ -1,4 +1,5 @@
-"""What the tests of the server share: start one on a fresh folder, talk to it, count what failed. Standard library only."""
+"""Helpers of the server's tests: start a server on a fresh folder, send requests, count failures. Only the standard
+library."""
 import contextlib
 import http.client
 import json
@@ -56,7 +57,7 @@ def finish(name):
 
 
 def in_database(logdir):
-    """DPTRACK_TEST_STORE=postgresql (tests/team/cluster.py): the store of a folder lies in a database of its own."""
+    """DPTRACK_TEST_STORE=postgresql (tests/team/cluster.py): each folder's store is in a database of its own."""
     if not IN_DATABASE:
         return {}
     sys.path.insert(0, os.path.join(SOURCE, "tests", "team"))
@@ -65,7 +66,7 @@ def in_database(logdir):
 
 
 def heard(ask, want):
-    """What ask() answers; of a database, which a command changes behind a server's back, once the server has heard of it."""
+    """Returns the result of ask(). Commands change a database directly: polls until its server sees the change."""
     got, end = ask(), time.monotonic() + 60
     while IN_DATABASE and got != want and time.monotonic() < end:
         time.sleep(0.02)
@@ -74,7 +75,7 @@ def heard(ask, want):
 
 
 def number(logdir, query):
-    """The number that a query of a store finds, whose server has ended."""
+    """Runs a query for one number on a store whose server has stopped."""
     found = text(logdir, query)
     return int(found) if IN_DATABASE else found
 
@@ -88,7 +89,8 @@ def text(logdir, query):
 
 
 def environment_of(args, alone=False):
-    """The variables of a command: --logdir names the store that the tests' server of that folder has; alone: the folder's own."""
+    """Variables of a command: --logdir names the store of the folder's test server; alone: the store in the folder
+    itself."""
     environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
     if "--logdir" in args and not alone:
         environment.update(in_database(args[args.index("--logdir") + 1]))
@@ -96,7 +98,7 @@ def environment_of(args, alone=False):
 
 
 class Server(Serving):
-    """dptrack serve on a free port; stop() checks the exit code. alone: the folder holds its store itself, wherever others lie."""
+    """dptrack serve on a free port; stop() checks the exit code. alone: the store is in the folder itself."""
 
     def __init__(self, logdir, *args, env=None, wait=60, alone=False):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
@@ -107,7 +109,7 @@ class Server(Serving):
         self.logdir, self.token = logdir, None
 
     def request(self, method, path, body=None, headers=None, connection=None):
-        """(status, headers, body bytes); a body that is no bytes goes as JSON."""
+        """Returns (status, headers, body bytes); a body that is not bytes is sent as JSON."""
         headers = dict(headers or {})
         if self.token:
             headers.setdefault("Authorization", f"Bearer {self.token}")
@@ -123,7 +125,7 @@ class Server(Serving):
         return r.status, r.headers, data
 
     def owner_token(self):
-        """The lock file's; a database has none, there one is made behind the server's back, which asks for it from then on."""
+        """The token in the lock file. A database has none: one is added to it, and the server then requires it."""
         if IN_DATABASE:
             import cluster
             text, end = cluster.owner_token(self.logdir), time.monotonic() + 60
@@ -134,7 +136,7 @@ class Server(Serving):
             return re.search(r"^token (\S+)$", f.read(), re.M)[1]
 
     def knows(self, token):
-        """Whether it has heard of a token: nobody is let in without one any more."""
+        """Whether the server requires tokens by now, after one was added to its database."""
         with contextlib.closing(self.connection()) as c:
             c.request("GET", "/api/v1/runs")
             asks = c.getresponse().status == 401
@@ -167,7 +169,7 @@ def fresh(*args, **kw):
 
 
 def replies(raw):
-    """Splits a byte stream into (status, headers, body); raises when it is no sequence of whole replies."""
+    """Splits a byte stream into (status, headers, body); raises if it is not a sequence of complete replies."""
     out = []
     while raw:
         head, sep, rest = raw.partition(b"\r\n\r\n")
@@ -185,7 +187,7 @@ def replies(raw):
 
 
 def read_all(s, quiet=1.0, limit=30.0):
-    """Bytes until the peer closes (closed True) or nothing came for `quiet` seconds after something had."""
+    """Reads until the peer closes (closed True) or, after some bytes, nothing arrives for `quiet` seconds."""
     data, closed, end = b"", False, time.monotonic() + limit
     while time.monotonic() < end:
         s.settimeout(quiet if data else limit)
@@ -204,7 +206,8 @@ def read_all(s, quiet=1.0, limit=30.0):
 
 
 def push(s, piece, most=60 << 20):
-    """Sends pieces of a body until the server answers it, or most bytes are sent; the bytes sent and the reply's."""
+    """Sends pieces of a body until the server answers or `most` bytes are sent; returns the bytes sent and the
+    reply."""
     sent, got = 0, b""
     while not got and sent < most:
         s.sendall(piece)
@@ -222,7 +225,7 @@ def make_run(server, experiment="digits", name="base", params=None):
 
 
 class Recorder:
-    """A program that records a run through the library, told what to do line by line (tests/tracker/record.c)."""
+    """A program that records a run through the library, controlled line by line (tests/tracker/record.c)."""
 
     def __init__(self, runs, **options):
         args = [f"{k}={v}" for k, v in dict(runs_dir=runs, experiment="way", run_name="way", **options).items()]

@@ -1,5 +1,6 @@
-"""Charts as lines (form=line) against the same buckets with every digit: each first, smallest, largest and last point
-of a bucket is there, once, within the resolution that the unit says; means and counts too; and how much less travels."""
+"""Charts as lines (form=line) compared with the same buckets at full precision: the first, smallest, largest and last
+point of a bucket is present once, within the resolution of the unit; so are means and counts. Also compares the sizes
+of the replies."""
 import sys
 sys.dont_write_bytecode = True
 import math
@@ -21,7 +22,7 @@ def decoded(values, unit):
 
 
 def wanted(columns):
-    """The points of each bucket in the order of x, from its columns."""
+    """Returns the points of each bucket in the order of x, from its columns."""
     for b in range(len(columns["i"])):
         points = [(columns["x_" + k][b], float(columns[k][b])) for k in ("first", "min", "max", "last")
                   if columns["x_" + k][b] is not None]
@@ -50,7 +51,7 @@ def compare(line, exact, what):
     columns = exact["buckets"]
     buckets = list(wanted(columns))
     lib.equal(line["count"], sum(columns["count"]), f"{what}: count")
-    lib.equal(line.get("k", [1] * len(buckets)), [len(b) for b in buckets], f"{what}: points a bucket")
+    lib.equal(line.get("k", [1] * len(buckets)), [len(b) for b in buckets], f"{what}: points per bucket")
     xs, ys = decoded(line["x"], line["xq"]), decoded(line["y"], line["q"])
     points = [p for b in buckets for p in b]
     lib.equal(len(xs), len(points), f"{what}: points")
@@ -80,11 +81,12 @@ def shapes():
 
 
 def by_factors(server):
-    """Buckets by factors of x against what brute force puts between their edges; steps of 0 and below have no place."""
+    """Logarithmic buckets of x compared with a brute-force assignment to their edges; steps of 0 and below are left
+    out."""
     run = lib.make_run(server, params={"steps_per_epoch": 10})
     values = {step: math.sin(step) + step / 50 for step in range(-3, 2001)}
     points = [{"key": "a", "step": s, "wall_time": 1.8e9 + s, "value": v} for s, v in values.items()]
-    lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "points by factors")
+    lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "points of logarithmic buckets")
     for x, per, zoom in (("step", 1, {}), ("epoch", 10, {}), ("step", 1, {"from": 20, "to": 700}), ("step", 1, {"from": -7})):
         ask = {"runs": [run], "keys": ["a"], "buckets": 40, "x": x, "spacing": "log", **zoom}
         got = server.json("POST", "/api/v1/series/query", ask)[1]
@@ -100,8 +102,8 @@ def by_factors(server):
         lib.equal(b["count"], [len(cells[i]) for i in b["i"]], f"{x} {zoom}: counts")
         lib.equal((b["min"], b["max"]), ([min(cells[i]) for i in b["i"]], [max(cells[i]) for i in b["i"]]), f"{x} {zoom}: extremes")
         made = server.json("POST", "/api/v1/series/query", {**{k: v for k, v in ask.items() if k != "keys"}, "formula": "a * 1"})[1]
-        lib.equal(made["series"][0]["buckets"], b, f"{x} {zoom}: a formula lies in the same buckets")
-        compare(server.json("POST", "/api/v1/series/query", dict(ask, form="line"))[1]["series"][0], got["series"][0], f"{x} by factors")
+        lib.equal(made["series"][0]["buckets"], b, f"{x} {zoom}: a formula uses the same buckets")
+        compare(server.json("POST", "/api/v1/series/query", dict(ask, form="line"))[1]["series"][0], got["series"][0], f"{x}, logarithmic")
         grouped = server.json("POST", "/api/v1/series/query", dict(ask, group_by=["params.steps_per_epoch"]))[1]
         lib.equal((grouped["edges"], [g["i"] for g in grouped["groups"][0]["buckets"]]), (edges, b["i"]), f"{x} {zoom}: groups")
     lib.equal(server.json("POST", "/api/v1/series/query", dict(ask, spacing="odd"))[0], 400, "an unknown spacing")
@@ -128,7 +130,7 @@ def main():
         sizes = [len(server.request("POST", "/api/v1/series/query", dict(ask, form=f), {"Accept-Encoding": "gzip"})[2])
                  for f in ("line", "buckets")]
         print(f"bytes, compressed: {sizes[0]} as lines, {sizes[1]} with every digit")
-        lib.check(sizes[0] * 4 < sizes[1], f"lines are no shorter: {sizes}")
+        lib.check(sizes[0] * 4 < sizes[1], f"lines are not shorter: {sizes}")
         lib.equal(server.json("POST", "/api/v1/series/query", dict(ask, form="dots"))[0], 400, "an unknown form")
         lib.equal(server.json("GET", f"/api/v1/series?run={run}&form=line")[0], 400, "raw points have one form")
     lib.finish("line")

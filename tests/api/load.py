@@ -1,6 +1,6 @@
-"""Everything at once for a moment: writers of points and runs by both APIs, journals sent and followed, files that come and
-go, readers of every kind, event streams, sign-ins, tokens made and revoked, gc, backups and checks, clients that hang up or
-send too much; all counts agree afterwards. tests/sanitizers.sh runs it under the sanitizers.
+"""Everything at once for a moment: writers of points and runs by both APIs, journals uploaded and followed, files
+created and deleted, all kinds of readers, event streams, sign-ins, tokens added and revoked, gc, backups and checks,
+clients that disconnect or send too much. Afterwards all counts agree. tests/sanitizers.sh runs it under the sanitizers.
     tests/api/load.py [SECONDS [tls]]        (2 seconds of plain HTTP)"""
 import sys
 sys.dont_write_bytecode = True
@@ -31,7 +31,7 @@ class Worker(threading.Thread):
             while time.monotonic() < self.load.end:
                 self.work(self)
                 self.rounds += 1
-        except Exception as e:  # told by the main thread
+        except Exception as e:  # reported by the main thread
             self.problem = f"{self.work.__name__}: {e!r}"
 
 
@@ -61,7 +61,7 @@ class Load:
     def changes(self, w):
         run = lib.make_run(self.server, name="short")
         self.expect(self.server.request("PUT", f"/api/v1/runs/{run}/tags/t", {"value": str(w.rounds)}), 200)
-        self.expect(self.server.request("DELETE", f"/api/v1/runs/{run}"), 200, 410)  # gc may come at once
+        self.expect(self.server.request("DELETE", f"/api/v1/runs/{run}"), 200, 410)  # gc may run at once
         self.expect(self.server.request("POST", f"/api/v1/runs/{run}/restore"), 200, 410)
 
     def reads(self, w):
@@ -92,7 +92,7 @@ class Load:
             self.stored[run] += n
 
     def journals(self, w):
-        """A recorded run, whose journal comes over HTTP, from the folder, or both ways."""
+        """A recorded run whose journal reaches the server over HTTP, from the folder, or both ways."""
         runs = os.path.join(self.folder, "elsewhere") if w.rounds % 3 == 1 else self.server.logdir
         url = "" if w.rounds % 3 == 0 or self.server.tls else self.server.url
         if not url:
@@ -109,7 +109,7 @@ class Load:
         name = f"/api/v1/runs/{self.runs[0]}/artifacts/a/{w.random.randrange(10)}"
         self.expect(self.server.request("PUT", name, data), 200)
         got = self.server.request("GET", name, headers={"Range": "bytes=-10"})
-        if self.expect(got, 206) != data[-10:]:  # one worker writes
+        if self.expect(got, 206) != data[-10:]:  # there is a single writer
             raise AssertionError("other bytes than were sent")
         if hashlib.sha256(self.expect(self.server.request("GET", name), 200)).digest() != hashlib.sha256(data).digest():
             raise AssertionError("other bytes than were sent")
@@ -150,7 +150,7 @@ class Load:
                      f"PATCH /api/v1/runs/{run} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 13\r\n"):
             with self.socket() as s:
                 s.sendall((head + f"Host: localhost\r\nAuthorization: Bearer {self.server.token}\r\n\r\n" + '{"notes":"x"}' * (head[:2] == "PA")).encode())
-                if w.rounds % 2 and head[:2] != "PO":  # whose body never comes
+                if w.rounds % 2 and head[:2] != "PO":  # the body is never sent
                     s.recv(100)
         time.sleep(0.01)
 
@@ -167,7 +167,7 @@ class Load:
 
 
 def encrypted(folder):
-    """The options of a server that speaks TLS, and the context of its clients."""
+    """Returns the options of a server with TLS, and the SSL context of its clients."""
     cert, key = certificate.make(folder, "cert")
     return ["--tls-cert", cert, "--tls-key", key], ssl.create_default_context(cafile=cert)
 
@@ -184,7 +184,7 @@ def main():
 
 def under_load(server, seconds):
     server.token = server.owner_token()
-    lib.equal(server.request("POST", "/api/v1/tokens", {"name": "first", "scope": "read"})[0], 201, "from here on tokens are needed")
+    lib.equal(server.request("POST", "/api/v1/tokens", {"name": "first", "scope": "read"})[0], 201, "the first token; from now on tokens are required")
     load = Load(server, seconds)
     works = [load.points, load.points, load.mlflow, load.changes, load.reads, load.reads, load.streams, load.files, load.upkeep, load.sign_in, load.tokens,
              load.hangs_up, load.sends_too_much]
@@ -195,10 +195,10 @@ def under_load(server, seconds):
     for w in load.workers:
         w.join(seconds + 120)
         lib.check(w.problem is None, w.problem)
-        lib.check(w.rounds > 0, f"{w.work.__name__} got nowhere")
+        lib.check(w.rounds > 0, f"{w.work.__name__} completed no round")
     for run, n in load.stored.items():
         end, rows = time.monotonic() + 60, -1
-        while rows != n and time.monotonic() < end:  # what lies in the folder is read a moment later
+        while rows != n and time.monotonic() < end:  # the folder is read with a delay
             status, _, data = server.request("GET", f"/api/v1/export/series.csv?run={run}")
             rows = data.count(b"\n") - 1 if status == 200 else -1
         lib.equal(rows, n, "points of a run")

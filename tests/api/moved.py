@@ -1,4 +1,5 @@
-"""Runs move between experiments, and experiments are put away: what is refused says why and changes nothing."""
+"""Runs move between experiments, and experiments are archived; a refused change gives the reason and changes
+nothing."""
 import sys
 sys.dont_write_bytecode = True
 import tempfile
@@ -16,7 +17,7 @@ def ask(server, method, path, body=None, want=200):
 def refused(server, path, body, status, word):
     code, reply = server.json("PATCH", "/api/v1" + path, body)
     lib.equal(code, status, f"{path} {body}: {reply}")
-    lib.check(word in reply.get("error", {}).get("message", ""), f"{path}: {reply} says {word}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{path}: {reply}, expected {word!r}")
 
 
 def made(server, experiment, status="finished"):
@@ -38,15 +39,15 @@ def moves(server):
     run, other = made(server, "from"), made(server, "from", "failed")
     lib.equal(counts(server), {"from": (2, 0, 1)}, "before")
     lib.equal(ask(server, "PATCH", "/runs/" + run, {"experiment": "to/é", "name": "moved"})["experiment"], "to/é", "the answer")
-    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "into an experiment that is made by it")
+    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "into a new experiment")
     ask(server, "PATCH", "/runs/" + other, {"experiment": "to/é"})
-    lib.equal([r["id"] for r in ask(server, "GET", "/runs?experiment=from")["runs"]], [], "none is left")
-    lib.equal(counts(server), {"to/é": (2, 0, 1)}, "into one that there is")
+    lib.equal([r["id"] for r in ask(server, "GET", "/runs?experiment=from")["runs"]], [], "no run is left")
+    lib.equal(counts(server), {"to/é": (2, 0, 1)}, "into an existing experiment")
     ask(server, "PATCH", "/runs/" + run, {"experiment": "to/é"})
     ask(server, "DELETE", "/runs/" + other)
     ask(server, "PATCH", "/runs/" + other, {"experiment": "from"})
     ask(server, "POST", f"/runs/{other}/restore")
-    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "a deleted run is moved, and comes back there")
+    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "a deleted run is moved, and restored in the new experiment")
 
 
 def stays(server):
@@ -63,14 +64,14 @@ def stays(server):
     refused(server, "/runs/" + live, {"experiment": "to", "status": "finished"}, 409, "running")
     refused(server, "/runs/" + kept, {"experiment": "to"}, 409, "artifacts")
     refused(server, "/runs/" + "0" * 32, {"experiment": "to"}, 404, "no run")
-    lib.equal(counts(server), before, "nothing has changed")
-    lib.check("to" not in listed(server), "nor was an experiment made")
-    lib.equal(ask(server, "GET", "/runs/" + gone)["experiment"], "gone", "a deleted one")
-    lib.check(ask(server, "GET", "/runs/" + run)["name"] != "other", "nor its name")
+    lib.equal(counts(server), before, "a refused move changes nothing")
+    lib.check("to" not in listed(server), "a refused move creates no experiment")
+    lib.equal(ask(server, "GET", "/runs/" + gone)["experiment"], "gone", "a deleted run")
+    lib.check(ask(server, "GET", "/runs/" + run)["name"] != "other", "a refused move does not rename the run")
 
 
 def model_of(server, run):
-    """A model that the run logged, by MLflow's way."""
+    """Logs a model of the run through MLflow's route."""
     experiment = ask(server, "GET", "/runs/" + run)["experiment_id"]
     code, made = server.json("POST", "/api/2.0/mlflow/logged-models", {"experiment_id": experiment, "name": "net", "source_run_id": run})
     lib.equal(code, 200, f"a logged model: {made}")
@@ -84,31 +85,31 @@ def models_in(server, experiment):
     return sorted(m["info"]["model_id"] for m in found.get("models", []))
 
 
-def models_go_along(server):
-    """A run's logged models are where the run is; one that has files keeps it there."""
+def models_are_moved(server):
+    """A run's logged models move with it; a model with files keeps the run in its experiment."""
     run, other = made(server, "of models"), made(server, "of models")
     moved, left, gone = model_of(server, run), model_of(server, other), model_of(server, run)
-    lib.equal(server.json("DELETE", "/api/2.0/mlflow/logged-models/" + gone)[0], 200, "one is deleted")
+    lib.equal(server.json("DELETE", "/api/2.0/mlflow/logged-models/" + gone)[0], 200, "DELETE of a model")
     ask(server, "PATCH", "/runs/" + run, {"experiment": "with models"})
-    lib.equal((models_in(server, "of models"), models_in(server, "with models")), ([left], [moved]), "the run's own went along")
+    lib.equal((models_in(server, "of models"), models_in(server, "with models")), ([left], [moved]), "the run's own models moved with it")
     info = server.json("GET", "/api/2.0/mlflow/logged-models/" + moved)[1]["model"]["info"]
-    lib.equal(info["experiment_id"], listed(server)["with models"]["id"], "as it says of itself")
+    lib.equal(info["experiment_id"], listed(server)["with models"]["id"], "the model's experiment_id")
     place = "/api/2.0/mlflow-artifacts/artifacts/%s/models/%s/artifacts/MLmodel" % (info["experiment_id"], moved)
     lib.equal(server.request("PUT", place, b"x")[0], 200, "its file")
     refused(server, "/runs/" + run, {"experiment": "of models"}, 409, "logged model")
-    lib.equal(models_in(server, "with models"), [moved], "nothing was moved")
+    lib.equal(models_in(server, "with models"), [moved], "no model moved")
 
 
 def archives(server):
     made(server, "old")
     own = listed(server)["old"]
-    lib.equal((own["archived"], own["description"]), (False, ""), "an experiment as it was made")
+    lib.equal((own["archived"], own["description"]), (False, ""), "an experiment as created")
     path = "/experiments/" + own["id"]
     tag = {"experiment_id": own["id"], "key": "mlflow.note.content", "value": "é" * 600}
     lib.equal(server.json("POST", "/api/2.0/mlflow/experiments/set-experiment-tag", tag)[0], 200, "its description")
     ask(server, "PATCH", path, {"archived": True})
     own = listed(server)["old"]
-    lib.equal((own["archived"], own["run_count"], own["description"]), (True, 1, "é" * 500), "put away, whole")
+    lib.equal((own["archived"], own["run_count"], own["description"]), (True, 1, "é" * 500), "an archived experiment, complete")
     ask(server, "PATCH", path, {"archived": False})
     lib.equal(listed(server)["old"]["archived"], False, "taken out")
     refused(server, path, {}, 400, "either")
@@ -122,7 +123,7 @@ def main():
         server = lib.Server(logdir)
         moves(server)
         stays(server)
-        models_go_along(server)
+        models_are_moved(server)
         archives(server)
         server.stop()
     lib.finish("moved")

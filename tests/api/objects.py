@@ -1,5 +1,6 @@
-"""Artifacts in an object store (tests/data/s3server.py): whole files of any size up and down, ranges, folders, what is in the way;
-the store away while points go on; servers killed in uploads: no half file, and gc leaves no object that no file has."""
+"""Artifacts in an object store (tests/data/s3server.py): files of any size up and down, ranges, folders, name
+conflicts; the object store is down while points continue; servers killed during uploads leave no partial file, and gc
+deletes all unreferenced objects."""
 import hashlib
 import http.client
 import json
@@ -58,7 +59,7 @@ def files(server, run, s3):
         check(status == 200 and body == data, f"GET {path}: {status}, {len(body)} bytes")
         equal(headers["ETag"], f'"{hashlib.sha256(data).hexdigest()}"', path)
         equal(int(headers["Content-Length"]), len(data), path)
-    equal(s3.parts_most, 2, "parts under way at once")
+    equal(s3.parts_most, 2, "concurrent parts")
     equal(listed(server, run), [("a.txt", 5), ("deep", None), ("deep-er", 1), ("empty", 0)], "the top")
     equal(listed(server, run, "deep"), [("deep/er", None), ("deep/z", 2)], "a folder")
     equal(listed(server, run, "none"), [], "no folder")
@@ -70,33 +71,33 @@ def files(server, run, s3):
     equal(get(server, run, "a.txt", If_None_Match=f'"{hashlib.sha256(small).hexdigest()}"')[0], 304, "the same tag")
     status, headers, body = server.request("HEAD", f"/api/v1/runs/{run}/artifacts/deep/er/big.bin")
     check(status == 200 and not body and int(headers["Content-Length"]) == len(big), f"HEAD: {status} {headers['Content-Length']}")
-    equal((get(server, run, "deep")[0], get(server, run, "none")[0]), (400, 404), "a folder, nothing")
-    equal((put(server, run, "deep", b"x"), put(server, run, "a.txt/x", b"x")), (409, 409), "what is in the way")
+    equal((get(server, run, "deep")[0], get(server, run, "none")[0]), (400, 404), "a folder, a missing file")
+    equal((put(server, run, "deep", b"x"), put(server, run, "a.txt/x", b"x")), (409, 409), "name conflicts")
     proxy = f"/api/2.0/mlflow-artifacts/artifacts/0/{run}/artifacts/by/mlflow"
     equal(server.request("PUT", proxy, big)[0], 200, "MLflow's PUT")
     check(server.request("GET", proxy)[2] == big, "MLflow's GET")
     equal(put(server, run, "a.txt", b"other"), 200, "replacing")
-    equal(get(server, run, "a.txt")[2], b"other", "what replaced it")
+    equal(get(server, run, "a.txt")[2], b"other", "the replacement")
     check(len(s3.uploads) == 0, f"{len(s3.uploads)} uploads are open")
     before = objects(s3)
-    equal(server.json("POST", "/api/v1/gc", {})[1]["objects"], 0, "gc leaves objects for a week")
-    equal(gc(server, dry_run=True)["objects"], len(before) - 6, "of refused and replaced files")
+    equal(server.json("POST", "/api/v1/gc", {})[1]["objects"], 0, "gc keeps objects for a week")
+    equal(gc(server, dry_run=True)["objects"], len(before) - 6, "objects of refused and replaced files")
     gc(server)
     equal(len(objects(s3)), 6, "objects of six files")
 
 
 def many(server, run):
-    """A folder's names are found without reading all that lies below it."""
+    """The names in a folder are found without listing everything below it."""
     for i in range(80):
         equal(put(server, run, f"many/{'abc'[i // 30]}/{i}", b"x"), 200, "PUT")
-    equal(listed(server, run, "many"), [("many/a", None), ("many/b", None), ("many/c", None)], "folders of many")
-    equal(len(listed(server, run, "many/a")), 30, "files of one")
+    equal(listed(server, run, "many"), [("many/a", None), ("many/b", None), ("many/c", None)], "subfolders")
+    equal(len(listed(server, run, "many/a")), 30, "files of a subfolder")
     equal(server.request("DELETE", f"/api/v1/runs/{run}/artifacts/many")[0], 204, "DELETE")
     equal(listed(server, run, "many"), [], "after it")
 
 
 def away(server, run, s3):
-    """The object store is not there: files are refused, points go on; then it is there again."""
+    """While the object store is down, files are refused and points are stored; then it is back."""
     s3.stop()
     found = {}
     asked = [threading.Thread(target=lambda: found.update(put=put(server, run, "b", b"x" * 100))),
@@ -108,15 +109,15 @@ def away(server, run, s3):
         equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": "k", "step": 1, "value": 1}]})[0], 200, "points")
         check(time.monotonic() - began < 4, "points waited for the object store")
         time.sleep(0.2)
-    equal(found, {"put": 503, "get": 503}, "files while the store is away")
+    equal(found, {"put": 503, "get": 503}, "files while the object store is down")
     again = s3server.S3(s3.folder, port=s3.server_address[1])
-    equal(put(server, run, "b", b"y"), 200, "the store is there again")
-    equal(get(server, run, "b")[2], b"y", "and gives it")
+    equal(put(server, run, "b", b"y"), 200, "PUT after the object store is back")
+    equal(get(server, run, "b")[2], b"y", "GET after the object store is back")
     return again
 
 
 def killed(folder, s3, run, rounds):
-    """SIGKILL while files are on their way: each is whole or not there, and gc finds the rest."""
+    """SIGKILL during uploads: each file is complete or absent, and gc deletes the rest."""
     data = random.randbytes(20 * MIB)
     for i in range(rounds):
         server = serve(folder, s3)
@@ -140,7 +141,7 @@ def killed(folder, s3, run, rounds):
         check(status == 404 or body == data, f"half a file: {status}, {len(body)} bytes")
     gc(server)
     named = sum(1 for _ in every_file(server, run, ""))
-    equal((len(objects(s3)), len(s3.uploads)), (named, 0), "objects, and begun uploads, behind gc")
+    equal((len(objects(s3)), len(s3.uploads)), (named, 0), "objects, and unfinished uploads, after gc")
     return server
 
 
@@ -180,7 +181,7 @@ def main():
         server = killed(runs, s3, run, rounds)
         equal(server.request("DELETE", f"/api/v1/runs/{run}")[0], 200, "DELETE the run")
         equal(gc(server)["runs"], 1, "gc of the run")
-        equal(objects(s3), set(), "objects of a run that is gone")
+        equal(objects(s3), set(), "objects of a deleted run")
         last = lib.make_run(server, "Default", "r2", {})
         equal(put(server, last, "one", b"1"), 200, "PUT")
         equal(server.stop(), 0, "exit code")

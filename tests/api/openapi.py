@@ -1,5 +1,5 @@
-"""schema/api/openapi.json against schema/api/routes.def, one to one; then every operation's example against a fresh
-server, in the order of x-example-order, each reply checked against its schema."""
+"""schema/api/openapi.json and schema/api/routes.def describe the same routes. Each operation's example is sent to a
+fresh server, in the order of x-example-order, and each reply is checked against its schema."""
 import sys
 sys.dont_write_bytecode = True
 import hashlib
@@ -23,7 +23,7 @@ def routes():
     out = {}
     for method, path, handler, scope, limit in lib.routes(mlflow=False):
         key = (method.lower(), re.sub(r"/\*$", "/{asset}" if path == "/*" else "/{path}", path))
-        lib.check(key not in out, f"{key}: twice in routes.def")
+        lib.check(key not in out, f"{key}: duplicate in routes.def")
         out[key] = (handler, SCOPES[scope], limit)
     return out
 
@@ -45,12 +45,12 @@ def compare(doc):
         names = set(re.findall(r"\{(\w+)\}", key[1]))
         lib.equal({p["name"] for p in op.get("parameters", []) if p["in"] == "path"}, names, f"{key}: path parameters")
     codes = dict(re.findall(r"^API_ERROR\((\w+), (\d+), \w+\)", load("errors.def"), re.M))
-    lib.check(len(codes) > 10, "errors.def is read")
+    lib.check(len(codes) > 10, "errors.def has more than 10 errors")
     return seen
 
 
 class Schema:
-    """As much of JSON Schema as openapi.json uses; anything else in it is an error."""
+    """The subset of JSON Schema that openapi.json uses; any other keyword is an error."""
     KNOWN = {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "pattern", "minimum", "maximum", "minItems", "minLength", "maxLength",
              "description", "format", "$ref", "example"}
     TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
@@ -73,11 +73,11 @@ class Schema:
             return [f"{at}: the schema uses {unknown}"]
         out = []
         if "anyOf" in schema and all(self.errors(s, value, at) for s in schema["anyOf"]):
-            return [f"{at}: {value!r} is none of the alternatives: {self.errors(schema['anyOf'][0], value, at)[:2]}"]
+            return [f"{at}: {value!r} matches no alternative: {self.errors(schema['anyOf'][0], value, at)[:2]}"]
         types = schema.get("type", [])
         types = types if isinstance(types, list) else [types]
         if types and not any(self.of_type(value, t) for t in types):
-            return [f"{at}: {value!r} is no {types}"]
+            return [f"{at}: {value!r} is not of type {types}"]
         if "enum" in schema and value not in schema["enum"]:
             out.append(f"{at}: {value!r} is not in {schema['enum']}")
         if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
@@ -103,7 +103,7 @@ class Schema:
 
 
 def example_request(path, op):
-    """(target, body, headers) from the examples of parameters and body."""
+    """Returns (target, body, headers) from the examples of parameters and body."""
     query, headers, body = [], {}, None
     for p in op.get("parameters", []):
         if "example" not in p:
@@ -144,8 +144,8 @@ def check_reply(schema, op, status, headers, data, what):
             lib.check(not problems, f"{what}: {problems[:5]}")
 
 
-def refuse(server, schema, doc):
-    """Every operation refuses an unknown argument, in the one shape that errors have."""
+def refuses_unknown_arguments(server, schema, doc):
+    """Every operation refuses an unknown argument, with the common form of errors."""
     for path, operations in doc["paths"].items():
         for method, op in operations.items():
             target, body, headers = example_request(path, op)
@@ -163,7 +163,7 @@ TEXT = field(8, field(1, 7) + field(2, field(2, field(1, 1))) + field(8, b"hello
 
 
 def media_journal(run):
-    """Path and body of a journal that holds one text."""
+    """Returns path and body of a journal that holds one text."""
     writer = "ab" * 16
     header = b"".join(field(n, v) for n, v in ((1, 1), (2, run.encode()), (3, writer.encode()), (4, 0), (5, 1), (6, b"e"), (7, b"n"), (8, 0)))
     value = field(1, b"said") + TEXT
@@ -176,21 +176,21 @@ def main():
     schema = Schema(doc)
     operations = compare(doc)
     with lib.fresh() as server:
-        server.token = server.owner_token()  # once the example has made a token, one is needed
+        server.token = server.owner_token()  # required once the example has added a token
         lib.equal(json.loads(server.request("GET", "/api/v1/openapi.json")[2]), doc, "openapi.json is served")
         for (method, path), op in sorted(operations.items(), key=lambda kv: kv[1]["x-example-order"]):
             target, body, headers = example_request(path, op)
             if path.endswith("/events"):
                 continue  # never ends; events.py reads it
-            if op["operationId"] == "media_list":  # nothing else of the API brings media
+            if op["operationId"] == "media_list":  # no other operation creates media
                 lib.equal(server.request("POST", *media_journal(target.split("/")[4]))[0], 200, "a journal with a text")
             if op["operationId"] == "media_get":
                 lib.equal(target.rsplit("/", 1)[1], hashlib.sha256(TEXT).hexdigest(), "the example names that text")
-            if lib.IN_DATABASE and op["operationId"] == "backup_post":  # nothing is beside a database
+            if lib.IN_DATABASE and op["operationId"] == "backup_post":  # a database has no folder for a backup
                 body = {"path": os.path.join(server.logdir, body["path"])}
             status, got, data = server.request(method.upper(), target, body, headers)
             check_reply(schema, op, status, got, data, f"{method.upper()} {target}")
-        refuse(server, schema, doc)
+        refuses_unknown_arguments(server, schema, doc)
     print(f"{len(operations)} operations")
     lib.finish("openapi")
 

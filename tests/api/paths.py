@@ -1,6 +1,6 @@
-"""More than 300 spellings of a way out of the store, as every name that an address of routes.def takes and under each of its
-verbs: no reply holds a byte of a file, nothing appears outside the store, and the server goes on. A hole that was once
-found adds its spelling to the list for ever. MLflow's second prefix too: tests/api/paths.py --full"""
+"""More than 300 spellings of a path out of the store, as every name in an address of routes.def and with each of its
+methods: no reply contains a byte of a file, nothing appears outside the store, and the server keeps running. A
+spelling that once worked stays in the list. MLflow's second prefix too: tests/api/paths.py --full"""
 import sys
 sys.dont_write_bytecode = True
 import itertools
@@ -34,7 +34,7 @@ def spellings():
 
 
 def targets(run):
-    """(verb, address with one {} to fill, body) for each name of each address; the other names are good ones."""
+    """Returns (method, address with one {} to fill, body) for each name of each address; the other names are valid."""
     for method, pattern, _, _, limit in lib.routes():
         if pattern.startswith("/ajax-api/") and "--full" not in sys.argv:
             continue  # the same handlers as below /api
@@ -54,7 +54,7 @@ def targets(run):
 
 
 class Raw:
-    """One kept connection; the address is sent as it is."""
+    """One persistent connection; the address is sent unmodified."""
 
     def __init__(self, server):
         self.server, self.socket = server, None
@@ -70,7 +70,7 @@ class Raw:
                 return self.reply(verb)
             except (ConnectionError, EOFError):
                 self.socket = None
-        raise AssertionError(f"{verb} {address}: the connection is closed without a reply")
+        raise AssertionError(f"{verb} {address}: connection closed without a reply")
 
     def more(self):
         piece = self.socket.recv(65536)
@@ -96,14 +96,14 @@ class Raw:
 
 
 def tree(folder, runs):
-    """Everything in the folder but what lies below the store's own artifacts."""
+    """Everything in the folder except the store's own artifacts."""
     own = os.path.join(runs, "dptrack.artifacts")
     return sorted(os.path.join(at, name) for at, folders, files in os.walk(folder) for name in folders + files
                   if not os.path.join(at, name).startswith(own + os.sep))
 
 
 def traps(runs, run, folder):
-    """Links out of the artifacts, as somebody with the disk in hand could leave them."""
+    """Creates links out of the artifacts, as a user with access to the disk could."""
     inside = os.path.join(runs, "dptrack.artifacts", "1", run, "artifacts")
     os.makedirs(inside, exist_ok=True)
     for name, goal in (("up", ".."), ("out", folder), ("canary", os.path.join(folder, "canary.txt")), ("etc", "/etc"), ("proc", "/proc/self/root"), ("gone", "/nowhere")):

@@ -1,6 +1,7 @@
-"""A server that stands still for longer than its deadlines (stopped by SIGSTOP; a starved machine does the same): whoever went
-on sending meanwhile is served afterwards, whoever reads a long reply gets all of it, and who sent nothing is still thrown out. Stopped
-again and again for a moment, it goes on with a reply that it was in the middle of."""
+"""A server that is paused for longer than its deadlines (by SIGSTOP, or because the machine is overloaded): clients
+that sent during the pause are served afterwards, a client that reads a long reply gets all of it, and clients that
+sent nothing are dropped. A server that is paused again and again for a moment completes the reply that it was
+sending."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -10,7 +11,7 @@ import threading
 import time
 import lib
 
-PAUSE_S = 13  # the deadlines of a head and of a body are 10 s
+PAUSE_S = 13  # the deadlines of a header and of a body are 10 s
 BODY = b'{"name":"' + b"x" * 300 + b'"}'
 PADDED = b" " * 60000 + BODY
 
@@ -40,12 +41,12 @@ def thrown_out(s, what):
     except ConnectionResetError:
         pass
     except socket.timeout:
-        lib.check(False, f"{what}: still there after a minute")
+        lib.check(False, f"{what}: still connected after a minute")
     s.close()
 
 
 def download(server, path):
-    """The reply to a GET whose client has read the beginning; small buffers, so that the server has most of it still."""
+    """The reply to a GET whose client has read the beginning; small buffers keep most of it in the server."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     s.settimeout(60)
@@ -55,7 +56,7 @@ def download(server, path):
 
 
 def interrupted(server, target, size):
-    """Of ten downloads each comes whole, though the server is stopped a thousand times a second during its first half."""
+    """Ten downloads are complete although the server is stopped a thousand times a second during their first half."""
     for n in range(10):
         half = threading.Event()
 
@@ -78,7 +79,7 @@ def interrupted(server, target, size):
         half.set()
         thread.join()
         reading.close()
-        lib.check(got >= size, f"download {n} stands still after {got} bytes")
+        lib.check(got >= size, f"download {n} stalls after {got} bytes")
 
 
 def main():
@@ -103,19 +104,19 @@ def main():
         idle.request("GET", "/health")
         time.sleep(PAUSE_S)
         server.process.send_signal(signal.SIGCONT)
-        thrown_out(silent_head, "half a head and then nothing")
+        thrown_out(silent_head, "half a header and then nothing")
         thrown_out(silent_body, "half a body and then nothing")
         for s in in_body:
-            answered(s, "a body that came meanwhile")
+            answered(s, "a body that arrived during the pause")
         for s in in_head:
-            answered(s, "a head and a body that came meanwhile")
-        answered(in_chunks, "chunks that came meanwhile")
+            answered(s, "a header and a body that arrived during the pause")
+        answered(in_chunks, "chunks that arrived during the pause")
         lib.equal(idle.getresponse().read(), b"OK\n", "a request on an idle connection")
         other = lib.make_run(server, name="after")
         seen, end = b"", time.monotonic() + 60
         while other.encode() not in seen and time.monotonic() < end:
             seen += events.recv(4096)
-        lib.check(other.encode() in seen, "the event stream goes on")
+        lib.check(other.encode() in seen, "the event stream continues")
         while len(got) < len(data):
             piece = reading.recv(1 << 20)
             if not piece:

@@ -1,5 +1,5 @@
-"""HTTPS with a certificate made for the test: versions, what plain HTTP gets, commands through it, events, what is refused
-at the start; and what X-Forwarded-* headers are worth with and without --behind-proxy."""
+"""HTTPS with a certificate made for the test: versions, the answer to plain HTTP, commands and events through it,
+options refused at the start; and the effect of X-Forwarded-* headers with and without --behind-proxy."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -51,7 +51,7 @@ def events(server):
     run = lib.make_run(server, name="seen")
     while run.encode() not in data:
         piece = s.recv(4096)
-        if not lib.check(piece, "the event stream goes on"):
+        if not lib.check(piece, "the event stream continues"):
             break
         data += piece
     s.close()
@@ -76,7 +76,7 @@ def encrypted(folder, cert, key):
             pass
     events(server)
     lib.equal(tool("ls", "--logdir", runs).returncode, 0, "a command on the folder, through the server")
-    lib.equal(tool("ls", "--url", server.url).returncode, 1, "a certificate that nobody vouches for")
+    lib.equal(tool("ls", "--url", server.url).returncode, 1, "a certificate from an unknown authority")
     lib.equal(tool("ls", "--url", server.url, env={"DPTRACK_CA": cert}).returncode, 0, "DPTRACK_CA")
     token = tool("token", "add", "t", "--scope", "read", "--logdir", runs).stdout.strip()
     status, headers, _ = server.request("POST", "/login", f"token={token}".encode())
@@ -86,7 +86,7 @@ def encrypted(folder, cert, key):
 
 
 def refused_early(server):
-    """A body that is refused while it is sent: the reply can be read before its end, and after it."""
+    """A body that is refused during the upload: the reply can be read before its end, and after it."""
     own = "Authorization: Bearer " + server.owner_token()
     for what, head in (("too large", f"{own}\r\nContent-Type: application/json\r\nContent-Length: 1000000000"), ("too many chunks", f"{own}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"),
                        ("no such token", "Authorization: Bearer wrong\r\nTransfer-Encoding: chunked"), ("a wrong Host", "Host: evil.example\r\nContent-Length: 1000000000")):
@@ -101,7 +101,7 @@ def refused_early(server):
     own = {"Authorization": own.split(": ")[1]}
     c.request("POST", "/api/v1/experiments", (b" " * 65536 for _ in range(40)), encode_chunked=True, headers=dict(lib.JSON, **own, **{"Transfer-Encoding": "chunked"}))
     r = c.getresponse()
-    lib.check(r.status == 413 and b"message" in r.read(), f"a client that reads when it has sent all: {r.status}")
+    lib.check(r.status == 413 and b"message" in r.read(), f"a client that reads after sending the complete body: {r.status}")
     c.close()
 
 
@@ -116,12 +116,12 @@ def behind_proxy(folder):
         lib.equal(server.request("GET", "/version", headers={"Host": "tracker.lab"})[0], 401, "a token is needed")
         lib.equal(server.request("POST", "/api/v1/experiments", {"name": "a"}, seen)[0], 201, "Origin as the proxy saw it")
         first = dict(seen, Origin="https://evil")
-        lib.equal(server.request("POST", "/api/v1/experiments", {"name": "b"}, first)[0], 403, "only what the proxy added counts")
+        lib.equal(server.request("POST", "/api/v1/experiments", {"name": "b"}, first)[0], 403, "only the last field, added by the proxy, counts")
         with server.socket() as s:
             s.sendall(b"POST /login HTTP/1.1\r\nHost: tracker.lab\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\nConnection: close\r\n"
                       b"Content-Length: 22\r\n\r\ntoken=0123456789abcdef")
             cookie = lib.replies(lib.read_all(s)[0])[0][1].get("set-cookie", "")
-            lib.check(cookie and "Secure" not in cookie, f"the proxy's own field stands last: {cookie!r}")
+            lib.check(cookie and "Secure" not in cookie, f"the proxy's field is the last one: {cookie!r}")
         for proto, secure in (("https", True), ("http, https", True), ("https, http", False), ("http", False), ("", False)):
             cookie = server.request("POST", "/login", b"token=0123456789abcdef", {"X-Forwarded-Proto": proto})[1]["Set-Cookie"]
             lib.equal("Secure" in cookie, secure, f"X-Forwarded-Proto: {proto}: {cookie}")

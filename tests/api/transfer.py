@@ -1,5 +1,5 @@
-"""What goes in comes out: points bit for bit through every export format, gzip both ways, ETag and 304, HEAD, OPTIONS
-and 405, error fields, M4 buckets against a plain recount."""
+"""Data come out as they went in: points bit for bit through every export format, gzip both ways, ETag and 304, HEAD,
+OPTIONS and 405, error fields, M4 buckets compared with a plain recount."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -87,7 +87,7 @@ def table(server, run):
         rows = [r for r in as_rows(data.decode(), kind) if r["run_id"] == run]
         lib.equal(len(rows), 1, f"runs.{kind}")
         lib.equal((rows[0]["params.lr"], rows[0]["params.text"]), ("0.1", 'a "b", c\nd'), f"runs.{kind}: params")
-        lib.equal(number(rows[0]["metrics.train/loss.max"]), math.inf, f"runs.{kind}: max keeps infinities, not NaN")
+        lib.equal(number(rows[0]["metrics.train/loss.max"]), math.inf, f"runs.{kind}: max considers infinities, not NaN")
     head = server.request("GET", "/api/v1/export/runs.csv?experiment=digits")[2].decode().splitlines()[0]
     lib.check(head.startswith("run_id,run_name,status,start_time,end_time,params."), f"runs.csv: {head[:80]}")
 
@@ -95,7 +95,7 @@ def table(server, run):
 def idempotent(server, run):
     points = [("again", 1, 1795000000.5, 2.0)]
     first = post_points(server, run, points, {"Idempotency-Key": "k1"})
-    lib.equal(post_points(server, run, points, {"Idempotency-Key": "k1"}), first, "a repeat gets the first answer")
+    lib.equal(post_points(server, run, points, {"Idempotency-Key": "k1"}), first, "a repeated request gets the first reply")
     post_points(server, run, points)
     _, got = server.json("GET", f"/api/v1/runs/{run}")
     lib.equal(got["metrics"]["again"]["count"], 2, "equal points without a key are two points")
@@ -122,9 +122,9 @@ def buckets(server):
         have = tuple(b[k][n] for k in ("x_first", "first", "x_min", "min", "x_max", "max", "x_last", "last", "count"))
         lib.equal(have, want, f"bucket {i}")
         lib.check(math.isclose(b["sum"][n], sum(p[3] for p in finite), rel_tol=1e-12, abs_tol=1e-9), f"sum of bucket {i}")
-    lib.check(4850.0 in b["max"], "the spike is there")
+    lib.check(4850.0 in b["max"], "the spike is in a bucket")
     status, same = server.json("GET", f"/api/v1/series?run={run}&key=loss&buckets=20")
-    lib.equal((status, same["series"]), (200, got["series"]), "GET /series says the same")
+    lib.equal((status, same["series"]), (200, got["series"]), "GET /series returns the same")
 
 
 def http_rules(server, run):
@@ -143,10 +143,10 @@ def http_rules(server, run):
         tag = server.request("GET", path)[1]["ETag"]
         other = lib.make_run(server, experiment="elsewhere", name="another")
         status, _, body = server.request("GET", path, headers={"If-None-Match": f'"x", {tag}'})
-        lib.check(status == 304 and body == b"" if "series" in path else status == 200, f"{path}: {status} after a change elsewhere")
+        lib.check(status == 304 and body == b"" if "series" in path else status == 200, f"{path}: {status} after a change of another run")
         tag = server.request("GET", path)[1]["ETag"]
         lib.equal(server.request("GET", path, headers={"If-None-Match": tag})[0], 304, f"{path} unchanged")
-        lib.equal(server.request("GET", path.replace("csv", "json"), headers={"If-None-Match": tag})[0], 304 if "jsonl" in path else 200, f"{path}: another form")
+        lib.equal(server.request("GET", path.replace("csv", "json"), headers={"If-None-Match": tag})[0], 304 if "jsonl" in path else 200, f"{path}: another format")
         post_points(server, run, [("again", 9, 1795000009.0, 1.0)])
         lib.equal(server.request("GET", path, headers={"If-None-Match": tag})[0], 200, f"{path} with a new point")
     status, options, _ = server.request("OPTIONS", f"/api/v1/runs/{run}")
@@ -177,7 +177,7 @@ def prometheus(server):
             (helps if kind == "HELP" else types)[name] = rest
             continue
         sample = re.fullmatch(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)+\})? (\S+)', line)
-        if not lib.check(sample, f"/metrics: {line!r} is no sample"):
+        if not lib.check(sample, f"/metrics: {line!r} is not a sample"):
             continue
         name = sample[1]
         float(sample[3].replace("Infinity", "Inf"))
@@ -185,10 +185,10 @@ def prometheus(server):
         lib.check(types.get(name) in ("counter", "gauge"), f"{name}: type {types.get(name)}")
         lib.equal(types.get(name) == "counter", name.endswith("_total"), f"{name}: counters end in _total, others do not")
         lib.check((name, sample[2]) not in seen, f"{line}: twice")
-        lib.check(name == last or not any(n == name for n, _ in seen), f"{name}: its samples stand apart")
+        lib.check(name == last or not any(n == name for n, _ in seen), f"{name}: its samples are not adjacent")
         seen.add((name, sample[2]))
         last = name
-    lib.equal(set(types), {n for n, _ in seen}, "every name that is described has a sample")
+    lib.equal(set(types), {n for n, _ in seen}, "names with a TYPE, and names with a sample")
     lib.check(len(seen) > 15, f"{len(seen)} samples")
 
 

@@ -1,5 +1,5 @@
-/* Alerts with a clock of the test's own: silence, a receiver that is away for ten minutes, stores that are closed and
- * opened again, two that post: each alert is found once and taken once. */
+/* Alerts on a simulated clock: a silent run, a receiver that is down for ten minutes, stores that are closed and
+ * reopened, two posters. Each alert is raised once and received once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,6 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/alert/alert.h"
-#include "web/store/alert/alert_eval.h"
 #include "web/store/store.h"
 #include "web/store/write/ingest.h"
 #include "web/webhook/webhook.h"
@@ -57,7 +56,7 @@ static void close_store(struct stage *t)
 	store_close(t->s);
 }
 
-/* Takes whatever is posted until its socket is shut. */
+/* Receives posts until its socket is closed. */
 static void *receive(void *arg)
 {
 	static const char answer[] = "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
@@ -82,7 +81,7 @@ static void *receive(void *arg)
 	return NULL;
 }
 
-/* A port that refuses: it is bound, and nobody listens. */
+/* A port that refuses connections: it is bound, without a listener. */
 static void reserve(struct stage *t)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -171,7 +170,7 @@ static size_t found(struct stage *t, int *ret_tries)
 	return n;
 }
 
-/* The receiver is away for ten minutes, the store is opened anew in each of them; then both alerts are taken, once. */
+/* The receiver is down for ten minutes, and the store is reopened every minute; then both alerts arrive, once. */
 static void away_for_ten_minutes(void **state)
 {
 	struct stage *t = *state;
@@ -192,7 +191,7 @@ static void away_for_ten_minutes(void **state)
 		}
 	}
 	assert_int_equal(found(t, &tries), 2);
-	assert_in_range(tries, 8, 30); /* after 2, 4, 8, … s, then each five minutes */
+	assert_in_range(tries, 8, 30); /* after 2, 4, 8, … s, then every five minutes */
 	assert_int_equal(atomic_load(&t->taken), 0);
 	come_back(t);
 	for (end = t->now_ms + 10 * MINUTE_MS; t->now_ms < end;)
@@ -206,7 +205,8 @@ static void away_for_ten_minutes(void **state)
 	assert_int_equal(found(t, &tries), 2);
 }
 
-/* Two posters: what one has claimed is the other's only when its time is over; after a week it is given up. */
+/* Two posters: an alert claimed by one is free for the other only after the claim expires; it is given up after a
+ * week. */
 static void claimed_once(void **state)
 {
 	struct stage *t = *state;

@@ -1,6 +1,7 @@
-"""A step after the first allocates nothing, oneDNN included: a long and a short run of each kind of model, with tail batches
-and evaluation, ask for memory equally often (tests/train/alloc_count.c counts malloc, calloc, realloc, memalign,
-posix_memalign, aligned_alloc and mmap, in all threads of all processes). First the counter is shown to count each of them."""
+"""A step after the first allocates nothing, including oneDNN: a long and a short run of each kind of model, with
+smaller last batches and evaluation, make the same number of allocations (tests/train/alloc_count.c counts malloc,
+calloc, realloc, memalign, posix_memalign, aligned_alloc and mmap, in all threads of all processes). First, the counter
+is verified for each of them."""
 import glob
 import os
 import subprocess
@@ -11,7 +12,7 @@ from helper import BUILD, Folder, check, dptrain, environment, finish, make_set,
 
 COUNTER = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
 RESNET = ["--model", "resnet20", "-b", 8]
-# Of two samples of one pixel batch norm makes anything: longer steps end in numbers that are not finite.
+# With two samples of one pixel batch norm is unstable: longer runs become non-finite.
 BOTTLENECKS = ["--model", "resnet50", "--image-size", 32, "-b", 2, "--synthetic", "--lr", 1e-6]
 GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 64, "--synthetic", "--seq-len", 64, "-b", 4, "--opt", "adamw",
        "--lr", 1e-3, "--clip-grad-norm", 1]
@@ -19,7 +20,7 @@ GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 64, "-
 WIDE = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 512, "--synthetic", "--seq-len", 128, "-b", 4, "--opt", "adamw",
         "--vocab-size", 256, "--block-size", 128, "--lr", 1e-3, "--deterministic"]
 CPU = ["--backend", "cpu", "--threads", 1]
-# Steps of the long run beyond those of the short one; and how often a process's recorder may let a buffer grow.
+# Additional steps of the long run; and how often a process's recorder may grow a buffer.
 MORE, GROWN = 12, 3
 
 PLANTED = """
@@ -68,13 +69,13 @@ def allocations(flags, *more):
 
 def equal(name, few, many, processes=1):
     print("%s: %d allocations, %d in a run with %d further steps" % (name, few, many, MORE))
-    check(few > 0, "%s: allocations are counted" % name)
+    check(few > 0, "%s: counted allocations" % name)
     check(abs(many - few) <= GROWN * processes, "%s: %d further steps allocate %d times" % (name, MORE, many - few))
 
 
 def steps(name, *flags, processes=1):
     if "--deterministic" not in flags:
-        allocations(flags, "--max-steps", 1)  # kernels are chosen by the clock once
+        allocations(flags, "--max-steps", 1)  # kernels are chosen by timing once
     few, many = (allocations(flags, "--max-steps", n) for n in (2, 2 + MORE))
     equal(name, few, many, processes)
 

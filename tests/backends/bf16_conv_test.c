@@ -1,7 +1,7 @@
-/* bf16_conv_test.c: own bf16 convolutions against f64 sums of the same bf16 operands: all passes, both engines, every
- * instruction set of the machine, odd sizes and every kind of layer that ResNets have. Plain C stands in for
- * instructions that the processor lacks; the output says which it has. Results have the same bits for any number of
- * threads, and nothing is touched beyond the end of an operand, a result or the workspace. */
+/* bf16_conv_test.c: our bf16 convolutions compared with f64 sums of the same bf16 operands: all passes, both engines,
+ * every instruction set of the machine, odd sizes and every kind of layer in ResNets. Plain C emulates instructions
+ * that the processor lacks; the output lists which it has. Results have the same bits for any number of threads, and
+ * nothing is accessed beyond the end of an operand, a result or the workspace. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
+#include "trainer/backends/cpu/own_convs.h"
 #include "trainer/ops/cast/float16.h"
 
 #define PAGE ((size_t)4096)
@@ -38,7 +38,7 @@ static const struct shape_case cases[] = {
 	{ 2, 9, 9, 24, 70, 1, 1, 0 },	{ 1, 50, 50, 32, 96, 1, 1, 0 },
 };
 
-/* Memory that ends where a page begins that may not be touched. */
+/* Memory that ends at an inaccessible page. */
 struct guarded {
 	char *map, *data;
 	size_t mapped, bytes;
@@ -56,7 +56,7 @@ static struct guarded guard_memory(size_t bytes)
 	return g;
 }
 
-/* Fails if anything in front of the data was written. */
+/* Fails if anything before the data was written. */
 static void release_memory(const struct guarded *g)
 {
 	for (const char *p = g->map; p < g->data; p++)
@@ -66,8 +66,8 @@ static void release_memory(const struct guarded *g)
 
 struct fixture {
 	struct dnn_conv_spec spec;
-	int64_t count[3]; /* of y, x, w: what forward, data gradient and weight gradient write */
-	struct guarded in[3]; /* bf16 but for w */
+	int64_t count[3]; /* of y, x, w: results of forward, data gradient and weight gradient */
+	struct guarded in[3]; /* bf16, except w */
 	double *value[3], *exact[3], *size[3]; /* size: sums of the terms' absolute values */
 };
 
@@ -155,7 +155,7 @@ static void close_case(struct fixture *f)
 	}
 }
 
-/* What a pass writes; the caller releases. */
+/* Returns the result of a pass; the caller releases it. */
 static struct guarded run_pass(const struct fixture *f, const struct bf16_conv *c)
 {
 	const bool wgrad = c->spec.pass == DNN_WGRAD;
@@ -174,7 +174,7 @@ static struct guarded run_pass(const struct fixture *f, const struct bf16_conv *
 	return out;
 }
 
-/* Each term's rounding is relative to the sum of sizes; bf16 results are rounded once more. */
+/* Each term's rounding is relative to the sum of magnitudes; bf16 results are rounded once more. */
 static void check_values(const struct fixture *f, const struct bf16_conv *c, const struct guarded *out)
 {
 	const enum dnn_pass pass = c->spec.pass;
@@ -214,7 +214,7 @@ static void check_case(const struct cpu_module *m, enum bf16_engine engine, cons
 	}
 }
 
-/* The instructions themselves where the processor has them, their stand-ins besides. */
+/* Uses the instructions where the processor has them, and their emulation always. */
 static void check_engines(const struct fixture *f)
 {
 	const enum cpu_isa best = cpu_isa_detect();
@@ -249,7 +249,7 @@ static void test_passes(void **state)
 	}
 }
 
-static void test_takes(void **state)
+static void test_supported_shapes(void **state)
 {
 	const struct dnn_conv_spec fits = { .bf16 = true, .n = 1, .h = 8, .w = 8, .c = 16, .k = 16, .p = 8, .q = 8,
 					    .kernel = 3, .stride = 1, .pad = 1 };
@@ -268,7 +268,7 @@ static void test_takes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_takes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_supported_shapes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* cpu_kernels_test.c: kernels of the cpu module against plain f64 loops written here, on every instruction set that the
- * machine has, in f32 and bf16, at odd sizes. Tolerances follow from the type and the length of the sums. */
+/* cpu_kernels_test.c: kernels of the cpu module compared with plain f64 loops written here, with every instruction set
+ * of the machine, in f32 and bf16, at odd sizes. Tolerances follow from the type and the length of the sums. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +132,7 @@ static void cells_free(struct cell **cells, int n)
 	}
 }
 
-/* Prepares, runs and releases one kernel; inputs that it wants packed go through the pack kernel first. */
+/* Prepares, runs and releases one kernel; inputs that it needs packed go through the pack kernel first. */
 struct call {
 	enum op_id op;
 	const void *attr;
@@ -215,7 +215,7 @@ static double unit_of(enum dtype t)
 	return t == DTYPE_BF16 ? 1.0 / 256 : t == DTYPE_F32 ? 1.0 / (1 << 23) : 1e-12;
 }
 
-/* Every element within one rounding of its type plus `sum` roundings of f32 relative to `size`. */
+/* Every element is within one rounding of its type plus `sum` roundings of f32 relative to `size`. */
 static void compare(const struct cell *c, const double *want, double sum, double size, const char *what)
 {
 	for (int64_t i = 0; i < c->count; i++) {
@@ -289,7 +289,7 @@ static void check_conv(struct fixture *f, const struct conv_case *cc, enum dtype
 	struct cell wl = w;
 	double taps = cc->kernel * cc->kernel;
 
-	wl.t.dtype = low; /* what the consumer is told; the master stays f32 */
+	wl.t.dtype = low; /* the type for the consumer; the master stays f32 */
 	for (int64_t i = 0; low == DTYPE_BF16 && i < w.count; i++)
 		cell_set(&w, i, bf16_value(bf16_of(w.exact[i])));
 	struct conv_sums sums = { x.exact, w.exact, dy.exact, wy.exact, wx.exact, ww.exact };
@@ -335,7 +335,7 @@ static void check_convs(struct fixture *f, enum dtype low)
 		check_conv(f, &conv_cases[i], low);
 }
 
-/* Convolutions depend on the instruction set in the own ones alone. */
+/* Convolutions depend on the instruction set only in our kernels. */
 static void test_conv(void **state)
 {
 	static const char *const some[] = { "base", "avx512_bf16" };
@@ -351,7 +351,7 @@ static void test_conv(void **state)
 	}
 }
 
-/* x with the statistics that it has, in f64. */
+/* x with its statistics, in f64. */
 struct bn_truth {
 	double *mean, *rstd, *stat;
 };
@@ -385,7 +385,7 @@ struct bn_cells {
 	struct cell x, residual, gamma, beta, stat, y, dy, dy2, dstat, g, dx;
 };
 
-/* Sums run in f32 over blocks of some hundred rows: of many blocks each brings its own rounding. */
+/* Sums run in f32 over blocks of some hundred rows: each block adds its own rounding. */
 static double sum_room(double rows)
 {
 	return (rows > 4096 ? 4 : 1) * sqrt(rows);
@@ -506,7 +506,7 @@ static void test_bn(void **state)
 	each_way(*state, check_bns);
 }
 
-/* What large tensors get is written past the caches. */
+/* Large tensors are written past the caches. */
 static void test_bn_large(void **state)
 {
 	struct fixture *f = *state;
@@ -593,7 +593,7 @@ static void test_linear(void **state)
 	each_way(*state, check_linears);
 }
 
-/* Of operands that are computed with panel by panel where bf16 is computed in f32: three of w, two of dy. */
+/* Operands processed panel by panel when bf16 is computed in f32: three panels of w, two of dy. */
 static void test_linear_large(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
-/* dnn_memory_test.c: the pool that oneDNN's calls are served from: pieces of every size are apart, aligned and kept;
- * threads that pass pieces to one another never hold the same one; blocks are as many as are out at a time, and grow;
- * what is asked for outside calls, or beyond what there is, is the system's; so is what came from elsewhere. What is
- * large lies in the room of a call, alone. */
+/* dnn_memory_test.c: the pool that serves oneDNN's allocations: pieces of every size are disjoint, aligned and reused;
+ * threads that pass pieces to one another never hold the same one; the number of blocks is the number in use at a
+ * time, and grows; requests outside calls, or beyond the pool, go to the system, and so do pieces from elsewhere.
+ * Large requests use a call's own memory. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #define PIECE_MOST 1008
 #define BLOCK ((size_t)3 << 20)
 
-static _Atomic(unsigned char *) slots[SLOTS]; /* pieces on their way from thread to thread */
+static _Atomic(unsigned char *) slots[SLOTS]; /* pieces in transit between threads */
 
 static int begin(void **state)
 {
@@ -98,7 +98,7 @@ static void test_foreign(void **state)
 	free(page);
 }
 
-/* Takes a piece, marks all of it, leaves it in a slot, and gives back what lay there, whoever left it. */
+/* Takes a piece, marks all of it, puts it in a slot, and frees the piece that was there. */
 static void *pass_on(void *arg)
 {
 	uint32_t draw = (uint32_t)(uintptr_t)arg;
@@ -118,7 +118,7 @@ static void *pass_on(void *arg)
 			continue;
 		for (size_t k = 1, size = theirs[0]; k < size; k++)
 			if (theirs[k] != size)
-				return "a piece was given to two";
+				return "a piece was given out twice";
 		dnn_memory_give_piece(theirs);
 	}
 	return NULL;
@@ -141,7 +141,7 @@ static void test_threads(void **state)
 		dnn_memory_give_piece(slots[i]);
 }
 
-/* Pieces hang in a chain by their first bytes, so that all of them can be given back. */
+/* Pieces form a list by their first bytes, so that all of them can be freed. */
 static void test_pieces_all_out(void **state)
 {
 	void **first = NULL, **p;
@@ -180,7 +180,7 @@ static void test_blocks(void **state)
 	c = dnn_memory_block(BLOCK); /* the smaller one is enough */
 	assert_ptr_equal(c, a);
 	assert_true(dnn_memory_give_block(c));
-	c = dnn_memory_block(4 * BLOCK); /* none is: one grows */
+	c = dnn_memory_block(4 * BLOCK); /* none is large enough: one grows */
 	assert_non_null(c);
 	memset(c, 3, 4 * BLOCK);
 	assert_true(dnn_memory_give_block(c));
@@ -235,14 +235,14 @@ static void test_room(void **state)
 		b = dnn_memory_block(BLOCK + 1);
 		assert_true(lies_in(a, room + 64, bytes) && lies_in(b + BLOCK, room + 64, bytes));
 		assert_true(a + BLOCK <= b || b + BLOCK + 1 <= a);
-		more = dnn_memory_block(BLOCK); /* than was lent */
+		more = dnn_memory_block(BLOCK); /* more than was provided */
 		small = dnn_memory_block(4096);
 		assert_false(lies_in(more, room, bytes + 64) || lies_in(small, room, bytes + 64));
 		assert_true(dnn_memory_give_block(a) && dnn_memory_give_block(more));
 		assert_true(dnn_memory_give_block(b) && dnn_memory_give_block(small));
 		assert_false(dnn_memory_give_block(room + 64));
 	}
-	dnn_memory_begin(NULL, 0); /* another call: nobody knows whose ask it is */
+	dnn_memory_begin(NULL, 0); /* another call: the origin of the request is unknown */
 	a = dnn_memory_block(BLOCK);
 	assert_false(lies_in(a, room, bytes + 64));
 	dnn_memory_end(NULL);

@@ -1,7 +1,7 @@
-/* tiles_test.c: products of tiles.c, of bf16 and of split f32 operands, against f64 sums: every way to store them,
+/* tiles_test.c: products of tiles.c, of bf16 and of split f32 operands, compared with f64 sums: every storage layout,
  * sizes around those of a tile, a panel, a group and a slice, with and without bias and sum; the same bits for any
- * number of threads; sums of 4096 terms of f32 within 1e-5. By plain loops in
- * place of the processor's tiles, and by these where it has them (else a line says that it has not). */
+ * number of threads; sums of 4096 terms of f32 within 1e-5. With emulated tiles, and with the processor's if it has
+ * them (otherwise a line reports that it has none). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,10 +14,10 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/tiles.h"
+#include "trainer/backends/cpu/own_products.h"
 #include "trainer/ops/cast/float16.h"
 
-#define STORED_PAST 5 /* elements behind a row, in the cases with steps */
+#define STORED_PAST 5 /* elements after a row, in the cases with strides */
 
 struct size_case {
 	int64_t m, n, k;
@@ -33,7 +33,7 @@ struct product {
 	struct dnn_matmul_spec s;
 	void *a, *b; /* bf16 or f32 */
 	float *bias;
-	void *before; /* what out holds first */
+	void *before; /* initial contents of out */
 	double *want;
 	size_t out_bytes;
 };
@@ -54,7 +54,7 @@ static void put(void *p, bool bf16, int64_t i, float x)
 		((float *)p)[i] = x;
 }
 
-/* Numbers of [-1, 1), in room of their own size, so that reading past it is seen. */
+/* Numbers in [-1, 1), in an allocation of exact size, so that reads past it are detected. */
 static void *draw(int64_t n, bool bf16, uint64_t *seed)
 {
 	void *p = malloc((size_t)n * (bf16 ? sizeof(uint16_t) : sizeof(float)));
@@ -109,7 +109,7 @@ static void close_product(struct product *p)
 	free(p->want);
 }
 
-/* What the product writes with so many threads; the caller frees. */
+/* Returns the product computed with this many threads; the caller frees it. */
 static void *run(const struct cpu_module *m, const struct product *p, int threads)
 {
 	void *workspace = malloc(tiles_workspace_bytes(&p->s, threads)), *out = malloc(p->out_bytes);
@@ -124,7 +124,7 @@ static void *run(const struct cpu_module *m, const struct product *p, int thread
 	return out;
 }
 
-/* Relative to the sum of the terms' sizes, which is what rounding is relative to. */
+/* Relative to the sum of the terms' magnitudes, as rounding is. */
 static void check_values(const struct product *p, const void *out)
 {
 	const struct dnn_matmul_spec *s = &p->s;
@@ -244,14 +244,14 @@ static void test_in_tiles(void **state)
 	unsetenv("DPTRAIN_CPU_TILES");
 	unsetenv("DPTRAIN_CPU_ISA");
 	if (cpu_tiles_detect(cpu_isa_detect()) != CPU_TILES_AMX) {
-		puts("this processor has no tiles: not run in them");
+		puts("this processor has no tiles: not tested with them");
 		skip();
 	}
 	check_blocks(CPU_TILES_AMX);
 	check_all(CPU_AVX512_BF16, CPU_TILES_AMX);
 }
 
-static void test_told(void **state)
+static void test_reported(void **state)
 {
 	(void)state;
 	setenv("DPTRAIN_CPU_TILES", "no", 1);
@@ -268,7 +268,7 @@ int main(void)
 		cmocka_unit_test(test_in_place_of_tiles),
 		cmocka_unit_test(test_long_sums),
 		cmocka_unit_test(test_in_tiles),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

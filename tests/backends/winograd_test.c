@@ -1,5 +1,5 @@
-/* winograd_test.c: the three passes of Winograd's convolutions against plain f64 loops, at odd sizes: within ten times
- * the distance that oneDNN's direct kernel has, and the same bits for any number of threads. */
+/* winograd_test.c: the three passes of Winograd's convolutions compared with plain f64 loops, at odd sizes: within ten
+ * times the distance of oneDNN's direct kernel, and with the same bits for any number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/backends/cpu/winograd/winograd.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 struct shape_case {
 	int64_t n, h, w, c, k, pad;
@@ -22,11 +22,11 @@ static const struct shape_case cases[] = {
 	{ 40, 4, 5, 33, 16, 1 }, { 28, 16, 15, 16, 64, 1 },
 };
 
-/* What the passes read and write; truth in f64. */
+/* Operands and results of the passes; the exact values in f64. */
 struct fixture {
 	struct dnn *direct;
 	struct dnn_conv_spec spec;
-	int64_t count[3]; /* of y, x, w: what forward, dgrad and wgrad write */
+	int64_t count[3]; /* of y, x, w: results of forward, dgrad and wgrad */
 	float *in[3];	  /* y's gradient, x, w */
 	double *exact[3];
 };
@@ -46,7 +46,7 @@ static void *room(int64_t bytes)
 	return p;
 }
 
-/* One product of forward, which is one of both gradients too. */
+/* One product of forward, which is also a product of both gradients. */
 static void add(struct fixture *f, int64_t y, int64_t x, int64_t w)
 {
 	const int64_t at[3] = { y, x, w };
@@ -99,7 +99,7 @@ static void close_case(struct fixture *f)
 	}
 }
 
-/* What a pass writes with so many threads; the caller frees. */
+/* Returns the result of a pass with this many threads; the caller frees it. */
 static float *run(struct fixture *f, enum dnn_pass pass, int threads)
 {
 	float *out = room(f->count[pass] * 4);
@@ -114,7 +114,7 @@ static float *run(struct fixture *f, enum dnn_pass pass, int threads)
 	return out;
 }
 
-/* The same by the library's first choice. */
+/* The same with the library's first choice. */
 static float *run_direct(struct fixture *f, enum dnn_pass pass)
 {
 	float *out = room(f->count[pass] * 4);
@@ -189,8 +189,8 @@ static void test_passes(void **state)
 	dnn_free(direct);
 }
 
-/* --conv-algo direct, bf16 and other shapes are left to others. */
-static void test_takes(void **state)
+/* --conv-algo direct, bf16 and other shapes are not supported. */
+static void test_supported_shapes(void **state)
 {
 	const struct dnn_conv_spec fits = {
 		.n = 1, .h = 8, .w = 8, .c = 16, .k = 16, .p = 8, .q = 8, .kernel = 3, .stride = 1, .pad = 1
@@ -211,7 +211,7 @@ static void test_takes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_takes) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_passes), cmocka_unit_test(test_supported_shapes) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,11 @@
-/* idle.c: a folder of very many idle runs: how soon a server of it answers, how long and how much work it takes until
- * it has looked at all of it, what it costs from then on, and how soon a new point of the one active run can be read,
- * while the folder is looked at and after.
+/* idle.c: a folder of very many idle runs: the time until a server answers, the time and work until it has scanned the
+ * complete folder, its cost afterwards, and the delay until a new point of the only active run can be read, during the
+ * scan and after it.
  *
  *	tests/bench/idle [--json] [--runs 100000] [--cold] [--dir DIR]
  *
- * Each run has one journal with a few points. --cold: the kernel forgets its caches before the second start (wants
- * root).
- * --dir: where the folder is made (default: $TMPDIR or /tmp); it is removed at the end. */
+ * Each run has one journal with a few points. --cold: drop the kernel's caches before the second start (as root).
+ * --dir: where the folder is created (default: $TMPDIR or /tmp); it is deleted at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,7 +108,7 @@ static bool scanning(struct client *c)
 	return strstr(client_request(c, "GET", "/health?verbose=1", NULL, "text/plain"), "\"scanning\":true") != NULL;
 }
 
-/* Seconds from a point's writing until it can be read. */
+/* Seconds from writing a point until it can be read. */
 static double point_seen_after(struct bench *b, struct client *c)
 {
 	struct buf bytes;
@@ -130,7 +129,7 @@ static double point_seen_after(struct bench *b, struct client *c)
 	return clock_mono_s() - began;
 }
 
-/* The server's commands find its address in the store's lock before it is printed. */
+/* Commands find the server's address in the store's lock, before it is printed. */
 static void wait_for_address(struct bench *b)
 {
 	char path[PATH_MAX + 40], text[600];

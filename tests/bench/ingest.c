@@ -1,12 +1,12 @@
-/* ingest.c: how many points a server takes durably over HTTP, by a client that costs little: JSON batches (v1 and
+/* ingest.c: how many points per second a server stores durably over HTTP, with a cheap client: JSON batches (v1 and
  * MLflow's log-batch), the same with a slow disk (10 ms more in every fdatasync), and journals in ranges of 1 MiB from
- * 4 writers of 200 series. What was acknowledged is read back and counted; each row beside its bound.
+ * 4 writers of 200 series. Acknowledged points are read back and counted; each row is printed with its bound.
  *
  *	tests/bench/ingest [--json] [--seconds 60] [--batches 100] [--only TEXT] [--dir DIR]
  *
- * --seconds: of the journals. --only: rows whose name has this in it. --dir: where the stores are made (default:
- * $TMPDIR or /tmp); they are removed at the end. The slow disk wants tests/tracker/failio.la made (make check makes
- * it). */
+ * --seconds: duration of the journals. --only: rows whose name contains TEXT. --dir: where the stores are created
+ * (default: $TMPDIR or /tmp); they are deleted at the end. The slow disk needs tests/tracker/failio.la (make check
+ * builds it). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct bench {
 struct worker {
 	struct client c;
 	struct bench *b;
-	struct buf *bodies; /* one a request */
+	struct buf *bodies; /* one per request */
 	double *took;
 	const char *path;
 	/* journals */

@@ -1,13 +1,13 @@
-/* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
- * or loop: where a step's time goes, per op and shape, with rates.
+/* kernels.c: the kernel calls of complete ResNet training steps, in order and on distinct buffers, without graph,
+ * planner or loop: the time of a step by op and shape, with rates.
  *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g|-t]
- * -l: the step's own bound instead, as JSON: every product and convolution as fast as the best of the implementations
- * that any layer of the net has chosen is alone, and whatever the other kernels read and write as fast as it can be
- * read and written at all (one load a line; stores, or stores past the caches), both with caches as the step leaves
- * them: emptied, then what the kernels before it touch is read, in their order; where results go is near.
- * -g: per op and shape, what a step takes beyond that bound, and which part of it.
- * -t: per op and shape, the processor time of the calling thread and of all others, which sleep while they wait: what a
- * second thread does not take over. Other programs on the machine disturb it little. */
+ * -l: the step's own bound instead, as JSON: every product and convolution as fast as the best implementation that any
+ * layer of the network has chosen is when run alone; for the other kernels, the fastest possible reading and writing
+ * of their operands (one load per line; stores, or non-temporal stores). Both with caches as the step leaves them:
+ * emptied, then the data of the preceding kernels are read, in order; results are written to cached memory.
+ * -g: by op and shape, the time beyond that bound, and its share.
+ * -t: by op and shape, processor time of the calling thread and of all others, which sleep while they wait: the work
+ * that a second thread does not share. Other programs on the machine hardly affect it. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ struct item {
 	const struct kernel *kernel;
 	void *state, *workspace;
 	double flops, time_s[REPEATS];
-	double caller_s, process_s; /* of the last pass, processor time */
+	double caller_s, process_s; /* processor time of the last pass */
 	char label[96];
 };
 
@@ -109,7 +109,7 @@ static struct cell *filled(struct bench *b, enum dtype type, struct shape shape,
 
 #define CHOICES 512
 
-struct choices { /* of implementations by the clock: of what, and which */
+struct choices { /* implementations chosen by timing: operation and implementation */
 	struct {
 		char key[256], name[64];
 	} list[CHOICES];
@@ -163,7 +163,7 @@ static struct item *add(struct bench *b, const struct call *c)
 	return it;
 }
 
-/* Weights packed for one consumer, as pass_layout would do it. */
+/* Packs weights for one consumer, as pass_layout does. */
 static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct cell *a, struct cell *w, struct cell *out)
 {
 	struct tensor *tensors = calloc(3, sizeof(*tensors)), **in = calloc(2, sizeof(*in)),
@@ -185,14 +185,14 @@ static struct cell *packed(struct bench *b, enum op_id op, void *attr, struct ce
 	p->t = tensors[1];
 	p->t.opaque_bytes = b->b->kernel[op]->pack_bytes(&b->env, n, 1);
 	if (!p->t.opaque_bytes)
-		return w; /* read as they are */
+		return w; /* read unpacked */
 	p->data = take(b, p->t.opaque_bytes);
 	*pa = (struct pack_attr){ .consumer = n, .index = 1 };
 	add(b, &(struct call){ OP_pack, pa, { w }, { p }, 1, 1, 0 });
 	return p;
 }
 
-/* A convolution with its batch norm, and what the way back needs of them. */
+/* A convolution with its batch norm, and what their backward pass needs. */
 struct unit {
 	struct conv_attr conv;
 	struct bn_attr bn;
@@ -231,10 +231,10 @@ static struct unit *unit(struct bench *b, struct cell *x, int64_t k, int kernel,
 }
 
 struct grads {
-	struct cell *a, *b; /* to be added; b may be NULL */
+	struct cell *a, *b; /* summands; b may be NULL */
 };
 
-/* g (when made) goes to *ret_g: the gradient at the residual. */
+/* Stores g, if made, in *ret_g: the gradient at the residual. */
 static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, bool want_dx, struct cell **ret_g)
 {
 	struct bn_attr *apply = malloc(sizeof(*apply));
@@ -330,7 +330,7 @@ static const struct net nets[] = {
 	{ "resnet50", 224, 3, 64, 1000, 4, { 3, 4, 6, 3 }, 7, 2, true, true },
 };
 
-/* Pool, classifier and loss, and the gradient that comes back from them. */
+/* Adds pool, classifier and loss; returns the gradient that they produce. */
 static struct cell *head(struct bench *b, const struct net *net, struct cell *x)
 {
 	int64_t n = b->batch, c = x->t.shape.dim[3], k = net->classes;
@@ -397,7 +397,7 @@ static void build(struct bench *b, const struct net *net)
 	unit_back(b, stem, d, false, NULL);
 }
 
-/* With one thread its own processor time, which other programs on the machine disturb less. */
+/* With one thread, its processor time, which other programs on the machine disturb less. */
 static double now_s(const struct bench *b)
 {
 	struct timespec t;
@@ -432,7 +432,7 @@ static double clock_s(clockid_t clock)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* One pass that adds up what the calling thread and all of them work. */
+/* One pass that adds up the work of the calling thread and of all threads. */
 static void pass_shared(struct bench *b)
 {
 	struct err err = ERR_INIT;
@@ -467,7 +467,7 @@ static const char *impl_of(const struct item *it)
 	return it->kernel->impl ? it->kernel->impl(it->state) : "";
 }
 
-/* One line per distinct label (verbose) or op, largest first is left to sort(1). */
+/* One line per distinct label (verbose) or op; sort(1) can order them. */
 static void report(struct bench *b, bool verbose)
 {
 	bool *done = calloc((size_t)b->n, sizeof(*done));
@@ -497,8 +497,8 @@ static void report(struct bench *b, bool verbose)
 	free(done);
 }
 
-/* One line per distinct label: milliseconds of a step that the caller works, that the others work, and that they would
- * work more if all worked alike. */
+/* One line per distinct label: milliseconds per step of the caller's work, of the others' work, and of idle time if all
+ * worked equally. */
 static void sharing(struct bench *b)
 {
 	double all_ms[3] = { 0 };
@@ -529,7 +529,7 @@ static void sharing(struct bench *b)
 	printf("%8.3f ms caller, %8.3f ms others, %8.3f ms idle\n", all_ms[0], all_ms[1], all_ms[2]);
 }
 
-/* Its operands: so many that it reads, then those that it writes. */
+/* Returns its operands: first those that it reads (*ret_in of them), then those that it writes. */
 static int pieces_of(const struct item *it, struct piece *p, int *ret_in)
 {
 	int n = 0;
@@ -560,8 +560,8 @@ static const struct item *before(const struct bench *b, int i, int back)
 	return &b->items[(i + b->n - back % b->n) % b->n];
 }
 
-/* Caches as item i of a step after others finds them: nothing there but what the items before it touched, in order.
- * What it writes was touched right before the last of them, for a plan may put it where something was just given up. */
+/* Leaves caches as item i finds them in a step: only the data of the preceding items, in order. What the item writes
+ * was touched just before the last of them, because a plan may place it in memory freed there. */
 static void place(const struct bench *b, int i)
 {
 	struct piece own[2 * OPERANDS];
@@ -583,7 +583,7 @@ static void place(const struct bench *b, int i)
 	}
 }
 
-/* What item i takes alone, its operands where the step leaves them; or what it takes to read and write those. */
+/* Seconds of item i alone, with its operands where the step leaves them; or of reading and writing these. */
 static double once_s(const struct bench *b, int i, bool moved, bool past)
 {
 	const struct item *it = &b->items[i];
@@ -607,8 +607,8 @@ static bool alike(const struct item *a, const struct item *b)
 	return a->flops == b->flops && strcmp(a->label, b->label) == 0 && strcmp(impl_of(a), impl_of(b)) == 0;
 }
 
-/* The best of several, for item i: of its kernel, or of moving its operands where it multiplies nothing. Once for all
- * of a kind behind one of the same kind. */
+/* The best of several measurements of item i: its kernel, or moving its operands if it multiplies nothing. Measured
+ * once for consecutive items of the same kind. */
 static double bound_s(const struct bench *b, int i, double *known_s)
 {
 	const bool moved = b->items[i].flops == 0;
@@ -626,7 +626,7 @@ static double bound_s(const struct bench *b, int i, double *known_s)
 	return known_s[i] = best;
 }
 
-/* One line per distinct label: milliseconds of a step, of the bound, and the difference. */
+/* One line per distinct label: milliseconds per step, of the bound, and the difference. */
 static void gaps(struct bench *b)
 {
 	static double known_s[ITEMS];
@@ -677,8 +677,8 @@ static const struct backend *load(void)
 
 #define SLAB_BYTES ((size_t)12 << 30)
 
-/* Opens the module and makes all kernels of a step; with a name, that implementation wherever there is a choice of `of`
- * and it can compute what is asked. */
+/* Opens the module and makes all kernels of a step; with a name, uses that implementation wherever `of` can be chosen
+ * and it supports the operation. */
 static void prepare(struct bench *b, const struct net *net, const struct choices *of, const char *name)
 {
 	struct err err = ERR_INIT;
@@ -709,7 +709,7 @@ static void note_choice(void *user, const char *key, const char *name)
 	snprintf(c->list[c->n++].name, sizeof(c->list[0].name), "%s", name);
 }
 
-/* The products of a step, in order; other implementations may want other nodes between them, but the same products. */
+/* The products of a step, in order; implementations may need other nodes in between, but the same products. */
 static int products(struct bench *b, struct item **ret)
 {
 	int n = 0;
@@ -720,7 +720,8 @@ static int products(struct bench *b, struct item **ret)
 	return n;
 }
 
-/* Lowers best_s[i] to what product i takes alone, data where the step leaves it, where the choices have this name. */
+/* Lowers best_s[i] to the time of product i alone, with data where the step leaves it, if the choices contain this
+ * name. */
 static void try_name(struct bench *b, const struct net *net, const struct choices *c, const char *name,
 		     double *best_s)
 {
@@ -810,7 +811,7 @@ int main(int argc, char **argv)
 		.step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1
 	};
 	if (strcmp(what, "-t") == 0)
-		setenv("OMP_WAIT_POLICY", "passive", 1); /* before the module brings OpenMP along */
+		setenv("OMP_WAIT_POLICY", "passive", 1); /* before the module loads OpenMP */
 	b.b = load();
 	caches_open(b.env.threads);
 	start = now_s(&b);

@@ -1,6 +1,6 @@
-/* loader_rate.c: images a second that the loader brings from a folder of JPEGs to normalised f32: random box, flip.
- * usage: loader_rate FOLDER WORKERS EPOCHS SIDE. Prints one line an epoch: images/s of wall clock, images/s of a busy
- * core, resident bytes. Part of tests/bench/loader. */
+/* loader_rate.c: images per second that the loader delivers from a folder of JPEGs as normalised f32: random crop,
+ * flip. usage: loader_rate FOLDER WORKERS EPOCHS SIDE. Prints one line per epoch: images/s of wall clock, images/s per
+ * busy core, resident bytes. Part of tests/bench/loader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
-/* log.c: what one log call costs the calling thread: 10^7 calls in bursts of 10^4 from 1 and from 2 threads, median
- * over the bursts, beside the least that a queue can cost in the same run (read the clock, copy the point into a ring
- * of the thread's own). The writer catches up between bursts, outside the measurement, so that nothing is dropped. Also
- * the points per second that the writer thread brings to the file, and the bytes of a point there.
- * --json: one object on stdout and nothing else. */
+/* log.c: the cost of one log call for the calling thread: 10^7 calls in bursts of 10^4 from 1 and from 2 threads,
+ * median over the bursts, compared with the minimum cost of a queue in the same run (read the clock, copy the point
+ * into a ring of the thread). The writer catches up between bursts, outside the measurement, so that nothing is
+ * dropped. Also the points per second that the writer thread writes to the file, and the bytes per point there.
+ * --json: prints one object on stdout and nothing else. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct cell {
 struct worker {
 	struct dptrack_run *run; /* NULL: the plain ring */
 	int bursts;
-	double *ns; /* a call, each burst */
+	double *ns; /* per call, for each burst */
 	double call_s;
 };
 
@@ -39,7 +39,7 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Not inlined, so that the limit is that of a call too. */
+/* Not inlined, so that the limit includes a call too. */
 __attribute__((noinline)) static void ring_put(struct cell *ring, size_t *head, const struct cell *c)
 {
 	memcpy(&ring[*head], c, sizeof(*c));
@@ -85,7 +85,7 @@ static void *work(void *arg)
 	return w;
 }
 
-/* Median ns a call over all bursts of n threads; negative when it could not be measured. */
+/* Median ns per call over all bursts of n threads; negative if the measurement failed. */
 static double measure(struct dptrack_run *run, int n)
 {
 	static double ns[CALLS / BURST];
@@ -114,7 +114,7 @@ struct result {
 	unsigned long long dropped;
 };
 
-/* How fast the writer thread empties a full half of the queue. */
+/* How fast the writer thread empties a half-full queue. */
 static double writer_rate(struct dptrack_run *run)
 {
 	double start = clock_mono_s();

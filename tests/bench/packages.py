@@ -1,5 +1,5 @@
-"""Other people's programs that figures are compared with: each set in a virtual environment of its own under the build folder,
-installed from PyPI once."""
+"""Programs of other projects for comparison: each set in a virtual environment under the build folder, installed once
+from PyPI."""
 import os
 import shutil
 import subprocess
@@ -7,11 +7,11 @@ import sys
 
 
 class Unavailable(Exception):
-    """Says in one line why it cannot be installed."""
+    """The reason, in one line, why it cannot be installed."""
 
 
 def python(build, name, packages):
-    """The Python of build/venv/NAME with these packages (versions and all); made anew when others are asked for."""
+    """Returns the Python of build/venv/NAME with these packages and versions; recreated if others are requested."""
     folder = os.path.abspath(os.path.join(build, "venv", name))
     program, mark, wanted = os.path.join(folder, "bin", "python"), os.path.join(folder, "complete"), " ".join(packages) + "\n"
     if os.path.exists(mark):

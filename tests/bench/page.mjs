@@ -1,5 +1,5 @@
 // Time from the request for the page until everything on the first screen is drawn (table, both charts), with a cold
-// cache: as fast as this machine is, and through 10 Mbit/s with 40 ms. The twelve runs of tests/web/twelve.py.
+// cache: at local speed, and through 10 Mbit/s with 40 ms latency. The twelve runs of tests/web/twelve.py.
 import { drawn, launch } from '../web/browser.mjs';
 import { real, serve } from '../web/serve.mjs';
 
@@ -7,7 +7,7 @@ const AIMS = { local: 0.3, slow: 1.0 };
 const TIMES = { local: 5, slow: 3 };
 const SLOW = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 10e6 / 8 };
 
-/** Runs in the page from its start: notes when the app is ready and each chart on the screen has lines. */
+/** Runs in the page from its start: records when the app is ready and when each chart on the screen has lines. */
 function watch() {
 	const look = () => {
 		const charts = [...document.querySelectorAll('[data-chart]')].filter((c) => c.getBoundingClientRect().top < innerHeight);

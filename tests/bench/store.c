@@ -1,10 +1,10 @@
-/* store.c: speed of the store alone, on a fresh one in a folder of its own; each row beside its bound. What was written
- * is read back and counted.
+/* store.c: speed of the store alone, on a fresh one in a temporary folder; each row with its bound. Written data are
+ * read back and counted.
  *
  *	tests/bench/store [--json] [--runs N] [--points N] [--dir DIR]
  *
- * --runs: of the searches (100000; 10 params and 10 metrics each). --points: of the long series (10000000). --dir:
- * where the stores are made (default: $TMPDIR or /tmp); they are removed at the end. */
+ * --runs: runs of the searches (100000; 10 params and 10 metrics each). --points: points of the long series (10000000).
+ * --dir: where the stores are created (default: $TMPDIR or /tmp); they are deleted at the end. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -200,7 +200,7 @@ static void searches(struct bench *b)
 
 #define LONG_RUN "00000000000000000000000000000001"
 
-/* late: points come up to a thousand places late or early. */
+/* late: points come up to a thousand positions late or early. */
 static void fill_series(struct bench *b, bool late)
 {
 	enum { BATCH = 50000 };
@@ -287,8 +287,8 @@ static double file_bytes(struct bench *b)
 	return (double)sb.st_size;
 }
 
-/* 200 series of so many points, noisy losses, a step every 100 ms with 1 ms of jitter, all series of a step at once:
- * what the file grows by. An empty one has a page for each table and index, which no point takes. */
+/* Growth of the file by 200 series of noisy losses, one step every 100 ms with 1 ms of jitter, all series of a step at
+ * once. An empty store has a page for each table and index, which points do not use. */
 static void bytes_per_point(struct bench *b, bool f32, long per_series, double bound)
 {
 	enum { SERIES = 200 };
@@ -319,7 +319,7 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 	sync_all(b);
 	store_fold(b->s, 600);
 	close_store(b);
-	open_store(b); /* gives free pages back while it idles */
+	open_store(b); /* releases free pages while idle */
 	clock_sleep_s(3);
 	close_store(b);
 	snprintf(name, sizeof name, "bytes per stored point: 200 x %ld, %s", per_series, f32 ? "f32" : "f64");

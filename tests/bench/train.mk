@@ -1,4 +1,4 @@
-# Whole steps beside oneDNN's own matrix product: tests/bench/train
+# Complete steps compared with oneDNN's own matrix product: tests/bench/train
 EXTRA_DIST += tests/bench/train
 if HAVE_ONEDNN
 EXTRA_PROGRAMS += tests/bench/parts/matmul
@@ -7,17 +7,17 @@ tests_bench_parts_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_bench_parts_matmul_LDADD = $(ONEDNN_LIBS)
 endif
 
-# First steps, choosing kernels, memory: tests/bench/footprint
+# First steps, choice of kernels, memory: tests/bench/footprint
 EXTRA_DIST += tests/bench/footprint
 
-# Beside PyTorch, and beside what the cores' arithmetic allows: tests/bench/compare-pytorch
+# Compared with PyTorch, and with the limit of the cores' arithmetic: tests/bench/compare-pytorch
 EXTRA_PROGRAMS += tests/bench/parts/fma_peak
 tests_bench_parts_fma_peak_SOURCES = tests/bench/parts/fma_peak.c
 tests_bench_parts_fma_peak_LDADD = -lpthread
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
-# Text from a trained model, beside transformers and beside what reading the weights takes: tests/bench/sample
+# Text from a trained model, compared with transformers and with the time to read the weights: tests/bench/sample
 EXTRA_PROGRAMS += tests/bench/parts/read_peak
 tests_bench_parts_read_peak_SOURCES = tests/bench/parts/read_peak.c
 EXTRA_DIST += tests/bench/sample tests/bench/parts/transformers_sample.py

@@ -1,12 +1,13 @@
-/* wide.c: one run of many metrics on many ranks: how fast its series come into being, and what everybody else waits
- * meanwhile. Each rank sends its journal (or, with --json-batches, one JSON batch) with one point of every metric, over
- * a few connections that never pause. Beside them one client posts single points to a run of its own and one reads:
- * that run, its chart, a search. Everything is read back: the count, and a chart of one metric on every rank.
+/* wide.c: one run with many metrics on many ranks: how fast its series are created, and how long other clients wait
+ * meanwhile. Each rank sends its journal (or, with --json-batches, one JSON batch) with one point of every metric,
+ * over a few connections without pauses. Meanwhile one client posts single points to another run, and one reads that
+ * run, its chart, and a search. Everything is read back: the count, and a chart of one metric on every rank.
  *
  *	tests/bench/wide [--json] [--metrics 2000] [--ranks 1024] [--connections 4] [--json-batches] [--dir DIR]
  *
- * series/s: acknowledged, and until the last of them is compacted. others: the single points and the reads, until the
- * last series is acknowledged. --dir: where the store is made (default: $TMPDIR or /tmp); it is removed at the end. */
+ * series/s: until acknowledged, and until the last one is compacted. others: the single points and the reads, until the
+ * last series is acknowledged. --dir: where the store is created (default: $TMPDIR or /tmp); it is deleted at the end.
+ * */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,7 @@ struct bench {
 	double acknowledged_s; /* when the last one was */
 };
 
-/* 0 .. connections-1 bring the series, then one writes and one reads. */
+/* 0 .. connections-1 send the series, then one writer and one reader. */
 struct worker {
 	struct client c;
 	struct bench *b;
@@ -163,7 +164,7 @@ static void print_latency(struct bench *b, struct worker *w, const char *who)
 	}
 }
 
-/* One metric on all ranks: a line each, with the value that was sent. */
+/* One metric on all ranks: one line each, with the value that was sent. */
 static void read_back(struct bench *b, struct client *c, const char *run)
 {
 	char path[200], value[60];
@@ -177,7 +178,7 @@ static void read_back(struct bench *b, struct client *c, const char *run)
 	rows_print(&b->rows, "a chart of one metric on all ranks", "ms", (clock_mono_s() - began) * 1e3, 0);
 	snprintf(value, sizeof value, "%.7g", b->ranks - 1 + (b->metrics - 1) * 0.001);
 	if (!strstr(at, value))
-		client_die("the last rank's value is not there", value);
+		client_die("the last rank's value is missing", value);
 	for (; (at = strstr(at, "\"rank\":")); at++)
 		lines++;
 	if (lines < b->ranks)

@@ -1,9 +1,9 @@
-// The page before a wide store: 1,500 runs of 1,500 metrics and 150 params, an experiment of one run beside them, 2,000
-// experiments. Times inside the page, cold cache, medians of five, with what they ought to be.
+// The page on a wide store: 1,500 runs of 1,500 metrics and 150 params, an experiment of one run, 2,000 experiments.
+// Times inside the page, cold cache, medians of five, with their targets.
 //
 //	tests/bench/page --wide [--json] [--runs N] [--metrics N] [--params N] [--experiments N] [--folder DIR]
 //
-// --folder keeps the store there, and takes it as it is when it is there: filling it takes minutes.
+// --folder keeps the store there, and uses an existing one as it is: filling it takes minutes.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -23,7 +23,7 @@ const size = { runs: option('runs', 1500), metrics: option('metrics', 1500), par
 	experiments: option('experiments', 2000) };
 const median = (l) => [...l].sort((a, b) => a - b)[l.length >> 1];
 
-/** Does so many things, a few at once. */
+/** Calls act n times, a few at once. */
 async function each(n, act) {
 	let next = 0;
 	await Promise.all(Array.from({ length: AT_ONCE }, async () => {
@@ -47,7 +47,7 @@ async function fill(url) {
 	await each(size.experiments, (i) => ask(url, 'runs', { experiment: `team${i % 20}/study ${i}`, name: 'one', params: {} }));
 }
 
-/** Seconds from the request for a page until the selector finds something that has been painted. */
+/** Seconds from the request for a page until an element that the selector finds is painted. */
 async function opened(browser, address, selector, slow) {
 	const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
 	const page = await context.newPage();
@@ -79,7 +79,7 @@ async function rounds(browser, address, selector, slow) {
 	return median(all);
 }
 
-/** Seconds from a click, or words that are typed into a field, until test() holds in the page and was painted. */
+/** Seconds from a click, or words typed into a field, until test() holds in the page and the result is painted. */
 function answered(page, { click, field, words }, shown) {
 	return page.evaluate(async ([c, f, w, q]) => {
 		const el = document.querySelector(c ?? f);
@@ -97,7 +97,7 @@ function answered(page, { click, field, words }, shown) {
 	}, [click, field, words, shown]);
 }
 
-/** What is asked of the wide experiment once it stands: columns, charts, goal. */
+/** Actions on the wide experiment once it is shown: columns, charts, goal. */
 async function looked(browser, address) {
 	const { page, context } = await opened(browser, address, '.app[data-ready="true"] .grid .body .row', false);
 	const last = size.metrics - 1;

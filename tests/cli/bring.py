@@ -1,5 +1,5 @@
-"""Runs brought in and taken out: event files of other programs imported into a folder and over the network, journals sent
-by `sync`, runs exported as event files and read again. Every point must be the one that was there before."""
+"""Import, sync and export: event files of other programs imported into a folder and over the network, journals
+uploaded by `sync`, runs exported as event files and read again. The points are equal at each stage."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -28,7 +28,7 @@ def run(*args, code=0):
 
 
 def points(*where):
-    """Every point of every run: (name without an id behind it, key, rank, segment, step, wall time, value), sorted."""
+    """Every point of every run: (name without its id suffix, key, rank, segment, step, wall time, value), sorted."""
     rows = csv.DictReader(io.StringIO(run("export", "--series", "--segments", "all", *where)))
     out = []
     for r in rows:
@@ -39,7 +39,7 @@ def points(*where):
 
 
 def foreign(folder):
-    """Written by PyTorch and tensorboardX, and the twelve runs: text, hparams, NaN, histograms among them."""
+    """Files written by PyTorch and tensorboardX, and the twelve runs: with text, hparams, NaN and histograms."""
     source = os.path.join(folder, "foreign")
     shutil.copytree(os.path.join(lib.SOURCE, "tests", "whole", "foreign", "runs"), os.path.join(source))
     subprocess.run([sys.executable, os.path.join(lib.SOURCE, "tests/web/twelve.py"), "--events", source], check=True, timeout=60)
@@ -69,8 +69,8 @@ def imported(folder):
     return into, want
 
 
-def beside(folder):
-    """What add_hparams wrote below a run's folder stands with the run, whether the folder is followed or imported."""
+def tensorboard_hparams(folder):
+    """What add_hparams wrote below a run's folder belongs to the run, whether the folder is followed or imported."""
     source, into, made = os.path.join(folder, "beside"), os.path.join(folder, "beside-into"), os.path.join(folder, "foreign")
     shutil.copytree(os.path.join(made, "vision", "torch"), os.path.join(source, "vision", "torch"))
     shutil.copytree(os.path.join(made, "sweep", "trial"), os.path.join(source, "vision", "torch", "1795160303.5"))
@@ -83,7 +83,7 @@ def beside(folder):
 
 
 def deep(folder):
-    """A run far below the folder that is named is found as any other."""
+    """A run in a deeply nested folder is found."""
     source, into = os.path.join(folder, "deep"), os.path.join(folder, "deep-into")
     inner = os.path.join(source, *("level%d" % n for n in range(60)))
     shutil.copytree(os.path.join(folder, "foreign"), inner)
@@ -93,20 +93,20 @@ def deep(folder):
     lib.check(got == want and len(want) > 7000, f"60 folders deep: {len(got)} points, of {len(want)}")
 
 
-def stopped_on_the_way(folder):
-    """Ctrl-C while a server takes its time leaves nothing behind."""
+def interrupted_import(folder):
+    """An import interrupted by Ctrl-C while the server is slow leaves nothing behind."""
     tmp = os.path.join(folder, "tmp")
     os.mkdir(tmp)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [lib.PROGRAM, "import", os.path.join(folder, "foreign"), "--url", "http://127.0.0.1:%d" % silent.getsockname()[1]]
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # what a script begins with & ignores it, and its children do
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a process started with & ignores it, and so do its children
         p = subprocess.Popen(command, env=dict(os.environ, TMPDIR=tmp), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         silent.settimeout(60)
         peer, _ = silent.accept()
         p.send_signal(signal.SIGINT)
-        lib.equal(p.wait(60), -signal.SIGINT, "an import that is stopped")
+        lib.equal(p.wait(60), -signal.SIGINT, "an interrupted import")
         peer.close()
-    lib.equal(os.listdir(tmp), [], "left behind in TMPDIR")
+    lib.equal(os.listdir(tmp), [], "files left in TMPDIR")
 
 
 def exported(folder, into, want):
@@ -119,7 +119,7 @@ def exported(folder, into, want):
 
 
 class Hollow(http.server.BaseHTTPRequestHandler):
-    """Takes every journal, and answers every question with a page."""
+    """Accepts every journal, and answers every GET with an HTML page."""
     def log_message(self, *_):
         pass
 
@@ -140,7 +140,7 @@ class Hollow(http.server.BaseHTTPRequestHandler):
 
 
 def not_understood(folder):
-    """A server that says nothing of kept files has not taken them."""
+    """If the server does not list the saved files, sync reports that they were not accepted."""
     runs = os.path.join(folder, "hollow")
     subprocess.run([RECORD, "runs_dir=" + runs, "url="], input="log 1 loss 1\nclose 1\n", text=True, capture_output=True, check=True, timeout=60)
     service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hollow)
@@ -177,7 +177,7 @@ def synced(folder):
         f.write(b"\x05torn")
     run("sync", "--logdir", runs, "--url", server.url)
     lib.check(points("--url", server.url, "--experiment", "default") == want, "a second sync, with a torn tail: the points differ")
-    lib.equal((os.stat(there).st_ino, os.stat(there).st_mtime_ns), (was.st_ino, was.st_mtime_ns), "what the server has is not sent again")
+    lib.equal((os.stat(there).st_ino, os.stat(there).st_mtime_ns), (was.st_ino, was.st_mtime_ns), "a file that the server has is not sent again")
     with open(os.path.join(place, "empty"), "wb") as f:
         f.write(b"other")
     said = run("sync", "--logdir", runs, "--url", server.url)
@@ -186,23 +186,23 @@ def synced(folder):
     server.process.send_signal(signal.SIGKILL)
     server.process.wait()
     lib.check("127.0.0.1" in run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{port}", "--patience", "0", code=1),
-              "a server that is not there is named")
+              "the message names an unreachable server")
 
 
 def refused(folder):
     empty = os.path.join(folder, "empty")
     os.mkdir(empty)
     lib.check("contains no event files" in run("import", empty, "--logdir", os.path.join(folder, "x"), code=2), "an empty folder")
-    lib.check("path is missing" in run("import", code=2), "import of nothing")
+    lib.check("path is missing" in run("import", code=2), "import without a path")
     lib.check("--url" in run("sync", "--logdir", empty, code=2), "sync without a server")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         into, want = imported(folder)
-        beside(folder)
+        tensorboard_hparams(folder)
         deep(folder)
-        stopped_on_the_way(folder)
+        interrupted_import(folder)
         exported(folder, into, want)
         synced(folder)
         not_understood(folder)

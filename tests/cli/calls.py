@@ -1,4 +1,4 @@
-"""One command of dptrack, and what is expected of it."""
+"""Runs one command of dptrack and checks its exit code and output."""
 import subprocess
 import lib
 

@@ -1,5 +1,5 @@
-"""The commands: the same answer from the folder itself, through the server that holds it, and by URL; tables for
-people; one line and exit code 2 for what cannot be understood."""
+"""The commands give the same answer from the folder, through the server that holds it, and by URL; tables for people;
+one line and exit code 2 for a usage error."""
 import sys
 sys.dont_write_bytecode = True
 import contextlib
@@ -34,7 +34,7 @@ def fill(server):
 
 
 def same_everywhere(places, *args):
-    """The output of a command at each place; all must be equal."""
+    """Returns the output of a command, which must be equal at each place."""
     outputs = [good(*args, *place) for place in places]
     lib.check(len(set(outputs)) == 1, f"{' '.join(args)}: differs between places: {[o[:200] for o in outputs]}")
     return outputs[0]
@@ -60,7 +60,7 @@ def ask(places, ids):
     bests = [float(line.split()[2]) for line in table.splitlines()[1:]]
     lib.equal(bests, sorted(bests, reverse=True), "compare: best first")
     two = json.loads(same_everywhere(places, "compare", "slow", "quick", "--json"))
-    lib.equal([r["id"] for r in two["runs"]], ids[:2], "compare: order as asked")
+    lib.equal([r["id"] for r in two["runs"]], ids[:2], "compare: runs in the order of the arguments")
     lr = next(p for p in two["params"] if p["key"] == "lr")
     lib.equal((lr["differs"], lr["values"]), (True, ["0.01", "0.1"]), "compare: lr")
     points = list(csv.DictReader(io.StringIO(same_everywhere(places, "export", "--series", "quick"))))
@@ -74,7 +74,7 @@ def named(place, *args):
 
 
 def change(place, ids):
-    """tag, rm and restore, by name, by id and by filter; what cannot be done changes nothing."""
+    """tag, rm and restore, by name, by id and by filter; a command that fails changes nothing."""
     good("tag", "slow", ids[1][:8], "team=vision", "k e=v=w", *place)
     rows = list(csv.DictReader(io.StringIO(good("tag", "--experiment", "digits", "--csv", *place))))
     lib.equal({(r["id"], r["tag"], r["value"]) for r in rows}, {(i, t, v) for i in ids[:2] for t, v in (("team", "vision"), ("k e", "v=w"))}, "tag --csv")
@@ -116,7 +116,7 @@ def completion():
 
 
 def on_terminal(columns, *args):
-    """The lines that a command prints on a terminal of that width."""
+    """Returns the lines that a command prints on a terminal of that width."""
     lead, follow = pty.openpty()
     fcntl.ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     r = subprocess.Popen([lib.PROGRAM, *args], stdout=follow, stderr=follow, env=lib.environment_of(args))
@@ -131,12 +131,13 @@ def on_terminal(columns, *args):
 
 
 def width(text):
-    """Columns, by Unicode's tables."""
+    """Columns of a text by Unicode's width tables."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def wide(server, place):
-    """A very long name moves no other row where nothing is cut; characters of two columns and of none are counted so."""
+    """A very long name moves no other row unless rows are cut; characters of two columns and of zero columns are
+    counted as such."""
     names = ["n" * 490, "\u6f22\u5b57\u30ab\u30ca", "\ud55c\uad6d\uc5b4", "e\u0301tude", "plain"]
     for name in names:
         lib.equal(server.json("POST", "/api/v1/runs", {"experiment": "wide", "name": name})[0], 201, "POST /runs")
@@ -154,18 +155,18 @@ def wide(server, place):
 
 
 def terminal(place):
-    """On a narrow terminal every row is one line, what had to go is said; the names and the status stay."""
+    """On a narrow terminal every row is one line, with a notice about dropped columns; names and status remain."""
     for columns in (50, 400):
         lines = on_terminal(columns, "compare", "--experiment", "digits", *place)
         rows = [line for line in lines if not line.startswith("(")]
         lib.equal(len(rows), 4, f"{columns} columns: {lines}")
         lib.check(all(len(line) <= columns for line in rows), f"{columns} columns: {lines}")
         lib.check(all(word in "".join(rows) for word in ("slow", "quick", "lost", "finished", "failed")), f"{columns} columns: {lines}")
-        lib.equal(len(lines) > 4, columns == 50, f"what is left out is said: {lines}")
+        lib.equal(len(lines) > 4, columns == 50, f"the notice about dropped columns: {lines}")
 
 
 def quoted(server, place):
-    """Names and notes as people write them."""
+    """Names and notes with special characters."""
     run_id = lib.make_run(server, "odd", "it's mine", {})
     server.json("PATCH", f"/api/v1/runs/{run_id}", {"notes": "first\n\n\x1b[31mred"})
     shown = good("show", "it's mine", *place)
@@ -227,16 +228,16 @@ def misuse(folder):
 
 @contextlib.contextmanager
 def stopped():
-    """Commands that ask a server which does not go on end by themselves, with one line that says so."""
-    with lib.fresh(alone=True) as server:  # a database is asked without a server
+    """Commands that wait for a server that does not answer exit with one line that reports it."""
+    with lib.fresh(alone=True) as server:  # with a database, commands need no server
         server.process.send_signal(signal.SIGSTOP)
         asked = [(place, subprocess.Popen([lib.PROGRAM, "ls", *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
                  for place in (("--url", server.url), ("--logdir", server.logdir))]
         yield
         for place, process in asked:
             out, errors = process.communicate(timeout=60)
-            lib.equal((process.returncode, out, errors.count("\n")), (1, "", 1), f"a stopped server, {place}: {errors!r}")
-            lib.check(server.url in errors and "no answer for 30 s" in errors, f"a stopped server, {place}: {errors!r}")
+            lib.equal((process.returncode, out, errors.count("\n")), (1, "", 1), f"an unresponsive server, {place}: {errors!r}")
+            lib.check(server.url in errors and "no answer for 30 s" in errors, f"an unresponsive server, {place}: {errors!r}")
         server.process.send_signal(signal.SIGCONT)
 
 
@@ -258,7 +259,7 @@ def rest():
         lib.equal(server.stop(), 0, "exit code")
         before = sorted(os.listdir(runs))
         ask([("--logdir", runs)], ids)
-        lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "a command leaves nothing behind")
+        lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "files left by commands")
         change(("--logdir", runs), ids)
         misuse(runs)
         completion()

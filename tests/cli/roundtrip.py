@@ -1,7 +1,7 @@
-"""Event files imported and exported again: every scalar must come back in its place with every bit of its step, wall time
-and value (NaN payloads, signalling ones too), whether the run went into a folder or through a server, from the ingest log or
-from folded chunks; what is no scalar is listed by the import. The files are made here, record by record; the reader below is
-this test's own."""
+"""Event files imported and exported again: every scalar must return in its place with every bit of its step, wall time
+and value (including NaN payloads and signalling NaNs), whether the run was imported into a folder or through a server,
+from the ingest log or from folded chunks; the import lists what is not a scalar. The test writes its files record by
+record, and has its own reader."""
 import sys
 sys.dont_write_bytecode = True
 import glob
@@ -50,21 +50,21 @@ def tensor(tag, bits):
 
 
 def widened(bits):
-    """A float's bits as those of the same double; NaNs keep theirs."""
+    """The bits of the double equal to a float of these bits; NaNs keep their payload."""
     if bits & 0x7f800000 == 0x7f800000:
         return (bits & 0x80000000) << 32 | 0x7ff << 52 | (bits & 0x7fffff) << 29
     return struct.unpack("<Q", struct.pack("<d", struct.unpack("<f", struct.pack("<I", bits))[0]))[0]
 
 
 def others():
-    """Values that runs do not keep: an image, a histogram, a text."""
+    """Values that runs do not store: an image, a histogram, a text."""
     image = twelve.field(1, "image") + twelve.field(4, twelve.field(1, 1) + twelve.field(4, b"\x89PNG"))
     histogram = twelve.field(1, "weights") + twelve.field(5, twelve.field(1, 0.5) + twelve.field(2, 1.5))
     return [image, histogram, twelve.text_value("words", "as they are")]
 
 
 def write(path, rng, count, first=0):
-    """A file of its own order; returns its scalars as (tag, step, bits of the time, bits of the value)."""
+    """Writes a file in a random order; returns its scalars as (tag, step, bits of the time, bits of the value)."""
     want, tags = [], ["loss", "äé/β", "eval/acc", "a tag", "late"]
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as out:
@@ -96,7 +96,7 @@ def write(path, rng, count, first=0):
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 def fields(data):
-    """(number, value) of every field of a message: bytes, or the number that stands there."""
+    """Yields (number, value) of every field of a message: bytes or an integer."""
     at = 0
 
     def number():
@@ -120,7 +120,7 @@ def fields(data):
 
 
 def read(path):
-    """The scalars of a file, as write() returns them."""
+    """Returns the scalars of a file, in the form of write()."""
     with open(path, "rb") as f:
         data = f.read()
     at, out = 0, []
@@ -143,7 +143,7 @@ def read(path):
 def exported(folder, name, *where):
     out = os.path.join(folder, name)
     run("export", "--events", out, *where)
-    lib.check(not glob.glob(f"{out}/**/*.part-*", recursive=True), f"{name}: parts are left")
+    lib.check(not glob.glob(f"{out}/**/*.part-*", recursive=True), f"{name}: partial files are left")
     return {os.path.basename(os.path.dirname(p)).rpartition("-")[0] + p[-1:]: read(p)
             for p in glob.glob(f"{out}/**/events.out.tfevents.*", recursive=True)}
 
@@ -154,11 +154,12 @@ def compare(got, want, what):
         have = got.get(name, [])
         lib.equal(len(have), len(want[name]), f"{what}: scalars of {name}")
         wrong = next(((i, a, b) for i, (a, b) in enumerate(zip(have, want[name])) if a != b), None)
-        lib.check(wrong is None, f"{what}: {name}: the first that differs (place, got, want): {wrong}")
+        lib.check(wrong is None, f"{what}: {name}: first difference (index, got, want): {wrong}")
 
 
 def damaged(folder):
-    """A bit that is wrong costs its record, or what stands behind a length, and is said; no tag reaches the terminal as it is."""
+    """A wrong bit costs its record, or everything after a damaged length, and is reported; no raw tag reaches the
+    terminal."""
     source, into = os.path.join(folder, "damaged"), os.path.join(folder, "mended")
     for name, wrong in (("value", 30), ("length", 3)):
         path = os.path.join(source, "e", name, "events.out.tfevents.1.x")
@@ -176,10 +177,10 @@ def damaged(folder):
             out.write(bytes([byte ^ 4]))
     said = run("import", source, "--logdir", into)
     for line in ("2 runs, 2 files, 12 scalars", "skipped: 1 record damaged", "skipped: the end of 1 file", "1 times scalars whose tag is not a valid key: a [31m"):
-        lib.check(line in said, f"import says: {line}: {said!r}")
+        lib.check(line in said, f"import reports: {line}: {said!r}")
     rows = run("export", "--series", "--experiment", "e", "--logdir", into).splitlines()[1:]
     steps = [(r.split(",")[1].split("-")[0], int(r.split(",")[5])) for r in rows]
-    lib.equal(sorted(steps), [("length", s) for s in range(4)] + [("value", s) for s in range(9) if s != 4], "what is whole")
+    lib.equal(sorted(steps), [("length", s) for s in range(4)] + [("value", s) for s in range(9) if s != 4], "the undamaged records")
 
 
 def wait_folded(server):
@@ -198,7 +199,7 @@ def main():
                 "twice0": write(os.path.join(source, "e", "twice", name % 0), rng, 700),
                 "twice1": write(os.path.join(source, "e", "twice", name % 1), rng, 500, first=300)}
         said = run("import", source, "--logdir", into)
-        lib.check("9 images, histograms, texts and audio clips" in said, f"import says what it brought: {said!r}")
+        lib.check("9 images, histograms, texts and audio clips" in said, f"import reports what it skipped: {said!r}")
         compare(exported(folder, "out", "--logdir", into), want, "a folder")
         server = lib.Server(far)
         said = run("import", source, "--url", server.url)

@@ -1,5 +1,5 @@
-"""What lies where a store should be, or where one should be made: named in a line with what to do, and the same mistake has the same
-exit code. Files alone: a store in PostgreSQL has no such place."""
+"""Something else in place of a store, or where a store would be created: one line names it with what to do, and the
+same mistake has the same exit code everywhere. Files only: a store in PostgreSQL has no such place."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -10,7 +10,8 @@ from calls import bad, good, run
 
 
 def codes(runs):
-    """The same mistake has the same exit code wherever it is made; what could go well another time is no misuse."""
+    """The same mistake has the same exit code in every command; a failure that a retry may cure is not a usage
+    error."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         copy = os.path.join(folder, "copy")
         good("backup", copy, "--logdir", runs)
@@ -22,7 +23,7 @@ def codes(runs):
 
 
 def no_stores():
-    """What lies in the store's place and is none is named, with what to do."""
+    """A path in place of the store that is not a store is named, with what to do."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         db = os.path.join(folder, "dptrack.db")
         os.mkdir(db)

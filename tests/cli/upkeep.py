@@ -1,4 +1,4 @@
-"""What keeps a store: gc on a folder and through its server; backups under load that answer the same."""
+"""Maintenance of a store: gc on a folder and through its server; backups under load give the same answers."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -39,7 +39,7 @@ def collect(runs):
     server = lib.Server(runs)
     first, second, kept = (add_run(server, name) for name in ("first", "second", "kept"))
     place = ("--logdir", runs)
-    lib.check("0 runs" in run("gc", *place), "gc: nothing is deleted")
+    lib.check("0 runs" in run("gc", *place), "gc without deleted runs")
     for run_id in (first, second):
         lib.equal(server.json("DELETE", f"/api/v1/runs/{run_id}")[0], 200, "DELETE")
     lib.equal(json.loads(run("gc", "--older-than", "1", "--json", *place))["runs"], 0, "gc --older-than 1")
@@ -47,7 +47,7 @@ def collect(runs):
     lib.equal(server.json("POST", f"/api/v1/runs/{second}/restore")[0], 200, "restore")
     lib.check(run("gc", *place).startswith("removed 1 run with 500 points"), "gc through the server")
     gone(server, first)
-    lib.equal({r["id"] for r in server.json("GET", "/api/v1/runs")[1]["runs"]}, {second, kept}, "the others stay")
+    lib.equal({r["id"] for r in server.json("GET", "/api/v1/runs")[1]["runs"]}, {second, kept}, "runs after gc")
     lib.equal(server.json("POST", "/api/v1/gc", {"older_than_days": -1})[0], 400, "a negative age")
     lib.equal(server.json("POST", "/api/v1/gc", {"journals": 1})[0], 400, "journals: 1")
     lib.equal(server.json("DELETE", f"/api/v1/runs/{second}")[0], 200, "DELETE")
@@ -96,17 +96,17 @@ def backups(folder):
     lib.check(steps == list(range(len(steps))) and before <= len(steps) <= acked[0], f"noise: {before} {len(steps)} {acked[0]}")
     with open(artifact, "rb") as f, open(artifact.replace(runs, copy), "rb") as g:
         lib.check(f.read() == g.read(), "the artifact")
-    lib.check("must be UTF-8" in run("backup", copy + "\udcff", "--logdir", runs, code=2), "a place that is no text")
-    lib.check("exists already" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an old place")
+    lib.check("must be UTF-8" in run("backup", copy + "\udcff", "--logdir", runs, code=2), "a path that is not text")
+    lib.check("exists already" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an existing path")
     for place in ("dptrack.artifacts/x", "dptrack.artifacts/1/x", "dptrack.artifacts/x.db"):
         lib.check("among the artifacts" in run("backup", os.path.join(runs, place), "--logdir", runs, code=2), f"a backup in {place}")
-        lib.check(not os.path.exists(os.path.join(runs, place)), f"{place} was not made")
+        lib.check(not os.path.exists(os.path.join(runs, place)), f"{place} was not created")
     run("backup", os.path.join(folder, "none", "x"), "--logdir", runs, code=2)
     os.mkdir(os.path.join(folder, "single"))
     lib.equal(server.json("POST", "/api/v1/backup", {"path": single})[0], 200, "POST /backup")
     lib.equal(server.json("POST", "/api/v1/backup", {"path": "x"})[0], 400, "a relative path")
     no_restore = "migrate" if lib.IN_DATABASE else "held by process"
-    lib.check(no_restore in run("backup", "--restore", copy, "--logdir", runs, code=2 if lib.IN_DATABASE else 1), "restore while it is served")
+    lib.check(no_restore in run("backup", "--restore", copy, "--logdir", runs, code=2 if lib.IN_DATABASE else 1), "restore while the store is served")
     lib.equal(server.json("DELETE", f"/api/v1/runs/{ids[0]}")[0], 200, "DELETE")
     lib.equal(server.stop(), 0, "exit code")
     run("gc", "--logdir", runs)
@@ -116,24 +116,25 @@ def backups(folder):
 
 
 def restored(folder, runs, copy, artifact, want):
-    """A backup is put in the place of the store, which is kept."""
+    """A backup replaces the store, which is kept."""
     for itself in (runs, os.path.join(runs, "dptrack.db")):
         lib.check("the store itself" in run("backup", "--restore", itself, "--logdir", runs, code=2), "restore of the store itself")
-    lib.check(not any("before-restore" in n for n in os.listdir(runs)), "nothing was put aside")
-    lib.check(export(runs) != want, "something is gone")
+    lib.check(not any("before-restore" in n for n in os.listdir(runs)), "a refused restore leaves no copy")
+    lib.check(export(runs) != want, "the store has changed since the backup")
     single = os.path.join(folder, "single")
-    beside = sorted(os.listdir(single))
+    siblings = sorted(os.listdir(single))
     run("backup", "--restore", os.path.join(single, "x.db"), "--logdir", runs)
-    lib.equal(sorted(os.listdir(single)), beside, "a restore leaves nothing beside the backup")
+    lib.equal(sorted(os.listdir(single)), siblings, "a restore adds no files next to the backup")
     lib.equal(export(runs), want, "exports after a restore")
-    lib.check(os.path.exists(artifact), "the artifact is back")
-    lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
-    lib.check("before-restore" not in run("backup", "--restore", copy, "--logdir", os.path.join(folder, "empty")), "where nothing was")
-    lib.check("is not a backup" in run("backup", "--restore", artifact, "--logdir", runs, code=2), "a file that is no backup")
+    lib.check(os.path.exists(artifact), "the artifact is restored")
+    lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "the replaced store is kept")
+    lib.check("before-restore" not in run("backup", "--restore", copy, "--logdir", os.path.join(folder, "empty")), "restore into an empty folder")
+    lib.check("is not a backup" in run("backup", "--restore", artifact, "--logdir", runs, code=2), "a file that is not a backup")
 
 
 def changes_of_a_restored_store(folder):
-    """A page hears that what it knows is of other rows, also when the restored store has had more changes than it has heard of."""
+    """A client is told to reload after a restore, even if the restored store has more changes than the client has
+    seen."""
     runs, copy = os.path.join(folder, "runs5"), os.path.join(folder, "copy5")
     server = lib.Server(runs)
     add_run(server, "before", 10)
@@ -147,14 +148,14 @@ def changes_of_a_restored_store(folder):
         for i in range(3):
             add_run(server, f"after{i}", 10)
         reply = server.json("GET", f"/api/v1/changes?since={token}")[1]
-        lib.equal(reply["reset"], True, "changes since a token of what was there before")
+        lib.equal(reply["reset"], True, "changes since a token of the replaced store")
         token = reply["token"]
         lib.equal(server.json("GET", f"/api/v1/changes?since={token}")[1]["reset"], False, "changes since the reset")
         lib.equal(server.stop(), 0, "exit code")
 
 
 def cut_short(folder):
-    """A backup that is killed among the artifacts is none."""
+    """A backup that is killed while it copies artifacts is not a backup."""
     runs, copy = os.path.join(folder, "runs4"), os.path.join(folder, "cut")
     server = lib.Server(runs)
     run_id = add_run(server, "large", 10)
@@ -165,9 +166,9 @@ def cut_short(folder):
     while backup.poll() is None and not os.path.exists(os.path.join(copy, "dptrack.artifacts", "1", run_id, "artifacts", "large")):
         time.sleep(0.001)
     backup.kill()
-    lib.check(backup.wait() < 0, "killed in the middle")
+    lib.check(backup.wait() < 0, "the backup is killed while it copies")
     fresh = os.path.join(folder, "fresh")
-    lib.check("is not a backup" in run("backup", "--restore", copy, "--logdir", fresh, code=2, alone=True), "it cannot be restored")
+    lib.check("is not a backup" in run("backup", "--restore", copy, "--logdir", fresh, code=2, alone=True), "an incomplete backup cannot be restored")
 
 
 def levels(text):
@@ -218,7 +219,7 @@ def main():
         collect(os.path.join(folder, "runs"))
         backups(folder)
         cut_short(folder)
-        if not lib.IN_DATABASE:  # what it looks for is damage of a file
+        if not lib.IN_DATABASE:  # doctor looks for damage in a file
             doctor(folder)
     lib.finish("upkeep")
 

@@ -136,7 +136,7 @@ int collectives_scatter(struct comm *c)
 
 #define TERMS_ROOM 8
 
-/* Element i of the sum of leaves [first, first + n), along the tree; no sum of these floats is exact. */
+/* Element i of the sum of leaves [first, first + n), along the tree; sums of these floats are inexact. */
 static float tree(int64_t first, int64_t n, size_t i)
 {
 	int64_t left = 1;
@@ -174,7 +174,7 @@ static int sum_terms(struct comm *c, float *data, size_t count, int64_t leaves)
 	for (size_t i = 0; i < count; i++)
 		if (data[i] != tree(0, leaves, i))
 			return 2;
-	if (count * sizeof(float) * TERMS_ROOM <= 16384) /* scattered sums are never small */
+	if (count * sizeof(float) * TERMS_ROOM <= 16384) /* scattered sums are always large */
 		return 0;
 	put_terms(data, count, &own);
 	if (c->ops->reduce_scatter_terms(c, &t, &err))
@@ -185,7 +185,7 @@ static int sum_terms(struct comm *c, float *data, size_t count, int64_t leaves)
 	return 0;
 }
 
-/* The longest one travels between machines in more chunks than are under way at once; few ranks do for that. */
+/* The longest one crosses machines in more chunks than are in flight at once; few ranks suffice for that. */
 int collectives_terms(struct comm *c)
 {
 	const size_t sizes[] = { 4, 60 * (size_t)c->world, 3000 * (size_t)c->world };
@@ -218,7 +218,7 @@ int collectives_broadcast(struct comm *c)
 	return bad;
 }
 
-/* A ring: everybody sends to the right while receiving from the left, even ranks send first. */
+/* A ring: every rank sends to the right and receives from the left; even ranks send first. */
 int collectives_ring(struct comm *c)
 {
 	size_t n = 100001;
@@ -252,7 +252,7 @@ int collectives_repeat(struct comm *c)
 
 /* ---- groups ---- */
 
-/* Sums and gathers of every kind in a group, in memory that the job's communicator gave and in the rank's own. */
+/* Sums and gathers of every kind in a group, in memory from the job's communicator and in the rank's own. */
 static int use_group(struct comm *c, void *shared, void *own)
 {
 	static const size_t sizes[] = { 1, 2049, 4097, 100003 };
@@ -268,7 +268,7 @@ static int use_group(struct comm *c, void *shared, void *own)
 	return bad;
 }
 
-/* Every rank takes a buffer of a size of its own. Groups: the even and the odd; neighbours; all but the first. */
+/* Every rank allocates a buffer of a different size. Groups: the even and the odd; neighbours; all but the first. */
 int collectives_groups(struct comm *c)
 {
 	const int color[] = { c->rank % 2, c->rank / 2, c->rank ? 7 : -1 };
@@ -299,7 +299,7 @@ int collectives_groups(struct comm *c)
 	return bad;
 }
 
-struct beside {
+struct concurrent {
 	struct comm *c;
 	float *data;
 	int bad;
@@ -307,17 +307,17 @@ struct beside {
 
 static void *sum_beside(void *arg)
 {
-	struct beside *b = arg;
+	struct concurrent *b = arg;
 
 	for (int k = 0; k < 300 && !b->bad; k++)
 		b->bad = check_allreduce(b->c, b->data, DTYPE_F32, 5000 + (size_t)k);
 	return NULL;
 }
 
-/* Two threads of each rank, a communicator each, at their own pace. */
+/* Two threads of each rank, with a communicator each, at their own pace. */
 int collectives_threads(struct comm *c)
 {
-	struct beside b = { .bad = 0 };
+	struct concurrent b = { .bad = 0 };
 	struct err err = ERR_INIT;
 	float *data;
 	void *shared;

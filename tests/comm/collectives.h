@@ -1,6 +1,6 @@
-/* collectives.h: what every communicator must do, as the life of one rank each: 0, or a number that says where it went
- * wrong. Inputs are small integers, so every sum is exact in every type and any order, and each rank computes by itself
- * what must come out. */
+/* collectives.h: tests that every communicator must pass, as the main function of a rank: each returns 0, or a number
+ * that identifies the failure. Inputs are small integers, so every sum is exact in every type and any order, and each
+ * rank computes the expected result by itself. */
 #ifndef TESTS_COMM_COLLECTIVES_H
 #define TESTS_COMM_COLLECTIVES_H
 

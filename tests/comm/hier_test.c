@@ -1,6 +1,6 @@
-/* hier_test.c: communicators over several machines, whose part groups of processes play: each group has shared memory
- * of its own, and the link between them runs over the loopback interface. And how such ranks find each other: who does
- * not know the key, says something else or comes twice. */
+/* hier_test.c: communicators over several machines, simulated by groups of processes: each group has separate shared
+ * memory, and the link between them uses the loopback interface. And how such ranks find each other: a wrong key, a
+ * foreign protocol, a rank that joins twice. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@
 typedef int rank_fn(struct comm *c);
 
 struct world {
-	int nodes, size[4]; /* ranks of each */
+	int nodes, size[4]; /* ranks per machine */
 	int sockets;
 	rank_fn *fn;
 };
@@ -57,7 +57,7 @@ static struct bootstrap_opts member(int self, int count, int listener, int port)
 				       .wait_s = 20, .listener = self ? -1 : listener, .self = self, .count = count };
 }
 
-/* The life of the rank that is number `local` of that node. */
+/* Main function of rank number `local` of that node. */
 static int live(const struct world *w, int node, int local, const int *shm_fd, const struct bootstrap_opts *eo)
 {
 	struct comm_shm_opts so = { .fd = shm_fd[node], .rank = local, .world = w->size[node], .timeout_s = 20 };
@@ -149,7 +149,7 @@ static void test_collectives(void **state)
 		}
 }
 
-/* Sums of numbers that do not add exactly: the same bits on every rank, and again. */
+/* Sums of numbers that do not add exactly: the same bits on every rank, and in a repeat. */
 static int same_bits(struct comm *c)
 {
 	const size_t n = 50001;
@@ -174,7 +174,7 @@ static int same_bits(struct comm *c)
 	return bad;
 }
 
-/* Sums of more than what travels at once. */
+/* Sums of more data than are in flight at once. */
 static int large(struct comm *c)
 {
 	const size_t n = 3000017;
@@ -191,7 +191,7 @@ static int large(struct comm *c)
 	return bad;
 }
 
-/* Slices likewise. */
+/* The same for slices. */
 static int large_slices(struct comm *c)
 {
 	const size_t each = 1500013, first = each * (size_t)c->rank;
@@ -232,7 +232,7 @@ static void test_groups(void **state)
 	expect_clean(&(struct world){ 2, { 2, 1 }, 1, collectives_threads });
 }
 
-/* Rank 0 says one thing and ends; rank 1 asks for it after many words with rank 2. */
+/* Rank 0 sends one message and ends; rank 1 receives it after exchanging many with rank 2. */
 static int short_life(struct comm *c)
 {
 	struct err err = ERR_INIT;
@@ -261,11 +261,11 @@ static void test_early_end(void **state)
 	expect_clean(&w);
 }
 
-/* ---- what was sent leaves, wherever its sender goes ---- */
+/* ---- sent messages leave, whatever the sender does next ---- */
 
 #define ELSEWHERE_MOST_S 15.0
 
-static atomic_int *heard; /* shared by the ranks: how many messages rank 2 has */
+static atomic_int *heard; /* shared by the ranks: the number of messages that rank 2 has received */
 
 static bool others_come(int messages)
 {
@@ -276,7 +276,7 @@ static bool others_come(int messages)
 	return atomic_load(heard) >= messages;
 }
 
-/* Long ones fill the buffers, short ones go behind them. */
+/* Long messages fill the buffers, short ones follow them. */
 static const size_t said_bytes[] = { 300000, 1000, 700017, 70000, 3 };
 
 #define SAID (int)(sizeof(said_bytes) / sizeof(said_bytes[0]))
@@ -315,7 +315,7 @@ static int say_one(struct comm *c, int k)
 	return rc ? 21 : 0;
 }
 
-/* Rank 0 sends, then waits without a call: for data, or at work. */
+/* Rank 0 sends, then waits without a call: for data, or while computing. */
 static int goes_to_work(struct comm *c)
 {
 	int rc = c->rank == 2 ? hear_all(c) : 0;
@@ -328,7 +328,7 @@ static int goes_to_work(struct comm *c)
 	return !rc && c->rank == 0 && !others_come(SAID) ? 22 : rc;
 }
 
-/* Rank 0 waits for rank 1 in another communicator, which waits for rank 2. */
+/* Rank 0 waits for rank 1 in another communicator, and rank 1 waits for rank 2. */
 static int goes_to_neighbour(struct comm *c)
 {
 	struct err err = ERR_INIT;
@@ -358,9 +358,9 @@ static int goes_away(struct comm *c)
 	return rc;
 }
 
-/* Small buffers of the machine, and long pieces for what UCX copies, if it does: most of one would stay behind in a
- * process that calls it no more. */
-static void test_sender_elsewhere(void **state)
+/* Small buffers of the machine, and long messages if UCX copies them: most of one would remain in a process that makes
+ * no further calls. */
+static void test_busy_sender(void **state)
 {
 	static rank_fn *const fns[] = { goes_to_work, goes_to_neighbour, goes_away };
 
@@ -421,7 +421,7 @@ static void test_dead_rank(void **state)
 struct guest {
 	int self, count;
 	const char *key;
-	const char *says; /* instead of being a guest */
+	const char *says; /* sent instead of joining */
 	int expect;	  /* ERR_*, 0 */
 };
 
@@ -458,7 +458,7 @@ static int be_guest(const struct guest *g, int port)
 	return 0;
 }
 
-/* Member 0 beside those guests; returns what it was told, "" when all went well. */
+/* Member 0 next to those guests; stores its error text, "" if all went well. */
 static void host(const struct guest *g, int n, double wait_s, char said[sizeof(((struct err *)0)->text)])
 {
 	int port, listener = listen_here(&port), status;
@@ -485,7 +485,7 @@ static void host(const struct guest *g, int n, double wait_s, char said[sizeof((
 	close(listener);
 }
 
-static void test_strangers(void **state)
+static void test_unknown_connections(void **state)
 {
 	static const struct guest guests[] = {
 		{ BOOTSTRAP_ANY, 3, "secret", NULL, 0 }, { 0, 3, NULL, "GET / HTTP/1.0\r\n\r\n", 0 },
@@ -520,10 +520,10 @@ static void test_contradictions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_strangers),  cmocka_unit_test(test_contradictions),
+		cmocka_unit_test(test_unknown_connections),  cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_collectives), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_sender_elsewhere), cmocka_unit_test(test_dead_rank),
+		cmocka_unit_test(test_busy_sender), cmocka_unit_test(test_dead_rank),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

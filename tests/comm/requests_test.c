@@ -1,5 +1,5 @@
-/* requests_test.c: waits for messages, over a link that is none: what it is asked to hear comes at a rate of its own,
- * and it counts how often somebody looks. */
+/* requests_test.c: waits for messages, over a simulated link: received data arrive at a fixed rate, and the link
+ * counts how often it is polled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,13 +13,13 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/requests.h"
 
-#define RATE 1e8 /* bytes a second */
+#define RATE 1e8 /* bytes per second */
 #define LONG_ONE ((size_t)4 << 20)
 
-static long slept; /* of the thread that waits */
+static long slept; /* by the waiting thread */
 static double longest_s;
 
-/* In the place of the C library's. */
+/* Replaces the C library's function. */
 int nanosleep(const struct timespec *t, struct timespec *left)
 {
 	const double s = (double)t->tv_sec + 1e-9 * (double)t->tv_nsec;
@@ -31,9 +31,9 @@ int nanosleep(const struct timespec *t, struct timespec *left)
 
 struct wire {
 	struct link link;
-	double comes_s; /* the last byte of all that is under way */
+	double comes_s; /* arrival of the last byte in flight */
 	long looks;
-	bool slow; /* than before: nothing comes in the expected time */
+	bool slow; /* slower than before: nothing arrives in the expected time */
 };
 
 static int wire_start(struct link *l, struct link_transfer *t, struct err *err)
@@ -57,7 +57,7 @@ static int wire_poll(struct link *l, struct link_transfer *t, struct err *err)
 	return clock_mono_s() >= ((struct wire *)l)->comes_s;
 }
 
-/* A piece has come already. */
+/* A piece has already arrived. */
 static void wire_wait(struct link *l, double seconds)
 {
 	(void)l, (void)seconds;
@@ -97,7 +97,7 @@ static void end(struct waiting *w)
 	w->m.local->ops->close(w->m.local);
 }
 
-/* Hears so many bytes; returns how often somebody looked. */
+/* Receives this many bytes; returns the number of polls. */
 static long hear(struct waiting *w, size_t bytes)
 {
 	static char nothing[1];
@@ -111,8 +111,8 @@ static long hear(struct waiting *w, size_t bytes)
 	return w->wire.looks - before;
 }
 
-/* Who rests looks a few times where others look with every piece, and no rest is long. */
-static void test_rests(void **state)
+/* A resting wait polls a few times where others poll for every piece, and no rest is long. */
+static void test_rest(void **state)
 {
 	struct waiting w;
 	long first, later;
@@ -122,14 +122,14 @@ static void test_rests(void **state)
 	first = hear(&w, LONG_ONE);
 	later = hear(&w, LONG_ONE);
 	assert_true(w.m.pace.rate > 0 && w.m.pace.rate <= 1.1 * RATE);
-	assert_true(later < 400); /* 40 ms: some 20 rests, and what a late one leaves */
+	assert_true(later < 400); /* 40 ms: about 20 rests, and the remainder of a late one */
 	assert_true(first < 1000);
 	assert_true(slept > 0 && longest_s <= 0.003);
 	end(&w);
 }
 
-/* Neither short ones, nor where a collective does not ask for it, nor where nothing moves without somebody's looks. */
-static void test_looks_on(void **state)
+/* No rests for short messages, without the collective's request, or if the link progresses only when polled. */
+static void test_polling(void **state)
 {
 	struct waiting w;
 
@@ -143,7 +143,7 @@ static void test_looks_on(void **state)
 	}
 }
 
-/* A wire that has become slow does not end the wait, nor does it look with every piece. */
+/* A link that becomes slow neither ends the wait nor makes it poll for every piece. */
 static void test_slower(void **state)
 {
 	struct waiting w;
@@ -160,7 +160,7 @@ static void test_slower(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rests), cmocka_unit_test(test_looks_on),
+	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_rest), cmocka_unit_test(test_polling),
 						   cmocka_unit_test(test_slower) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

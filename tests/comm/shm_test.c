@@ -1,4 +1,4 @@
-/* shm_test.c: real processes over the shared-memory communicator. */
+/* shm_test.c: the shared-memory communicator between real processes. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,7 +18,6 @@
 #include "tests/comm/collectives.h"
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
-#include "trainer/comm/link_emulation.h"
 #include "trainer/comm/rendezvous.h"
 #include "trainer/comm/sum.h"
 
@@ -44,10 +43,10 @@ static int run_rank(const struct comm_shm_opts *o, rank_fn *fn)
 	return bad;
 }
 
-/* As over a link of 20 ms that carries 1 MB/s: the same sums, later, in what is split from it too. */
+/* As over a link of 20 ms and 1 MB/s: the same sums, later, also in communicators split from it. */
 static int held_collectives(struct comm *c)
 {
-	const struct link_emulation_link link = { .latency_s = 0.02, .bytes_per_s = 1e6 };
+	const struct comm_slow_link link = { .latency_s = 0.02, .bytes_per_s = 1e6 };
 	struct err err = ERR_INIT;
 	struct comm *held, *part;
 	float data[25000];
@@ -55,7 +54,7 @@ static int held_collectives(struct comm *c)
 
 	for (size_t i = 0; i < 25000; i++)
 		data[i] = (float)(c->rank + 1);
-	if (link_emulation_comm(&held, c, &link, &err) || held->ops->split(held, 0, &part, &err))
+	if (comm_emulate_link(&held, c, &link, &err) || held->ops->split(held, 0, &part, &err))
 		return 1;
 	start = clock_mono_s();
 	if (part->ops->allreduce(part, data, 25000, DTYPE_F32, &err) || data[0] != 3 || data[24999] != 3)
@@ -67,7 +66,7 @@ static int held_collectives(struct comm *c)
 		return 4;
 	part->ops->close(part);
 	held->ops->abort(held);
-	return held->ops->barrier(held, &err) != ERR_PEER; /* and it does not wait for the link */
+	return held->ops->barrier(held, &err) != ERR_PEER; /* without waiting for the link */
 }
 
 static int make(int world)
@@ -79,7 +78,7 @@ static int make(int world)
 	return fd;
 }
 
-/* Exit codes of the ranks (negative: signal) into ret. */
+/* Stores the exit codes of the ranks (negative: signal) in ret. */
 static void run_world(const struct comm_shm_opts *base, rank_fn *fn, int *ret)
 {
 	pid_t pid[16];
@@ -164,8 +163,8 @@ static void test_threads(void **state)
 	expect_clean(3, collectives_threads);
 }
 
-/* Rank 3 dies, once every other one has its group: rank 1 waits for it in theirs, the others for all; everybody names
- * it by its number in the job. */
+/* Rank 3 dies once every other rank has its group: rank 1 waits for it in theirs, the others for all; all name it by
+ * its number in the job. */
 static int group_dying_rank(struct comm *c)
 {
 	struct err err = ERR_INIT, late = ERR_INIT;
@@ -209,7 +208,7 @@ static int dying_rank(struct comm *c)
 	if (rc)
 		return 10;
 	if (c->rank == 1) {
-		clock_sleep_s(0.3); /* the others have left the last sum too */
+		clock_sleep_s(0.3); /* the others have also finished the last sum */
 		raise(SIGKILL);
 	}
 	start = clock_mono_s();
@@ -317,7 +316,7 @@ struct meeting {
 	int world;
 };
 
-/* 0: the rank was told what it must be. */
+/* Returns 0 if the rank got the expected result. */
 static int meet(const struct meeting *m, int rank)
 {
 	static const char *const said[] = { NULL, "no room", "rank 2 did not start",
@@ -370,7 +369,7 @@ static void test_rendezvous(void **state)
 	expect_meeting(TWO_CLAIM, 3);
 }
 
-/* Rank 1 is killed while it waits with rank 0 for rank 2, who never comes. */
+/* Rank 1 is killed while it waits with rank 0 for rank 2, which never comes. */
 static void test_rank_ends_at_the_start(void **state)
 {
 	struct err err = ERR_INIT;
@@ -402,7 +401,7 @@ static void test_bf16_rounds_once(void **state)
 	const void *from[3] = { a, b, c };
 	void *to[1] = { out };
 
-	(void)state; /* 1 + 2^-8 + 2^-8: rounding after each add would lose both; NaN stays */
+	(void)state; /* 1 + 2^-8 + 2^-8: rounding after each addition would lose both; NaN is preserved */
 	sum_run(&(struct sum_job){ from, to, 3, 1, 3, DTYPE_BF16, NULL });
 	assert_int_equal(out[0], 0x3f81);
 	assert_int_equal(out[1], 0x3c00);

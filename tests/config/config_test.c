@@ -1,5 +1,4 @@
-/* config_test.c: command lines, environment and files to a resolved configuration; what is refused, and with which
- * words. */
+/* config_test.c: from command lines, environment and files to a resolved configuration; refusals and their messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +61,7 @@ static void refused(const char *line, int world, const char *words)
 
 	assert_int_equal(resolve(&cfg, line, world, &err), ERR_USAGE);
 	if (!strstr(err.text, words) || strchr(err.text, '\n'))
-		fail_msg("%s\n  says: %s\n  expected: %s", line, err.text, words);
+		fail_msg("%s\n  message: %s\n  expected: %s", line, err.text, words);
 }
 
 static void spellings(void **state)
@@ -118,7 +117,7 @@ static void every_default_and_choice(void **state)
 		}
 	}
 	config_free(c);
-	/* The enums of config.h stand in the order of the choices. */
+	/* The enums of config.h are in the order of the choices. */
 	c = good("config --act gelu --lr-scheduler constant --backend cuda --precision bf16 --strategy ddp --dump "
 		 "summary", 2);
 	assert_int_equal(c->act, CONFIG_ACT_GELU);
@@ -130,7 +129,7 @@ static void every_default_and_choice(void **state)
 	config_free(c);
 }
 
-static void what_is_refused(void **state)
+static void bad_settings_are_refused(void **state)
 {
 	static const struct {
 		const char *line, *words;
@@ -327,7 +326,7 @@ static void environment_is_checked(void **state)
 	unsetenv("OMP_NUM_THREADS");
 }
 
-/* What `config --json` prints gives the same configuration when it is read back. */
+/* The output of `config --json` gives the same configuration when it is read back. */
 static void printed_reads_back(void **state)
 {
 	struct run_config *a = good("config --data-path d --lr 0.30000000000000004 --augment crop --sync-bn -b 6", 2),
@@ -368,7 +367,7 @@ static void nearest_names(void **state)
 	assert_null(config_nearest("something-else-entirely", names, 5));
 }
 
-/* The words of a choice in their order, then null. */
+/* The words of a choice in order, then null. */
 static void same_words(const json_t *words, const char *form)
 {
 	size_t n = 0;
@@ -385,7 +384,7 @@ static void same_words(const json_t *words, const char *form)
 	assert_int_equal(json_array_size(words), n + 1);
 }
 
-/* schema/config/run-config.schema.json says of every flag what flags.def says. */
+/* schema/config/run-config.schema.json agrees with flags.def on every flag. */
 static void schema_lists_every_flag(void **state)
 {
 	const char *top = getenv("srcdir");
@@ -448,7 +447,7 @@ static void help_names_every_flag(void **state)
 	}
 }
 
-/* --link in the units that it takes. */
+/* --link with every supported unit. */
 static void links(void **state)
 {
 	static const struct {
@@ -487,7 +486,7 @@ int main(void)
 		cmocka_unit_test(links),
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(every_default_and_choice),
-		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(bad_settings_are_refused),
 		cmocka_unit_test(batches),
 		cmocka_unit_test(derived_values),
 		cmocka_unit_test(ranks_of_origins),

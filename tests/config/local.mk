@@ -1,4 +1,4 @@
-# Flags and configuration; learning rates against PyTorch's own schedulers.
+# Flags and configuration; learning rates compared with PyTorch's own schedulers.
 cmocka_tests += tests/config/config_test tests/config/lr_schedule_test
 tests_config_config_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_config_config_test_LDADD = $(LDADD) $(JANSSON_LIBS)

@@ -1,5 +1,5 @@
-/* lr_schedule_test.c: learning rates against PyTorch's schedulers (tests/config/lr_table.def), and the arithmetic that
- * turns flags into steps. */
+/* lr_schedule_test.c: learning rates compared with PyTorch's schedulers (tests/config/lr_table.def), and the
+ * conversion of flags into steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints tests/config/lr_table.def: learning rates of PyTorch's own schedulers, step by step, which
-tests/config/lr_schedule_test compares with ours. Needs torch (2.13.0 was used)."""
+"""Prints tests/config/lr_table.def: learning rates of PyTorch's own schedulers, step by step, with which
+tests/config/lr_schedule_test compares ours. Needs torch (2.13.0 was used)."""
 import torch
 from torch.optim import lr_scheduler as ls
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Wrong flags and damaged files given to the real program: one line on stderr that names what is wrong, exit code 2,
+"""Wrong flags and damaged files given to the real program: one line on stderr that names the mistake, exit code 2,
 nothing recorded."""
 import gzip
 import json
@@ -17,7 +17,7 @@ runs = 0
 
 
 def run(args, words, cwd, recorded=False, warnings=()):
-    """warnings: how the lines before the error end."""
+    """warnings: the ends of the lines before the error."""
     global runs
     runs += 1
     done = subprocess.run([DPTRAIN, *args], cwd=cwd, capture_output=True, text=True, timeout=60, check=False)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What was fetched is kept: the stream of the disk's shards whatever the cache holds; nothing is fetched twice by later epochs,
-runs, ranks, jobs and trainings; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back;
-evaluation pictures that are kept decoded."""
+"""The cache of fetched data: the stream equals that of the shards on disk whatever the cache contains; later epochs,
+runs, ranks, jobs and trainings fetch nothing twice; killed writers, flipped bytes, a full disk, a small limit, files
+of other users; memory that is released; evaluation pictures that are cached decoded."""
 import csv
 import json
 import os
@@ -45,7 +45,7 @@ def blocks(folder):
 
 
 class Counted(Server):
-    """Counts what is fetched of shards but for the requests that ask for their sizes."""
+    """Counts the fetched bytes of shards, without requests for their sizes."""
 
     def fetched(self):
         n = 0
@@ -57,12 +57,12 @@ class Counted(Server):
         return n
 
 
-def once(shards, local, size):
+def fetched_once(shards, local, size):
     server = Counted(shards)
     spec, cache = server.url + "/train.json", f"{tmp}/once"
     assert deliver(spec, f"cache={cache}") == local
     assert server.fetched() == size, "two epochs fetch the set once"
-    assert {os.stat(b).st_mode & 0o777 for b in blocks(cache)} == {0o600}, "this user's alone"
+    assert {os.stat(b).st_mode & 0o777 for b in blocks(cache)} == {0o600}, "private to this user"
     for more in (["workers=0"], ["workers=7"], ["ranks=4", "workers=1"], ["shuffle=2", "workers=2"]):
         got = deliver(spec, f"cache={cache}", *more)
         assert got[0] == local[0] and (got == local or "shuffle=2" in more), (more, got)
@@ -74,7 +74,7 @@ def once(shards, local, size):
 
 
 def timed(shards, size):
-    """`dptrain bench --loader` counts what the server does: the second pass asks it for nothing."""
+    """By the server's count, `dptrain bench --loader` fetches nothing in its second pass."""
     server = Counted(shards)
     flags = ["--data-path", server.url + "/train.json", "--image-size", "32", "-b", "8", "--val-split", "0", "--json"]
     done = subprocess.run([DPTRAIN, "bench", "--loader", *flags, "--cache", f"{tmp}/timed", "--epochs", "2", "--nproc-per-node", "2"],
@@ -92,7 +92,7 @@ def timed(shards, size):
 
 
 def points(runs):
-    """What a run recorded: its losses as they are printed, and the bytes from servers by (rank, step)."""
+    """What a run recorded: its losses as printed, and the bytes from servers by (rank, step)."""
     said = subprocess.run([DPTRACK, "export", "--series", "--csv", "--experiment", "cached", "--logdir", runs], capture_output=True, text=True,
                           timeout=100, check=True).stdout
     rows = list(csv.DictReader(said.splitlines()))
@@ -101,8 +101,8 @@ def points(runs):
 
 
 def trained(shards, size):
-    """Two trainings of two ranks at the same time fetch each byte once between them, in the first epoch; losses are those of the disk's
-    shards."""
+    """Two concurrent trainings of two ranks fetch each byte once between them, in the first epoch; the losses are
+    those with the shards on disk."""
     server = Counted(shards)
 
     def start(name, *where):
@@ -179,7 +179,7 @@ def limits(shards, local, size):
 
 def memory(shards, local, size):
     if os.path.exists(RAM):
-        print(f"{RAM} is there: somebody uses it; the cache in memory is not tested")
+        print(f"{RAM} exists and may be in use: the cache in memory is not tested")
         return
     server = Counted(shards)
     spec = server.url + "/train.json"
@@ -205,12 +205,12 @@ def memory(shards, local, size):
 def wait_gone(when):
     until = time.monotonic() + 10
     while os.path.exists(RAM):
-        assert time.monotonic() < until, f"{RAM} is still there though {when}"
+        assert time.monotonic() < until, f"{RAM} still exists although {when}"
         time.sleep(0.01)
 
 
 def ruin(path):
-    """Other bytes where nobody can tell by size, time or number; ends with what undoes it."""
+    """Changes bytes without changing size, time or inode; yields the function that restores them."""
     before, stat = open(path, "rb").read(), os.stat(path)
 
     def write(data):
@@ -222,7 +222,7 @@ def ruin(path):
 
 
 def decoded(folder, shards):
-    """What is kept is delivered without a look at its file, as long as that is the file it was."""
+    """A cached picture is delivered without reading its file, as long as the file is unchanged."""
     val = f"{folder}/val"
     sets = {"shards": (shards, [f"{shards}/{n}" for n in os.listdir(shards) if n.startswith("val") and n.endswith(".tar")]),
             "folder": (folder, [os.path.join(d, n) for d, _, names in os.walk(val) for n in names])}
@@ -234,7 +234,7 @@ def decoded(folder, shards):
         assert len(blocks(cache)) == 9 and plain[0] == "samples 18", (name, plain)
         mend = [ruin(f) for f in files]
         assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain, name
-        assert deliver(spec, "val=1", f"cache={cache}", "max_unreadable=1") != plain, "without the flag files are read"
+        assert deliver(spec, "val=1", f"cache={cache}", "max_unreadable=1") != plain, "without the flag the files are read"
         for again in mend:
             again()
         with open(blocks(cache)[0], "r+b") as f:
@@ -242,7 +242,7 @@ def decoded(folder, shards):
             f.write(b"damaged")
         for more, want in ([], plain), (["side=16"], small):
             assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1", *more) == want, (name, more)
-        assert len(blocks(cache)) == 18, "sizes are kept apart"
+        assert len(blocks(cache)) == 18, "each size has separate entries"
         os.utime(files[0])
         assert deliver(spec, "val=1", f"cache={cache}", "cache_decoded=1") == plain and len(blocks(cache)) > 18, name
     server = Counted(shards)
@@ -250,7 +250,7 @@ def decoded(folder, shards):
     for turn in range(2):
         got = deliver(server.url + "/train.json", f"val_path={spec}", "val=1", f"cache={tmp}/decoded-http", "cache_decoded=1", "workers=2")
         assert got == plain and (server.fetched() > 0) == (turn == 0), turn
-        for path in blocks(f"{tmp}/decoded-http"):  # of the server's bytes none are left, of the pictures all
+        for path in blocks(f"{tmp}/decoded-http"):  # no block of the server remains, all pictures do
             if os.path.getsize(path) > 10000:
                 os.unlink(path)
     server.stop()
@@ -263,11 +263,11 @@ with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
                    stdout=subprocess.DEVNULL)
     stream = deliver(there)
     total = sum(os.path.getsize(f"{there}/{n}") for n in os.listdir(there) if n.startswith("train") and n.endswith(".tar"))
-    once(there, stream, total)
+    fetched_once(there, stream, total)
     timed(there, total)
     trained(there, total)
     damaged(there, stream, total)
     limits(there, stream, total)
     memory(there, stream, total)
     decoded(f"{tmp}/folder", there)
-print("cache: one stream, each byte fetched once; damage, limits, memory given back; pictures kept decoded")
+print("cache: one stream, each byte fetched once; damage, limits, released memory; decoded pictures")

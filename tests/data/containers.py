@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Containers that others write (tests/data/formats, by make_formats.py there): the same files and labels come out of each as went in,
-by their names; what is refused is refused with what to do; damage costs what is damaged."""
+"""Containers written by other programs (tests/data/formats, made by make_formats.py there): files and labels are read
+as they were written, in the order of their names; a refused file gets a message with what to do; damage costs only
+what is damaged."""
 import hashlib
 import json
 import os
@@ -27,7 +28,7 @@ def run(program, *args, code=0):
 
 
 def files(spec, *more):
-    """Label and SHA-256 of every sample's file, in the set's order: as shards keep them."""
+    """Label and SHA-256 of every sample's file, in the set's order: as shards store them."""
     out = tempfile.mkdtemp(dir=tmp)
     run("dptrain", "shard", "--data-path", spec, "--out", f"{out}/shards", "--order", "kept", "--val-split", "0", *more)
     got = {}
@@ -60,7 +61,7 @@ def same(names):
 
 
 def damaged(page):
-    """Whether the page was one of the tree; the samples of the others are there."""
+    """Damages a page; returns whether it was a tree page. The other samples are still read."""
     path = place("datum.mdb", f"page{page}/data.mdb")
     with open(path, "r+b") as f:
         f.seek(page * 4096)
@@ -75,7 +76,7 @@ def lmdb():
     for part, name in (("train", "entries.mdb"), ("val", "datum.mdb")):
         place(name, f"caffe/{part}_lmdb/data.mdb")
         place(name, f"caffe/{part}_lmdb/lock.mdb")
-    assert files(f"{tmp}/caffe") == want * 2, "training, and validation behind it"
+    assert files(f"{tmp}/caffe") == want * 2, "training, then validation"
     server = objectserver.Server(FORMATS)
     assert files(f"{server.url}/datum.mdb") == want, "over http"
     server.stop()
@@ -90,23 +91,23 @@ def lmdb():
         path = place("datum.mdb", f"cut{part}/data.mdb")
         os.truncate(path, os.path.getsize(path) * part // 4)
         refused(path, "no images to train on", "is truncated: ")
-    assert any(damaged(page) for page in range(2, 40)), "no page was one of the tree"
+    assert any(damaged(page) for page in range(2, 40)), "no page was a tree page"
 
 
 def unpacks(*kinds):
-    """Whether this build has the libraries; a file that it cannot unpack is refused by what packs it."""
+    """Whether this build has the libraries; otherwise the message names the compression."""
     for kind in kinds:
         done = subprocess.run([f"{BUILD}/tests/data/deliver", f"{FORMATS}/{kind}.parquet"], capture_output=True, text=True, timeout=60, check=False,
                               env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
         if "this build lacks" in done.stderr:
             assert f"is compressed with {kind}" in done.stderr, done
-            print(f"containers: Parquet left out: this build has no {kind}")
+            print(f"containers: Parquet skipped: this build has no {kind}")
             return False
     return True
 
 
 def read_once(name):
-    """A page is read and unpacked once, however many workers want its samples at the same time."""
+    """A page is read and decompressed once, however many workers need its samples at the same time."""
     flags = ["--no-decode", "--data-path", os.path.join(FORMATS, name), "-b", "4", "--epochs", "3", "--val-split", "0", "--json"]
     read = [sum(p["local_bytes"] for p in json.loads(run("dptrain", "bench", "--loader", *flags, "-j", str(w)))["passes"]) for w in (0, 1, 4)]
     assert read[0] == read[1] == read[2] > 0, (name, read)
@@ -140,7 +141,7 @@ def parquet():
 
 
 def planned():
-    """Pages that are kept unpacked are in the plan, as much of them as the set has."""
+    """Cached decompressed pages are in the plan, at most those of the set."""
     lines = run("dptrain", "plan", "--model", "resnet18", "--backend", "ref", "--image-size", "32", "-b", "2", "--data-path",
                 os.path.join(FORMATS, "gzip.parquet"), "--val-split", "0").splitlines()
     data = [float(l.split()[1]) for l in lines if l.split()[:1] == ["data"]]
@@ -150,7 +151,7 @@ def planned():
     lines = run("dptrain", "plan", "--model", "resnet18", "--backend", "ref", "--image-size", "32", "-b", "2", "--data-path",
                 f"{server.url}/none.parquet", "--val-split", "0").splitlines()
     server.stop()
-    assert [l for l in lines if l.split()[:1] == ["data"]], "what is read ahead of a remote set"
+    assert [l for l in lines if l.split()[:1] == ["data"]], "read-ahead of a remote set"
 
 
 def packed_arrow(nulls):
@@ -162,7 +163,7 @@ def packed_arrow(nulls):
     server.stop()
     said = run("tests/data/deliver", os.path.join(FORMATS, "nulls_lz4.arrow"), "plain=1", "max_unreadable=1")
     assert said.replace("nulls_lz4", "nulls") == nulls, said
-    for name in ("lz4.arrow", "zstd.arrow"):  # a buffer of pictures that says less or more than it holds, or is damaged
+    for name in ("lz4.arrow", "zstd.arrow"):  # a buffer of pictures with a wrong size, or damaged
         with open(os.path.join(FORMATS, name), "rb") as f:
             whole = f.read()
         path = place(name, f"damaged/{name}")
@@ -193,4 +194,4 @@ with tempfile.TemporaryDirectory(prefix="dptrain-containers-") as tmp:
     parquet()
     arrow()
     planned()
-print("containers: LMDB, Parquet and Arrow as the set it was made of, alone, in folders, over http; refusals and damage in words")
+print("containers: LMDB, Parquet and Arrow equal their source, alone, in folders, over http; refusals and damage are explained")

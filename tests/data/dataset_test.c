@@ -1,4 +1,4 @@
-/* dataset_test.c: IDX sets, whole and in every way damaged; random and in-memory sets. */
+/* dataset_test.c: IDX sets, intact and with all kinds of damage; random and in-memory sets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static void open_bad(const char *what, const char *words)
 
 	assert_null(d);
 	if (rc != ERR_USAGE || !strstr(err.text, words) || strchr(err.text, '\n') || !strstr(err.text, dir))
-		fail_msg("%s: code %d, says: %s\n  expected: %s", what, rc, err.text, words);
+		fail_msg("%s: code %d, message: %s\n  expected: %s", what, rc, err.text, words);
 }
 
 static void check_contents(const struct dataset *d, const struct idx_spec *s)
@@ -62,7 +62,7 @@ static void check_contents(const struct dataset *d, const struct idx_spec *s)
 	free(pixels);
 }
 
-/* Mean and deviation by the plain two-pass formula. */
+/* Compares mean and deviation with the plain two-pass formula. */
 static void check_stats(const struct dataset *d, const struct idx_spec *s)
 {
 	int area = s->height * s->width;
@@ -104,7 +104,7 @@ static void reads_every_form(void **state)
 		}
 }
 
-static void plain_wins_over_gzip_and_tests_may_lack(void **state)
+static void plain_wins_over_gzip_and_test_files_are_optional(void **state)
 {
 	struct idx_spec s = { dir, { 5, 0 }, 3, 3, 1, 0 };
 	struct dataset *d;
@@ -154,7 +154,7 @@ static uint8_t *slurp(const char *name, size_t *ret_n)
 	return b;
 }
 
-/* Each of the four files cut at every length, plain and gzip'd. */
+/* Each of the four files truncated at every length, plain and gzip'd. */
 static void every_cut_is_refused(void **state)
 {
 	(void)state;
@@ -179,8 +179,8 @@ static void every_cut_is_refused(void **state)
 	}
 }
 
-/* A changed bit anywhere in gzip'd data, its checksum or its length is noticed, but for the few that pad its last
- * byte. */
+/* A flipped bit anywhere in gzip'd data, its checksum or its length is detected, except for the few padding bits of its
+ * last byte. */
 static void every_flipped_gzip_bit_is_noticed(void **state)
 {
 	int harmless = 0;
@@ -192,7 +192,7 @@ static void every_flipped_gzip_bit_is_noticed(void **state)
 	(void)state;
 	idx_make(&s);
 	b = slurp(name, &n);
-	for (size_t i = 10; i < n; i++) /* behind the header, whose date and system mean nothing */
+	for (size_t i = 10; i < n; i++) /* after the header, whose date and system are not checked */
 		for (int bit = 0; bit < 8; bit++) {
 			struct dataset *d = NULL;
 
@@ -212,16 +212,16 @@ static void every_flipped_gzip_bit_is_noticed(void **state)
 	idx_clean(dir);
 }
 
-struct lie {
-	int labels; /* which training file */
+struct bad_header {
+	int labels; /* the training file */
 	size_t at;
 	uint8_t value;
 	const char *words;
 };
 
-static void lying_headers(void **state)
+static void false_headers(void **state)
 {
-	static const struct lie lies[] = {
+	static const struct bad_header bad_headers[] = {
 		{ 0, 0, 1, "is not an IDX file" },
 		{ 0, 1, 80, "is not an IDX file" },
 		{ 0, 2, 0x0d, "elements of type 0x0d" },
@@ -238,23 +238,23 @@ static void lying_headers(void **state)
 
 	(void)state;
 	for (int gzip = 0; gzip < 2; gzip++)
-		for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+		for (size_t i = 0; i < sizeof(bad_headers) / sizeof(bad_headers[0]); i++) {
 			struct idx_spec s = { dir, { 6, 3 }, 3, 5, 1, gzip };
-			const char *name = idx_name(0, lies[i].labels, gzip);
+			const char *name = idx_name(0, bad_headers[i].labels, gzip);
 			size_t n;
-			uint8_t *b = idx_bytes(&s, 0, lies[i].labels, &n);
+			uint8_t *b = idx_bytes(&s, 0, bad_headers[i].labels, &n);
 
 			idx_make(&s);
-			b[lies[i].at] = lies[i].value;
+			b[bad_headers[i].at] = bad_headers[i].value;
 			idx_write_file(dir, name, b, n, gzip);
-			open_bad(name, gzip && strstr(lies[i].words, "states") ? name : lies[i].words);
+			open_bad(name, gzip && strstr(bad_headers[i].words, "states") ? name : bad_headers[i].words);
 			free(b);
 			idx_clean(dir);
 		}
 }
 
-/* Dimensions whose product is beyond memory, behind little gzip: refused without trying. */
-static void huge_promises_are_not_allocated(void **state)
+/* Dimensions whose product exceeds memory, in a small gzip file: refused without an allocation. */
+static void huge_claims_are_not_allocated(void **state)
 {
 	static const uint8_t huge[] = { 0, 0, 8, 3, 0, 0xff, 0xff, 0xff, 0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff };
 	static const uint8_t beyond[] = { 0, 0, 8, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -324,7 +324,7 @@ static void mismatches(void **state)
 	idx_clean(dir);
 }
 
-static void synthetic_is_the_same_everywhere(void **state)
+static void synthetic_is_reproducible(void **state)
 {
 	struct dataset_synthetic_opts o = { 6, 7, 3, 10, 42 };
 	struct dataset *a = NULL, *b = NULL;
@@ -343,7 +343,7 @@ static void synthetic_is_the_same_everywhere(void **state)
 								      .label = &label }, NULL), 0);
 		seen[label]++;
 	}
-	for (int i = 0; i < 10; i++) /* 4096 samples: 410 a class, six deviations of 19 either way */
+	for (int i = 0; i < 10; i++) /* 4096 samples: 410 per class, plus or minus six deviations of 19 */
 		assert_in_range(seen[i], 290, 530);
 	assert_true(fabs(a->mean[0] - 0.5) < 0.01 && fabs(a->std[0] - 0.29) < 0.01);
 	dataset_close(b);
@@ -388,7 +388,7 @@ static void memory_sets(void **state)
 	assert_int_equal(dataset_memory_open(&d, &o, &err), ERR_USAGE);
 }
 
-/* The real set where it is installed: its published size, mean and deviation. */
+/* The real set, if it is installed: its published size, mean and deviation. */
 static void fashion_mnist(void **state)
 {
 	static const char path[] = "/usr/share/datasets/fashion-mnist";
@@ -416,14 +416,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_every_form),
-		cmocka_unit_test(plain_wins_over_gzip_and_tests_may_lack),
+		cmocka_unit_test(plain_wins_over_gzip_and_test_files_are_optional),
 		cmocka_unit_test(two_gzip_members_are_one_file),
 		cmocka_unit_test(every_cut_is_refused),
 		cmocka_unit_test(every_flipped_gzip_bit_is_noticed),
-		cmocka_unit_test(lying_headers),
-		cmocka_unit_test(huge_promises_are_not_allocated),
+		cmocka_unit_test(false_headers),
+		cmocka_unit_test(huge_claims_are_not_allocated),
 		cmocka_unit_test(mismatches),
-		cmocka_unit_test(synthetic_is_the_same_everywhere),
+		cmocka_unit_test(synthetic_is_reproducible),
 		cmocka_unit_test(memory_sets),
 		cmocka_unit_test(fashion_mnist),
 	};

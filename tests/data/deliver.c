@@ -1,11 +1,12 @@
-/* deliver.c: what loaders deliver, for tests in Python:
+/* deliver.c: prints what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_unreadable, timeout, read_ahead, cache, cache_bytes,
- * cache_decoded (1: evaluation pictures too), memory_bytes, plain (1: no augmentation), list (1: a line for each sample
- * with its label and the SHA-256 of its input); of tokens: seq_len, pack (1: whole documents), mix (weights),
- * epoch_samples, text (1: a line for each sample with tokens and targets). Prints "samples N" and the SHA-256 over
- * inputs and labels of all steps in the order of ranks, then "broken N" and the notices. Exits 1 with the error. */
+ * cache_decoded (1: evaluation pictures too), memory_bytes, plain (1: no augmentation), list (1: one line per sample
+ * with its label and the SHA-256 of its input), names (1: the names of classes, after "broken"); for tokens: seq_len,
+ * pack (1: complete documents), mix (weights), epoch_samples, text (1: one line per sample with tokens and targets).
+ * Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of ranks, then "broken N" and the
+ * notices. Exits with 1 and the error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
-#include "trainer/data/loader/mix.h"
+#include "trainer/data/loader/sampler.h"
 
 #define RANKS_MAX 64
 
@@ -175,6 +176,8 @@ int main(int argc, char *argv[])
 		return end(&err);
 	rc = deliver(d, &err);
 	printf("broken %lld\n", (long long)dataset_broken(d));
+	for (int i = 0; number("names", 0) && i < d->n_class_names; i++)
+		printf("class %d %s\n", i, d->class_names[i]);
 	while (dataset_notice(d, line, sizeof(line)))
 		printf("%s\n", line);
 	dataset_close(d);

@@ -1,6 +1,6 @@
-/* entropy_test.c: our Huffman decoder against libjpeg-turbo's own, on the same files: whole, cropped, at a fraction of
- * the size, cut short and with bytes flipped: the same pixels, the same complaints about missing data. The same for
- * these files with restart markers, which must also look as they did without. */
+/* entropy_test.c: our Huffman decoder compared with libjpeg-turbo's on the same files: complete, cropped, scaled down,
+ * truncated and with flipped bytes: the same pixels and the same warnings about missing data. The same for these files
+ * with restart markers, which must also decode to the pixels without. */
 #include "config.h"
 
 #include <dirent.h>
@@ -64,7 +64,7 @@ static void reader_close(struct reader *r)
 	free(r->pixels);
 }
 
-/* False: the library gave up. */
+/* Returns false if the library gave up. */
 static bool decode(struct reader *r, const uint8_t *data, size_t n, enum way way, bool own)
 {
 	JDIMENSION x, width, end;
@@ -105,7 +105,7 @@ static bool decode(struct reader *r, const uint8_t *data, size_t n, enum way way
 	return true;
 }
 
-/* Returns whether our decoder took the file. */
+/* Returns whether our decoder accepted the file. */
 static bool same(struct reader *a, struct reader *b, const char *name, const uint8_t *data, size_t n, enum way way)
 {
 	bool read_a = decode(a, data, n, way, false), read_b = decode(b, data, n, way, true);
@@ -117,7 +117,7 @@ static bool same(struct reader *a, struct reader *b, const char *name, const uin
 	return b->taken;
 }
 
-/* In how many ways our decoder took the file; data are damaged afterwards. */
+/* Returns in how many ways our decoder accepted the file; data are damaged afterwards. */
 static int compare(struct reader *a, struct reader *b, const char *path, uint8_t *data, size_t n)
 {
 	int taken = 0;
@@ -126,7 +126,7 @@ static int compare(struct reader *a, struct reader *b, const char *path, uint8_t
 		taken += same(a, b, path, data, n, (enum way)way);
 	for (size_t part = 1; part < 9; part++)
 		same(a, b, path, data, n * part / 9, WHOLE);
-	for (size_t k = 0; k < 40; k++) { /* whatever becomes of it, nothing is read or written beyond its place */
+	for (size_t k = 0; k < 40; k++) { /* whatever the result, nothing is read or written out of bounds */
 		data[n - 1 - k * (n / 64)] ^= (uint8_t)(1 << k % 8);
 		decode(b, data, n, k % 2 ? WHOLE : PART, true);
 	}
@@ -141,7 +141,7 @@ static bool is_progressive(const uint8_t *data, size_t n)
 	return false;
 }
 
-/* Files of one or three components get markers; so marked they show what they showed. */
+/* Files of one or three components get restart markers, and decode to the same pixels. */
 static int compare_marked(struct reader *a, struct reader *b, const char *path, const uint8_t *data, size_t n)
 {
 	struct err err = ERR_INIT;
@@ -178,7 +178,7 @@ static int compare_file(struct reader *a, struct reader *b, const char *path)
 	return taken;
 }
 
-static void like_the_library(void **state)
+static void equals_the_library(void **state)
 {
 	const char *top = getenv("srcdir");
 	char folder[4000], path[5000];
@@ -211,8 +211,8 @@ static void like_the_library(void **state)
 	reader_close(&b);
 }
 
-/* What is no JPEG, or a damaged one, stays as it is. */
-static void left_alone(void **state)
+/* A file that is not a JPEG, or a damaged one, stays unchanged. */
+static void others_unchanged(void **state)
 {
 	static const uint8_t noise[] = { 0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xd9 };
 	struct err err = ERR_INIT;
@@ -226,7 +226,7 @@ static void left_alone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(like_the_library), cmocka_unit_test(left_alone) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(equals_the_library), cmocka_unit_test(others_unchanged) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

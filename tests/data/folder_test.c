@@ -1,5 +1,5 @@
-/* folder_test.c: folders of images and the CIFAR files: which files are samples of which class, what broken ones do,
- * and that ranks and workers change nothing of what is delivered. */
+/* folder_test.c: folders of images and the CIFAR files: which files are samples of which class, the effect of broken
+ * files, and that ranks and workers do not change what is delivered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void run(const char *fmt, ...)
 	assert_int_equal(system(command), 0);
 }
 
-/* A fresh set "name": 9 images of class a, 7 of class b to train on, 3 and 2 to validate with. */
+/* Makes the set "name": 9 images of class a, 7 of class b for training, 3 and 2 for validation. */
 static const char *make_set(const char *name)
 {
 	static char path[300];
@@ -85,7 +85,7 @@ static struct loader_opts opts_of(const struct dataset *d, enum split split, int
 				     .epochs = 2 };
 }
 
-/* Everything that `world` ranks with `workers` threads deliver in two epochs, in global order. Freed by the caller. */
+/* Everything that `world` ranks with `workers` threads deliver in two epochs, in global order. The caller frees it. */
 static float *deliver(const struct loader_opts *base, int workers, int32_t *labels, int64_t *ret_n)
 {
 	struct loader_opts o = *base;
@@ -156,7 +156,7 @@ static void files_and_classes(void **state)
 	for (int64_t i = 0; i < n; i++)
 		ones += labels[i];
 	assert_int_equal(ones, 2 * 7);
-	/* new draws */
+	/* new random draws */
 	assert_memory_not_equal(images, images + n / 2 * PIXELS, (size_t)n / 2 * PIXELS * sizeof(float));
 	free(images);
 	same_for_any_ranks_and_workers(d, SPLIT_TRAIN);
@@ -165,7 +165,7 @@ static void files_and_classes(void **state)
 	dataset_close(d);
 }
 
-static void broken_ones(void **state)
+static void broken_files(void **state)
 {
 	const char *path = make_set("broken");
 	struct dataset *d;
@@ -198,7 +198,7 @@ static void broken_ones(void **state)
 	while (dataset_notice(d, text, sizeof(text)))
 		said += strstr(text, "plain.jpg") || strstr(text, "bits.png") || strstr(text, "grey.png") ||
 			strstr(text, "grey.jpg");
-	assert_int_equal(said, 4); /* each once, however often it was met */
+	assert_int_equal(said, 4); /* each once, however often it was read */
 	dataset_close(d);
 }
 
@@ -225,7 +225,7 @@ static void strict_ends(void **state)
 	dataset_close(d);
 }
 
-static void what_is_refused(void **state)
+static void refused_folders(void **state)
 {
 	const char *path = make_set("refused");
 	char text[512];
@@ -243,8 +243,8 @@ static void what_is_refused(void **state)
 	dataset_close(d);
 }
 
-/* Without train and val the files are dealt out by their names: the same ones when others are added. */
-static void dealt_by_name(void **state)
+/* Without train and val, files are split by their names: the same split when others are added. */
+static void split_by_name(void **state)
 {
 	const char *path = make_set("dealt");
 	struct dataset *d;
@@ -271,7 +271,7 @@ static uint8_t cifar_byte(int file, int record, int at)
 	return (uint8_t)(file * 31 + record * 7 + at * 13 + at / 1024);
 }
 
-/* Five files of `records` records and a test file of two, as the archive has them. */
+/* Makes five files of `records` records and a test file of two, as the archive has them. */
 static void make_cifar(const char *dir, int records)
 {
 	for (int file = 0; file < 6; file++) {
@@ -357,9 +357,9 @@ static int remove_root(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_and_classes), cmocka_unit_test(broken_ones),
-		cmocka_unit_test(strict_ends),	     cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(dealt_by_name),     cmocka_unit_test(cifar_files_and_archive),
+		cmocka_unit_test(files_and_classes), cmocka_unit_test(broken_files),
+		cmocka_unit_test(strict_ends),	     cmocka_unit_test(refused_folders),
+		cmocka_unit_test(split_by_name),     cmocka_unit_test(cifar_files_and_archive),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

@@ -1,6 +1,6 @@
-/* format_test.c: what every format of formats.def promises, whatever its files are: a folder is recognised, two
- * openings and many threads read the same, indices outside are refused, and a file that is cut short is named or makes
- * the set smaller. A format that is found by a path needs a maker here. */
+/* format_test.c: the guarantees of every format of formats.def: a folder is recognised, two openings and many threads
+ * read the same, indices out of range are refused, and a truncated file is named or makes the set smaller. A format
+ * that is found by a path needs a maker here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +167,7 @@ static size_t sample_bytes(const struct dataset *d)
 	return (size_t)d->height * (size_t)d->width * (size_t)d->channels * dtype_bytes(d->dtype) + sizeof(int32_t);
 }
 
-/* A sample as bytes: the label or the targets behind pixels or tokens. */
+/* Reads a sample as bytes: pixels or tokens, then the label or the targets. */
 static int read_sample(const struct dataset *d, void *hand, enum split split, int64_t index, uint8_t *ret)
 {
 	size_t label = sample_bytes(d) - sizeof(int32_t);
@@ -187,7 +187,7 @@ static int read_sample(const struct dataset *d, void *hand, enum split split, in
 	return rc;
 }
 
-/* All samples of both splits, one behind the other. */
+/* All samples of both splits, concatenated. */
 struct reader {
 	const struct dataset *d;
 	uint8_t *bytes;
@@ -219,7 +219,7 @@ static struct reader reader_of(const struct dataset *d)
 	return r;
 }
 
-/* Two openings, and several threads of one of them, deliver the same bytes. */
+/* Two openings, and several threads of one, deliver the same bytes. */
 static void check_same(const struct dataset *a, const struct dataset *b)
 {
 	size_t n = (size_t)(a->n_samples[SPLIT_TRAIN] + a->n_samples[SPLIT_VAL]) * sample_bytes(a);
@@ -270,7 +270,7 @@ static int note_file(const char *path, const struct stat *st, int kind)
 	return 0;
 }
 
-/* Each file in turn loses its second half: one line that names the folder says so, or less is read. */
+/* Each file in turn loses its second half: one line with the folder's name reports it, or less is read. */
 static void check_cut(const char *dir)
 {
 	n_found = 0;
@@ -286,7 +286,7 @@ static void check_cut(const char *dir)
 		assert_int_equal(truncate(found[i], st.st_size / 2), 0);
 		rc = open_set(&d, dir, &err);
 		if (rc && (rc != ERR_USAGE || !strstr(err.text, dir) || strchr(err.text, '\n')))
-			fail_msg("%s cut: code %d, says: %s", found[i], rc, err.text);
+			fail_msg("%s cut: code %d, message: %s", found[i], rc, err.text);
 		if (!rc) {
 			struct reader r = reader_of(d);
 
@@ -299,7 +299,7 @@ static void check_cut(const char *dir)
 	}
 }
 
-static void every_format_keeps_its_promises(void **state)
+static void every_format_keeps_its_guarantees(void **state)
 {
 	(void)state;
 	for (int f = 0; f < FORMATS_COUNT; f++) {
@@ -333,7 +333,7 @@ static void every_format_keeps_its_promises(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(every_format_keeps_its_promises) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(every_format_keeps_its_guarantees) };
 	int rc;
 
 	if (!mkdtemp(root))

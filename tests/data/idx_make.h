@@ -1,5 +1,5 @@
-/* idx_make.h: writes small IDX sets for tests: pixel and label are functions of split, sample and place, so that a test
- * knows every byte without reading the files. */
+/* idx_make.h: writes small IDX sets for tests: pixel and label are functions of split, sample and position, so that a
+ * test knows every byte without reading the files. */
 #ifndef DPT_TESTS_IDX_MAKE_H
 #define DPT_TESTS_IDX_MAKE_H
 
@@ -48,7 +48,7 @@ static inline void idx_write_file(const char *dir, const char *name, const void 
 	char path[512];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	unlink(path); /* some filesystems wait for the disk when a file is cut and written again */
+	unlink(path); /* some filesystems wait for the disk when a file is truncated and rewritten */
 	if (gzip) {
 		gzFile g = gzopen(path, "wb");
 
@@ -62,7 +62,7 @@ static inline void idx_write_file(const char *dir, const char *name, const void 
 	}
 }
 
-/* One file's bytes; *ret_n their number. The caller frees. */
+/* Returns one file's bytes, and their number in *ret_n. The caller frees. */
 static inline uint8_t *idx_bytes(const struct idx_spec *s, int split, int labels, size_t *ret_n)
 {
 	int ndim = labels ? 1 : s->channels > 1 ? 4 : 3, each = labels ? 1 : s->height * s->width * s->channels;

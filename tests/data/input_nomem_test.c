@@ -1,6 +1,6 @@
-/* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: an error with its
- * text, or success, never a crash (nor, under the address sanitizer, a leak). Linked with --wrap for malloc and its
- * like. */
+/* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: an error with a
+ * text, or success, never a crash (nor, under the address sanitizer, a leak). Linked with --wrap for malloc and related
+ * functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 
 #define ALLOCATIONS_MAX 5000
 
-static long left = -1; /* allocations until one fails; negative: none fails */
+static long left = -1; /* allocations until one fails; negative: never */
 static char dir[64], weights_path[80], batch_path[80], config_path[80];
 
 void *__real_malloc(size_t n);
@@ -75,7 +75,7 @@ int __wrap_posix_memalign(void **ret, size_t align, size_t n)
 	return fails() ? ENOMEM : __real_posix_memalign(ret, align, n);
 }
 
-/* Runs the operation with the first, second, … allocation failing until it gets through; the failures' number. */
+/* Runs the operation with the first, second, … allocation failing until it succeeds; returns the number of failures. */
 static int each_allocation(int (*operation)(struct err *err), const char *what)
 {
 	int failures = 0;
@@ -96,11 +96,11 @@ static int each_allocation(int (*operation)(struct err *err), const char *what)
 		if (!reached)
 			fail_msg("%s fails without a failing allocation: %s", what, err.text);
 	}
-	fail_msg("%s never gets through", what);
+	fail_msg("%s never succeeds", what);
 	return 0;
 }
 
-static struct buf printed; /* by a configuration that nothing disturbed */
+static struct buf printed; /* by an undisturbed configuration */
 
 static int configure(struct err *err)
 {
@@ -118,7 +118,7 @@ static int configure(struct err *err)
 		rc = err_set(err, ERR_NOMEM, "print");
 	if (!rc && !printed.len)
 		buf_add(&printed, out.data, out.len);
-	if (!rc) { /* never part of it without an error */
+	if (!rc) { /* never a partial one without an error */
 		assert_int_equal(out.len, printed.len);
 		assert_memory_equal(out.data, printed.data, out.len);
 	}

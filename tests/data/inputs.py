@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a run says of its data: inputs by REST and MLflow's routes, params, the same content under the same digest wherever
-it lies, other contents under others; and no secret of an address in anything that is recorded.
+"""The record of a run's data: inputs by REST and MLflow's routes, params; equal content has the same digest wherever
+it is stored, different content another; and no secret of an address is recorded anywhere.
 
-    inputs.py RUNS      only leaves a run over S3 there, for the page's tests"""
+    inputs.py RUNS      only creates a run over S3 there, for the page's tests"""
 import json
 import os
 import sys
@@ -86,7 +86,7 @@ def planted(folder):
 
 
 def fill(tmp, runs):
-    """One run over S3 below a folder."""
+    """Creates one run over S3 below a folder."""
     noisy.folder(f"{tmp}/folder", {"train": 12, "val": 5})
     serve.train("shard", "--data-path", f"{tmp}/folder", "--out", f"{tmp}/shards", "--shard-size", "100KB")
     os.symlink(runs, f"{tmp}/runs")

@@ -1,5 +1,5 @@
-/* loader_test.c: what the loader delivers, against the definition, for every number of workers and ranks; how it
- * ends. */
+/* loader_test.c: what the loader delivers, compared with the definition, for every number of workers and ranks; and how
+ * it stops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static struct loader_opts opts(int world, int rank, int workers)
 				     .rank = rank,
 				     .dtype = DTYPE_F32,
 				     .workers = workers,
-				     .helpers = workers - 1, /* of 0 or 1 none */
+				     .helpers = workers - 1, /* none for 0 or 1 */
 				     .epochs = 3 };
 }
 
@@ -51,9 +51,9 @@ static struct loader *opened(const struct loader_opts *o)
 	return l;
 }
 
-static bool vary; /* another number of workers that work ahead at every step */
+static bool vary; /* the number of workers changes at every step */
 
-/* Everything that all ranks are given, laid behind one another step by step. */
+/* Everything that all ranks receive, concatenated step by step. */
 static void collect(struct loader_opts o, struct buf *out)
 {
 	struct loader *l[8];
@@ -78,7 +78,8 @@ static void collect(struct loader_opts o, struct buf *out)
 				assert_int_equal((uintptr_t)b.inputs % 64, 0);
 				buf_add(out, b.inputs, (size_t)b.count * EACH * dtype_bytes(o.dtype));
 				buf_add(out, b.targets,
-					(size_t)b.count * sizeof(int32_t) * (size_t)(o.sampler.micro == 0));
+					(size_t)(b.count * (mixup_is_on(&o.mixup) ? 2 : 1)) * sizeof(int32_t) *
+						(size_t)(o.sampler.micro == 0));
 				loader_release(l[r], &b);
 			}
 		}
@@ -126,8 +127,8 @@ static void values_are_normalised_pixels(void **state)
 	}
 }
 
-/* A run may normalise its own way; the set stays as it was opened. */
-static void normalises_as_asked(void **state)
+/* A run may set its own normalisation; the set keeps the one it was opened with. */
+static void normalises_as_configured(void **state)
 {
 	const struct dataset_norm before = dataset_norm(set), asked = { .mean = { 0.25 }, .std = { 0.5 } };
 	struct loader_opts o = opts(1, 0, 2);
@@ -181,7 +182,90 @@ static void same_for_any_workers_and_ranks(void **state)
 	}
 }
 
-static void begins_anywhere(void **state)
+/* Draws and partners depend on the position in the epoch alone. */
+static void recipes_are_the_same_for_any_ranks(void **state)
+{
+	static const struct loader_opts recipes[] = {
+		{ .mixup = { 0.2, 0 } },		{ .mixup = { 0, 1 } },
+		{ .mixup = { 0.2, 1 } },		{ .auto_augment = AUGMENT_RA },
+		{ .auto_augment = AUGMENT_TA_WIDE },	{ .random_erase = 0.5 },
+		{ .sampler.repeats = 3 },
+		{ .mixup = { 0.8, 1 }, .auto_augment = AUGMENT_RA, .random_erase = 0.3, .sampler.repeats = 2,
+		  .augment = DATASET_CROP | DATASET_FLIP },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(recipes) / sizeof(*recipes); k++) {
+		struct buf want = { 0 }, plain = { 0 }, got;
+
+		for (int world = 1; world <= 5; world += 2)
+			for (int64_t micro = 1; micro <= 4; micro += 3) {
+				struct loader_opts o = opts(world, 0, world - 1);
+
+				o.sampler.micro = micro;
+				if (world == 1 && micro == 1)
+					collect(o, &plain);
+				o.mixup = recipes[k].mixup;
+				o.auto_augment = recipes[k].auto_augment;
+				o.random_erase = recipes[k].random_erase;
+				o.sampler.repeats = recipes[k].sampler.repeats;
+				o.augment = recipes[k].augment;
+				collect(o, world == 1 && micro == 1 ? &want : &got);
+				if (world == 1 && micro == 1)
+					continue;
+				assert_int_equal(got.len, want.len);
+				assert_memory_equal(got.data, want.data, want.len);
+				buf_done(&got);
+			}
+		assert_int_equal(plain.len, want.len);
+		assert_memory_not_equal(plain.data, want.data, want.len);
+		buf_done(&plain);
+		buf_done(&want);
+	}
+}
+
+/* The first sample's partner is the last one of the global batch, which another rank has. */
+static void mixes_with_the_sample_before(void **state)
+{
+	for (int world = 1; world <= 3; world++)
+		for (int rank = 0; rank < world; rank++) {
+			struct loader_opts o = opts(world, rank, 1);
+			struct loader_batch b;
+			struct order order;
+			struct loader *l;
+
+			(void)state;
+			o.dtype = DTYPE_F64;
+			o.mixup.mixup_alpha = 0.7;
+			l = opened(&o);
+			assert_int_equal(order_init(&order, &o.sampler, NULL), 0);
+			while (loader_next(l, &b, NULL) == 1) {
+				const struct range global = sampler_global(&o.sampler, b.step),
+						   own = sampler_part(&o.sampler, b.step, rank);
+
+				order_make(&order, &o.sampler, b.epoch);
+				assert_true(b.label_weight >= 0 && b.label_weight <= 1);
+				for (int64_t i = 0; i < b.count * EACH; i++) {
+					const int64_t at = own.begin + i / EACH;
+					const int64_t before = at > global.begin ? at - 1 : global.end - 1;
+					const int a = (int)order_at(&order, &o.sampler, at),
+						  c = (int)order_at(&order, &o.sampler, before);
+					const double mean = b.label_weight * idx_pixel(0, a, (int)(i % EACH)) +
+							    (1 - b.label_weight) * idx_pixel(0, c, (int)(i % EACH));
+
+					assert_true(fabs(((const double *)b.inputs)[i] -
+							 (mean / 255.0 - set->mean[0]) / set->std[0]) < 1e-12);
+					assert_int_equal(b.targets[2 * (i / EACH)], idx_label(0, a));
+					assert_int_equal(b.targets[2 * (i / EACH) + 1], idx_label(0, c));
+				}
+				loader_release(l, &b);
+			}
+			order_done(&order);
+			loader_close(l);
+		}
+}
+
+static void starts_at_any_step(void **state)
 {
 	struct loader_opts o = opts(2, 0, 1);
 	struct buf all, tail;
@@ -199,7 +283,7 @@ static void begins_anywhere(void **state)
 	buf_done(&tail);
 }
 
-/* Which of the 81 moves and 2 directions turned `from` into `to`; -1 none. Written from the definition. */
+/* Returns which of the 81 moves and 2 directions turned `from` into `to`, or -1. Written from the definition. */
 static int which_move(const uint8_t *from, const uint8_t *to)
 {
 	for (int m = 0; m < 162; m++) {
@@ -218,8 +302,9 @@ static int which_move(const uint8_t *from, const uint8_t *to)
 	return -1;
 }
 
-/* Every crop and flip occurs, evenly: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of them. */
-static void moves_are_even(void **state)
+/* All crops and flips are equally frequent: chi squared with 161 degrees of freedom has deviation 18; 260 is 5.5 of
+ * them. */
+static void crops_are_evenly_distributed(void **state)
 {
 	enum { DRAWS = 162 * 60 };
 	int count[162] = { 0 };
@@ -301,7 +386,7 @@ static void empty_parts_are_delivered(void **state)
 	loader_close(l);
 }
 
-static void slots_are_held_and_given_back_in_any_order(void **state)
+static void slots_are_returned_in_any_order(void **state)
 {
 	for (int workers = 0; workers < 3; workers++) {
 		struct loader_opts o = opts(1, 0, workers);
@@ -371,7 +456,7 @@ static int broken_read(const struct dataset *d, const struct dataset_read *r, st
 	return r->index == 30 ? err_set(err, ERR_USAGE, "sample 30 is broken") : 0;
 }
 
-static void what_cannot_be_read_is_named(void **state)
+static void unreadable_files_are_named(void **state)
 {
 	static const struct dataset_ops ops = { .name = "broken", .read = broken_read };
 	struct dataset d = *set;
@@ -405,7 +490,7 @@ static void what_cannot_be_read_is_named(void **state)
 		}
 }
 
-static void slow_batches_are_waited_for_and_close_does_not_wait(void **state)
+static void close_does_not_wait_for_slow_batches(void **state)
 {
 	(void)state;
 	for (int workers = 0; workers < 2; workers++) {
@@ -434,7 +519,7 @@ static void slow_batches_are_waited_for_and_close_does_not_wait(void **state)
 	}
 }
 
-/* Workers leave every signal to the rest of the program. */
+/* Workers block all signals, which the rest of the program handles. */
 static void workers_block_signals(void **state)
 {
 	struct loader_opts o = opts(1, 0, 3);
@@ -464,8 +549,8 @@ static void workers_block_signals(void **state)
 	assert_true(n >= 3);
 }
 
-/* One loader for several evaluations: the same batches each time, and nothing before it is asked for. */
-static void begins_again(void **state)
+/* One loader for several evaluations: the same batches each time, and nothing is read before it is requested. */
+static void starts_again(void **state)
 {
 	(void)state;
 	for (int workers = 0; workers <= 2; workers++) {
@@ -498,10 +583,10 @@ static void begins_again(void **state)
 	}
 }
 
-/* A set of which one sample does not come. */
+/* A set with one sample that never arrives. */
 #define STUCK 9
 
-static _Atomic bool stands;
+static _Atomic bool reader_waits;
 
 static int read_or_wait(const struct dataset *d, const struct dataset_read *r, struct err *err)
 {
@@ -509,23 +594,23 @@ static int read_or_wait(const struct dataset *d, const struct dataset_read *r, s
 
 	(void)d;
 	for (; r->index == STUCK; clock_sleep_s(0.001)) {
-		stands = true;
+		reader_waits = true;
 		if (stop_asked(r->stop))
-			return err_set(err, ERR_CANCELED, "nobody waits any more");
+			return err_set(err, ERR_CANCELED, "the wait was cancelled");
 	}
 	*pixels = (float)r->index;
 	*r->label = 1;
 	return 0;
 }
 
-static bool once_it_stands(void *user)
+static bool once_reader_waits(void *user)
 {
 	(void)user;
-	return stands;
+	return reader_waits;
 }
 
-/* Batches that are there when the caller is to end are whole, those that would be waited for are blank. */
-static void waits_for_nothing_at_the_end(void **state)
+/* When the caller must stop, available batches are complete, and those that would have to be waited for are blank. */
+static void does_not_wait_while_stopping(void **state)
 {
 	static const struct dataset_ops ops = { .name = "stuck", .read = read_or_wait };
 	const struct dataset d = { .ops = &ops,
@@ -542,7 +627,7 @@ static void waits_for_nothing_at_the_end(void **state)
 						    .order = SAMPLER_TABLE },
 				       .split = SPLIT_TRAIN,
 				       .dtype = DTYPE_F32,
-				       .ends = once_it_stands };
+				       .ends = once_reader_waits };
 
 	(void)state;
 	for (int workers = 0; workers <= 3; workers++) {
@@ -552,7 +637,7 @@ static void waits_for_nothing_at_the_end(void **state)
 		int64_t first = 0;
 
 		with.workers = workers;
-		stands = false;
+		reader_waits = false;
 		l = opened(&with);
 		for (int k = 0; k < 12; k++) {
 			const float *inputs;
@@ -596,20 +681,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_are_normalised_pixels),
-		cmocka_unit_test(normalises_as_asked),
+		cmocka_unit_test(normalises_as_configured),
 		cmocka_unit_test(same_for_any_workers_and_ranks),
-		cmocka_unit_test(begins_anywhere),
-		cmocka_unit_test(moves_are_even),
+		cmocka_unit_test(recipes_are_the_same_for_any_ranks),
+		cmocka_unit_test(mixes_with_the_sample_before),
+		cmocka_unit_test(starts_at_any_step),
+		cmocka_unit_test(crops_are_evenly_distributed),
 		cmocka_unit_test(augment_changes_with_the_epoch),
 		cmocka_unit_test(evaluation_is_in_order),
 		cmocka_unit_test(empty_parts_are_delivered),
-		cmocka_unit_test(slots_are_held_and_given_back_in_any_order),
+		cmocka_unit_test(slots_are_returned_in_any_order),
 		cmocka_unit_test(endless_and_plain_floats),
-		cmocka_unit_test(what_cannot_be_read_is_named),
-		cmocka_unit_test(slow_batches_are_waited_for_and_close_does_not_wait),
+		cmocka_unit_test(unreadable_files_are_named),
+		cmocka_unit_test(close_does_not_wait_for_slow_batches),
 		cmocka_unit_test(workers_block_signals),
-		cmocka_unit_test(begins_again),
-		cmocka_unit_test(waits_for_nothing_at_the_end),
+		cmocka_unit_test(starts_again),
+		cmocka_unit_test(does_not_wait_while_stopping),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 	struct err err = ERR_INIT;

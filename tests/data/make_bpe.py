@@ -1,9 +1,9 @@
-"""Makes tests/data/bpe: a small byte-level BPE and what the reference implementation makes of difficult texts.
+"""Makes tests/data/bpe: a small byte-level BPE and the reference implementation's tokens of difficult texts.
 
     pip install tokenizers==0.23.3
     python3 make_bpe.py
 
-Characters are those that Unicode 14 knows (an older or newer table would class some of the others differently).
+Characters are those in Unicode 14 (an older or newer table would classify some of the others differently).
 """
 import json
 import os

@@ -1,4 +1,4 @@
-"""Folders of noisy PNGs in three classes, which need no library to be made and cannot be packed smaller."""
+"""Makes folders of noisy PNGs in three classes, which need no library and are incompressible."""
 import os
 import random
 import struct
@@ -12,7 +12,7 @@ def chunk(name, data):
 
 
 def folder(path, counts):
-    """counts: pictures a part; the same ones every time."""
+    """counts: pictures per part; always the same ones."""
     draw = random.Random(1)
     for part, n in counts.items():
         for i in range(n):

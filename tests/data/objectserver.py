@@ -1,6 +1,6 @@
-"""An object server on the loopback for tests: files of a folder with ranges, ETags and If-Match, that counts what it is asked
-for and fails as it is told: `faults` is a list of words, each taken by one request out of `every`, in turn:
-503 429 500 stall cut wrong ignored html cork reset flip. With `once` an object fails once."""
+"""An object server on the loopback for tests: serves files of a folder with ranges, ETags and If-Match, counts its
+requests, and fails on demand: `faults` is a list of words, each applied to one request in `every`, in turn:
+503 429 500 stall cut wrong ignored html cork reset flip. With `once` each object fails once."""
 import hashlib
 import http.server
 import os
@@ -31,7 +31,7 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
     def stand(self, path):
-        """Until nobody holds the path any more, where a part of it is `held`; whether the server has stopped."""
+        """Waits while a part of the path is `held`; returns whether the server has stopped."""
         if self.held and self.held in path:
             self.standing.set()
         while self.held and self.held in path and not self.stopped:
@@ -55,7 +55,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.requests = self.failed = self.bytes = 0
 
     def stop(self):
-        self.stopped = True  # open connections too
+        self.stopped = True  # also closes open connections
         self.shutdown()
         self.server_close()
 
@@ -83,7 +83,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def refuse(self, fault):
-        """Whether the fault was the answer."""
+        """Returns whether the fault replaced the answer."""
         if fault in ("503", "429", "500"):
             self.answer(int(fault), b"busy", Retry_After="0.05")
         elif fault == "stall":

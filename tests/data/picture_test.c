@@ -1,5 +1,5 @@
-/* picture_test.c: image files of every kind, views of them against what Pillow made (tests/data/pictures.py), damaged
- * files, and that only needed pixels are looked at. */
+/* picture_test.c: image files of every kind, views of them compared with Pillow's (tests/data/pictures.py), damaged
+ * files, and that only the needed pixels are decoded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static struct distance compare(const uint8_t *a, const uint8_t *b, size_t n)
 	return d;
 }
 
-static void like_pillow(void **state)
+static void equal_to_pillow(void **state)
 {
 	static uint8_t got[SIDE_MAX * SIDE_MAX * 3], want[SIDE_MAX * SIDE_MAX * 3];
 	char path[5000], name[100];
@@ -96,7 +96,7 @@ static void like_pillow(void **state)
 	picture_free(p);
 }
 
-/* A large photo is read at a quarter of its size; what comes out stays near the full chain. */
+/* A large photo is decoded at a quarter of its size; the result stays close to full decoding. */
 static void large_photos_shrink(void **state)
 {
 	static uint8_t small[90 * 60 * 3], full[1200 * 900 * 3];
@@ -141,7 +141,8 @@ static size_t slurp(const char *name, uint8_t *to, size_t room)
 	return n;
 }
 
-/* A file cut at any byte is an error with its name, whatever part of it is looked at, and the decoder goes on. */
+/* A file truncated at any byte gives an error with its name, whatever part is requested, and the decoder stays usable.
+ * */
 static void cut_short(void **state)
 {
 	static const char *const names[] = { "photo.jpg", "progressive.jpg", "noise.png", "palette.png" };
@@ -156,7 +157,7 @@ static void cut_short(void **state)
 		size_t n = slurp(names[i], data, sizeof(data));
 		struct picture_size size;
 
-		/* what a PNG lacks of its end mark holds no pixels */
+		/* the end mark that a PNG lacks contains no pixels */
 		for (size_t cut = 0; cut < (strstr(names[i], ".png") ? n - 16 : n); cut += cut < 800 ? 1 : 97) {
 			int rc = picture_load_memory(p, names[i], data, cut, &size, &err);
 
@@ -177,7 +178,7 @@ static void put32(uint8_t *p, uint32_t v)
 		p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-/* 30,000 x 30,000 pixels are refused from the header, before anything is allocated for them. */
+/* 30,000 x 30,000 pixels are refused by the header, before anything is allocated for them. */
 static void too_large(void **state)
 {
 	uint8_t png[8 + 25 + 12] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
@@ -203,7 +204,7 @@ static void too_large(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(like_pillow), cmocka_unit_test(large_photos_shrink),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(equal_to_pillow), cmocka_unit_test(large_photos_shrink),
 					    cmocka_unit_test(cut_short), cmocka_unit_test(too_large) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes tests/data/pictures: small image files of every kind, and what Pillow (12.0) makes of views of them, in
-views.txt (file, box, size, cut, flip) and expected.gz (the RGB pixels, one view after
-the other). Run by hand with Pillow and numpy installed; the test reads only what is committed."""
+"""Makes tests/data/pictures: small image files of every kind, and Pillow's (12.0) views of them, in views.txt (file,
+box, size, cut, flip) and expected.gz (the RGB pixels, one view after the other). Run by hand with Pillow and numpy
+installed; the test reads only what is committed."""
 import gzip
 import os
 
@@ -14,7 +14,7 @@ random = numpy.random.default_rng(7)
 
 
 def photo(width, height):
-    """Smooth shades, edges and some grain, as a camera gives."""
+    """Smooth shades, edges and some grain, as in a photograph."""
     y, x = numpy.mgrid[0:height, 0:width] / max(width, height)
     shades = [128 + 100 * numpy.sin(5 * x + 3 * y), 128 + 90 * numpy.cos(4 * y - x), 128 + 80 * numpy.sin(9 * x * y)]
     pixels = numpy.stack(shades, -1)
@@ -61,7 +61,7 @@ def shown(name):
 
 
 def views():
-    """name, box, width, height, cut, flip."""
+    """Yields name, box, width, height, cut, flip."""
     for name in ("noise.png", "photo.png", "photo.jpg", "plain.jpg"):
         width, height = shown(name).size
         for ratio in (0.3, 0.7, 1, 1.6, 4):

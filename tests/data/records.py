@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""TFRecord files: written here by hand, read as the
-folder's pictures and labels; damaged ones lose what is damaged, by name."""
+"""TFRecord files written here by hand are read as the folder's pictures and labels; damaged ones lose only the damaged
+records, which are named."""
 import os
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from wire import field, record, varint  # noqa: E402
 
 
 def example(**features):
-    """bytes, or an int (packed), or [int] (one value a field)."""
+    """Features are bytes, an int (packed), or [int] (one value per field)."""
     entries = b""
     for name, v in features.items():
         if isinstance(v, bytes):
@@ -85,7 +85,7 @@ def damaged(folder):
                                       good[2], good[3][:12], b"\0" + good[4]])
     lines, said = deliver(f"{tmp}/bad")
     assert len(lines) == 2, lines
-    for words in ("record 1: its checksum is wrong", "record 2: is not an Example", "record 3: has no integer label", "record 4: its label is not an integer",
+    for words in ("record 1: its checksum is wrong", "record 2: is not an Example", "record 3: has no label", "record 4: its label is not an integer",
                   "record 5: has no picture", "the records after it are skipped"):
         assert any(words in line for line in said), (words, said)
 
@@ -95,4 +95,4 @@ with tempfile.TemporaryDirectory(prefix="dptrain-records-") as tmp:
     same(f"{tmp}/folder")
     other_names(f"{tmp}/folder")
     damaged(f"{tmp}/folder")
-print("records: as the folder, by any names, damaged ones said")
+print("records: equal to the folder, with any feature names; damage is reported")

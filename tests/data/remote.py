@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shards on an HTTP server: the same stream as from the disk, whatever the server does wrong; a server that is gone, an object
-that changes end in one line."""
+"""Shards on an HTTP server: the same stream as from the disk, whatever the server does wrong; a server that disappears
+or an object that changes ends the run with one line."""
 import json
 import os
 import shutil
@@ -55,7 +55,7 @@ def same_stream(shards, local):
     deliver(spec, shuffle=3, window=30, batch=8, ranks=4, workers=2)
     size = sum(os.path.getsize(os.path.join(shards, n)) for n in names)
     assert server.bytes < 1.1 * size + 10000, f"four ranks fetched {server.bytes} of {size} bytes"
-    assert any("If-Match" in h for _, h in server.log), "versions are not asked for"
+    assert any("If-Match" in h for _, h in server.log), "requests have no If-Match"
     server.stop()
     return spec
 
@@ -70,7 +70,7 @@ def faulty(shards, local):
     server = Server(shards, faults=["flip"], every=1)
     server.spares_probes = server.once = True
     assert deliver(server.url + "/train.json", shuffle=3, window=30, batch=8, epochs=2, workers=3) == local[3]
-    assert server.failed > 2, "each shard arrives altered once"
+    assert server.failed > 2, "each shard arrives corrupted once"
     server.once = False
     said = deliver(server.url + "/train.json", code=1, shuffle=3, window=30, batch=8)
     assert "have another CRC-32C than the index" in said and ".tar" in said, said
@@ -78,12 +78,12 @@ def faulty(shards, local):
     server = Server(shards, faults=["stall"], every=25, stall=30)
     began = time.monotonic()
     assert deliver(server.url + "/train.json", shuffle=2, batch=8, epochs=2, workers=3) == local[2]
-    assert server.failed and time.monotonic() - began < 25, "a request that stands still is made again"
+    assert server.failed and time.monotonic() - began < 25, "a stalled request is repeated"
     server.stop()
 
 
 def trained(server, spec, runs, cached):
-    """A run over S3 with a cache: what came from where, by step."""
+    """A run over S3 with a cache: bytes by source and step."""
     done = subprocess.run([DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--backend", "ref", "--precision", "fp64",
                            "--max-steps", "3", "--workers", "0", "--data-path", spec, "--cache", os.path.join(tmp, "kept"),
                            "--runs-dir", runs], capture_output=True, text=True, check=False, timeout=100,
@@ -100,7 +100,8 @@ def trained(server, spec, runs, cached):
 
 
 def s3(shards, local):
-    """A bucket: the folder listed, the index, braces; more than one page of names; lent keys; nothing of the keys recorded."""
+    """A bucket: listed as a folder, by the index, by braces; more than one page of names; temporary keys; no key is
+    recorded."""
     bucket, folder = os.path.basename(os.path.dirname(shards)), os.path.basename(shards)
     server = S3(os.path.dirname(os.path.dirname(shards)), page=3)
     spec = f"s3://{bucket}/{folder}"
@@ -129,7 +130,8 @@ def s3(shards, local):
 
 
 def unread(shards):
-    """Labels stand in our index and places in DALI's: nobody reads shards to find their samples; but for one whose .idx is missing."""
+    """Labels are in our index and offsets in DALI's, so shards are not scanned for samples; except one whose .idx is
+    missing."""
     there = f"{tmp}/unread"
     shutil.copytree(shards, there, ignore=shutil.ignore_patterns(".dptrain"))
     server, few = Server(there), {"shuffle": 2, "batch": 6, "first": 10, "val_share": 0}
@@ -157,12 +159,13 @@ def unread(shards):
 
 
 def listed(shards, folder):
-    """The ranks of a node ask for a listing once, however many look; a later run asks again, and nobody takes what another wrote or damaged."""
+    """The ranks of a node request a listing once, however many need it; a later run requests it again; files that
+    others wrote or damaged are ignored."""
     server = S3(os.path.dirname(os.path.dirname(shards)))
     home = os.path.join(tmp, "listed")
 
     def asked(where, samples):
-        """How often each listing was begun."""
+        """For each request for a listing, whether it was the first page."""
         server.listings.clear()
         server.log.clear()
         done = subprocess.run([DPTRAIN, "bench", "--loader", "--data-path", f"s3://{os.path.basename(os.path.dirname(where))}/{os.path.basename(where)}", "-b", "8",
@@ -174,19 +177,20 @@ def listed(shards, folder):
     os.mkdir(home)
     assert asked(shards, 66) == [True], "four ranks, both splits: one listing"
     probed = [path for path, headers in server.log if path.endswith(".tar") and headers.get("Range") == "bytes=0-0"]
-    assert not probed and any(path.endswith(".tar") for path, _ in server.log), "the listing says how large shards are"
-    assert asked(shards, 66) == [True], "the next run lists anew"
-    assert asked(folder, 66) == [False, True], "pictures: what lies in the folder, and everything below it"
+    assert not probed and any(path.endswith(".tar") for path, _ in server.log), "the listing contains the sizes of shards"
+    assert asked(shards, 66) == [True], "the next run lists again"
+    assert asked(folder, 66) == [False, True], "pictures: the folder's entries, then everything below it"
     kept = [os.path.join(home, "dptrain", n) for n in os.listdir(f"{home}/dptrain") if n.endswith(".list")]
     assert len(kept) == 3 and all(os.stat(path).st_mode & 0o777 == 0o600 for path in kept), kept
     for path in kept:
         os.chmod(path, 0o666)
-    assert asked(shards, 66) == 4 * 2 * [True], "what others may write is not looked at"
+    assert asked(shards, 66) == 4 * 2 * [True], "files that others may write are ignored"
     server.stop()
 
 
 def indexed(*folders):
-    """The same by http, where an index names the files; names that mean something in a URL; what an index may not say."""
+    """The same by http, where an index names the files; names with special characters of URLs; what an index must not
+    contain."""
     server = Server(os.path.dirname(folders[0]))
     for folder in folders:
         name = os.path.basename(folder)
@@ -208,7 +212,7 @@ def indexed(*folders):
 
 
 def pictures(folder):
-    """Single pictures in a bucket, by class: the set that the same files are on the disk, for one request each."""
+    """Single pictures in a bucket, by class: the same set as from the same files on disk, with one request each."""
     server = S3(os.path.dirname(os.path.dirname(folder)), page=7)
     bucket = os.path.basename(os.path.dirname(folder))
 
@@ -231,7 +235,7 @@ def pictures(folder):
     spec, kept = f"s3://{bucket}/folder", f"{tmp}/kept-pictures"
     first = deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, ranks=2, workers=2, cache=kept)
     asked = [path for path, _ in server.log if path.split("?")[0].endswith(".png")]
-    assert first[0] == "samples 66" and len(asked) == len(set(asked)) == 66, "one request a picture, and none for its size"
+    assert first[0] == "samples 66" and len(asked) == len(set(asked)) == 66, "one request per picture, and none for its size"
     server.log.clear()
     assert deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, cache=kept) == first
     assert all("list-type" in path for path, _ in server.log), "the second run only lists"
@@ -257,7 +261,7 @@ def refusals(shards):
     always = Server(shards, faults=["html"], every=1)
     assert "ignored the requested range" in deliver(always.url + "/train.json", code=1)
     always.stop()
-    deliver(url + "/train.json")  # keeps the table of samples
+    deliver(url + "/train.json")  # caches the table of samples
     path = os.path.join(shards, "train-000000.tar")
     data = open(path, "rb").read()
     server.stop()
@@ -278,6 +282,31 @@ def refusals(shards):
     changing.stop()
 
 
+def dead(shards):
+    """A server that names the sizes of its objects and then stops answering: one timeout for all shards, not one each."""
+    folder, n = f"{tmp}/dead", 4 * os.cpu_count() + 8
+    os.mkdir(folder)
+    for i in range(n):
+        shutil.copy(os.path.join(shards, "train-000000.tar"), f"{folder}/train-{i:06d}.tar")
+    server = Server(folder, faults=["stall"], every=1, stall=1000)
+    server.spares_probes = True
+    for spec in (f"{server.url}/train-{{000000..{n - 1:06d}}}.tar", f"{server.url}/train.json"):
+        server.log.clear()
+        if spec.endswith(".json"):  # labels are known: the indexes beside the shards are read first
+            with open(os.path.join(shards, "train.json"), encoding="utf-8") as f:
+                entry = json.load(f)["shardlist"][0]
+            with open(f"{folder}/train.json", "w", encoding="utf-8") as f:
+                json.dump({"__kind__": "wids-shard-index-v1",
+                           "shardlist": [{**entry, "url": f"train-{i:06d}.tar"} for i in range(n)]}, f)
+            server.held = ".idx"
+        assert "nothing has arrived for" in deliver(spec, code=1, fresh="dead", timeout=2)
+        asked = {path for path, headers in server.log
+                 if path.endswith(".idx") or (path.endswith(".tar") and headers.get("Range") != "bytes=0-0")}
+        assert 0 < len(asked) <= os.cpu_count(), (spec, sorted(asked))
+    server.held = None
+    server.stop()
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     there = f"{tmp}/shards"
     make(f"{tmp}/folder", there)
@@ -288,5 +317,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     s3(there, streams)
     pictures(f"{tmp}/folder")
     listed(there, f"{tmp}/folder")
+    dead(there)
     refusals(there)
-print("remote: one stream, faults and all")
+print("remote: one stream, despite all faults")

@@ -1,6 +1,6 @@
-"""objectserver.py speaking S3: folder/BUCKET/KEY, every request's signature checked against the one secret it knows (AWS Signature
-Version 4, written down here a second time), listings in pages, objects written whole and in parts. `region` is the bucket's;
-`tokens` are the session tokens that are still good (None: none is asked for)."""
+"""objectserver.py with the S3 protocol: folder/BUCKET/KEY, every request's signature checked with the only secret it
+knows (AWS Signature Version 4, implemented here independently), listings in pages, objects written in one piece and in
+parts. `region` is the bucket's; `tokens` are the valid session tokens (None: none is required)."""
 import hashlib
 import hmac
 import os
@@ -24,8 +24,8 @@ class S3(Server):
         self.RequestHandlerClass = S3Handler
         self.region, self.page, self.tokens, self.refused = region, page, tokens, 0
         self.listings = []  # queries
-        self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of what was begun
-        self.parts, self.parts_most, self.parts_meet_s = 0, 0, 0  # at once; seconds that a part waits for a second one
+        self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of unfinished uploads
+        self.parts, self.parts_most, self.parts_meet_s = 0, 0, 0  # concurrent parts; seconds that a part waits for a second one
         self.parts_told = threading.Condition()
 
     def environment(self, **more):
@@ -50,7 +50,7 @@ class S3Handler(Handler):
         return digest(key, text).hex()
 
     def refused(self, body):
-        """The code of what is wrong with who asks, None when nothing is."""
+        """The error code of an invalid request, None if it is authorised."""
         said = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/([^,]+), SignedHeaders=([^,]+), Signature=([0-9a-f]{64})",
                             self.headers.get("Authorization", ""))
         if not said:

@@ -1,4 +1,4 @@
-/* sampler_test.c: the sampler's arithmetic against brute force: every sample once, contiguous parts in order. */
+/* sampler_test.c: the sampler's arithmetic compared with brute force: every sample once, contiguous parts in order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/loader/mix.h"
 #include "trainer/data/loader/sampler.h"
 
-/* Deals positions out one by one, as the definition says: larger parts first, micro-batches of `micro`. */
+/* Deals positions out one by one, by the definition: larger parts first, micro-batches of `micro`. */
 static void check_step(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
 {
 	int64_t at = begin, n = end - begin, micros = 1;
@@ -65,7 +64,7 @@ static void every_division(void **state)
 				}
 }
 
-/* What a rank makes in one go: so many whole leaves, or the short one alone. */
+/* The micro-batch of a rank: a number of complete leaves, or the short one alone. */
 static int64_t leaves_at_once(const struct sampler *s, int64_t left, int64_t whole)
 {
 	const int64_t most = s->micro / s->leaf;
@@ -73,7 +72,8 @@ static int64_t leaves_at_once(const struct sampler *s, int64_t left, int64_t who
 	return left < 1 ? 0 : whole < 1 ? 1 : whole < most ? whole : most;
 }
 
-/* The same leaves for every world: of `leaf` samples, the last one shorter, dealt whole, larger parts first. */
+/* The same leaves for every world size: of `leaf` samples, the last one shorter, dealt undivided, larger parts first.
+ * */
 static void check_leaves(const struct sampler *s, int64_t step, int64_t begin, int64_t end)
 {
 	int64_t all = (end - begin + s->leaf - 1) / s->leaf, at = begin, leaf = 0, most = 0;
@@ -145,7 +145,7 @@ static void check_permutation(const struct sampler *s)
 		seen[order_at(&o, s, i)]++;
 	for (int64_t i = 0; i < s->n_samples; i++)
 		assert_int_equal(seen[i], 1);
-	for (int64_t i = 0; i < s->n_samples; i += 1 + s->n_samples / 3) { /* all that may take a place differ */
+	for (int64_t i = 0; i < s->n_samples; i += 1 + s->n_samples / 3) { /* all candidates for a place differ */
 		memset(seen, 0, (size_t)s->n_samples);
 		for (int64_t k = 0; k <= order_others(&o, s, i); k++)
 			assert_int_equal(seen[order_other(&o, s, i, k)]++, 0);
@@ -168,7 +168,7 @@ static void order_is_a_permutation(void **state)
 	}
 }
 
-/* Windows by their definition: lists of lanes, filled place by place. */
+/* Windows by their definition: lists of lanes, filled position by position. */
 static void window_by_lists(const struct sampler *s, int64_t *ret)
 {
 	int64_t *lane = malloc((size_t)s->n_samples * sizeof(*lane)), length[WINDOW_LANES] = { 0 }, taken[WINDOW_LANES];
@@ -186,7 +186,7 @@ static void window_by_lists(const struct sampler *s, int64_t *ret)
 	free(lane);
 }
 
-static void windows_are_lanes_that_are_mixed(void **state)
+static void windows_mix_lanes(void **state)
 {
 	static const int64_t batches[] = { 1, 7, 32, 64, 100, 1000 };
 
@@ -271,8 +271,8 @@ static void check_fair(enum sampler_order kind)
 	assert_true(chi < 60);
 }
 
-/* Over many epochs each sample comes to each place about equally often: chi squared of 6x6 cells has 25 degrees of
- * freedom; 60 lies at a probability of 1e-4, and seeds are fixed. */
+/* Over many epochs each sample is at each position about equally often: chi squared of 6x6 cells has 25 degrees of
+ * freedom; 60 has a probability of 1e-4, and seeds are fixed. */
 static void order_is_fair(void **state)
 {
 	(void)state;
@@ -281,7 +281,7 @@ static void order_is_fair(void **state)
 	check_fair(SAMPLER_WINDOW);
 }
 
-/* Pearson's correlation of two orders' places, which are ranks already. */
+/* Pearson's correlation of positions in two orders; positions are ranks. */
 static double correlation(const int64_t *a, const int64_t *b, int n)
 {
 	double mean = (n - 1) / 2.0, sum = 0, square = 0;
@@ -304,7 +304,7 @@ static void places(struct sampler *s, uint64_t seed, int64_t epoch, int64_t *ret
 	free(order);
 }
 
-/* Where a sample comes says nothing of which it is, nor of where it came or comes in another epoch or run. */
+/* A sample's position is independent of its number, and of its position in another epoch or run. */
 static void orders_are_unrelated(void **state)
 {
 	enum { N = 10000, SHARDS = 40 };
@@ -329,7 +329,7 @@ static void orders_are_unrelated(void **state)
 		}
 }
 
-/* Those whose lane no whole batch of the rank takes from. */
+/* Samples of lanes from which the rank takes no complete batch. */
 static void the_last_batch_takes_from_other_lanes(void **state)
 {
 	static const struct {
@@ -359,11 +359,11 @@ static void the_last_batch_takes_from_other_lanes(void **state)
 				}
 			}
 		}
-	assert_int_equal(alone, 48 + 26 + 2); /* of the first three rows */
+	assert_int_equal(alone, 48 + 26 + 2); /* from the first three rows */
 }
 
-/* What a run that goes on at some step reads, in blocks of neighbours as stores deliver them, though it had read it
- * before: the samples of one window, and of each lane the block in which that window begins. */
+/* Data that a run resumed at some step reads again, in blocks of neighbours as stores deliver them: the samples of one
+ * window, and for each lane the block in which that window begins. */
 static void a_restart_reads_one_window_again(void **state)
 {
 	enum { N = 300000, SHARDS = 116, WINDOW = 10000, BLOCK = 84, RESTARTS = 20 };
@@ -387,13 +387,13 @@ static void a_restart_reads_one_window_again(void **state)
 				needed[order[p] / BLOCK] = true;
 			for (int64_t p = 0; p < done; p++)
 				again += needed[order[p] / BLOCK];
-			/* a shard's end lies within a block here: one block more for each */
+			/* here a shard ends within a block: one more block for each */
 			assert_in_range(again, 0, WINDOW + (WINDOW_LANES + SHARDS) * BLOCK);
 		}
 	}
 }
 
-static void endless_goes_round(void **state)
+static void endless_order_repeats(void **state)
 {
 	struct sampler s = { .n_samples = 10, .global_batch = 7, .world = 3, .endless = true, .order = SAMPLER_TABLE };
 	struct order o;
@@ -417,7 +417,7 @@ static void endless_goes_round(void **state)
 
 /* ---- mixes ---- */
 
-/* Parts of these sizes, drawn by these weights, over so many epochs of E samples. */
+/* Parts of these sizes, drawn with these weights, over this many epochs of E samples. */
 static void check_mix(const uint32_t *weight, const int64_t *n, int parts, int64_t epoch_samples, int64_t places)
 {
 	struct dataset_part part[8];
@@ -439,7 +439,7 @@ static void check_mix(const uint32_t *weight, const int64_t *n, int parts, int64
 		at = order_at(&o, &s, p % epoch_samples);
 		while (at >= part[i].first + part[i].n)
 			i++;
-		/* Within its own epoch, each sample once. */
+		/* Within its epoch, each sample once. */
 		assert_int_equal(seen[at], drawn[i] / n[i] % 2);
 		seen[at] ^= 1;
 		drawn[i]++;
@@ -486,7 +486,60 @@ static void weights_are_parsed(void **state)
 	assert_true(n == 1 && w[0] == 1);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		if (mix_parse(w, &n, "--mix", bad[i], &err) != ERR_USAGE)
-			fail_msg("'%s' was taken", bad[i]);
+			fail_msg("'%s' was accepted", bad[i]);
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank stops
+ * after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
+static void check_repeats(struct sampler s, int64_t batch)
+{
+	const int64_t share = s.n_samples / 256 * 256 / s.world;
+	struct sampler plain = s;
+	struct order order;
+
+	plain.repeats = 0;
+	s.global_batch = batch * s.world;
+	assert_int_equal(order_init(&order, &s, NULL), 0);
+	order_make(&order, &s, 2);
+	assert_int_equal(sampler_steps(&s), (share + batch - 1) / batch);
+	for (int64_t step = 0; step < sampler_steps(&s); step++) {
+		const struct range r = sampler_global(&s, step);
+		int64_t want[512], got[512], n = 0;
+
+		for (int rank = 0; rank < s.world; rank++)
+			for (int64_t j = step * batch; j < (step + 1) * batch && j < share; j++)
+				want[n++] = order_at(&order, &plain, (rank + s.world * j) / s.repeats);
+		assert_int_equal(r.end - r.begin, n);
+		for (int64_t i = 0; i < n; i++) {
+			got[i] = order_at(&order, &s, r.begin + i);
+			assert_int_equal(sampler_repeat(&s, r.begin + i), (r.begin + i) % s.repeats);
+		}
+		qsort(want, (size_t)n, sizeof(*want), compare_samples);
+		qsort(got, (size_t)n, sizeof(*got), compare_samples);
+		assert_memory_equal(got, want, (size_t)n * sizeof(*got));
+	}
+	order_done(&order);
+}
+
+static void repeats_are_those_of_rasampler(void **state)
+{
+	static const enum sampler_order orders[] = { SAMPLER_NATURAL, SAMPLER_TABLE, SAMPLER_GLOBAL };
+
+	(void)state;
+	for (int64_t n = 256; n <= 1100; n += 211)
+		for (int world = 1; world <= 4; world *= 2)
+			for (int64_t repeats = 1; repeats <= 4; repeats++)
+				for (int k = 0; k < 3; k++)
+					check_repeats((struct sampler){ .n_samples = n, .world = world, .seed = 4,
+									.order = orders[k], .repeats = repeats },
+						      17 * k + 9);
 }
 
 int main(void)
@@ -498,10 +551,11 @@ int main(void)
 		cmocka_unit_test(order_depends_on_seed_and_epoch_alone),
 		cmocka_unit_test(order_is_fair),
 		cmocka_unit_test(orders_are_unrelated),
-		cmocka_unit_test(windows_are_lanes_that_are_mixed),
+		cmocka_unit_test(windows_mix_lanes),
 		cmocka_unit_test(the_last_batch_takes_from_other_lanes),
 		cmocka_unit_test(a_restart_reads_one_window_again),
-		cmocka_unit_test(endless_goes_round),
+		cmocka_unit_test(endless_order_repeats),
+		cmocka_unit_test(repeats_are_those_of_rasampler),
 		cmocka_unit_test(mixes_keep_their_weights_in_every_prefix),
 		cmocka_unit_test(weights_are_parsed),
 	};

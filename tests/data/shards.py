@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tar shards: what `dptrain shard` writes beside the folder that it was made of, and what is read of archives by other
-writers (Python's tarfile, GNU tar, webdataset where it is installed), whole and damaged. The grouping is WebDataset's, as its
-1.0.2 does it."""
+"""Tar shards: `dptrain shard` output compared with the folder it was made of, and archives of other writers (Python's
+tarfile, GNU tar, webdataset where it is installed), intact and damaged. Entries are grouped into samples as WebDataset
+1.0.2 groups them."""
 import glob
 import hashlib
 import io
@@ -25,7 +25,7 @@ CLASSES = ["ant", "bee", "cat"]
 
 
 def png(width, height, seed):
-    """A grey PNG file's bytes."""
+    """Returns a grey PNG file's bytes."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     rows = b"".join(b"\0" + bytes((seed * 7 + x * 3 + y * 5) % 251 for x in range(width)) for y in range(height))
@@ -40,7 +40,7 @@ def write(path, data):
 
 
 def deliver(spec, code=0, **options):
-    """Lines of every sample (with list=1), the sum of the stream, and what was said."""
+    """Returns a dict: lines of every sample (with list=1), the sum of the stream, the notices."""
     done = subprocess.run([DELIVER, spec, *[f"{k}={v}" for k, v in options.items()]], capture_output=True, text=True,
                           timeout=60, check=False, env={**os.environ, "XDG_CACHE_HOME": os.path.join(tmp, "cache")})
     assert done.returncode == code, (spec, options, done)
@@ -64,7 +64,7 @@ def shard(*args, code=0):
 
 
 def progress():
-    """Who shards for long says how far it is: one that stood still for 5 s after its start does so at once."""
+    """A long sharding reports its progress: one that was stopped for 5 s after its start does so at once."""
     folder = f"{tmp}/idx"
     for name in ("train", "t10k"):
         write(f"{folder}/{name}-images-idx3-ubyte", struct.pack(">IIII", 0x803, 40000, 4, 4) + bytes(16 * 40000))
@@ -100,7 +100,7 @@ def written():
         theirs, ours, mixed = listed(folder, val=split), listed(kept, val=split), listed(dealt, val=split)
         assert theirs["sum"] == ours["sum"] and theirs["n"] == (12 if split else 60)
         assert mixed["sum"] != theirs["sum"] and sorted(mixed["list"]) == sorted(theirs["list"])
-    assert deliver(folder, epochs=2)["sum"] == deliver(kept, epochs=2, ranks=3, workers=2)["sum"], "boxes and mirrors differ"
+    assert deliver(folder, epochs=2)["sum"] == deliver(kept, epochs=2, ranks=3, workers=2)["sum"], "crops and flips differ"
     shard("--data-path", folder, "--out", f"{tmp}/again", "--shard-size", "20kb")
     assert tree(dealt) == tree(f"{tmp}/again"), "the same input gave other bytes"
     shard("--data-path", folder, "--out", f"{tmp}/seeded", "--shard-size", "20kb", "--seed", "1")
@@ -112,12 +112,12 @@ def written():
     said = shard("--data-path", folder, "--out", f"{tmp}/no", "--shard-size", "1", code=2)
     assert "is too small: the first sample takes" in said, said
     shard("--data-path", folder, "--out", f"{tmp}/smallest", "--shard-size", said.split("give ")[1].split()[0])
-    assert not [n for n in os.listdir(tmp) if n.startswith("no")], "a half set stayed behind"
+    assert not [n for n in os.listdir(tmp) if n.startswith("no")], "an incomplete set remains"
     return folder, kept, dealt
 
 
 def indexes(dealt):
-    """wids' sums by hashlib, offsets of DALI's index by tarfile, CRC-32C of the pieces by a table of bits."""
+    """Sums of wids by hashlib, offsets of DALI's index by tarfile, CRC-32C of the pieces by a bitwise table."""
     def crc32c(data):
         crc = 0xffffffff
         for byte in data:
@@ -155,7 +155,7 @@ def indexes(dealt):
 
 
 def arrays():
-    """Sets that hold no files: NumPy's arrays, and the same stream as from the set itself."""
+    """Sets without image files: NumPy arrays, and the same stream as from the set itself."""
     def idx(dims, data):
         return struct.pack(">HBB", 0, 8, len(dims)) + struct.pack(f">{len(dims)}I", *dims) + bytes(data)
     folder, out = f"{tmp}/idx", f"{tmp}/arrays"
@@ -175,8 +175,8 @@ def arrays():
 
 
 def marked():
-    """JPEGs with restart markers are delivered as they were without, whatever part of them is looked at; baseline ones have
-    grown by 2 % at most. Pillow, where it is installed, sees the same pixels."""
+    """JPEGs with restart markers are delivered as without them, whatever part is decoded; baseline ones grow by at
+    most 2 %. Pillow, where it is installed, decodes the same pixels."""
     pictures = os.path.join(os.environ.get("srcdir", "."), "tests", "data", "pictures")
     names = sorted(n for n in os.listdir(pictures) if n.endswith(".jpg"))
     for part in ("train", "val"):
@@ -199,7 +199,7 @@ def marked():
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        print("shards: Pillow is not installed; marked pictures were compared by libjpeg (entropy_test)")
+        print("shards: Pillow is not installed; libjpeg compares marked pictures (entropy_test)")
         return
     for a, b in zip(before, after):
         seen = [ImageOps.exif_transpose(Image.open(io.BytesIO(x))).tobytes() for x in (a, b)]
@@ -207,7 +207,7 @@ def marked():
 
 
 def npy(data):
-    """Height, width and the bytes of an array of RGB."""
+    """Returns height, width and the bytes of an RGB array."""
     begin = 10 + struct.unpack("<H", data[8:10])[0]
     head = eval(data[10:begin])  # pylint: disable=eval-used
     assert data[:8] == b"\x93NUMPY\x01\0" and head["descr"] == "|u1" and not head["fortran_order"] and begin % 64 == 0
@@ -216,7 +216,7 @@ def npy(data):
 
 
 def scaled(length, out):
-    """For each output pixel of an axis the source pixels under a triangle, and their weights."""
+    """For each output pixel of an axis, the source pixels under a triangle filter, and their weights."""
     scale = length / out
     reach = max(scale, 1.0)
     rows = []
@@ -229,8 +229,8 @@ def scaled(length, out):
 
 
 def decoded(folder):
-    """--decode: arrays of the size that was asked for, whose pixels are those of a resize by hand, and that the loader delivers as it
-    delivers the files; whatever says that they are pictures."""
+    """--decode: arrays of the requested size, whose pixels equal a resize by hand, and which the loader delivers as it
+    delivers the files; no metadata claims that they are encoded pictures."""
     out, seen = f"{tmp}/decoded", 0
     shard("--data-path", folder, "--out", out, "--order", "kept", "--decode", "16")
     assert json.load(open(f"{out}/train.json", encoding="utf-8"))["dptrain"] == {"decoded": True}
@@ -251,19 +251,19 @@ def decoded(folder):
                 seen += 1
     assert seen > 200
     for val in (0, 1):
-        assert listed(out, val=val, side=14)["sum"] == listed(folder, val=val, side=14)["sum"], "14 of 16 pixels, cut from the middle"
+        assert listed(out, val=val, side=14)["sum"] == listed(folder, val=val, side=14)["sum"], "the central 14 of 16 pixels"
     assert deliver(out, epochs=2, side=12)["sum"] == deliver(out, epochs=2, side=12, ranks=2, workers=3)["sum"]
     shard("--data-path", out, "--out", f"{tmp}/decoded-again", "--order", "kept")
     assert listed(f"{tmp}/decoded-again", side=14)["sum"] == listed(out, side=14)["sum"]
     os.remove(f"{tmp}/decoded-again/train.json")
-    assert listed(f"{tmp}/decoded-again", side=14)["sum"] == listed(out, side=14)["sum"], "by their various sizes"
+    assert listed(f"{tmp}/decoded-again", side=14)["sum"] == listed(out, side=14)["sum"], "with various sizes"
     write(f"{tmp}/broken/train/ant/a.png", png(30, 30, 1))
     write(f"{tmp}/broken/train/ant/b.png", png(30, 30, 1)[:-30])
     write(f"{tmp}/broken/val/ant/a.png", png(12, 12, 2))
     said = shard("--data-path", f"{tmp}/broken", "--out", f"{tmp}/unbroken", "--decode", "24")
     assert "b.png" in said and "were skipped" in said and "1 training samples" in said, said
     with tarfile.open(f"{tmp}/unbroken/val-000000.tar") as t:
-        assert npy(t.extractfile(t.getmembers()[0]).read())[:2] == (12, 12), "a small one stays small"
+        assert npy(t.extractfile(t.getmembers()[0]).read())[:2] == (12, 12), "a small picture is not enlarged"
     assert listed(f"{tmp}/unbroken", side=20)["n"] == 1
     assert "contradict" in shard("--data-path", folder, "--out", f"{tmp}/no", "--decode", "16", "--restart-markers", code=2)
     assert "no encoded pictures" in shard("--data-path", f"{tmp}/idx", "--out", f"{tmp}/no", "--decode", "16", code=2)
@@ -287,7 +287,7 @@ def labels(spec, **options):
 
 
 def grouping():
-    """The cases of webdataset's base_plus_ext and group_by_keys, with what its 1.0.2 gives for them."""
+    """The cases of webdataset's base_plus_ext and group_by_keys, with the results of its 1.0.2."""
     path = archive(f"{tmp}/g/a.tar", [
         ("__meta__", b"x"), ("__info__/x.jpg", b"x"), ("dir.x/a.png", PICTURE[0]), ("dir.x/a.cls", b"0"),
         ("a/b.c/d.cls", b"1\n"), ("a/b.c/d.PNG", PICTURE[1]), ("noext", b"x"), (".hidden", b"x"), ("d/._e.png", b"x"),
@@ -297,10 +297,10 @@ def grouping():
     got = listed(path)
     assert labels(path) == [0, 1, 2, 0, 2], got
     assert got["broken"] == 5 and sum("has no label" in s for s in got["said"]) == 1, got
-    for words in ("sample h: has no picture", "sample i: has no picture", "sample j: its label is not", "sample k: has a field twice"):
+    for words in ("sample h: has no picture", "sample i: has no picture", "j.png: its label is not a number", "sample k: has a field twice"):
         assert any(words in s and "a.tar" in s for s in got["said"]), (words, got["said"])
     assert any("a.tar: f.seg.png" in s for s in listed(path, image_field="seg.png;png")["said"])
-    assert listed(path, image_field="png")["list"][-1] != got["list"][-1], "l.jpg comes before l.png"
+    assert listed(path, image_field="png")["list"][-1] != got["list"][-1], "l.jpg precedes l.png"
     path = archive(f"{tmp}/g/b.tar", [x for i in range(6) for x in ((f"{i}.png", PICTURE[i]), (f"{i}.json", json.dumps(
         {"label": i % 3, "deep": [[1]], "x": "y"}).encode()))])
     assert labels(path, label_field="cls;json:label") == [0, 1, 2, 0, 1, 2]
@@ -309,7 +309,7 @@ def grouping():
 
 
 def names():
-    """Long and strange names, as every writer of archives puts them."""
+    """Long and unusual names, as every archive format encodes them."""
     entries = [x for i in range(6) for x in ((f"{'long/' * (1 + 12 * i)}{'ä' * 20}{i}.png", PICTURE[i]), (f"{'long/' * (1 + 12 * i)}{'ä' * 20}{i}.cls", b"%d" % i))]
     sums = {listed(archive(f"{tmp}/n/{n}.tar", entries, format=f))["sum"] for n, f in (("pax", tarfile.PAX_FORMAT), ("gnu", tarfile.GNU_FORMAT))}
     assert len(sums) == 1 and labels(f"{tmp}/n/pax.tar") == list(range(6))
@@ -356,7 +356,7 @@ def damage():
     assert got["n"] == 19 and "damaged" in got["said"][0], got
     broken = changed("many", *[(at[f"{i:02d}.png"][1] + 20, b"\xff" * 60) for i in range(11)])
     assert "more than 10" in deliver(broken, code=1) and deliver(broken, max_unreadable=0.9)["broken"] == 11
-    assert deliver(broken, max_unreadable=0)["n"] == 20, "broken ones leave their places to others"
+    assert deliver(broken, max_unreadable=0)["n"] == 20, "broken samples are replaced by others"
     write(f"{tmp}/d/empty.tar", b"")
     write(f"{tmp}/d/noise.tar", os.urandom(100000))
     for name in ("empty", "noise"):
@@ -368,7 +368,7 @@ def damage():
 
 
 def kept_index(dealt):
-    """A table that somebody else wrote or damaged is not believed, and made anew."""
+    """An index cache that another user wrote, or a damaged one, is ignored and rebuilt."""
     before = listed(dealt)["sum"]
     tables = [os.path.join(dealt, ".dptrain", n) for n in os.listdir(f"{dealt}/.dptrain") if n.endswith(".samples")]
     assert tables
@@ -386,7 +386,7 @@ def kept_index(dealt):
 
 
 def orders(folder, dealt):
-    """What is delivered depends on the order alone, not on ranks, workers and places; no rank starves."""
+    """The stream depends only on the order, not on ranks, workers and storage; no rank starves."""
     one = archive(f"{tmp}/o/one.tar", [x for i in range(40) for x in ((f"{i:02d}.png", PICTURE[i]), (f"{i:02d}.cls", b"%d" % (i % 3)))])
     seven = [archive(f"{tmp}/o/s{k}.tar", [x for i in range(k, 40, 7) for x in ((f"{i:02d}.png", PICTURE[i] if i != 8 else b"broken"), (f"{i:02d}.cls", b"1"))])
              for k in range(7)]
@@ -396,7 +396,7 @@ def orders(folder, dealt):
         alone = listed(dealt)["list"]
         for epochs in (1, 2):
             many = deliver(dealt, shuffle=kind, window=20, batch=7, plain=1, list=1, epochs=epochs)["list"]
-            assert sorted(many) == sorted(alone * epochs) and many[:60] != alone, "each sample once an epoch, mixed"
+            assert sorted(many) == sorted(alone * epochs) and many[:60] != alone, "each sample once per epoch, shuffled"
         assert kind == 3 or deliver(f"{tmp}/kept", shuffle=kind)["sum"] == deliver(folder, shuffle=kind)["sum"]
         assert deliver(one, shuffle=kind, batch=9, ranks=3, workers=8, epochs=2)["n"] == 80
         got = {(g["sum"], g["n"], g["broken"]) for g in (deliver("::".join(seven), shuffle=kind, batch=9, ranks=r, workers=w) for r, w in ((1, 0), (3, 8), (2, 1)))}
@@ -404,11 +404,11 @@ def orders(folder, dealt):
 
 
 def webdataset(dealt):
-    """webdataset itself reads our shards, and we its writer's."""
+    """webdataset itself reads our shards, and we read those of its writer."""
     try:
         import webdataset as wds
     except ImportError:
-        print("shards: webdataset is not installed; its grouping was compared with what was recorded of it")
+        print("shards: webdataset is not installed; its grouping was compared with a recording")
         return
     urls = [f"{dealt}/{s['url']}" for s in json.load(open(f"{dealt}/train.json", encoding="utf-8"))["shardlist"]]
     theirs = [(int(s["cls"]), hashlib.sha256(s["png"]).hexdigest()) for s in wds.WebDataset(urls, shardshuffle=False)]
@@ -432,5 +432,5 @@ with tempfile.TemporaryDirectory(prefix="dptrain-shards-") as tmp:
     webdataset(dealt_set)
     kept_index(dealt_set)
     progress()
-print("shards: written, read, grouped and damaged archives are as they should be")
+print("shards: written, read, grouped and damaged archives are correct")
 sys.exit(0)

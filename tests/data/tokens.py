@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Texts and tokens: what `dptrain tokenize` writes against Python's reading of the format and, for BPE, against what the
-reference implementation recorded (make_bpe.py); training on a folder of texts, which is tokenised once; damaged and
-unfit token files: one line, exit code 2."""
+"""Texts and tokens: the output of `dptrain tokenize` compared with Python's reading of the format and, for BPE, with
+the reference implementation's recorded tokens (make_bpe.py); training on a folder of texts, which is tokenised once;
+damaged and unusable token files: one line, exit code 2."""
 import json
 import os
 import random
@@ -36,26 +36,26 @@ def read_tokens(path):
     with open(path, "rb") as f:
         b = f.read()
     magic, version, width, vocab, count, name = struct.unpack_from("<8sIIQQ96s", b)
-    check(magic == b"DPTOKENS" and version == 1, "%s has a header" % path)
+    check(magic == b"DPTOKENS" and version == 1, "%s: header" % path)
     return vocab, name.rstrip(b"\0").decode(), list(struct.unpack_from("<%d%s" % (count, {2: "H", 4: "I"}[width]), b, 128))
 
 
-def write_tokens(path, tokens, **lies):
-    width, vocab = lies.get("width", 2), lies.get("vocab", 256)
+def write_tokens(path, tokens, **changes):
+    width, vocab = changes.get("width", 2), changes.get("vocab", 256)
     with open(path, "wb") as f:
-        f.write(struct.pack("<8sIIQQ96s", lies.get("magic", b"DPTOKENS"), lies.get("version", 1), width, vocab,
-                            lies.get("count", len(tokens)), lies.get("name", b"bytes")))
+        f.write(struct.pack("<8sIIQQ96s", changes.get("magic", b"DPTOKENS"), changes.get("version", 1), width, vocab,
+                            changes.get("count", len(tokens)), changes.get("name", b"bytes")))
         f.write(struct.pack("<%d%s" % (len(tokens), {2: "H", 4: "I"}.get(width, "H")), *tokens))
 
 
-def write_documents(path, documents, **lies):
-    """A token file that says where its documents end."""
+def write_documents(path, documents, **changes):
+    """Writes a token file with the ends of its documents."""
     tokens, ends = [t for d in documents for t in d], []
     for d in documents:
         ends.append((ends[-1] if ends else 0) + len(d))
-    write_tokens(path, tokens, **lies)
+    write_tokens(path, tokens, **changes)
     with open(path, "ab") as f:
-        f.write(b"\0" * (-f.tell() % 8) + struct.pack("<8sqQ%dQ" % len(ends), b"DPENDING", lies.get("separator", -1), len(ends), *ends))
+        f.write(b"\0" * (-f.tell() % 8) + struct.pack("<8sqQ%dQ" % len(ends), b"DPENDING", changes.get("separator", -1), len(ends), *ends))
 
 
 def write(path, data):
@@ -77,11 +77,11 @@ def as_bytes(tmp):
     text = bytes(range(256)) * 3 + b"line\n" * 50
     out = tokenize(tmp, text)
     train, val = read_tokens(os.path.join(out, "train.tokens")), read_tokens(os.path.join(out, "val.tokens"))
-    check(train[:2] == val[:2] == (256, "bytes"), "files of bytes say so: %s %s" % (train[:2], val[:2]))
-    check(bytes(train[2] + val[2]) == text, "bytes come back")
-    check(0 < len(val[2]) <= len(text) // 10 and train[2][-1] == 10, "the last tenth is for evaluation, from a line on")
+    check(train[:2] == val[:2] == (256, "bytes"), "the tokenizer is recorded: %s %s" % (train[:2], val[:2]))
+    check(bytes(train[2] + val[2]) == text, "the bytes are preserved")
+    check(0 < len(val[2]) <= len(text) // 10 and train[2][-1] == 10, "the last tenth, from a line's start, is for evaluation")
     out = tokenize(tmp, text, "--val-split", "0")
-    check(not os.path.exists(os.path.join(out, "val.tokens")), "no share, no file")
+    check(not os.path.exists(os.path.join(out, "val.tokens")), "without a share there is no file")
 
 
 def as_bpe(tmp):
@@ -96,7 +96,7 @@ def as_bpe(tmp):
         check(vocab == 600 and len(name) == 64, "vocabulary of 600, hash of the files: %d %s" % (vocab, name))
         check(tokens == [separator] + g["tokens"], "text %d has the reference's tokens" % i)
     out = tokenize(tmp, b"caf\xc3\xa9 \xff\xc3 \xe2\x82", "--tokenizer", folder, "--val-split", "0")
-    check(len(read_tokens(os.path.join(out, "train.tokens"))[2]) > 5, "bytes that are no UTF-8 pass")
+    check(len(read_tokens(os.path.join(out, "train.tokens"))[2]) > 5, "invalid UTF-8 is accepted")
 
 
 def on_texts(tmp):
@@ -115,7 +115,7 @@ def on_texts(tmp):
     check(again.returncode == 0 and os.stat(made[0]).st_ino == before, "the second run finds the tokens: %s" % again.stderr)
     write(os.path.join(folder, "one.txt"), b"Something else.\n" * 60)
     again = dptrain(*flags, cwd=tmp)
-    check(again.returncode == 0 and "30 training" in again.stdout, "another text is tokenised anew: %s" % again.stdout)
+    check(again.returncode == 0 and "30 training" in again.stdout, "a changed text is tokenised again: %s" % again.stdout)
 
 
 def refused(tmp, words, *flags):
@@ -127,14 +127,14 @@ def refused(tmp, words, *flags):
 
 def bad_files(tmp):
     good = list(range(100))
-    lies = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
+    changes = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
             "width": ({"width": 3}, "damaged header"), "vocabulary": ({"vocab": 0}, "damaged header"),
             "count": ({"count": 101}, "states 101"), "huge": ({"count": 2 ** 63}, "header states"),
             "beyond": ({"vocab": 99}, "token 99"), "name": ({"name": b"x" * 96}, "damaged header")}
-    for name, (lie, words) in lies.items():
+    for name, (change, words) in changes.items():
         folder = os.path.join(tmp, "bad-" + name)
         os.makedirs(folder)
-        write_tokens(os.path.join(folder, "train.tokens"), good, **lie)
+        write_tokens(os.path.join(folder, "train.tokens"), good, **change)
         refused(tmp, words, *SMALL, "--data-path", folder, "-b", "1")
     for n, words in ((0, "at least 2"), (1, "at least 2")):
         folder = os.path.join(tmp, "short-%d" % n)
@@ -165,7 +165,7 @@ def bad_uses(tmp):
 
 
 def without_val(tmp):
-    """Tokens that have nothing to evaluate say so, once, where --val-split asks for some."""
+    """Tokens without an evaluation set are reported, once, if --val-split asks for one."""
     folder = os.path.join(tmp, "alone")
     os.makedirs(folder)
     write_tokens(os.path.join(folder, "train.tokens"), list(range(200)))
@@ -176,7 +176,7 @@ def without_val(tmp):
 
 
 def no_waiting(tmp):
-    """Pipes in the place of files are told at once."""
+    """A pipe in place of a file is reported at once."""
     for names, flags in ((("train.tokens",), SMALL), (("train-images-idx3-ubyte", "train-labels-idx1-ubyte"), ["--model", "resnet20"])):
         folder = os.path.join(tmp, "pipe-" + names[0])
         os.makedirs(folder)
@@ -190,17 +190,17 @@ def open_files(pid):
         try:
             yield os.readlink("/proc/%d/fd/%s" % (pid, name))
         except OSError:
-            pass  # closed meanwhile
+            pass  # closed in the meantime
 
 
 def killed(tmp):
-    """What was written of tokens goes with the process, where the filesystem has files without names."""
+    """Partial tokens disappear with the process, if the filesystem has unnamed files."""
     folder = os.path.join(tmp, "large")
     os.makedirs(folder)
     try:
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY))
     except OSError as e:
-        print("killed: not tested, no files without names here: %s" % e)
+        print("killed: not tested, the filesystem has no unnamed files: %s" % e)
         return
     with open(os.path.join(folder, "a.txt"), "wb") as f:
         f.truncate(1 << 30)
@@ -209,7 +209,7 @@ def killed(tmp):
     while time.monotonic() < end and not any(out in path for path in open_files(p.pid)):
         time.sleep(0.01)
     p.kill()
-    check(p.wait() < 0 and os.listdir(out) == [], "left by a process that was killed: %s" % os.listdir(out))
+    check(p.wait() < 0 and os.listdir(out) == [], "files left by a killed process: %s" % os.listdir(out))
 
 
 def delivered(folder, *how):
@@ -218,7 +218,8 @@ def delivered(folder, *how):
 
 
 def several(tmp):
-    """Token files of one split, split anywhere between documents, are the one file; windows go over their ends."""
+    """Several token files of a split, divided anywhere between documents, equal the single file; windows cross their
+    ends."""
     draw = random.Random(4)
     documents = [[draw.randrange(256) for _ in range(draw.randrange(1, 40))] for _ in range(60)]
     one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
@@ -230,22 +231,22 @@ def several(tmp):
             write_documents("%s/%s%s.tokens" % (many, split, name), part)
     for how in (["shuffle=0"], ["shuffle=1", "workers=3", "epochs=2"], ["val=1", "shuffle=0"], ["pack=1", "shuffle=0"], ["pack=1", "seq_len=5"]):
         said = delivered(many, *how)
-        check(said and said == delivered(one, *how), "several token files: another stream than of the one, %s" % how)
+        check(said and said == delivered(one, *how), "several token files: a different stream than from one, %s" % how)
     flat = [t for d in documents[:50] for t in d]
     first = delivered(many, "shuffle=0", "seq_len=%d" % (len(flat) - 1)).splitlines()[0]
-    check(first == "sample 0: %s | %s" % (" ".join(map(str, flat[:-1])), " ".join(map(str, flat[1:]))), "their tokens one behind the other: %s" % first[:200])
+    check(first == "sample 0: %s | %s" % (" ".join(map(str, flat[:-1])), " ".join(map(str, flat[1:]))), "their tokens in order: %s" % first[:200])
     train = dptrain(*SMALL, "--data-path", "many", "-b", "4", "--max-steps", "2", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-many"), cwd=tmp)
     check(train.returncode == 0, "a training on them: %s" % train.stderr)
-    for name, lies, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: was made with another tokenizer than train-000.tokens"),
+    for name, changes, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: was made with another tokenizer than train-000.tokens"),
                               ("train.tokens", {}, "has both train.tokens and 4 files train-*.tokens"), ("val-zz.tokens", {"vocab": 300}, "val-zz.tokens: was made with another")):
         path = os.path.join(many, name)
-        write_tokens(path, [1, 2, 3], **lies)
+        write_tokens(path, [1, 2, 3], **changes)
         p = subprocess.run([DELIVER, many], capture_output=True, text=True, timeout=100, check=False)
         check(p.returncode == 1 and words in p.stderr and len(p.stderr.splitlines()) == 1, "%s: %s" % (name, p.stderr))
         os.remove(path)
     write_tokens(os.path.join(many, "train-zz.tokens"), [1, 2, 3])
     p = subprocess.run([DELIVER, many, "pack=1"], capture_output=True, text=True, timeout=100, check=False)
-    check("train-*.tokens: has no document ends" in p.stderr, "one that has no ends: %s" % p.stderr)
+    check("train-*.tokens: has no document ends" in p.stderr, "a file without document ends: %s" % p.stderr)
 
 
 def main():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One ctrl-C while a run waits for data that do not come: it ends at once as interrupted, on all ranks, those beside the one that
-waits too, with a checkpoint of the last whole step, from which --resume auto goes on to the bits of an undisturbed run."""
+"""One ctrl-C while a run waits for data that do not arrive: it ends at once as interrupted, on all ranks, including
+those next to the waiting one, with a checkpoint of the last complete step, from which --resume auto gives the bits of
+an undisturbed run."""
 import os
 import signal
 import subprocess
@@ -18,8 +19,8 @@ from helper import KILLED, LAUNCHER, fast, read_run  # noqa: E402
 from objectserver import Server  # noqa: E402
 from s3server import S3  # noqa: E402
 
-FOR_EVER = 600  # seconds that nothing here takes
-BATCH, STEPS = 4, 3  # steps before the one that waits
+FOR_EVER = 600  # seconds, longer than anything here takes
+BATCH, STEPS = 4, 3  # steps before the waiting one
 LAYOUTS = {
     "a rank": [],
     "a rank without threads": ["--workers", "0"],
@@ -58,7 +59,7 @@ def await_that(ready, run, name):
 
 
 def interrupted(run, name):
-    """By a terminal, which tells launcher and ranks."""
+    """Sends SIGINT as a terminal does, to the launcher and the ranks."""
     began = time.monotonic()
     os.killpg(run.pid, signal.SIGINT)
     said = ended(run, 130, name)
@@ -82,8 +83,8 @@ def order_of(server, spec):
     return list(dict.fromkeys(path for path, _ in server.log if path.endswith(".png") and "/train/" in path))
 
 
-def goes_on(server, spec, stuck, name, layout):
-    """Until one picture does not come, told to end, on again when it does."""
+def resumes(server, spec, stuck, name, layout):
+    """A run stalls at one picture, is interrupted, and is resumed when the picture is available."""
     plain, cut = (os.path.join(tmp, f"{part} {name}") for part in ("plain", "cut"))
     server.held = None
     ended(started(server, flags(spec, plain, *layout)), 0, name)
@@ -96,13 +97,13 @@ def goes_on(server, spec, stuck, name, layout):
     assert before["status"][LAUNCHER] == KILLED and len(losses(cut)) == STEPS, (name, before)
     assert os.listdir(os.path.join(before["folder"], "checkpoints")) == [f"step-{STEPS}"], name
     server.held = None
-    ended(started(server, flags(spec, cut, "--resume", "auto", *layout)), 0, name + ", on again")
+    ended(started(server, flags(spec, cut, "--resume", "auto", *layout)), 0, name + ", resumed")
     assert losses(cut) == losses(plain), (name, losses(cut), losses(plain))
     assert weights(cut) == weights(plain), name
 
 
-def begins_nothing(shards):
-    """Before there is a run: a server that says nothing of its objects."""
+def starts_nothing(shards):
+    """Before the run exists: a server that does not answer requests for its objects."""
     server = Server(shards)
     server.environment = lambda: {**os.environ, "no_proxy": "*"}
     for what in (".json", ".tar"):
@@ -118,8 +119,8 @@ def begins_nothing(shards):
     server.stop()
 
 
-def gone(spec, stuck):
-    """A server that is no longer there in the midst of a run: exit 1 in time, by name."""
+def server_gone(spec, stuck):
+    """A server that disappears during a run: exit code 1 in time, with its name."""
     for ranks in ("1", "2"):
         server, runs = S3(tmp), os.path.join(tmp, "gone " + ranks)
         server.held = stuck
@@ -139,8 +140,8 @@ with tempfile.TemporaryDirectory(prefix="dptrain-waits-") as tmp:
     bucket = S3(tmp)
     late = order_of(bucket, "s3://b/folder")[STEPS * BATCH]
     for word, more in LAYOUTS.items():
-        goes_on(bucket, "s3://b/folder", late, word, more)
+        resumes(bucket, "s3://b/folder", late, word, more)
     bucket.stop()
-    begins_nothing(f"{tmp}/shards")
-    gone("s3://b/folder", late)
+    starts_nothing(f"{tmp}/shards")
+    server_gone("s3://b/folder", late)
 print("waits: one ctrl-C ends them")

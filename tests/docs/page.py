@@ -1,4 +1,4 @@
-"""What the tests of documents share: runs the commands of a page in a scratch folder, against the build."""
+"""Shared by the tests of documents: runs the commands of a page in a scratch folder, with the build."""
 import os
 import re
 import subprocess
@@ -29,7 +29,7 @@ def commands(text):
 
 
 def replaced(command, changes, used):
-    """The command with each (pattern, text) applied; notes in `used` which were."""
+    """The command with each (pattern, text) applied; adds the patterns that matched to `used`."""
     for old, new in changes:
         command, n = re.subn(old, lambda _, new=new: new, command, flags=re.M)
         used.update([old] if n else [])
@@ -37,7 +37,7 @@ def replaced(command, changes, used):
 
 
 def run(path, changes, skips, without_section=None):
-    """Runs the commands of a page but those that match a skip ({pattern: reason}); exits with 1 when one fails."""
+    """Runs the commands of a page except those that match a skip ({pattern: reason}); exits with 1 if one fails."""
     with open(os.path.join(SRC, path), encoding="utf-8") as f:
         text = f.read()
     if without_section:
@@ -63,7 +63,8 @@ def run(path, changes, skips, without_section=None):
 
 
 def start(folder, text, script):
-    """The finished process of the script, in a folder with the build, a small data set and the page's program first.py."""
+    """Runs the script in a folder with the build, a small data set and the page's program first.py; returns the
+    process."""
     os.symlink(BUILD, os.path.join(folder, "build"))
     os.mkdir(os.path.join(folder, "data"))
     helper.make_set(os.path.join(folder, "data"), 512, 64)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command of README.md runs, with the changes of the table, or is named with the reason why it does not."""
+"""Every command in README.md runs, with the changes in the table, or is listed with the reason why it does not."""
 import page
 
 CHANGES = [(r"/usr/share/datasets/fashion-mnist", "data"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages of docs/reference are what schema/gen/reference.py makes of the tables."""
+"""The pages of docs/reference equal what schema/gen/reference.py generates from the tables."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every command of docs/tutorial.md runs, with the changes of the table; tests/whole/tour.py runs its section "A training day"."""
+"""Every command in docs/tutorial.md runs, with the changes in the table; tests/whole/tour.py runs its section "A
+training day"."""
 import page
 
 CHANGES = [(r" +--precision bf16", ""),

@@ -1,4 +1,4 @@
-/* cutfs.c: files as their synced content and the list of what came after. */
+/* cutfs.c: files as their synced content and a list of later changes. */
 #include "tests/fault/cutfs.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #define MAX_FILES 16
 
 struct change {
-	int64_t offset; /* a truncation: to this length, bytes NULL */
+	int64_t offset; /* a truncation to this length if bytes is NULL */
 	unsigned char *bytes;
 	size_t n;
 	struct change *next;
@@ -25,7 +25,7 @@ struct image {
 	unsigned char *synced;
 	size_t len;
 	struct change *first, **last;
-	bool entry; /* its name is on the disk */
+	bool entry; /* its name is on disk */
 	bool used;
 };
 
@@ -121,7 +121,7 @@ static void cut_locked(void)
 			write_state(&images[i]);
 }
 
-/* Whether the power is still there. */
+/* Whether there is still power. */
 static bool spend(void)
 {
 	if (!is_cut && operations_left-- == 0)
@@ -188,7 +188,7 @@ static void settle(struct image *m)
 	for (c = m->first; c; c = c->next)
 		apply(&m->synced, &m->len, c->offset, c->bytes, c->n);
 	forget_changes(m);
-	/* SQLite syncs the folder with the first sync of a new log, and all lie in one folder. */
+	/* SQLite syncs the folder with the first sync of a new log, and all files are in one folder. */
 	for (i = 0; i < MAX_FILES; i++)
 		images[i].entry = images[i].entry || (images[i].used && (&images[i] == m || strstr(m->path, "-wal")));
 }
@@ -245,7 +245,7 @@ static int cut_truncate(sqlite3_file *f, sqlite3_int64 size)
 	return rc;
 }
 
-/* The real sync is left out: what counts is what the image says. */
+/* The real sync is skipped: only the image counts. */
 static int cut_sync(sqlite3_file *f, int flags)
 {
 	struct cut_file *c = mine(f);
@@ -358,7 +358,7 @@ static int cut_delete(sqlite3_vfs *v, const char *name, int sync_folder)
 	m = image_of(name);
 	if (!m || spend()) {
 		rc = under->xDelete(under, name, sync_folder);
-		/* Gone, or, when the folder was not synced, there as it was last: both are legal. */
+		/* Deleted, or, if the folder was not synced, present with its last content: both are legal. */
 		if (m && (sync_folder || !arrives())) {
 			forget_changes(m);
 			free(m->synced);

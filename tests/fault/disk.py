@@ -1,9 +1,9 @@
-"""A disk that is full for a while, or fails once, or files that may not grow: writes are refused with 507 or 503, reads go
-on, writing goes on without a restart, what was acknowledged is there and nothing twice. The disk is tests/tracker/failio.c,
-preloaded.
+"""A disk that is full for a while, or fails once, or a limit on file sizes: writes are refused with 507 or 503, reads
+work, writing resumes without a restart, and acknowledged points are stored exactly once. The disk is
+tests/tracker/failio.c, preloaded.
 
     tests/fault/disk.py            a few places (make check)
-    tests/fault/disk.py 200        as many places"""
+    tests/fault/disk.py 200        200 places"""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -25,7 +25,7 @@ def batch(server, run, number):
 
 def stored(server, run):
     status, reply = server.json("GET", f"/api/v1/runs/{run}")
-    lib.equal(status, 200, "reads go on")
+    lib.equal(status, 200, "reads work")
     return reply["metrics"].get("a", {}).get("count", 0) if status == 200 else -1
 
 
@@ -46,7 +46,7 @@ def one(preload, setting, must_fail):
             lib.check(status in ((507,) if must_fail else (507, 503)), f"{setting}: {status} {reply}")
             lib.equal(stored(server, run), acked * BATCH, f"{setting}: points while writes fail")
             time.sleep(0.05)
-        lib.check(acked >= 120, f"{setting}: writing goes on ({acked} batches, {refused} refused)")
+        lib.check(acked >= 120, f"{setting}: writing resumes ({acked} batches, {refused} refused)")
         lib.check(refused or not must_fail, f"{setting}: nothing was refused")
         lib.equal(stored(server, run), acked * BATCH, f"{setting}: points")
         server.stop()
@@ -56,7 +56,7 @@ def one(preload, setting, must_fail):
 
 
 def files_may_not_grow():
-    """ulimit -f, which is a signal first, then an error."""
+    """ulimit -f, which raises a signal first, then returns an error."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
         server = lib.Server(runs)
@@ -72,7 +72,7 @@ def files_may_not_grow():
             lib.equal(stored(server, run), acked * BATCH, "ulimit -f: points")
         lib.equal(refused, 3, "ulimit -f: refusals")
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
-        lib.equal(batch(server, run, acked)[0], 200, "ulimit -f: writing goes on")
+        lib.equal(batch(server, run, acked)[0], 200, "ulimit -f: writing resumes")
         lib.equal(server.stop(), 0, "exit code")
         again = lib.Server(runs)
         lib.equal(stored(again, run), (acked + 1) * BATCH, "ulimit -f: points after a restart")
@@ -87,7 +87,7 @@ def main():
         print("no", preload)
         sys.exit(77)
     if re.search("lib[at]san", os.popen(f"ldd {lib.PROGRAM}").read()):
-        print("the sanitizers have an allocator of their own, which the preloaded one would replace")
+        print("skipped: the preloaded allocator would replace the sanitizer's")
         sys.exit(77)
     dice = random.Random(2)
     for _ in range(places):

@@ -1,5 +1,5 @@
-"""A server that is killed with SIGKILL again and again under load, in the middle of ingest, gc and backups. Every client
-keeps a ledger: what was acknowledged is there afterwards, once; what was not is sent again under the same name.
+"""A server is killed with SIGKILL many times under load, during ingest, gc and backups. Every client keeps a ledger:
+what was acknowledged is stored afterwards, once; everything else is sent again under the same name.
 
     tests/fault/kill.py            20 kills (make check)
     tests/fault/kill.py 200        the long version"""
@@ -22,7 +22,7 @@ BATCH = 25
 
 
 class Client:
-    """Batches of points, one after the other, each under an Idempotency-Key of its own."""
+    """Sends batches of points in sequence, each with its own Idempotency-Key."""
 
     def __init__(self, number, run):
         self.number, self.run, self.acked = number, run, 0
@@ -42,7 +42,7 @@ class Client:
 
 
 def upkeep(server, round_number, runs, stop):
-    """Something long for the kill to fall into: a run that is removed, a backup."""
+    """Long operations for the kill to interrupt: a run that is removed, a backup."""
     try:
         if round_number % 2:
             run = server.json("POST", "/api/v1/runs", {"experiment": "old", "name": "x"})[1]["id"]
@@ -63,7 +63,7 @@ def audit(server, client, what):
     want = client.acked * BATCH
     lib.equal(status, 200, f"{what}: export")
     if len(steps) == want + BATCH:
-        client.acked += 1  # stored, but the answer was lost
+        client.acked += 1  # stored, but the reply was lost
         want += BATCH
     lib.check(steps == list(range(want)), f"{what}: client {client.number}: {len(steps)} points, acknowledged {want}")
 
@@ -103,13 +103,13 @@ def main():
         for client in clients:
             audit(server, client, "at the end")
         cleaned, end = server.json("POST", "/api/v1/gc", {}), time.monotonic() + 60
-        while lib.IN_DATABASE and cleaned[0] == 503 and time.monotonic() < end:  # the lease of one that was killed at it runs out
+        while lib.IN_DATABASE and cleaned[0] == 503 and time.monotonic() < end:  # until the lease of a killed gc expires
             time.sleep(0.1)
             cleaned = server.json("POST", "/api/v1/gc", {})
-        lib.equal(cleaned[0], 200, f"gc ends what was begun: {cleaned}")
+        lib.equal(cleaned[0], 200, f"gc finishes interrupted removals: {cleaned}")
         lib.equal(server.stop(), 0, "exit code")
-        lib.equal(lib.number(runs, "SELECT count(*) FROM gone WHERE stage = 0"), 0, "no removal is left half done")
-        lib.equal(lib.number(runs, "SELECT count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)"), 0, "logged rows of no run")
+        lib.equal(lib.number(runs, "SELECT count(*) FROM gone WHERE stage = 0"), 0, "unfinished removals")
+        lib.equal(lib.number(runs, "SELECT count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)"), 0, "logged rows without a run")
         if not lib.IN_DATABASE:
             lib.equal(lib.number(runs, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1, "integrity")
     total = sum(c.acked for c in clients) * BATCH

@@ -1,4 +1,4 @@
-# Power cuts, killed servers, failing disks: 20 of each in make check; each file's head names its long version.
+# Power cuts, killed servers, failing disks: 20 of each in make check; each file's head describes its long version.
 fault_scripts = tests/fault/kill.py tests/fault/disk.py
 TESTS += tests/fault/ranks.py
 EXTRA_DIST += tests/fault/ranks.py

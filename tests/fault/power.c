@@ -1,6 +1,6 @@
-/* power.c: power cuts under load. Clients keep a ledger of what was acknowledged; the store that a cut leaves behind
- * must hold all of it, and nothing twice, after the clients sent again what they had no answer for. The same with
- * synchronous=NORMAL must lose something, or this test sees nothing.
+/* power.c: power cuts under load. Clients keep a ledger of what was acknowledged; the store that a cut leaves must
+ * contain all of it exactly once, after the clients repeat what was not acknowledged. The same with synchronous=NORMAL
+ * must lose something, otherwise this test detects nothing.
  *
  *	tests/fault/power            20 cuts (make check)
  *	tests/fault/power 200        the long version */
@@ -32,7 +32,7 @@ struct ledger {
 	int64_t batches;          /* acknowledged */
 	int64_t lost;
 	char root[PATH_MAX / 2];
-	int folder;               /* number of the present one */
+	int folder;               /* number of the current one */
 };
 
 struct client {
@@ -85,7 +85,7 @@ static void *send_journal(void *arg)
 	return NULL;
 }
 
-/* Batch after batch, each under a name of its own: one without an answer is sent again after the cut. */
+/* Batches in sequence, each with a unique name: one without a reply is repeated after the cut. */
 static void *send_batches(void *arg)
 {
 	struct client *c = arg;
@@ -124,7 +124,7 @@ static struct store *open_present(const struct ledger *l)
 		return s;
 	if (!cutfs_is_cut())
 		die(err.text);
-	return NULL; /* the power went while it was opened */
+	return NULL; /* the power failed while it was opened */
 }
 
 static size_t count_rows(struct store *s, const char *run, const char *key, int rank, int64_t *ret_first_gap)
@@ -168,7 +168,7 @@ static void check_whole(const struct ledger *l)
 	sqlite3_close(d);
 }
 
-/* Nothing twice, no hole; what is missing at the end is counted and struck from the ledger. */
+/* No duplicates, no gaps; points missing at the end are counted and removed from the ledger. */
 static void audit(struct ledger *l, struct store *s)
 {
 	int64_t gap, batches;
@@ -192,7 +192,7 @@ static void audit(struct ledger *l, struct store *s)
 	n = count_rows(s, POSTER, "b", -1, &gap);
 	batches = (int64_t)(n / BATCH);
 	if (gap >= 0 || n % BATCH)
-		die("a batch is there in part, or twice");
+		die("a batch is stored partly, or twice");
 	l->lost += batches < l->batches ? l->batches - batches : 0;
 	if (batches < l->batches || batches > l->batches + 1)
 		l->batches = batches;
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 	if (cuts(rounds, false))
 		die("acknowledged points are lost");
 	if (!cuts(100, true))
-		die("nothing is lost with synchronous=NORMAL: this test sees nothing");
+		die("nothing is lost with synchronous=NORMAL: this test detects nothing");
 	printf("%llu syncs\n", (unsigned long long)cutfs_syncs());
 	return 0;
 }

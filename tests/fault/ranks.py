@@ -1,10 +1,11 @@
-"""Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each, placed by our
-launcher or by another: the right one is named, with the collective, everywhere and in time, and nothing is left.
+"""Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each,
+placed by our launcher or by another: every message names the right rank, with the collective, in time, and no process
+remains.
 
     ranks.py [--only CAUSE]... [--long N [--results FILE] [--minutes M]]
 
---long: each cause N times, a round of all about a minute; the same command goes on where the one before stopped, and each
-ends with how often every cause was seen."""
+--long: each cause N times, about a minute per round of all; the same command continues where the previous one stopped,
+and each call ends with how often every cause was tested."""
 import argparse
 import os
 import signal
@@ -30,7 +31,7 @@ def unwatched():
 
 
 class Job:
-    """On two machines, or (spaces None) one; its launchers' words go to files."""
+    """A job on two machines, or (spaces None) one; its launchers' output goes to files."""
 
     def __init__(self, folder, spaces, port, *flags, come=2):
         self.folder, self.spaces, self.launchers, self.said = folder, spaces, [], []
@@ -55,7 +56,7 @@ class Job:
                 return check(False, "the job runs: %s" % [self.words(i) for i in range(len(self.said))])
             time.sleep(0.05)
         self.ranks = [children(p.pid) for p in self.launchers]
-        return check(all(len(r) == 2 for r in self.ranks), "the launchers' only children are the ranks: %s" % self.ranks)
+        return check(all(len(r) == 2 for r in self.ranks), "the ranks are the launchers' only children: %s" % self.ranks)
 
     def ended(self, name, seconds, codes):
         deadline = time.monotonic() + seconds
@@ -119,15 +120,15 @@ def first_launcher_killed(job):
 
 
 def paused(job):
-    """A whole job that stands still for longer than the time limit has no fault; then it is asked to end."""
-    everybody = [p.pid for p in job.launchers] + [r for ranks in job.ranks for r in ranks]
-    for pid in everybody:
+    """A whole job that is paused for longer than the time limit has no fault; then it is asked to stop."""
+    all_pids = [p.pid for p in job.launchers] + [r for ranks in job.ranks for r in ranks]
+    for pid in all_pids:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(SILENCE + 1)
-    for pid in everybody:
+    for pid in all_pids:
         os.kill(pid, signal.SIGCONT)
     time.sleep(1)
-    check(all(p.poll() is None for p in job.launchers), "paused: the job goes on: %s" % [job.words(i) for i in range(2)])
+    check(all(p.poll() is None for p in job.launchers), "paused: the job continues: %s" % [job.words(i) for i in range(2)])
     job.launchers[1].send_signal(signal.SIGTERM)
     job.ended("paused, then SIGTERM on one machine", 20, [75, 75])
 
@@ -143,7 +144,8 @@ def unplugged(job):
 
 
 def restarted(folder, spaces):
-    """A rank is killed once: the run ends as if nothing had been, with the same bits, from its last checkpoint on."""
+    """A rank is killed once: the run continues from its last checkpoint and ends with the same bits as an undisturbed
+    one."""
     flags = ["--deterministic", "--max-steps", 300, "--save-steps", 10, "--save-total-limit", 2]
     job = Job(folder + "-undisturbed", spaces, 29720, *flags)
     if job.wait_for_steps():
@@ -158,12 +160,13 @@ def restarted(folder, spaces):
         job.says("restarted", 0, "checkpoint", "step")
         run = read_run(os.path.join(job.folder, "runs"))
         check(run["status"].get(LAUNCHER) == FINISHED, "restarted: the run is finished: %s" % run["status"])
-        check(len(whole) == 300 and run["series"]["train/loss", -1] == whole, "restarted: the losses have the bits of the run that was left alone")
+        check(len(whole) == 300 and run["series"]["train/loss", -1] == whole, "restarted: the losses have the bits of an undisturbed run")
     job.kill()
 
 
 def shrunk(folder, spaces):
-    """A machine is lost for good: the job goes on with the other one, from its last checkpoint, with the same global batch."""
+    """A machine is lost for good: the job continues on the other one, from its last checkpoint, with the same global
+    batch."""
     flags = ["--nnodes", "1:2", "--backend", "ref", "--precision", "fp64", "--max-steps", 300, "--save-steps", 10, "--save-total-limit", 2]
     job = Job(folder + "-undisturbed", spaces, 29723, *flags)
     if job.wait_for_steps():
@@ -178,14 +181,14 @@ def shrunk(folder, spaces):
         check(run["status"].get(LAUNCHER) == FINISHED, "shrunk: the run is finished: %s" % run["status"])
         got = run["series"]["train/loss", -1]
         check(len(whole) == 300 and sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole),
-              "shrunk: the losses are those of the run that was left alone")
+              "shrunk: the losses are those of an undisturbed run")
     job.kill()
     job = Job(folder + "-fewer", spaces, 29726, *flags, "--rdzv-timeout", 1, come=1)
     if job.wait_for_steps():
-        job.ended("begun with fewer", 300, [0])
-        job.says("begun with fewer", 0, "1 of 2 machines arrived within 1 s", "2 ranks of 1 thread, global batch 8")
+        job.ended("started with fewer", 300, [0])
+        job.says("started with fewer", 0, "1 of 2 machines arrived within 1 s", "2 ranks of 1 thread, global batch 8")
         got = read_run(os.path.join(job.folder, "runs"))["series"]["train/loss", -1]
-        check(sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole), "begun with fewer: the losses are those of all machines")
+        check(sorted(got) == sorted(whole) and all(abs(got[s] - whole[s]) <= 1e-9 for s in whole), "started with fewer: the losses are those of all machines")
     job.kill()
     job = Job(folder + "-enough", spaces, 29725, *flags[2:], "--max-restarts", 1)
     if job.wait_for_steps():
@@ -206,7 +209,7 @@ def alone(folder, _=None):
 
 
 class Small:
-    """A disk of so many MB at that folder."""
+    """A disk of this many MB mounted at the folder."""
 
     def __init__(self, folder, size):
         self.folder, self.size = folder, size
@@ -216,7 +219,7 @@ class Small:
         p = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%dm" % self.size, "none", self.folder], stderr=subprocess.PIPE, universal_newlines=True)
         self.mounted = not p.returncode
         if not self.mounted:
-            print("disk full: left out, no mounts here: %s" % p.stderr.strip())
+            print("disk full: skipped, mounting is not permitted: %s" % p.stderr.strip())
         return self.mounted
 
     def __exit__(self, *unused):
@@ -232,7 +235,7 @@ def wait_for(found, seconds):
 
 
 def fill(f):
-    """Until its disk has no room left."""
+    """Writes until the disk is full."""
     try:
         while f.write(bytes(4096)):
             pass
@@ -241,8 +244,8 @@ def fill(f):
 
 
 def disk_full(folder, spaces):
-    """Shards stream to rank 0, which cannot write them any more: said once with the file, no rank waits, and there is a
-    checkpoint again once there is room."""
+    """Shards are sent to rank 0, which can no longer write them: reported once with the file, no rank waits, and
+    checkpoints are written again once there is space."""
     disk = os.path.join(folder, "runs")
     job = None
     with Small(disk, 3) as mounted:
@@ -251,22 +254,22 @@ def disk_full(folder, spaces):
         job = Job(folder, spaces, 29722, "--strategy", "fsdp", "--save-steps", 5, "--save-total-limit", 1)
         if job.wait_for_steps():
             with open(os.path.join(disk, "filler"), "wb", buffering=0) as f:
-                # again and again: a checkpoint that was just complete makes room as it takes the older one's place
+                # repeatedly, because a completed checkpoint frees space when it replaces the older one
                 said = wait_for(lambda: fill(f) or "training continues" in job.words(0), 8)
-            check(said, "disk full: said within 8 s: %s" % job.words(0))
+            check(said, "disk full: reported within 8 s: %s" % job.words(0))
             job.says("disk full", 0, "No space left on device", "checkpoints")
             steps = job.words(0).count("step ")
-            check(wait_for(lambda: job.words(0).count("step ") > steps + 3, 20), "disk full: training goes on: %s" % job.words(0))
-            check(job.words(0).count("training continues") == 1, "disk full: said once: %s" % job.words(0))
+            check(wait_for(lambda: job.words(0).count("step ") > steps + 3, 20), "disk full: training continues: %s" % job.words(0))
+            check(job.words(0).count("training continues") == 1, "disk full: reported once: %s" % job.words(0))
             os.unlink(os.path.join(disk, "filler"))
             job.launchers[1].send_signal(signal.SIGTERM)
             job.ended("disk full", 20, [75, 75])
-            check(any("optimizer.safetensors" in files for _, _, files in os.walk(disk)), "disk full: a checkpoint when there is room again: %s" % job.words(0))
+            check(any("optimizer.safetensors" in files for _, _, files in os.walk(disk)), "disk full: a checkpoint once there is space: %s" % job.words(0))
         job.kill()
 
 
 class Placed:
-    """Four ranks that another launcher has placed, by torchrun's variables; nobody watches them."""
+    """Four ranks placed by another launcher, with torchrun's variables; no launcher watches them."""
 
     def __init__(self, folder, spaces, missing, *flags):
         seat = lambda i, k: dict(unwatched(), RANK=str(2 * i + k), WORLD_SIZE="4", LOCAL_RANK=str(k), LOCAL_WORLD_SIZE="2", MASTER_ADDR=spaces.address[0],
@@ -274,7 +277,7 @@ class Placed:
         self.ranks = {2 * i + k: spaces.start(i, *ENDLESS, "--runs-dir", folder, *flags, env=seat(i, k)) for i in range(2) for k in range(2) if 2 * i + k != missing}
 
     def ended(self, name, victim, seconds, words):
-        """All but the victim end in time with one line, and one of them at least names what happened."""
+        """All except the victim end in time with one line, and at least one of them names the cause."""
         start_s, named = time.monotonic(), []
         for r, p in self.ranks.items():
             if r == victim:
@@ -285,14 +288,14 @@ class Placed:
                 named.append(said)
             except subprocess.TimeoutExpired:
                 check(False, "%s: rank %d still runs after %g s" % (name, r, seconds))
-        check(any(w in said for w in words for said in named), "%s: somebody says %s: %s" % (name, words, named))
+        check(any(w in said for w in words for said in named), "%s: one of the ranks prints %s: %s" % (name, words, named))
         for p in self.ranks.values():
             p.kill()
             p.communicate()
 
 
 def placed(folder, spaces):
-    """The right rank is named by those who meet it; the others see that the job is over."""
+    """Ranks that wait for the failed one name it; the others report that the job ended."""
     for number, words in ((signal.SIGKILL, ["rank 2 died", "connection to rank 2 broke"]), (signal.SIGSEGV, ["rank 2 died", "connection to rank 2 broke"]),
                           (signal.SIGSTOP, ["rank 2 did not arrive at "])):
         job = Placed("%s-%d" % (folder, number), spaces, None, "--ddp-timeout", 2)
@@ -308,7 +311,7 @@ def placed(folder, spaces):
 
 
 def at_work(port, fault):
-    """A cause: the fault is done to a job that runs on both machines."""
+    """A cause: the fault is applied to a job that runs on both machines."""
     def cause(folder, spaces):
         job = Job(folder, spaces, port)
         if job.wait_for_steps():
@@ -332,7 +335,7 @@ def once(cause, spaces):
 
 
 def seen(rows):
-    """(how often, in how many of them something failed) by cause."""
+    """Returns (how often, in how many of them something failed) by cause."""
     each = {name: [row for (cause, _), row in rows.items() if cause == name] for name in CAUSES}
     return {name: (len(found), sum(bool(row) for row in found)) for name, found in each.items()}
 

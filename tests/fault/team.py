@@ -1,14 +1,15 @@
-"""Three processes on one PostgreSQL, clients by journal, v1 with and without Idempotency-Key and MLflow, each through any process,
-while something fails: what was acknowledged is there, once, whole, and every new run is told to those who follow the changes.
+"""Three processes on one PostgreSQL, clients by journal, v1 with and without Idempotency-Key and MLflow, each through
+any process, while something fails: what was acknowledged is stored once and completely, and every new run is reported
+to clients that follow the changes.
 
     tests/fault/team.py                      a process killed, all of PostgreSQL killed, once each (./check)
-    tests/fault/team.py --rounds 20          20 rounds of every fault, and how long others and all have to wait
+    tests/fault/team.py --rounds 20          20 rounds of every fault, and how long other clients and all have to wait
     tests/fault/team.py --full               200 rounds
     tests/fault/team.py --rounds 20 --results F --minutes 9
-                                             goes on with what F lacks, and begins no round after so many minutes; exits 3 while
-                                             rounds are missing
+                                             runs the rounds missing in F, and starts none after M minutes; exits with 3
+                                             while rounds are missing
     tests/fault/team.py --only cut_network   one fault
-    tests/fault/team.py --hooks              what keeps the promises is left out, one at a time: each must be noticed
+    tests/fault/team.py --hooks              removes each mechanism that keeps the guarantees: each must be detected
     tests/fault/team.py --hook log-by-number one of them"""
 import argparse
 import json
@@ -29,36 +30,36 @@ KINDS = (clients.Keyed, clients.Keyed, clients.Plain, clients.Plain, clients.Mlf
          clients.Maker)
 CALM_S = 0.5
 AFTER_S = 1.0
-AGAIN_S = 10  # all write so long after a fault at the latest
+AGAIN_S = 10  # time limit until all clients write again
 
 
 def one_round(site, fault):
-    """Acknowledged batches, the longest wait of those that it was not done to, and seconds until all wrote again."""
+    """Returns acknowledged batches, the longest wait of unaffected clients, and seconds until all wrote again."""
     stop = threading.Event()
     probes = [clients.Probe(site.team, i, stop) for i in range(3)]
     kinds = [kind(site.team, i, stop) for i, kind in enumerate(KINDS + ((clients.Filler,) if site.filled else ()))]
-    everybody = probes + kinds
-    for c in everybody:
+    all_clients = probes + kinds
+    for c in all_clients:
         c.start()
     time.sleep(CALM_S)
     began_s = time.monotonic()
     victims = fault(site)
-    before, ended_s = [c.done for c in everybody], time.monotonic()
-    check(lib.until(100, lambda: all(c.done > n or not c.is_alive() for c, n in zip(everybody, before))),
-          f"{fault.__name__}: no answers any more for {[c.name for c, n in zip(everybody, before) if c.done <= n]}")
+    before, ended_s = [c.done for c in all_clients], time.monotonic()
+    check(lib.until(100, lambda: all(c.done > n or not c.is_alive() for c, n in zip(all_clients, before))),
+          f"{fault.__name__}: no more replies for {[c.name for c, n in zip(all_clients, before) if c.done <= n]}")
     again_s = time.monotonic() - ended_s
     time.sleep(AFTER_S)
     stop.set()
-    for c in everybody:
+    for c in all_clients:
         c.join(100)
-    for c in everybody:
+    for c in all_clients:
         c.judge()
     others = [p.stall_s(began_s) for p in probes if p.team[0] not in victims]
-    return sum(c.done for c in everybody), max(others, default=0), again_s
+    return sum(c.done for c in all_clients), max(others, default=0), again_s
 
 
 class Results:
-    """Rounds that were seen, a line of JSON each, in a file where one is named; and until when more are begun."""
+    """Completed rounds, as lines of JSON in a file if one is named; and the time limit for new rounds."""
 
     def __init__(self, path=None, minutes=None):
         self.path, self.end_s = path, time.monotonic() + 60 * minutes if minutes else None
@@ -84,7 +85,8 @@ class Results:
 
 
 def rounds_of(name, site, rounds, limits, results):
-    """One line of what was seen; limits: the waits are held against what is promised, on a machine with room for it."""
+    """Prints one line about the rounds; limits: compare the waits with the guarantees, on a machine with spare
+    capacity."""
     fault, _, stall_limit_s = faults.FAULTS[name]
     seen = results.of(name)
     while len(seen) < rounds and not results.late():
@@ -94,15 +96,15 @@ def rounds_of(name, site, rounds, limits, results):
         print(f"{name}: {len(seen)} of {rounds} rounds", flush=True)
         return
     batches, stall_s, again_s = sum(s[0] for s in seen), max(s[1] for s in seen), max(s[2] for s in seen)
-    others = f", others wait {stall_s:.1f} s at most" if stall_limit_s else ""
-    print(f"{name}: {rounds} rounds, {batches} batches acknowledged{others}, all write {again_s:.1f} s after it at the latest", flush=True)
+    others = f", others wait at most {stall_s:.1f} s" if stall_limit_s else ""
+    print(f"{name}: {rounds} rounds, {batches} batches acknowledged{others}, all write again after at most {again_s:.1f} s", flush=True)
     if limits:
         check(not stall_limit_s or stall_s <= stall_limit_s, f"{name}: others wait {stall_s:.1f} s")
         check(again_s <= AGAIN_S, f"{name}: {again_s:.1f} s until all write again")
 
 
 def run(names, rounds, limits, results=None, **options):
-    """The faults of one kind of site share one. Whether all rounds have been seen."""
+    """Faults of one kind of site share one site. Returns whether all rounds are complete."""
     results = results or Results()
     for kind in dict.fromkeys(faults.FAULTS[n][1] for n in names):
         if results.late():
@@ -119,7 +121,7 @@ def run(names, rounds, limits, results=None, **options):
 
 
 def hooked(hooks, rounds):
-    """Each hook makes its fault fail, by what it is for."""
+    """Each hook makes its fault fail with the expected message."""
     missed = []
     for hook in hooks:
         name, options, want = faults.HOOKS[hook]
@@ -129,7 +131,7 @@ def hooked(hooks, rounds):
             if any(want in f for f in lib.failures):
                 break
         else:
-            missed.append(f"{hook} was not noticed")
+            missed.append(f"{hook} was not detected")
         print(f"hook {hook}: {len(lib.failures)} failures in round {n + 1}", flush=True)
     lib.failures[:] = missed
 
@@ -155,7 +157,7 @@ def main():
         names = args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"])
         whole = run(names, rounds or 1, rounds is not None, Results(args.results, args.minutes))
         if not whole and not lib.failures:
-            print("team: go on with the same --results")
+            print("team: continue with the same --results")
             sys.exit(3)
     lib.finish("team")
 

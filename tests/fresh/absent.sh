@@ -1,6 +1,6 @@
 #!/bin/sh
-# absent.sh REQUIRED PACKAGE…: removes packages from the root that this runs in. A package that one of REQUIRED (a list of
-# words) depends on stays: its headers are removed, and pkg-config does not know it.
+# absent.sh REQUIRED PACKAGE…: removes packages from the root in which it runs. A package that one of REQUIRED (a list
+# of words) depends on stays: its headers are removed, and pkg-config does not find it.
 set -e
 required=$1
 shift

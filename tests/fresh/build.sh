@@ -1,7 +1,8 @@
 #!/bin/sh
-# build.sh CFLAGS [TARGET…]: builds the checkout that it is part of as its documents say, trains a few steps and asks the
-# server. A warning of autogen, configure or make is a failure. The word modules stands for the modules of dptrain that
-# configure found libraries for. LACKS: packages of whose absence configure must say what it costs; CONFIGURE: more words for it.
+# build.sh CFLAGS [TARGET…]: builds its own checkout as the documents describe, trains a few steps and queries the
+# server. A warning of autogen, configure or make is a failure. The word modules stands for dptrain's modules whose
+# libraries configure found. LACKS: packages whose absence configure must report with its cost; CONFIGURE: more
+# arguments for it.
 set -e
 cd "$(dirname "$0")/../.."
 cflags=$1
@@ -57,7 +58,7 @@ cd build
 silent env CONFIG_SHELL=/bin/sh sh ../configure CFLAGS="$cflags" $CONFIGURE
 sed -n '/^dptrack .*, prefix/,$p' "$log" | tee summary
 for package in $LACKS; do
-	grep -q "no: .*Debian: .*${package%-minimal}" summary || fail "configure does not say what the absence of $package costs"
+	grep -q "no: .*Debian: .*${package%-minimal}" summary || fail "configure does not report the cost of a missing $package"
 done
 [ "$*" = "${*%modules}" ] || set -- ${*%modules} $(make -s print-tests NAMES=pkglib_LTLIBRARIES)
 silent make -j"$(nproc)" "$@"

@@ -22,11 +22,11 @@ TOOLS = {"debootstrap": "debootstrap", "unshare": "util-linux", "pivot_root": "u
 
 
 class Unavailable(Exception):
-    """Why no root can be made on this machine."""
+    """The reason why no root can be created on this machine."""
 
 
 def output(words):
-    """A command's exit code and what it says."""
+    """Returns a command's exit code and output."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace")
     return done.returncode, done.stdout.strip()
@@ -46,11 +46,11 @@ def require():
     if code:
         raise Unavailable("namespaces and mounts are not allowed here: " + said)
     if output(["git", "-C", TOP, "rev-parse", "-q", "--verify", "HEAD"])[0]:
-        raise Unavailable(TOP + " is not a git checkout, which a newcomer has")
+        raise Unavailable(TOP + " is not a git checkout")
 
 
 def processor_s():
-    """Of all processes that ended: on a busy machine this says more than the clock."""
+    """Processor time of all processes that have ended: on a busy machine it is more meaningful than the clock."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -63,7 +63,7 @@ def step(what):
 
 
 def remove(folder):
-    """Whatever is mounted there is mounted in other namespaces alone."""
+    """Removes a folder; its mounts exist only in other namespaces."""
     subprocess.run(["rm", "-rf", "--one-file-system", folder], check=True)
 
 
@@ -81,7 +81,8 @@ def usable(folder, recipe):
 
 
 def kept(name, recipe, make):
-    """A folder of the cache; make(folder) makes it when there is none of this recipe and week. Others wait meanwhile."""
+    """A folder in the cache; make(folder) creates it if there is none of this recipe and week. Other calls wait
+    meanwhile."""
     os.makedirs(CACHE, exist_ok=True)
     folder = os.path.join(CACHE, name)
     with open(folder + ".lock", "w", encoding="ascii") as lock:
@@ -105,7 +106,7 @@ def bootstrapped(codename, folder):
 
 
 class Root:
-    """A machine of its own: a copy of a bare Debian, or of a root that packages were added to."""
+    """An isolated machine: a copy of a bare Debian, or of a root with added packages."""
 
     def __init__(self, folder, user="root"):
         self.folder, self.user = folder, user
@@ -114,7 +115,8 @@ class Root:
         self.binds = [f"{path}:{path}" for path in settings.folders()]
 
     def command(self, words, user=None):
-        """The words of a process on this machine that runs `words`, in the home of its user or of `user`."""
+        """Returns the arguments of a process that runs `words` on this machine, in the home of its user or of
+        `user`."""
         user = user or self.user
         home = self.home if user == self.user else "/root"
         values = {**self.variables, "HOME": home, "USER": user, "LOGNAME": user, "LANG": "C.UTF-8", "TERM": "dumb",
@@ -126,7 +128,7 @@ class Root:
         return namespaces("sh", os.path.join(HERE, "enter.sh"), self.folder, *self.binds, "--", *run)
 
     def run(self, words, log):
-        """Its exit code; what it says goes to the terminal and the log."""
+        """Returns the exit code; output goes to the terminal and the log."""
         with subprocess.Popen(self.command(words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT) as process:
             try:
@@ -136,11 +138,11 @@ class Root:
                     sys.stdout.flush()
                 return process.wait()
             except BaseException:
-                process.kill()  # and with it all that runs in the root
+                process.kill()  # and everything that runs in the root
                 raise
 
     def quietly(self, script):
-        """A shell script as root, silent unless it fails."""
+        """Runs a shell script as root, silent unless it fails."""
         code, said = output(self.command(["sh", "-ec", script], "root"))
         if code:
             raise Unavailable(f"in {self.folder}: {script}: " + "\n".join(said.splitlines()[-5:]))
@@ -155,7 +157,7 @@ class Root:
                      f"echo '{self.user} ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/{self.user}")
 
     def clone(self):
-        """Clones the commit that is checked out, without uncommitted changes."""
+        """Clones the checked-out commit, without uncommitted changes."""
         place = self.folder + self.home + "/dptrack"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", TOP, place], check=True)
         head = output(["git", "-C", TOP, "rev-parse", "HEAD"])[1]
@@ -170,7 +172,7 @@ def base(release):
 
 
 def machine(release, name, user="root", source=None):
-    """A new root for the case `name`."""
+    """Creates a root for the case `name`."""
     folder = os.path.join(CACHE, "roots", name)
     os.makedirs(os.path.dirname(folder), exist_ok=True)
     copied(source or base(release), folder)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# enter.sh ROOT [FROM:TO…] -- COMMAND…: first process of new namespaces, started by debian.py. Makes ROOT its root, with
-# its own proc, sys and dev. Mounts the folders FROM read-only at TO (FROM:TO:rw: writable). Runs the command.
+# enter.sh ROOT [FROM:TO…] -- COMMAND…: first process of new namespaces, started by debian.py. Changes its root to
+# ROOT, with separate proc, sys and dev. Mounts the folders FROM read-only at TO (FROM:TO:rw: writable). Runs the
+# command.
 set -e
 root=$1
 shift

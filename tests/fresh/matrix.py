@@ -1,4 +1,4 @@
-"""Builds in roots that lack a library: apt removes it, or its headers are removed where another package needs it."""
+"""Builds in roots that lack a library: apt removes it, or its headers are deleted if another package needs it."""
 import os
 import time
 
@@ -11,7 +11,7 @@ NAMES = ["none", *packages.OPTIONAL, "all"]
 
 
 def fill(release, folder, wanted):
-    """A root for builds: dpkg does not wait for the disk."""
+    """A root for builds: dpkg does not sync to the disk."""
     debian.copied(debian.base(release), folder)
     settings.apply(folder, debian.CODENAMES[release])
     settings.write(folder, "/etc/dpkg/dpkg.cfg.d/unsafe", "force-unsafe-io\n")
@@ -25,7 +25,7 @@ def tools(release):
 
 
 def builder(release, name):
-    """A root with compilers that remember what they have compiled, and a clone."""
+    """A root with ccache, and a clone."""
     root = debian.machine(release, name, source=tools(release))
     cache = os.path.join(debian.CACHE, "ccache-" + release)
     os.makedirs(cache, exist_ok=True)
@@ -46,7 +46,7 @@ def build(root, log, *words):
 
 
 def case(release, name, log):
-    """True if a build without `name` fails or warns."""
+    """Returns True if a build without `name` fails or warns."""
     names = {"none": [], "all": list(packages.OPTIONAL)}.get(name, [name])
     root = builder(release, f"{release}-without-{name}")
     return bool(take_away(root, names, log) or build(root, log, "-O2 -g")), root
@@ -87,7 +87,7 @@ def plant(root, header):
 
 
 def planted(args, log):
-    """True if a build passes although a file of every build includes the header of a library that is absent."""
+    """Returns True if a build passes although a file of every build includes the header of an absent library."""
     missed = []
     for name, header in (("libpq", "libpq-fe.h"), ("snappy", "snappy-c.h"), ("gnutls", "gnutls/gnutls.h")):
         root = builder(args.release, args.release + "-planted")
@@ -100,5 +100,5 @@ def planted(args, log):
                 missed.append(header)
     if not missed:
         debian.remove(root.folder)
-    print(f"fresh: planted includes that no build noticed: {' '.join(missed) or 'none'}")
+    print(f"fresh: planted includes that no build detected: {' '.join(missed) or 'none'}")
     return bool(missed)

@@ -1,8 +1,8 @@
-"""What a build needs, and what it can do without."""
+"""Packages that a build needs, and those that it can do without."""
 REQUIRED = ["gcc", "make", "autoconf", "automake", "libtool", "pkg-config", "libc6-dev", "zlib1g-dev", "libjansson-dev",
             "libsqlite3-dev", "libmicrohttpd-dev", "libcurl4-openssl-dev", "libexpat1-dev"]
 
-# nvcc is in no package of Debian's main archive: it is absent in all cases.
+# nvcc is in no package of Debian's main archive: it is always absent.
 OPTIONAL = {
     "libpq": ["libpq-dev"],
     "gnutls": ["libgnutls28-dev"],

@@ -1,4 +1,4 @@
-"""What package registries need of this machine's settings: apt's mirror and proxies, pip's and npm's, certificates."""
+"""Settings of this machine that package registries need: apt's mirror and proxies, pip's and npm's, certificates."""
 import configparser
 import glob
 import os
@@ -9,7 +9,7 @@ import subprocess
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 CERTIFICATES = "/usr/local/share/ca-certificates/*.crt"
-BUNDLE = "/etc/ssl/certs/ca-certificates.crt"  # made of CERTIFICATES and others by the package ca-certificates
+BUNDLE = "/etc/ssl/certs/ca-certificates.crt"  # generated from CERTIFICATES and others by the package ca-certificates
 VARIABLES = re.compile(r"(https?|ftp|no|all)_proxy|pip_.*|npm_config_.*|ssl_cert_file|node_extra_ca_certs|"
                        r"requests_ca_bundle|curl_ca_bundle|git_ssl_cainfo", re.IGNORECASE)
 PIP_FILES = "/etc/xdg/pip/pip.conf", "/etc/pip.conf", "~/.pip/pip.conf", "~/.config/pip/pip.conf"
@@ -40,7 +40,7 @@ def write(root, path, text):
 
 
 def apt_sources(codename):
-    """Lines for sources.list: where this machine gets its own release from, with the name of another one."""
+    """Lines for sources.list: this machine's mirror for its own release, with the name of another release."""
     here = dict(line.split("=", 1) for line in lines_of("/etc/os-release") if "=" in line).get("VERSION_CODENAME", "")
     suites = {"": MIRROR}
     targets = output("apt-get", "indextargets", "--format", "$(RELEASE) $(SITE) $(COMPONENT)", "Identifier: Packages")
@@ -70,7 +70,7 @@ def environment():
 
 
 def named():
-    """Files and folders that the settings of pip and npm name."""
+    """Files and folders named in the settings of pip and npm."""
     words = " ".join([*pip_config(), *npm_config(), *environment().values()]).replace("file://", "").replace("=", " ")
     return sorted({os.path.normpath(word) for word in words.split() if word.startswith("/") and os.path.exists(word)})
 
@@ -86,7 +86,7 @@ def copy(root, path):
 
 
 def apply(root, codename):
-    """Writes them into a fresh root."""
+    """Writes the settings into a fresh root."""
     write(root, "/etc/apt/sources.list", "\n".join(apt_sources(codename)) + "\n")
     write(root, "/etc/apt/apt.conf.d/80registries", "\n".join(apt_options()) + "\n")
     write(root, "/etc/pip.conf", "\n".join(pip_config()) + "\n")

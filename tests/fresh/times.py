@@ -1,4 +1,4 @@
-"""How long a newcomer waits: until the page answers, until all is done, and for the page once more."""
+"""Waiting times of a new user: until the page answers, until everything is done, and for the page in a second call."""
 import os
 import re
 import signal
@@ -14,7 +14,7 @@ LIMIT_S = 3600
 
 
 class Quickstart:
-    """./quickstart as it runs in a root; what it has said so far."""
+    """./quickstart running in a root, and its output so far."""
 
     def __init__(self, root, log):
         self.started, self.said = time.monotonic(), b""
@@ -32,7 +32,7 @@ class Quickstart:
             sys.stdout.flush()
 
     def wait(self, what):
-        """Seconds from the start until what() is true; None when the program has ended or the limit is over."""
+        """Seconds from the start until what() is true; None if the program ended or the limit passed first."""
         while time.monotonic() - self.started < LIMIT_S:
             if what():
                 return time.monotonic() - self.started
@@ -46,7 +46,7 @@ class Quickstart:
         return address and all(answer(address[0].decode() + path) for path in ("/health", "/"))
 
     def interrupt(self):
-        """ctrl-C: each process of the terminal gets it."""
+        """ctrl-C: sends SIGINT to each process of the terminal."""
         os.killpg(self.process.pid, signal.SIGINT)
         try:
             self.process.wait(30)
@@ -68,7 +68,7 @@ def answer(address):
 
 
 def measure(root, log):
-    """True if one of the times could not be had."""
+    """Returns True if one of the times could not be measured."""
     first = Quickstart(root, log)
     page = first.wait(first.answers)
     table = first.wait(lambda: TABLE.search(first.said))

@@ -1,6 +1,6 @@
-/* arrow.c: bytes as an Arrow stream of pictures. */
+/* arrow.c: the input as an Arrow stream of pictures. */
 #include "tests/fuzz/container.h"
-#include "trainer/data/container/arrow.h"
+#include "trainer/data/container/container_scan.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

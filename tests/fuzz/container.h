@@ -1,5 +1,5 @@
-/* container.h: bytes as a container of samples, for the targets of those that are read where they lie: every picture
- * lies within the bytes, whatever they say, and what is refused is refused as what a user named. */
+/* container.h: the input as a container of samples, for the targets of formats that are read in place: every picture
+ * is inside the input, whatever the input says, and every refusal is a usage error. */
 #ifndef DPT_FUZZ_CONTAINER_H
 #define DPT_FUZZ_CONTAINER_H
 

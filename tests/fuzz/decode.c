@@ -1,6 +1,6 @@
-/* decode.c: bytes as the head of a request: first line and header fields through the gate, the address through the
- * router, Host, Origin and credentials through the access check. Whatever passes is one reading: no dot segments, no
- * control characters, no broken UTF-8, our own name, the one token that is good. */
+/* decode.c: the input as the head of a request: first line and header fields go through the gate, the address through
+ * the router, Host, Origin and credentials through the access check. Whatever is accepted has one interpretation: no
+ * dot segments, no control characters, no broken UTF-8, our own host name, the one valid token. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,8 @@ static bool is(const regex_t *what, const struct gate_header *h)
 	return !regexec(what, h->value, 0, NULL, 0);
 }
 
-/* Who gets in has named us, comes from our own page or from none, and has the token, or wants what is open to all. */
+/* A request that is admitted names our host, comes from our own page or from none, and has the token or asks for a
+ * public address. */
 static void access(const struct gate_request *req, const struct gate_pass *pass)
 {
 	const struct gate_header *host = gate_find(req, "Host"), *origin = gate_find(req, "Origin"),

@@ -1,5 +1,5 @@
-/* driver.c: replays inputs without libFuzzer: every file named, and every file of a folder named, in order. What once
- * made a target fail stays in its corpus. */
+/* driver.c: replays inputs without libFuzzer: every named file, and every file of a named folder, in order. An input
+ * that once made a target fail is kept in its corpus. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int one_file(const char *name)
 	}
 	n = fread(bytes, 1, INPUT_MAX, f);
 	fclose(f);
-	tight = malloc(n ? n : 1); /* of the exact size, so that a sanitizer sees a step beyond it */
+	tight = malloc(n ? n : 1); /* of the exact size, so that a sanitizer detects a read past its end */
 	if (!tight)
 		exit(1);
 	memcpy(tight, bytes, n);

@@ -9,11 +9,11 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* What must hold for every input; aborts otherwise, so that the input is kept. */
+/* A condition that is true for every input; aborts otherwise, so that the input is kept. */
 #define FUZZ_HOLDS(what)                                                                                             \
 	do {                                                                                                         \
 		if (!(what)) {                                                                                       \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #what);                    \
+			fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #what);                    \
 			abort();                                                                                     \
 		}                                                                                                    \
 	} while (0)

@@ -1,5 +1,5 @@
-/* grammar.c: bytes as a filter and, behind a line break, an order, in our words and in MLflow's: parsed, planned and
- * evaluated over a store. */
+/* grammar.c: the input as a filter and, after a line break, an order, in our syntax and in MLflow's: parsed, planned
+ * and evaluated over a store. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Each byte that is no letter or digit by its number. */
+/* Writes each byte that is not a letter or digit as an escape. */
 static void add_escaped(struct buf *out, const char *escape, const uint8_t *bytes, size_t n)
 {
 	size_t i;

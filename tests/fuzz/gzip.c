@@ -1,5 +1,5 @@
-/* gzip.c: bytes as a compressed body: whole and in pieces give the same, within the limit; what was packed comes
- * back. */
+/* gzip.c: the input as a compressed body: decompressed at once and in pieces it gives the same result, within the
+ * limit; compressed data decompresses to the original. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

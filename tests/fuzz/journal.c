@@ -1,4 +1,4 @@
-/* journal.c: bytes as a journal: ours, from a file and from a client, and one that others wrote. */
+/* journal.c: the input as a journal: one of ours, from a file and from a client, and one written by another program. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

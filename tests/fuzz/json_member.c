@@ -1,4 +1,4 @@
-/* json_member.c: bytes as a line of JSON: what is found is what Jansson finds, wherever Jansson takes the line. */
+/* json_member.c: the input as a line of JSON: the value found equals Jansson's, wherever Jansson accepts the line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Jansson reads names behind escapes, which we do not: only what we find is compared. */
+/* Jansson decodes names with escapes, which json_member does not: only values that json_member finds are compared. */
 static void compare(const json_t *root, const struct buf *found)
 {
 	const json_t *text = json_object_get(root, "text");
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	got = json_member((const char *)bytes, n, "text", &found);
 	if (json_is_object(root) && got == JSON_MEMBER_FOUND)
 		compare(root, &found);
-	if (json_is_object(root) && got == JSON_MEMBER_NONE) /* or its name stands behind escapes */
+	if (json_is_object(root) && got == JSON_MEMBER_NONE) /* or its name contains escapes */
 		FUZZ_HOLDS(!json_is_string(json_object_get(root, "text")) || memchr(bytes, '\\', n));
 	buf_reset(&found);
 	json_member((const char *)bytes, n, "a.b.c", &found);

@@ -1,4 +1,4 @@
-/* lines.c: bytes as lines of JSON that tell runs: whatever they say, runs are read, or a line is refused. */
+/* lines.c: the input as lines of JSON that describe runs: runs are read, or a line is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

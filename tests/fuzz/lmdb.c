@@ -1,6 +1,6 @@
-/* lmdb.c: bytes as an LMDB database of pictures. */
+/* lmdb.c: the input as an LMDB database of pictures. */
 #include "tests/fuzz/container.h"
-#include "trainer/data/container/lmdb.h"
+#include "trainer/data/container/container_scan.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -1,4 +1,5 @@
-# Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer. A target is one file.
+# Replays inputs that were found earlier; `tests/fuzz/run.sh` searches for new ones with clang's libFuzzer. Each target
+# is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
 	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
 	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/wandb tests/fuzz/lines tests/fuzz/yaml \

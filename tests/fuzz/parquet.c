@@ -1,14 +1,14 @@
-/* parquet.c: bytes as a Parquet file: every picture lies within it or within a page, whatever counts and lengths say,
- * pages that were found are unpacked the same way again, and a walk ends. An input without the magic is also tried as
- * the body of a file: its last two bytes say how much of it is the footer. */
+/* parquet.c: the input as a Parquet file: every picture is inside it or inside a page, whatever counts and lengths say,
+ * unpacking a page again gives the same bytes, and the scan ends. An input without the magic is also tried as the body
+ * of a file: its last two bytes are the length of the footer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
-#include "trainer/data/container/parquet_page.h"
-#include "trainer/data/container/parquet_set.h"
+#include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/decompress.h"
+#include "trainer/data/container/parquet_page.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -17,7 +17,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* A part that is read alone is what it is of the whole page. */
+/* A part read alone equals that part of the complete page. */
 static void look_at_part(const struct byte_source *source, const struct sample *one, const unsigned char *whole)
 {
 	struct parquet_page_map map;
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	buf_init(&b, 1 << 24);
 	buf_add(&b, bytes, n);
-	scan(&b); /* as it is */
+	scan(&b); /* the input unchanged */
 	buf_reset(&b);
 	if (n >= 2) {
 		buf_adds(&b, "PAR1");

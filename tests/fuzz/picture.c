@@ -1,4 +1,4 @@
-/* picture.c: bytes as an image file: refused in words, or pixels, whatever part is looked at. */
+/* picture.c: the input as an image file: refused with a message, or decoded to pixels, for any part of the picture. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "trainer/data/pictures/picture.h"
 
-enum { SIDE = 24, PIXELS_MAX = 1 << 20 }; /* larger ones only cost time */
+enum { SIDE = 24, PIXELS_MAX = 1 << 20 }; /* larger pictures only take longer */
 
 static struct picture *decoder;
 

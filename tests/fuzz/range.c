@@ -1,5 +1,5 @@
-/* range.c: bytes as a Range header over a file of a size that the first eight bytes say: what is taken lies in the file
- * and is what a plain reading of the header says. */
+/* range.c: the input as a Range header for a file whose size is in the first eight bytes: the accepted range is inside
+ * the file and equals the one of a simple parser of the header. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Digits as a number, however many; anything beyond 2^100 is as large as that. NULL: none stand there. */
+/* Parses digits as a number, however many; anything beyond 2^100 is clamped to that. NULL: there are no digits. */
 static const char *number(const char *s, unsigned __int128 *ret)
 {
 	const unsigned __int128 huge = (unsigned __int128)1 << 100;
@@ -27,7 +27,7 @@ static const char *number(const char *s, unsigned __int128 *ret)
 	return s;
 }
 
-/* The same by the letter of RFC 9110 §14; false: no single range that is understood. */
+/* The same, following RFC 9110 §14 literally; false: not a single valid range. */
 static bool plain(const char *s, uint64_t bytes, unsigned __int128 *from, unsigned __int128 *end)
 {
 	unsigned __int128 n;
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 	if (n < sizeof(size))
 		return 0;
 	memcpy(&size, bytes, sizeof(size));
-	size >>= 1; /* a file's */
+	size >>= 1; /* the size of a file */
 	text = strndup((const char *)bytes + sizeof(size), n - sizeof(size));
 	if (!text)
 		return 0;

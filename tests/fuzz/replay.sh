@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every target over its committed corpus; each input must end without a crash or a broken promise.
+# Runs every target over its committed corpus; each input must end without a crash or a failed check.
 set -e
 for target in journal request grammar decode range gzip safetensors state picture tar tfrecord lmdb parquet arrow wandb lines yaml json_member shard_list; do
 	printf '%s: ' "$target"

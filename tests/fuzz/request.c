@@ -1,5 +1,5 @@
-/* request.c: bytes as a request that has passed the door: method and target in the first line, the body behind it.
- * Handlers answer on a store of this process; whatever is asked, the reply is whole JSON where it says so, and no
+/* request.c: the input as a request that has passed the access check: method and target in the first line, then the
+ * body. Handlers answer on a store of this process; the response is complete JSON where its type says so, and never a
  * 500. */
 #include <jansson.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* The pattern of the route that will answer; NULL: none. */
+/* The pattern of the route that will answer; NULL if there is none. */
 static const char *pattern_of(enum call_method method, const char *target)
 {
 	struct call c = { .arena = arena_new() };
@@ -56,7 +56,7 @@ static void ask(enum call_method method, const char *target, const char *body)
 	int status;
 
 	if (pattern && strstr(pattern, "/backup"))
-		return; /* its body names a folder, anywhere */
+		return; /* its body names any folder of the machine */
 	buf_init(&reply, 1 << 20);
 	status = api_ask(method, target, body, &reply);
 	FUZZ_HOLDS(status >= 200 && status < 600 && status != 500);
@@ -68,7 +68,7 @@ static void ask(enum call_method method, const char *target, const char *body)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-	char *text = n <= 1 << 16 ? strndup((const char *)bytes, n) : NULL; /* ends at a NUL, as a local body does */
+	char *text = n <= 1 << 16 ? strndup((const char *)bytes, n) : NULL; /* ends at a NUL, like a local body */
 	char *body = text, *line = strsep(&body, "\n"), *method = strsep(&line, " ");
 	int m = METHOD_GET;
 

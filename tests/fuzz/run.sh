@@ -1,9 +1,10 @@
 #!/bin/sh
 # The long run: builds the targets with clang, libFuzzer and the address and undefined-behaviour sanitizers in build-fuzz/
-# and lets each look for new inputs, starting from its corpus.
-#	tests/fuzz/run.sh [SECONDS [TARGET…]]        600 seconds each and all targets without arguments
-# Words that a target knows: tests/fuzz/dict. What is found: build-fuzz/found/TARGET/ (a crash, or an input that takes longer
-# than a second, names its file). tests/fuzz/run.sh merge [TARGET…] puts the few inputs that cover most into tests/fuzz/corpus.
+# and lets each search for new inputs, starting with its corpus.
+#	tests/fuzz/run.sh [SECONDS [TARGET…]]        without arguments: 600 seconds each, all targets
+# Words of each target: tests/fuzz/dict. Findings: build-fuzz/found/TARGET/ (a crash or an input that takes longer than
+# a second is reported with its file). tests/fuzz/run.sh merge [TARGET…] copies the few inputs with the best coverage
+# to tests/fuzz/corpus.
 set -e
 cd "$(dirname "$0")/../.."
 top=$(pwd)
@@ -19,7 +20,7 @@ if [ ! -f build-fuzz/Makefile ]; then
 		--disable-shared --enable-static)
 fi
 
-# Names are the beginning of an input's SHA-1; inputs with other names were written by hand and stay.
+# Names are the beginning of an input's SHA-1; inputs with other names were written by hand and are kept.
 merge() { # target
 	rm -rf "build-fuzz/merged/$1"
 	mkdir -p "build-fuzz/merged/$1"

@@ -1,4 +1,4 @@
-/* safetensors.c: bytes as a safetensors file: what its header claims is refused, or true. */
+/* safetensors.c: the input as a safetensors file: each statement of its header is refused or true. */
 #include <stdio.h>
 #include <stdlib.h>
 

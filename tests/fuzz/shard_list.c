@@ -1,5 +1,5 @@
-/* shard_list.c: bytes as an index file of shards: it is taken, or refused in one line as what a user named; names of
- * shards are relative to its folder, and what it says of pixels can be computed with. */
+/* shard_list.c: the input as an index file of shards: accepted, or refused in one line as a usage error; names of
+ * shards are relative to its folder, and its statistics of pixels can be computed with. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

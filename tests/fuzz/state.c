@@ -1,10 +1,10 @@
-/* state.c: bytes as the state.json of a checkpoint: refused in one line, or in range. */
+/* state.c: the input as the state.json of a checkpoint: refused in one line, or with values in range. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "trainer/weights/state_json.h"
+#include "trainer/weights/checkpoint.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

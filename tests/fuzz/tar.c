@@ -1,4 +1,4 @@
-/* tar.c: bytes as a tar archive of samples: every sample lies within it, whatever headers say, and a walk ends. */
+/* tar.c: the input as a tar archive of samples: every sample is inside it, whatever headers say, and the scan ends. */
 #include "tests/fuzz/container.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -1,12 +1,12 @@
-/* tfrecord.c: bytes as a file of TFRecords: every picture lies within it, whatever lengths say, and a walk ends. The
- * checksums are made right, or none of it would be looked at: the input is a list of records, each with two bytes for
- * its length. */
+/* tfrecord.c: the input as a file of TFRecords: every picture is inside it, whatever lengths say, and the scan ends.
+ * The checksums are corrected, otherwise no record would be parsed: the input is a list of records, each with two
+ * bytes for its length. */
 #include <stdlib.h>
 
 #include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
-#include "trainer/data/container/tfrecord.h"
+#include "trainer/data/container/container_scan.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 	buf_init(&b, 1 << 24);
 	buf_add(&b, bytes, n);
-	scan(&b); /* as it is */
+	scan(&b); /* the input unchanged */
 	buf_reset(&b);
 	frame(&b, bytes, n);
 	scan(&b);

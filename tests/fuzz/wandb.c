@@ -1,4 +1,4 @@
-/* wandb.c: bytes as a .wandb file of W&B, and as pieces behind its head: whatever records say, a run is read, or
+/* wandb.c: the input as a .wandb file of W&B, and as pieces after its header: a run is read, or the file is
  * refused. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Pieces have lengths and checksums that a fuzzer does not guess: the input's own are mended. */
+/* Pieces have lengths and checksums that a fuzzer does not guess: those of the input are corrected. */
 static void mend(uint8_t *bytes, size_t n)
 {
 	for (size_t at = BLOCKS_HEAD_BYTES; at + 7 <= n;) {
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		int rc = wandb_take(&b, &file, NULL);
 
 		FUZZ_HOLDS((!rc || rc == ERR_CORRUPT) && b.runs <= 2);
-		file.bytes = bytes; /* and as it came */
+		file.bytes = bytes; /* and the original input */
 		file.n = n;
 	}
 	importer_done(&b);

@@ -1,4 +1,4 @@
-/* yaml.c: bytes as a document of MLflow's file store: whatever it says, pairs are read, or a line is refused. */
+/* yaml.c: the input as a document of MLflow's file store: pairs are read, or a line is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* The text of a pair lies in the arena, and a top-level key is found again. */
+/* The text of a pair is in the arena, and a top-level key is found again. */
 static void check(const struct yaml_pair *all)
 {
 	size_t n = 0;

@@ -1,5 +1,6 @@
-"""Training steps on the cuda backend allocate nothing: neither dptrain nor the module asks libc for memory, itself or by a
-function of libc's. A long run and a short one are compared, on the fake device, whose own allocations do not count."""
+"""Training steps on the cuda backend allocate nothing: neither dptrain nor the module calls libc's allocator, directly
+or through a libc function. A long run is compared with a short one, on the fake device, whose own allocations do not
+count."""
 import glob
 import os
 import sys
@@ -23,8 +24,9 @@ ALLOWED = 15
 
 
 def allocations(flags, steps):
-    """flags None: a ResNet on a set whose epochs of three steps end with a smaller batch and an evaluation, which has one too. Starts are
-    to be alike: no plans are kept, which others may have done meanwhile, and one thread makes them all."""
+    """flags None: a ResNet on a set whose epochs of three steps end with a smaller batch and an evaluation, which also
+    has one. Starts must be equal: plans are not cached, since other tests may have cached some meanwhile, and one
+    thread makes them all."""
     with Folder() as tmp:
         base = os.path.join(tmp, "count")
         if flags is None:
@@ -44,7 +46,7 @@ def main():
         skip("the fake device was not built (no CUDA toolkit, or no header of NCCL)")
     for name, flags in RUNS:
         few, many = allocations(flags, 5), allocations(flags, 25)
-        check(few > 0, "%s: allocations are counted" % name)
+        check(few > 0, "%s: counted allocations" % name)
         check(many - few < ALLOWED, "%s: 20 further steps allocate %d times" % (name, many - few))
     finish("allocations")
 

@@ -1,5 +1,6 @@
-"""A step on a device whose loss is not finite: it is known one step late, and names its own step; the step that was begun behind
-it is not recorded. Made again, node by node, it names the node, rank and sample, of several micro-batches too."""
+"""A step with a non-finite loss on a device is detected one step late and reported with its own number; the step
+started after it is not recorded. A repeat, node by node, names the node, rank and sample, also with several
+micro-batches."""
 import os
 import re
 import sys
@@ -20,7 +21,7 @@ def cuda(folder, *flags):
 
 
 def named(about, want, *flags):
-    """In the first step: who did it, in words as tests/train/nonfinite.py wants them of the cpu backend."""
+    """A bad first step: its origin, in the words that tests/train/nonfinite.py expects of the cpu backend."""
     with Folder() as tmp:
         p = cuda(tmp, *NET, *flags)
     found = WHERE.search(p.stderr)
@@ -28,7 +29,8 @@ def named(about, want, *flags):
 
 
 def later():
-    """Weights explode after some good steps, in the loss or in gradients: the step that is named is the last one recorded."""
+    """Weights explode after some good steps, in the loss or in gradients: the reported step is the last recorded
+    one."""
     with Folder() as tmp:
         p = cuda(tmp, *GPT)
         found = LATER.search(p.stderr)
@@ -37,7 +39,7 @@ def later():
         recorded = sorted(read_run(tmp)["series"][("train/loss", -1)])
     step = int(found[1] or found[2])
     check(step > 1 and recorded == list(range(1, step + 1)), "a later step: step %d is named, %s are recorded" % (step, recorded))
-    check(" on rank 0" in found[3], "a later step: it names nobody: %s" % found[3])
+    check(" on rank 0" in found[3], "a later step: no origin is named: %s" % found[3])
 
 
 def main():

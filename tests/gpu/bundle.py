@@ -1,6 +1,6 @@
-"""tests/gpu/all from the bundle, unpacked in an empty folder, on the fake device: a call that is too short leaves parts for
-the next, which goes on from there; results.json holds them; nothing is read of the sources. `bundle.py full`: every part,
-`speed` too (half a minute)."""
+"""tests/gpu/all from the bundle, unpacked in an empty folder, on the fake device: a call that is too short leaves
+parts for the next, which continues; results.json has them; the source tree is not read. `bundle.py full`: every part,
+including `speed` (half a minute)."""
 import json
 import os
 import subprocess
@@ -18,12 +18,12 @@ QUICK = ["conformance", "ops-f64", "memcheck"]  # one that passes, one of ops_te
 def make():
     p = subprocess.run(["sh", os.path.join(SOURCE, "tests", "gpu", "bundle.sh")], env=environment({"srcdir": SOURCE, "builddir": BUILD}),
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    check(p.returncode == 0, "the bundle is made: " + p.stdout)
-    check(os.path.getsize(BUNDLE) <= LIMIT, "it has %d bytes at most" % LIMIT)
+    check(p.returncode == 0, "make gpu-bundle: " + p.stdout)
+    check(os.path.getsize(BUNDLE) <= LIMIT, "the bundle has at most %d bytes" % LIMIT)
 
 
 def call(folder, *flags):
-    """Exit code, what was printed, the results that are kept then."""
+    """Returns exit code, output, and the saved results."""
     env = {k: v for k, v in environment().items() if k not in ("srcdir", "builddir")}
     p = subprocess.run([os.path.join(folder, "dptrain-gpu-bundle", "tests", "gpu", "all"), *flags, "--fake", BUILD], cwd=folder, env=env,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, timeout=600)
@@ -37,7 +37,7 @@ def call(folder, *flags):
 def in_pieces(folder):
     only = ["--only", ",".join(QUICK)]
     code, said, kept = call(folder, "correct", *only, "--minutes", "0")
-    check(code == 3 and kept.get("results") == {}, "no time: everything is left: exit %d, %s" % (code, said))
+    check(code == 3 and kept.get("results") == {}, "no time: all parts remain: exit %d, %s" % (code, said))
     code, said, kept = call(folder, "correct", *only)
     check(code == 0, "exit %d: %s" % (code, said))
     verdicts = {name: r["verdict"] for name, r in kept.get("results", {}).items()}
@@ -45,14 +45,14 @@ def in_pieces(folder):
     check(kept.get("commit") and any(line.startswith("cuda") for line in kept.get("backends", [])), "what ran where: %s" % kept)
     seconds = {name: r["seconds"] for name, r in kept["results"].items()}
     code, said, again = call(folder, "correct", *only)
-    check(code == 0 and {n: r["seconds"] for n, r in again["results"].items()} == seconds, "what has a result is not done again: %s" % said)
+    check(code == 0 and {n: r["seconds"] for n, r in again["results"].items()} == seconds, "parts with a result are not repeated: %s" % said)
 
 
 def whole(folder):
     for part in ("correct", "speed"):
         code, said, kept = call(folder, part)
         check(code == 0, "all %s: exit %d: %s" % (part, code, said))
-        check("0 left" in said, "nothing is left: %s" % said)
+        check("0 left" in said, "no part remains: %s" % said)
         print(said.strip())
     failed = [name for name, r in kept["results"].items() if r["verdict"] == "failed"]
     check(not failed and len(kept["results"]) >= 14, "all parts: %s" % kept["results"])

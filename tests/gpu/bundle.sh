@@ -1,7 +1,8 @@
 #!/bin/sh
-# bundle.sh: what `make gpu-bundle` makes: all that tests/gpu/all needs on a machine with a GPU but without compilers and
-# network, in one file of 32 MiB at most: programs and module without symbols for debuggers, the libraries of Debian that
-# they are linked with, scripts, references. Unpacked, it has the tree's own folders. $srcdir and $builddir say from where.
+# bundle.sh: what `make gpu-bundle` makes: everything that tests/gpu/all needs on a machine with a GPU but without
+# compilers and network, in one file of at most 32 MiB: stripped programs and module, the Debian libraries that they
+# are linked with, scripts, references. Unpacked, it has the tree's folders. $srcdir and $builddir set the source and
+# build folders.
 set -e
 limit=$((32 << 20))
 name=dptrain-gpu-bundle
@@ -24,7 +25,7 @@ for file in $programs; do
 	[ -f "$builddir/$file" ] || { echo "make gpu-bundle: $file was not built" >&2; exit 1; }
 	mkdir -p "$top/build/$(dirname "$file")"
 	strip -o "$top/build/$file" "$builddir/$file"
-	# but libc, which is the machine's own
+	# except libc, which is the machine's
 	ldd "$builddir/$file" | awk '$3 ~ /^\// && $1 !~ /^(libc|libm|libpthread|libdl|librt)\.so/ { print $3 }' |
 		while read -r library; do cp -Lu "$library" "$top/build/lib"; done
 done

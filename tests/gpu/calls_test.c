@@ -1,5 +1,5 @@
-/* calls_test.c: libraries that are opened at run time: the real ones where configure found them, and each way in which
- * one cannot be had, in one line. */
+/* calls_test.c: libraries that are opened at run time: the real ones if configure found them, and each way in which
+ * one can be unavailable, reported in one line. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static const char *const file_of[CUDA_LIBRARIES] = {
 
 static char folder[] = "/tmp/dpt-calls-XXXXXX";
 
-/* A library of that name in the test's folder, which is the one that is looked at: a link, or else a file of text. */
+/* Puts a library of that name in the test's folder, the only one searched: a link, or a text file. */
 static void put(const char *file, const char *target)
 {
 	char path[256];
@@ -59,7 +59,7 @@ static int drop_folder(void **state)
 	return rmdir(folder);
 }
 
-/* configure found its header. */
+/* Whether configure found its header. */
 static bool is_built(enum cuda_library which, struct err *err)
 {
 	struct cuda_calls c = { 0 };
@@ -69,7 +69,7 @@ static bool is_built(enum cuda_library which, struct err *err)
 	return !strstr(err->text, "header was missing");
 }
 
-static void refuses_a_file_that_is_no_library(void **state)
+static void refuses_other_files(void **state)
 {
 	struct cuda_calls c = { 0 };
 	struct err err;
@@ -86,8 +86,8 @@ static void refuses_a_file_that_is_no_library(void **state)
 	}
 }
 
-/* A library under another one's name: libc. */
-static void names_the_call_that_is_missing(void **state)
+/* A different library under this name: libc. */
+static void names_a_missing_call(void **state)
 {
 	struct cuda_calls c = { 0 };
 	struct err err;
@@ -105,21 +105,21 @@ static void names_the_call_that_is_missing(void **state)
 	drop(file_of[CUDA_CUBLASLT]);
 }
 
-static void says_what_brings_a_library(void **state)
+static void says_how_to_install_a_library(void **state)
 {
 	struct cuda_calls c = { 0 };
 	struct err err = ERR_INIT;
 
 	(void)state;
 	if (cuda_calls_open(&c, CUDA_NVRTC, &err) == 0 || strstr(err.text, "header was missing"))
-		skip(); /* it lies where the loader looks */
+		skip(); /* it is in the loader's path */
 	assert_string_equal(err.text,
 			    "NVRTC (libnvrtc.so.13) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install "
 			    "nvidia-cuda-nvrtc==13.0.88 provides it)");
 }
 
-/* Every call of the table is there. */
-static void finds_every_call_of_the_real_ones(void **state)
+/* Every call in the table exists. */
+static void finds_every_call_of_the_real_libraries(void **state)
 {
 	struct cuda_calls c = { 0 };
 	struct err err;
@@ -145,10 +145,10 @@ static void finds_every_call_of_the_real_ones(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(refuses_a_file_that_is_no_library),
-		cmocka_unit_test(names_the_call_that_is_missing),
-		cmocka_unit_test(says_what_brings_a_library),
-		cmocka_unit_test(finds_every_call_of_the_real_ones),
+		cmocka_unit_test(refuses_other_files),
+		cmocka_unit_test(names_a_missing_call),
+		cmocka_unit_test(says_how_to_install_a_library),
+		cmocka_unit_test(finds_every_call_of_the_real_libraries),
 	};
 
 	return cmocka_run_group_tests_name("gpu/calls", tests, make_folder, drop_folder);

@@ -1,5 +1,5 @@
-/* conformance.cu: see conformance.h. One text for nvcc and g++, as kernels are. Work is queued and read back at the end
- * of a row: what only some orders of it show, many rounds do. */
+/* conformance.cu: see conformance.h. Compiled by nvcc and g++, like kernels. Work is queued and checked at the end of
+ * a row; many rounds detect what only shows in some execution orders. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ const char *unless(bool ok, const char *text)
 	return ok ? nullptr : text;
 }
 
-/* ---- what rows work with ---- */
+/* ---- helpers of rows ---- */
 
 __global__ void add_kernel(int *v, int n, int by)
 {
@@ -48,7 +48,7 @@ __global__ void double_kernel(int *v, int n)
 		v[i] *= 2;
 }
 
-/* Every block turns its part around, by shared memory. */
+/* Every block reverses its part, through shared memory. */
 __global__ void turn_kernel(int *v)
 {
 	SHARED(int, part, THREADS);
@@ -66,7 +66,7 @@ __global__ void warp_sum_kernel(int *v)
 	v[i] = (int)warp_sum((double)v[i]);
 }
 
-struct stand { /* two streams and memory for rows; device memory is zero at first */
+struct stand { /* two streams and memory for rows; device memory is zero initially */
 	cudaStream_t s[2] = {};
 	int *device = nullptr, *pinned = nullptr;
 
@@ -111,7 +111,7 @@ struct stand { /* two streams and memory for rows; device memory is zero at firs
 
 		launch(&a, dim3(VALUES / THREADS), THREADS, double_kernel, device, VALUES);
 	}
-	/* Whether every value is that, when a stream is done. */
+	/* Whether every value equals `want`, when a stream is done. */
 	const char *all(int stream, int want)
 	{
 		static char text[80];
@@ -127,7 +127,7 @@ struct stand { /* two streams and memory for rows; device memory is zero at firs
 	}
 };
 
-struct event { /* untimed, unless said */
+struct event { /* without timing, unless requested */
 	cudaEvent_t e = nullptr;
 
 	explicit event(bool timed = false)
@@ -195,7 +195,7 @@ const char *memory_is_counted(void)
 	cudaFree(p);
 	cudaMemGetInfo(&after, &all);
 	return unless(before <= all && before - during >= bytes && after == before,
-		      "free memory does not fall by what is taken, or does not come back");
+		      "free memory does not fall by an allocation, or does not rise again");
 }
 
 const char *copies_arrive(void)
@@ -226,7 +226,7 @@ const char *copies_on_the_device(void)
 	return found;
 }
 
-/* Streams that do not block the legacy one begin before it is done; the host waits for it. */
+/* Streams that do not block the legacy one start before it is done; the host waits for it. */
 const char *legacy_stream_is_waited_for(void)
 {
 	stand t;
@@ -240,7 +240,7 @@ const char *legacy_stream_is_waited_for(void)
 	t.add(0, 1);
 	cudaMemcpyAsync(t.pinned, t.device, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
 	cudaStreamSynchronize(t.s[0]);
-	return unless(t.pinned[0] == 1 && t.pinned[VALUES - 1] == 7, "a copy or bytes that were set came later");
+	return unless(t.pinned[0] == 1 && t.pinned[VALUES - 1] == 7, "a copy or a memset finished later");
 }
 
 const char *bytes_are_set(void)
@@ -276,7 +276,7 @@ const char *shared_memory_and_barrier(void)
 	cudaStreamSynchronize(t.s[0]);
 	for (int i = 0; i < VALUES; i++)
 		if (t.pinned[i] != i / THREADS * THREADS + THREADS - 1 - i % THREADS)
-			return "a block's part is not turned around";
+			return "a block's part is not reversed";
 	return nullptr;
 }
 
@@ -363,7 +363,7 @@ const char *wait_for_nothing(void)
 	return rc == cudaSuccess ? t.all(0, 1) : differs(rc, cudaSuccess);
 }
 
-/* Were it the later record, the two streams would wait for each other. */
+/* If it meant the later record, the two streams would wait for each other. */
 const char *wait_means_the_record_before(void)
 {
 	stand t;
@@ -435,7 +435,7 @@ cudaError_t begin(stand &t)
 	return cudaStreamBeginCapture(t.s[0], cudaStreamCaptureModeThreadLocal);
 }
 
-/* Makes what stream 0 has captured and ends it; nullptr: it failed, and *ret says how. */
+/* Ends the capture of stream 0 and instantiates the graph; nullptr if that failed, with the error in *ret. */
 cudaGraphExec_t end(stand &t, cudaError_t *ret)
 {
 	cudaGraph_t graph = nullptr;
@@ -474,7 +474,7 @@ const char *graph_does_what_was_recorded(void)
 
 	if (!exec)
 		return differs(rc, cudaSuccess);
-	const char *found = t.all(0, 0); /* recording does nothing */
+	const char *found = t.all(0, 0); /* recording does not run anything */
 
 	for (int i = 0; i < 20; i++) {
 		cudaGraphLaunch(exec, t.s[0]);
@@ -493,7 +493,7 @@ void CUDART_CB host_doubles(void *pinned)
 		static_cast<int *>(pinned)[i] *= 2;
 }
 
-/* Adds 1, has the host double it, and adds 1. */
+/* Adds 1, has the host double the values, and adds 1. */
 void with_the_host(stand &t)
 {
 	t.add(0, 1);
@@ -526,7 +526,7 @@ const char *host_works_in_order(void)
 	return found;
 }
 
-/* A graph that adds 1 between two events; NULL: *ret says why not. */
+/* A graph that adds 1 between two events; NULL with the error in *ret. */
 cudaGraphExec_t timed_graph(stand &t, const event &from, const event &to, cudaError_t *ret)
 {
 	begin(t);
@@ -583,7 +583,7 @@ const char *times_beside_a_graph(void)
 	return rc != cudaSuccess ? differs(rc, cudaSuccess) : found;
 }
 
-/* What waits for the device, or changes its memory, is refused while a graph is recorded, which is lost. */
+/* A call that waits for the device, or changes its memory, is refused during a capture, and the capture fails. */
 const char *refused_in_capture(cudaError_t (*call)(stand &t))
 {
 	stand t;
@@ -634,7 +634,7 @@ const char *unjoined_stream(void)
 	return differs(rc, cudaErrorStreamCaptureUnjoined);
 }
 
-/* By the wait itself or at the end. */
+/* Refused by the wait itself or at the end. */
 const char *wait_for_what_is_outside(void)
 {
 	stand t;
@@ -653,7 +653,7 @@ const char *wait_for_what_is_outside(void)
 	if (exec)
 		cudaGraphExecDestroy(exec);
 	return waited != cudaSuccess ? differs(waited, cudaErrorStreamCaptureIsolation)
-				     : unless(rc != cudaSuccess, "a graph waits for what lies outside of it");
+				     : unless(rc != cudaSuccess, "a graph waits for work outside of it");
 }
 
 } // namespace
@@ -661,39 +661,39 @@ const char *wait_for_what_is_outside(void)
 extern const struct conformance_row conformance_runtime[] = {
 	{ "a device beyond the last one is refused", device_is_refused },
 	{ "properties and attributes of a device agree", properties_agree },
-	{ "too much memory is refused once, and the device goes on", too_much_memory },
-	{ "free memory falls and rises by what is taken and given", memory_is_counted },
+	{ "too large an allocation is refused once, and the device still works", too_much_memory },
+	{ "free memory falls and rises by allocated and freed bytes", memory_is_counted },
 	{ "copies of pinned memory arrive in both directions", copies_arrive },
 	{ "copies on the device keep their stream's order", copies_on_the_device },
 	{ "bytes are set in the order of a stream", bytes_are_set },
-	{ "what the legacy stream was asked for is there once it was waited for", legacy_stream_is_waited_for },
+	{ "work of the legacy stream is done after a wait for it", legacy_stream_is_waited_for },
 	{ "a launch copies its operands", operands_are_copied },
 	{ "a block shares memory across a barrier", shared_memory_and_barrier },
 	{ "lanes of a warp exchange values", lanes_exchange },
 	{ "1025 threads a block are refused, once", too_many_threads },
 	{ "65536 rows of blocks are refused, once", grid_too_tall },
-	{ "a grid of no block is refused, once", empty_grid },
+	{ "an empty grid is refused, once", empty_grid },
 	{ "a stream keeps its order", stream_keeps_order },
 	{ "waits for events order two streams", waits_order_streams },
-	{ "to wait for an event that was never recorded is no wait", wait_for_nothing },
-	{ "a wait means the record in front of it", wait_means_the_record_before },
+	{ "a wait for an event that was never recorded does nothing", wait_for_nothing },
+	{ "a wait refers to the record before it", wait_means_the_record_before },
 	{ "an event that was never recorded is done", query_of_no_record },
-	{ "an event is done when what is in front of it is", query_behind_work },
+	{ "an event is done when the work before it is", query_behind_work },
 	{ "the time between two events can be read", time_of_events },
 	{ "events without timing have no time", time_without_timing },
 	{ "events that were never recorded have no time", time_of_no_record },
-	{ "a graph does what was recorded, at each launch, in its stream's order", graph_does_what_was_recorded },
+	{ "a graph runs what was recorded, at each launch, in its stream's order", graph_does_what_was_recorded },
 	{ "a function of the host runs in its stream's order, in a graph too", host_works_in_order },
 	{ "times of events inside a graph can be read after each launch", graph_times_are_read },
-	{ "times of a graph can be read while another one with events of its own is under way", times_beside_a_graph },
-	{ "no memory is taken while a graph is recorded, which is lost", no_memory_in_capture },
-	{ "nobody waits while a graph is recorded, which is lost", no_sync_in_capture },
+	{ "times of a graph can be read while another one with other events is running", times_beside_a_graph },
+	{ "an allocation during a capture is refused, and the capture fails", no_memory_in_capture },
+	{ "a synchronisation during a capture is refused, and the capture fails", no_sync_in_capture },
 	{ "a graph whose streams are not joined is refused", unjoined_stream },
-	{ "a graph cannot wait for what lies outside of it", wait_for_what_is_outside },
+	{ "a graph cannot wait for work outside of it", wait_for_what_is_outside },
 	{ nullptr, nullptr },
 };
 
-/* Rows that fail, of one list. */
+/* Prints and counts the rows of a list that fail. */
 static int check_all(const struct conformance_row *rows)
 {
 	int failed = 0;

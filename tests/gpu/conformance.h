@@ -1,11 +1,11 @@
-/* conformance.h: what the fakes of CUDA and its libraries claim of the real ones: each rule is a row, which is checked
- * on both (conformance_fake on the fake device, conformance on a GPU). */
+/* conformance.h: what the fakes of CUDA and its libraries claim about the real ones: each rule is a row, which is
+ * checked on both (conformance_fake on the fake device, conformance on a GPU). */
 #ifndef DPT_TESTS_GPU_CONFORMANCE_H
 #define DPT_TESTS_GPU_CONFORMANCE_H
 
 #include <stddef.h>
 
-/* What a row finds: NULL: the rule holds; CONFORMANCE_LEFT_OUT and the reason; else what happens instead. */
+/* Result of a row: NULL: the rule holds; CONFORMANCE_LEFT_OUT and the reason; otherwise the observed behaviour. */
 #define CONFORMANCE_LEFT_OUT "left out: "
 
 struct conformance_row {

@@ -1,5 +1,5 @@
-/* conformance_libraries.c: rows of cuBLASLt, cuDNN and NCCL, opened as the module opens them. All numbers are whole and
- * small, so results are exact in any order of sums. Results of every op are tests/ops' matter. */
+/* conformance_libraries.c: rows of cuBLASLt, cuDNN and NCCL, opened as the module opens them. All numbers are small
+ * integers, so results are exact in any order of sums. tests/ops checks the results of every op. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 
 static struct cuda_calls calls;
 
-/* NULL: it is open. Else why it is not, as a row says it. */
+/* Returns NULL if it is open; otherwise the reason, as the result of a row. */
 static const char *open_library(enum cuda_library which)
 {
 	static char text[TEXT_BYTES + 64];
 	struct err err = ERR_INIT;
 
-	if (which == CUDA_CUDNN) /* which asks the loader for NVRTC by name */
+	if (which == CUDA_CUDNN) /* which loads NVRTC by name */
 		cuda_calls_open(&calls, CUDA_NVRTC, NULL);
 	if (!cuda_calls_open(&calls, which, &err))
 		return NULL;
@@ -35,10 +35,10 @@ static const char *open_library(enum cuda_library which)
 #define N 12
 #define K 16
 
-/* D = A B, matrices in columns: A is M x K, B is K x N, each as it is or lying turned. */
+/* D = A B, column-major: A is M x K, B is K x N, each as it is or transposed. */
 struct product {
 	bool a_turned, b_turned, bias;
-	int k_of_b;   /* K where the factors meet */
+	int k_of_b;   /* K if the factors match */
 	float add;    /* beta */
 	cudaStream_t stream;
 	cublasLtHandle_t handle;
@@ -116,7 +116,7 @@ static cublasStatus_t describe(struct product *p)
 	return rc ? rc : calls.cublasLtMatrixLayoutCreate(&p->d, CUDA_R_32F, M, N, M);
 }
 
-/* Without workspace. */
+/* Queries without a workspace. */
 static cublasStatus_t query(const struct product *p, cublasLtMatmulHeuristicResult_t *ret, int *ret_n)
 {
 	cublasLtMatmulPreference_t preference = NULL;
@@ -207,7 +207,7 @@ static const char *multiplies(struct product p)
 	return found;
 }
 
-/* Bytes of an algorithm, for another handle and other descriptors of the same product: what is kept on disk. */
+/* An algorithm's bytes, used with another handle and other descriptors of the same product: as in the plan cache. */
 static const char *algorithm_by_bytes(void)
 {
 	struct product first = { .k_of_b = K }, second = { .k_of_b = K };
@@ -264,7 +264,7 @@ static const char *factors_must_meet(void)
 	int n = 0;
 
 	if (!found && !query(&p, &first, &n) && n)
-		found = "an algorithm is offered for factors that do not meet";
+		found = "an algorithm is offered for factors that do not match";
 	product_done(&p);
 	return found;
 }
@@ -311,7 +311,7 @@ static const char *tensor_needs_sizes(void)
 		return "no descriptor of a tensor";
 	finished = calls.cudnnBackendFinalize(d) == CUDNN_STATUS_SUCCESS;
 	calls.cudnnBackendDestroyDescriptor(d);
-	return finished ? "a tensor without sizes is taken" : NULL;
+	return finished ? "a tensor without sizes is accepted" : NULL;
 #else
 	return closed;
 #endif
@@ -324,7 +324,7 @@ static const char *tensor_needs_sizes(void)
 #define PIXELS (SIDE * SIDE * CHANNELS)
 #define WEIGHTS (9 * CHANNELS * CHANNELS)
 
-struct images { /* of the device: one image of ones, weights of ones, the result; a workspace */
+struct images { /* on the device: one image of ones, weights of ones, the result; a workspace */
 	float *x, *w, *y;
 	void *room;
 	cudaStream_t stream;
@@ -354,7 +354,7 @@ static void images_done(struct images *m)
 	cudaFree(m->room);
 }
 
-/* Each sum has as many ones as pixels lie under the window. */
+/* Each sum has as many ones as there are pixels under the window. */
 static const char *check_image(const struct images *m)
 {
 	float y[PIXELS];
@@ -386,7 +386,7 @@ static const char *convolve(struct cuda_module *m, bool recalled)
 	if (conv_plan_new(&plan, &env, &spec, &err))
 		return "no plan";
 	if (dnn_plan_recalled(plan) != recalled)
-		found = recalled ? "a plan's text makes no plan" : "a plan was kept before there was one";
+		found = recalled ? "a plan's text gives no plan" : "a plan was cached before there was one";
 	found = found ? found : images_new(&of, conv_plan_workspace(plan));
 	const struct conv_operands operands = { of.x, of.w, of.y, of.room, (struct stream_handle *)of.stream };
 
@@ -431,7 +431,7 @@ static const char *plan_by_text(void)
 
 #define COUNT 100
 
-struct lone { /* the one rank of a communicator */
+struct lone { /* the only rank of a communicator */
 	ncclComm_t comm;
 	cudaStream_t stream;
 	float *from, *to; /* device, COUNT each */
@@ -473,7 +473,7 @@ static void lone_done(struct lone *l)
 	cudaFree(l->to);
 }
 
-/* What a call gives, once it has been taken. */
+/* The result of a call, once it is accepted. */
 static ncclResult_t taken(const struct lone *l, ncclResult_t rc)
 {
 	while (rc == ncclInProgress) {
@@ -564,15 +564,15 @@ static const char *nothing_is_sent(void)
 #endif
 
 const struct conformance_row conformance_libraries[] = {
-	{ "cuBLASLt: products of factors that lie straight or turned", turned_factors },
-	{ "cuBLASLt: beta adds to what is there", beta_adds },
+	{ "cuBLASLt: products of factors, plain and transposed", turned_factors },
+	{ "cuBLASLt: beta adds to the previous values", beta_adds },
 	{ "cuBLASLt: a bias is added to each row", bias_by_row },
-	{ "cuBLASLt: factors that do not meet get no algorithm", factors_must_meet },
-	{ "cuBLASLt: an algorithm's bytes serve a later product alike", algorithm_by_bytes },
+	{ "cuBLASLt: factors that do not match get no algorithm", factors_must_meet },
+	{ "cuBLASLt: an algorithm's bytes work for a later equal product", algorithm_by_bytes },
 	{ "cuDNN: a tensor without sizes is refused", tensor_needs_sizes },
-	{ "cuDNN: a plan's text makes the same plan", plan_by_text },
+	{ "cuDNN: a plan's text gives the same plan", plan_by_text },
 	{ "NCCL: collectives of one rank are copies", one_rank_copies },
-	{ "NCCL: a sum in its own place", in_place },
-	{ "NCCL: a collective of nothing does nothing", nothing_is_sent },
+	{ "NCCL: an in-place sum", in_place },
+	{ "NCCL: an empty collective does nothing", nothing_is_sent },
 	{ NULL, NULL },
 };

@@ -1,5 +1,5 @@
-"""Where the scripts of tests/gpu run: on the fake device of the build (in a bundle: of the build folder that $fakedir
-names), with DPTRAIN_GPU=1 on the GPUs of this machine."""
+"""The device of the scripts in tests/gpu: the fake device of the build (in a bundle: of the build folder in $fakedir),
+or with DPTRAIN_GPU=1 the GPUs of this machine."""
 import os
 import sys
 
@@ -9,5 +9,5 @@ from helper import BUILD
 REAL = os.environ.get("DPTRAIN_GPU") == "1"
 FAKE = os.path.join(os.environ.get("fakedir") or BUILD, "tests", "fakes", "cuda", ".libs")
 LIBRARIES = {k: v for k, v in os.environ.items() if k == "DPTRAIN_CUDA_LIBS"}
-# What is kept on disk for later runs stays of no use to the fake device: tests ask its libraries, and those change.
+# The fake device must not use a plan cache on disk: tests count the queries to its libraries, which change.
 ENV = LIBRARIES if REAL else {"DPTRAIN_BACKEND_PATH": FAKE, "XDG_CACHE_HOME": "/dev/null"}

@@ -1,8 +1,7 @@
-/* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the GPTs
- * as the real module asks for them on an H200 (h200.json): in 16 bits an
- * engine on tensor cores whose workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic
- * and --tf32 too. Attention's are compiled, by NVRTC and with a driver that only says yes (libcuda.c).
- * A plan's text makes the same plan. Nothing runs. */
+/* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the
+ * GPTs as the real module requests them on an H200 (h200.json): in 16 bits an engine on tensor cores with a workspace
+ * below 64 MiB, in fp32 one without TF32; also engines under --deterministic and --tf32. Attention kernels are
+ * compiled, by NVRTC and with a stub of the driver (libcuda.c). A plan's text gives the same plan. Nothing runs. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +25,7 @@
 static struct cuda_module without_device;
 static const struct backend *cuda;
 
-/* Layers that were judged already: nets repeat them. */
+/* Layers that were already judged: networks repeat them. */
 static char seen[SHAPES_MAX][160];
 static int n_seen;
 
@@ -65,7 +64,7 @@ static bool is_new(const struct node *n)
 	return true;
 }
 
-/* impl: NULL: any engine of the library's. key: of the shape, for messages. */
+/* impl NULL: any engine of the library. key: of the shape, for messages. */
 static void expect(struct node *n, const char *key, const struct kernel_env *env, const char *impl)
 {
 	const struct kernel *k = cuda->kernel[n->op->id];
@@ -89,7 +88,7 @@ static void judge(struct node *n, enum dtype low)
 	expect(n, key, &by_table, low == DTYPE_F32 ? "cuDNN" : NULL);
 	if (low != DTYPE_F32)
 		return;
-	without_device.tf32 = true; /* it may; the stem's gradient has none */
+	without_device.tf32 = true; /* allowed; the stem's gradient has no such engine */
 	expect(n, key, &env, NULL);
 	without_device.tf32 = false;
 }
@@ -114,7 +113,7 @@ static int judge_net(const char *model, int64_t batch, enum dtype low)
 	return judged;
 }
 
-static void takes_every_convolution(void **state)
+static void has_engines_for_every_convolution(void **state)
 {
 	static const char *const models[] = { "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet20",
 					      "resnet56" };
@@ -130,7 +129,7 @@ static void takes_every_convolution(void **state)
 	print_message("%d convolutions\n", judged);
 }
 
-/* Of one block: all have the same sizes. */
+/* One block, because all have the same sizes. */
 static int judge_attention(const char *model, enum dtype low)
 {
 	const struct net_opts o = { .model = model, .batch = 4, .training = true, .precision = { low, DTYPE_F32 } };
@@ -153,7 +152,7 @@ static int judge_attention(const char *model, enum dtype low)
 	return judged[OP_attention] + judged[OP_attention_grad];
 }
 
-static void takes_attention(void **state)
+static void has_engines_for_attention(void **state)
 {
 	static const char *const models[] = { "gpt2-124m", "gpt2-350m", "gpt2-774m", "gpt2-1558m" };
 
@@ -164,7 +163,7 @@ static void takes_attention(void **state)
 		assert_int_equal(judge_attention(models[m], DTYPE_BF16) + judge_attention(models[m], DTYPE_F16), 4);
 }
 
-/* Layers of the same sizes share what was compiled, and the last to go ends it. */
+/* Layers of equal sizes share a compiled plan, and the last one frees it. */
 static void layers_share_plans(void **state)
 {
 	const struct net_opts o = {
@@ -188,7 +187,7 @@ static void layers_share_plans(void **state)
 			continue;
 		assert_int_equal(k->prepare(&env, net.g->nodes[i], &states[n++], &err), 0);
 		first = first ? first : without_device.dnn_engines;
-		assert_ptr_equal(without_device.dnn_engines, first); /* another would stand in front of it */
+		assert_ptr_equal(without_device.dnn_engines, first); /* a new one would be first */
 	}
 	assert_int_equal(n, 12);
 	assert_non_null(first);
@@ -200,7 +199,7 @@ static void layers_share_plans(void **state)
 	net_free(&net);
 }
 
-/* What is kept on disk is what the library says of a plan, which makes the same plan again without a search. */
+/* The cache stores the library's text of a plan, which gives the same plan again without a search. */
 static void plans_are_read_again(void **state)
 {
 	const struct conv_spec spec = { .pass = CONV_BY_WEIGHTS, .type = DTYPE_BF16, .n = 32, .h = 56, .w = 56, .c = 64,
@@ -228,7 +227,7 @@ static void plans_are_read_again(void **state)
 	without_device.kept = NULL;
 }
 
-/* What the module does when the library has nothing: engines are refused for no reason of ours. */
+/* The library has no engines for an unknown device: the error is the library's, not ours. */
 static void an_unknown_device_is_refused(void **state)
 {
 	struct cuda_module other = { 0 };
@@ -256,7 +255,7 @@ static void open_all(void)
 	}
 	cuda = dlsym(module, BACKEND_SYMBOL);
 	snprintf(path, sizeof(path), "%s/tests/gpu/.libs/libcuda.so.1", build);
-	dlopen(path, RTLD_NOW | RTLD_LOCAL); /* cuDNN asks the loader for it by name */
+	dlopen(path, RTLD_NOW | RTLD_LOCAL); /* cuDNN loads it by name */
 	cuda_calls_open(&without_device.calls, CUDA_NVRTC, NULL);
 	if (open_h200(&err))
 		print_message("no cuDNN: %s\n", err.text);
@@ -265,8 +264,8 @@ static void open_all(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_every_convolution),
-		cmocka_unit_test(takes_attention),
+		cmocka_unit_test(has_engines_for_every_convolution),
+		cmocka_unit_test(has_engines_for_attention),
 		cmocka_unit_test(layers_share_plans),
 		cmocka_unit_test(plans_are_read_again),
 		cmocka_unit_test(an_unknown_device_is_refused),
@@ -277,6 +276,6 @@ int main(void)
 	failed = cmocka_run_group_tests_name("gpu/judge", tests, NULL, NULL);
 	if (failed || (cuda && without_device.dnn_device))
 		return failed;
-	print_message("not judged: the cuda module or the real cuDNN is not there\n");
+	print_message("not judged: the cuda module or the real cuDNN is missing\n");
 	return 77;
 }

@@ -1,7 +1,7 @@
-"""Plans of cuDNN and cuBLASLt are kept on disk: a later run asks neither library for engines and algorithms and has the same
-losses, of several ranks too; one of another version asks. Files that are damaged or none of dptrain's are told of in one line, and
-the next run has mended them; a disk that is full keeps nothing and ends no run. What is kept is the fastest. On the fake device, which
-counts the questions."""
+"""The plan cache of cuDNN and cuBLASLt on disk: a later run queries neither library for engines and algorithms and has
+the same losses, also with several ranks; another version queries again. Damaged files, and files of other programs,
+are reported in one line, and the next run has repaired them; a full disk caches nothing and ends no run. The cache has
+the fastest engine. On the fake device, which counts the queries."""
 import glob
 import os
 import subprocess
@@ -19,7 +19,7 @@ FSDP = [*GPT, "--nproc-per-node", 2, "--strategy", "fsdp"]
 
 
 def train(name, flags, home, questions=("engines", "algorithms"), **env):
-    """Losses, questions that the libraries were asked, what was said."""
+    """Returns losses, the number of queries to the libraries, and the output."""
     with Folder() as tmp:
         notes = os.path.join(tmp, "notes")
         p = dptrain(*flags, "--backend", "cuda", "--system-interval", 0, "--runs-dir", tmp,
@@ -39,27 +39,27 @@ def files(home):
 
 def kept_and_found(name, flags, home):
     want, asked, _ = train(name + ", first", flags, home)
-    check(asked > 0 and files(home), "%s: the first run asks (%d) and keeps (%s)" % (name, asked, files(home)))
+    check(asked > 0 and files(home), "%s: the first run queries (%d) and caches (%s)" % (name, asked, files(home)))
     got, again, said = train(name + ", second", flags, home)
-    check(again == 0 and got == want, "%s: the second run asks %d times, its losses are %s, not %s" % (name, again, got, want))
-    check("ignored" not in said, "%s: the second run says %s" % (name, said))
+    check(again == 0 and got == want, "%s: the second run queries %d times, its losses are %s, not %s" % (name, again, got, want))
+    check("ignored" not in said, "%s: the second run prints %s" % (name, said))
     return want
 
 
 def in_threads():
-    """Plans are made by all threads of the rank, each with a handle of its own: the same ones as by one, where no clock
-    chooses."""
+    """All threads of the rank make plans, each with its own handle: the same plans as by one thread, if nothing is
+    chosen by timing."""
     found = []
     for threads in (1, 4):
         with Folder() as home:
             losses, handles, _ = train("%d threads" % threads, [*RESNET, "--deterministic", "--threads", threads], home, ("handle",))
             check(handles >= threads, "%d threads: %d handles" % (threads, handles))
             found.append((losses, {os.path.basename(f): open(f, "rb").read() for f in files(home)}))
-    check(found[0] == found[1], "4 threads: other losses or plans than one: %s, %s" % tuple((f[0], sorted(f[1])) for f in found))
+    check(found[0] == found[1], "4 threads: different losses or plans than one: %s, %s" % tuple((f[0], sorted(f[1])) for f in found))
 
 
 def fastest():
-    """Of the engines that take a convolution the one is kept that was not slow; where no clock may choose, the first."""
+    """Of the engines for a convolution the faster one is cached; if timing is not allowed, the first."""
     for slow, flags, want in ((0, [], b'"engine": 1'), (1, [], b'"engine": 0'), (1, ["--deterministic"], b'"engine": 1')):
         with Folder() as home:
             train("engine %d is slow" % slow, [*RESNET, "--precision", "bf16", *flags], home, DPTRAIN_FAKE_CUDNN_SLOW=str(slow))
@@ -70,11 +70,11 @@ def fastest():
 def other_version(home, want):
     for library in ("CUDNN", "CUBLASLT"):
         got, asked, _ = train("another " + library, GPT, home, **{"DPTRAIN_FAKE_%s_VERSION" % library: "140000"})
-        check(asked > 0 and got == want, "another %s: %d questions" % (library, asked))
+        check(asked > 0 and got == want, "another %s: %d queries" % (library, asked))
 
 
 def damaged(home, want):
-    """A file that is cut, one with another byte in it, and one that somebody put there."""
+    """A truncated file, one with a changed byte, and one of another program."""
     whole = files(home)
     with open(whole[0], "r+b") as f:
         f.truncate(os.path.getsize(whole[0]) // 2)
@@ -89,26 +89,26 @@ def damaged(home, want):
     folder = os.path.dirname(whole[0])
     got, asked, said = train("damage", GPT, home)
     line = "backend cuda: ignored 3 files in %s that are damaged or not dptrain's" % folder
-    check(said.count(line) == 1 and got == want, "damage is told of in a line: %s" % said)
-    check(0 < asked, "what was damaged is asked for again: %d questions" % asked)
+    check(said.count(line) == 1 and got == want, "damage is reported in one line: %s" % said)
+    check(0 < asked, "damaged plans are queried again: %d queries" % asked)
     os.remove(foreign)
     got, asked, said = train("mended", GPT, home)
-    check(asked == 0 and "ignored" not in said and files(home) == whole, "the next run has mended it: %d questions, %s" % (asked, said))
+    check(asked == 0 and "ignored" not in said and files(home) == whole, "the next run has repaired the cache: %d queries, %s" % (asked, said))
 
 
 def no_room(home, want):
-    """A tiny disk of its own; and a home that is none."""
+    """A tiny full disk; and a home that does not exist."""
     got, asked, said = train("no home", GPT, "/dev/null/none")
-    check(got == want and asked > 0 and "ignored" not in said, "no home: %d questions, %s" % (asked, said))
+    check(got == want and asked > 0 and "ignored" not in said, "no home: %d queries, %s" % (asked, said))
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", home], stderr=subprocess.DEVNULL).returncode:
-        print("a full disk is left out: no file system can be mounted here")
+        print("a full disk: skipped, mounting is not permitted")
         return
     try:
         got, asked, _ = train("a full disk", GPT, home)
         check(got == want and asked > 0, "a full disk: losses %s, not %s" % (got, want))
-        check(not glob.glob(os.path.join(home, "dptrain", "cuda-plans-1", "*", ".*")), "a full disk: files that were begun stay")
+        check(not glob.glob(os.path.join(home, "dptrain", "cuda-plans-1", "*", ".*")), "a full disk: unfinished files remain")
         got, asked, said = train("still full", GPT, home)
-        check(got == want and "ignored" not in said, "a full disk leaves no half of a file: %s" % said)
+        check(got == want and "ignored" not in said, "a full disk leaves no partial file: %s" % said)
     finally:
         subprocess.run(["umount", home], check=True)
 

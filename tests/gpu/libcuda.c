@@ -1,8 +1,8 @@
-/* libcuda.c: a driver that says yes to all that cuDNN 9 asks while it plans without a device, and has none. It stands
- * in for libcuda.so.1 where the real cuDNN compiles its kernels; none is ever run. */
+/* libcuda.c: a stub of the driver that answers every call of cuDNN 9 while it plans without a device. It replaces
+ * libcuda.so.1 when the real cuDNN compiles its kernels; none of them runs. */
 #define NO_DEVICE 100
 
-/* Named as the driver's, without its prototypes: what is asked for is not looked at. */
+/* Named as the driver's functions, without prototypes: arguments are ignored. */
 #define YES(name)                                                                                                      \
 	int name(void);                                                                                                \
 	int name(void)                                                                                                 \
@@ -10,7 +10,7 @@
 		return 0;                                                                                              \
 	}
 
-/* The first argument is where a handle goes; nobody looks behind it. */
+/* The first argument receives a handle, which is never dereferenced. */
 #define HANDLE(name)                                                                                                   \
 	int name(void **ret);                                                                                          \
 	int name(void **ret)                                                                                           \
@@ -20,7 +20,7 @@
 		return 0;                                                                                              \
 	}
 
-/* The first argument is where a number goes. */
+/* The first argument receives a number. */
 #define NUMBER(name)                                                                                                   \
 	int name(int *ret);                                                                                            \
 	int name(int *ret)                                                                                             \

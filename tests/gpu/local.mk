@@ -1,5 +1,5 @@
-# The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, whole nets, streams,
-# several ranks, what it refuses. `full` as an argument of the scripts that know it asks for all: ./check --all.
+# The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, complete
+# networks, streams, several ranks, refusals. Scripts with an argument `full` then test everything: ./check --all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
 	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
 	tests/gpu/kept.py tests/gpu/blame.py
@@ -26,16 +26,18 @@ tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/call
 	trainer/backends/cuda/calls.h
 tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/plan_cache.c \
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_graph.c trainer/backends/cuda/plan_cache.c \
 	trainer/backends/cuda/kernel_trial.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_LDADD = $(LDADD) $(CUDA_LIBS)
 tests_gpu_libcuda_la_SOURCES = tests/gpu/libcuda.c
 tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -version-info 1
 
-# What the fakes claim, on the fake device and (tests/gpu/all) on a GPU.
+# Claims of the fakes, on the fake device and (tests/gpu/all) on a GPU.
 conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/plan_cache.c \
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/cudnn_plan.c trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_graph.c trainer/backends/cuda/plan_cache.c \
 	trainer/backends/cuda/kernel_trial.c
 EXTRA_DIST += tests/gpu/conformance.cu $(conformance_sources)
 tests_gpu_libconformance_la_SOURCES = tests/gpu/conformance.cu

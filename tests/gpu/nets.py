@@ -1,7 +1,7 @@
-"""Whole nets on the cuda backend against PyTorch's recorded f64 numbers: a small GPT; the same bits with and without
-graphs and in other orders of streams, blocks and threads. `nets.py full`: also the other GPTs, bf16, ResNet-20 with ReLU
-in f64 and with GELU in f32 and bf16 (a minute and a half). On the fake device (tests/fakes/cuda); with DPTRAIN_GPU=1 on
-the GPU that is there."""
+"""Complete networks on the cuda backend compared with PyTorch's recorded f64 numbers: a small GPT; the same bits with
+and without graphs and in other orders of streams, blocks and threads. `nets.py full`: also the other GPTs, bf16,
+ResNet-20 with ReLU in f64 and with GELU in f32 and bf16 (a minute and a half). On the fake device (tests/fakes/cuda);
+with DPTRAIN_GPU=1 on the machine's GPU."""
 import json
 import os
 import sys
@@ -27,7 +27,7 @@ def gpt(run):
 
 
 def train(name, flags, steps, env=None):
-    """Losses by step and gradients of the last one; (None, None) when it failed."""
+    """Returns losses by step and gradients of the last step; (None, None) if the run failed."""
     with Folder() as tmp:
         grads = os.path.join(tmp, "g.safetensors")
         p = dptrain(*flags, "--backend", "cuda", "--max-steps", steps, "--runs-dir", os.path.join(tmp, "runs"), "--dump-grads",
@@ -49,7 +49,7 @@ def same_gradients(name, got, want, limit):
         most = limit(k) if callable(limit) else limit
         if check(k in (got or {}), "%s: no gradient of %s" % (name, k)):
             d = distance(got[k][1], want[k], total)
-            check(d <= most, "%s: gradient of %s is %.2e from PyTorch's, allowed is %.2e" % (name, k, d, most))
+            check(d <= most, "%s: gradient of %s is %.2e from PyTorch's, limit %.2e" % (name, k, d, most))
 
 
 def on_gpt(names):
@@ -87,7 +87,7 @@ def gradients(name):
 
 
 def same_bits():
-    """Neither how a step is enqueued nor the order in which a device works shows in the results."""
+    """The results depend neither on how a step is enqueued nor on the order in which a device works."""
     flags = [*gpt(reference("gpt.json")["runs"]["tied"]), "--precision", "fp32", "--dropout", 0.1]
     want = train("graphs", flags, 3)
     others = [("without graphs", [*flags, "--no-cuda-graphs"], {}),
@@ -100,7 +100,7 @@ def same_bits():
 
 
 def several_programs():
-    """Programs of several sizes share memory: micro-batches of a step, an epoch's ragged tail, evaluation."""
+    """Programs of several sizes share memory: micro-batches of a step, an epoch's smaller last batch, evaluation."""
     with Folder() as tmp:
         p = dptrain("--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,
                     "--synthetic", "--seq-len", 8, "-b", 4, "--grad-accum-steps", 2, "--activation-checkpointing", "full",

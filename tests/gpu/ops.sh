@@ -1,9 +1,8 @@
 #!/bin/sh
-# Every op on the fake device in bf16, threads and blocks from the last to the first. `ops.sh types`: in every type;
-# `ops.sh full`: in every type, in three orders, with the same bits in each; with DPTRAIN_GPU=1 in every type on the GPU
-# that is there.
+# Every op on the fake device in bf16, threads and blocks in descending order. `ops.sh types`: in every type; `ops.sh
+# full`: in every type, in three orders, with equal bits in each; with DPTRAIN_GPU=1 in every type on the machine's GPU.
 cd "${builddir:-.}" || exit 1
-run() { # words of the tests…, what takes longest first; as many at a time as there are cores
+run() { # test patterns…, the slowest first; one process per core
 	rm -f ops-gpu.log.*
 	printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "$(nproc)" sh -c \
 		'tests/ops/ops_test "$1" >"ops-gpu.log.$$" 2>&1 || touch ops-gpu.log.failed' run
@@ -24,7 +23,7 @@ if [ "${DPTRAIN_GPU-}" = 1 ]; then
 	exit
 fi
 DPTRAIN_BACKEND_PATH=$PWD/tests/fakes/cuda/.libs
-XDG_CACHE_HOME=/dev/null # every run asks the fake libraries
+XDG_CACHE_HOME=/dev/null # every run queries the fake libraries
 export DPTRAIN_BACKEND_PATH XDG_CACHE_HOME
 [ -f "$DPTRAIN_BACKEND_PATH/dptrain_cuda.so" ] || {
 	echo "the fake device was not built (no CUDA toolkit)"
@@ -42,7 +41,7 @@ for DPTRAIN_FAKE_ORDER in $orders; do
 	OPS_TEST_BITS=$PWD/ops-gpu.bits.$DPTRAIN_FAKE_ORDER
 	export DPTRAIN_FAKE_ORDER OPS_TEST_BITS
 	run "$@"
-	# Products, convolutions and attention by own kernels, as without the libraries.
+	# Products, convolutions and attention with our kernels, as without the libraries.
 	export DPTRAIN_FAKE_CUBLASLT_VERSION=120000 DPTRAIN_FAKE_CUDNN_VERSION=80000
 	run 'conv_dgrad on cuda in bf16' 'conv on cuda in f16' 'conv_wgrad on cuda in bf16' 'lmhead on cuda in f16' \
 		'attention_grad on cuda in f16' 'attention_grad on cuda in bf16' 'attention on cuda in f16' 'attention on cuda in bf16' \
@@ -50,7 +49,7 @@ for DPTRAIN_FAKE_ORDER in $orders; do
 	unset DPTRAIN_FAKE_CUBLASLT_VERSION DPTRAIN_FAKE_CUDNN_VERSION
 	sort -o "$OPS_TEST_BITS" "$OPS_TEST_BITS"
 	diff ops-gpu.bits.down "$OPS_TEST_BITS" >ops-gpu.log || {
-		echo "threads in order $DPTRAIN_FAKE_ORDER make other bits than from the last to the first: a race"
+		echo "threads in order $DPTRAIN_FAKE_ORDER give other bits than in descending order: a race"
 		head -n 20 ops-gpu.log
 		exit 1
 	}

@@ -1,6 +1,6 @@
-"""PyTorch's side of tests/gpu/all: whole training steps on a GPU of the models of tests/bench/parts/pytorch_step.py, from
-the same weights and batch, in the fastest of three ways: eager, compiled, compiled with CUDA graphs; channels_last, fused
-optimiser, autocast in 16 bits (fp16 with a gradient scaler).
+"""PyTorch's part of tests/gpu/all: complete training steps on a GPU of the models of
+tests/bench/parts/pytorch_step.py, from the same weights and batch, in the fastest of three modes: eager, compiled,
+compiled with CUDA graphs; channels_last, fused optimiser, autocast in 16 bits (fp16 with a gradient scaler).
 
     peer.py make  --model M --batch N [--seq T] --dir D     writes weights and batch
     peer.py serve --model M --batch N [--seq T] --dir D --precision P [--device cuda]
@@ -67,7 +67,7 @@ class Side:
         return loss
 
     def seconds(self, steps):
-        """Of a step, in the mean; nothing in between waits for the device."""
+        """Mean seconds per step, without waiting for the device in between."""
         sync(self.o)
         start = time.monotonic()
         for _ in range(steps):
@@ -89,7 +89,7 @@ def used(o):
 
 
 def choose(o):
-    """The fastest mode with its side; what a mode cannot do leaves it out."""
+    """The fastest mode with its model; unsupported modes are skipped."""
     best, tried = None, {}
     for mode in MODES:
         try:
@@ -123,7 +123,7 @@ def serve(o):
     del _
     if o.device == "cuda":
         torch.cuda.empty_cache()
-    side = Side(o, mode)  # anew, so that the memory of other modes is not in it
+    side = Side(o, mode)  # created again, without memory of other modes
     for _ in range(TRIAL_STEPS):
         side.step()
     say({"mode": mode, "torch": torch.__version__, "loss": losses, "tried": tried})

@@ -1,6 +1,6 @@
-"""Plans for a GPU that is not here: those for an H200 (h200.json) are as committed in plans.txt, made where there is no
-driver, with the fakes of NVIDIA's libraries; one for the GPU that `backends --describe` has described is the plan made
-on it; and what is refused. `plan.py --write` makes plans.txt anew; read the difference before committing it."""
+"""Plans for a GPU that is not present: those for an H200 (h200.json) equal the committed plans.txt, made without a
+driver, with the fakes of NVIDIA's libraries; one for the GPU described by `backends --describe` equals the plan made
+on it; and refusals. `plan.py --write` rewrites plans.txt; read the difference before committing it."""
 import json
 import os
 import sys
@@ -9,7 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "train"))
 from helper import BUILD, SOURCE, Folder, check, dptrain, finish, skip
 
-os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # the fakes must not use the user's cache
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 H200 = os.path.join(SOURCE, "tests", "gpu", "h200.json")
 GOLDEN = os.path.join(SOURCE, "tests", "gpu", "plans.txt")
@@ -47,13 +47,13 @@ def golden():
 
 
 def categories(text):
-    """What lives in all of a step. cuBLASLt chooses nothing without a device, so that workspaces are larger here, and with them
-    the moment that needs most may be another one."""
+    """Memory that lives for the whole step. cuBLASLt chooses nothing without a device, so workspaces are larger here,
+    and the moment of peak memory may be another one."""
     return [line for line in text.splitlines() if line.split()[0] in ("model", "global", "program", "parameters", "optimizer", "inputs")]
 
 
 def described(folder):
-    """As on the device itself."""
+    """A plan from a description equals the plan on the device itself."""
     path = os.path.join(folder, "gpu.json")
     p = dptrain("backends", "--describe", env={"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "4"})
     check(p.returncode == 0, "backends --describe: exit %d: %s" % (p.returncode, p.stderr))

@@ -1,5 +1,5 @@
-"""Who computes products, convolutions and attention on the fake device: cuBLASLt and cuDNN where they can be had, else own kernels after
-a line that says why; the same losses either way; fp32 takes TF32 only where it is asked for."""
+"""Products, convolutions and attention on the fake device: cuBLASLt and cuDNN where available, otherwise our kernels
+after a line with the reason; the same losses either way; fp32 uses TF32 only on request."""
 import os
 import sys
 
@@ -10,7 +10,7 @@ from helper import Folder, check, dptrain, finish, read_run, skip
 GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--vocab-size", 61,
        "--synthetic", "--seq-len", 16, "-b", 4, "--max-steps", 3]
 RESNET = ["--model", "resnet20", "--image-size", 8, "--synthetic", "-b", 2, "--max-steps", 2, "--lr", 0.01]
-# library, what says that it is old, net, the line, precisions with the distance that losses may have
+# library, variable that makes it old, network, the line, precisions with the limit on the losses' distance
 CASES = [
     ("libcublasLt.so.13", {"DPTRAIN_FAKE_CUBLASLT_VERSION": "120800"}, GPT,
      "products without cuBLASLt are far slower: cuBLASLt 12.8.0 is too old: install 13.0 or newer (pip install "
@@ -22,7 +22,7 @@ CASES = [
 
 
 def train(name, flags, env):
-    """Losses of the steps, and what was said."""
+    """Returns losses of the steps, and the output."""
     with Folder() as tmp:
         p = dptrain(*flags, "--backend", "cuda", "--runs-dir", tmp, env={**ENV, **env})
         check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:]))
@@ -42,20 +42,20 @@ def compare(library, old, net, line, precisions):
         by_library, said = train(library + precision, [*net, "--precision", precision], {})
         check(line[:30] not in said, "%s is not used: %s" % (library, said[-600:]))
         d = distance(by_library, own)
-        check(d <= limit, "%s: losses with %s are %.1e from own kernels', allowed %.1e" % (precision, library, d, limit))
+        check(d <= limit, "%s: losses with %s are %.1e from our kernels', limit %.1e" % (precision, library, d, limit))
         if precision == "fp32":
             tf32, _ = train("tf32", [*net, "--tf32"], {})
             check(1e-6 < distance(tf32, by_library) < 1e-1, "--tf32: %s, without it %s" % (tf32, by_library))
 
 
 def attention():
-    """In 16 bits and without dropout it is cuDNN's, which rounds elsewhere than own kernels do."""
+    """In 16 bits and without dropout cuDNN computes it, and rounds differently from our kernels."""
     for precision in ("bf16", "fp16"):
         flags = [*GPT, "--precision", precision]
         own, _ = train("own attention", flags, {"DPTRAIN_FAKE_CUDNN_VERSION": "80900"})
         by_library, _ = train("attention", flags, {})
         d = distance(by_library, own)
-        check(0 < d <= 1e-2, "attention in %s: losses with cuDNN are %.1e from own kernels', allowed is a little" % (precision, d))
+        check(0 < d <= 1e-2, "attention in %s: losses with cuDNN are %.1e from our kernels', expected up to 1e-2" % (precision, d))
 
 
 def main():
@@ -65,7 +65,7 @@ def main():
     room, _ = train("no workspace", GPT, {"DPTRAIN_FAKE_CUBLASLT_WORKSPACE": "0"})
     usual, _ = train("workspace", GPT, {})
     check(room == usual, "losses depend on the workspace: %s, %s" % (room, usual))
-    finish("products, convolutions and attention: by libraries and by own kernels alike, TF32 where it is asked for")
+    finish("products, convolutions and attention: equal by libraries and by our kernels, TF32 on request")
 
 
 main()

@@ -1,9 +1,9 @@
-"""Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
-every strategy have the losses of one in f64 to 1e-9, and so have pipelines of two to four stages, `dp` and what is offloaded, whose
-bits are the same from a file; --deterministic has its bits; graphs or none and other orders of the devices' work have the same bits; comm/bytes is what the
-sizes say, with graphs and without; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more
-strategies and orders; with names of PARTS: those alone. With DPTRAIN_GPU=1 all ranks share the first GPU, and meet by NCCL
-itself."""
+"""Several ranks on the cuda backend, one fake device each, connected by the fake of NCCL. One, two and three ranks of
+every strategy have one rank's losses in f64 to 1e-9; so have pipelines of two to four stages, `dp`, and offloading,
+which has the same bits from a file. --deterministic has one rank's bits; runs with and without graphs, and with other
+orders of the devices' work, have equal bits; comm/bytes follows from the sizes, with and without graphs; a killed rank
+ends the others within five seconds, and they name it. `ranks.py full`: more strategies and orders; with names of
+PARTS: only those. With DPTRAIN_GPU=1 all ranks share the first GPU, and use real NCCL."""
 import os
 import signal
 import sys
@@ -37,7 +37,7 @@ FULL = [
     (["-b", 2, "--strategy", "fsdp", "--zero-stage", 3, "--shard-degree", 2, "--gather-prefetch", 2], 4),
 ]
 
-# The same of a net that is cut into stages.
+# The same for a network divided into stages.
 DEEP = ["--n-layer", 4, "--global-batch-size", 12, "--dropout", 0.1]
 AWAY = ["--activation-offload", "--param-offload", "--optim-offload"]
 FILE = ["--offload-dir", tempfile.gettempdir()]
@@ -75,7 +75,7 @@ def same_numbers(common, rows):
 
 
 def leaves(size, ways):
-    """The bits of one rank, whoever has which leaves of so many samples; two pipelines share out three unevenly."""
+    """One rank's bits, whichever rank has which leaves of the samples; two pipelines divide three leaves unevenly."""
     want = losses("one rank", [*LEAVES, "-b", size], 1)
     for flags, ranks, env in ways:
         check(losses("--deterministic", [*LEAVES, *flags], ranks, env) == want,
@@ -83,7 +83,8 @@ def leaves(size, ways):
 
 
 def same_bits(full):
-    """Neither who has which samples, nor how a step is enqueued, nor the order in which devices work shows in the results."""
+    """The results depend neither on who has which samples, nor on how a step is enqueued, nor on the order of the
+    devices' work."""
     leaves(1, [(["--strategy", "ddp"], 3, {}), (["--strategy", "fsdp"], 2, {"DPTRAIN_FAKE_SEED": "7"})])
     pipes = ["--strategy", "pdp", "--pp-stages", 2, "--microbatches", 2]
     leaves(2, [([*pipes, "-b", 2, "--zero-stage", 1], 4, {"DPTRAIN_FAKE_SEED": "3"})])
@@ -98,7 +99,7 @@ def same_bits(full):
 
 
 def in_a_file():
-    """Parameters and moments of more than one piece: the bits that host memory gives, whatever order the device works in."""
+    """Parameters and moments of several pieces have the bits of host memory, in any order of the device's work."""
     flags = ["-b", 1, "--global-batch-size", 1, "--vocab-size", 70000, "--max-steps", 2, "--precision", "fp32", "--opt", "adamw",
              "--param-offload", "--optim-offload"]
     want = losses("in host memory", flags, 1)
@@ -113,7 +114,7 @@ SENT_FULL = [(["--strategy", "fsdp", "--zero-stage", 1, "--precision", "fp32"], 
 
 
 def sent(full):
-    """On two ranks the small sums of the device count as those of hosts do."""
+    """On two ranks the device's small sums count as those of hosts do."""
     sizes.net(256, 128, 64, 4, 1)
     for flags, stage, low in SENT + (SENT_FULL if full else []):
         name, want = " ".join(map(str, flags)), sizes.expected(2, stage, True, low)
@@ -122,7 +123,7 @@ def sent(full):
                         env=ENV, timeout=400)
             if check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])):
                 got = sizes.sent(tmp, 2)
-                check(got == [want, want], "%s: sent %s bytes, the sizes say %d" % (name, got, want))
+                check(got == [want, want], "%s: sent %s bytes, expected from the sizes %d" % (name, got, want))
 
 
 def until(what, seconds=60):
@@ -135,7 +136,7 @@ def until(what, seconds=60):
 
 
 def dead_rank():
-    """No launcher watches: the rank that is left has to notice by itself, while its device waits for the other's."""
+    """There is no launcher: the surviving rank must notice by itself, while its device waits for the other's."""
     port = str(free_port())
     with Folder() as tmp:
         flags = [*NET, *SHARED, "--strategy", "ddp", "--precision", "fp32", "--max-steps", 100000, "-b", 3, "--runs-dir", tmp]

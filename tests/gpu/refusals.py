@@ -1,5 +1,5 @@
-"""What the cuda backend refuses, on fake devices that lack something: one line that says what and what to do, and the exit
-code; and what `auto` does then."""
+"""Refusals of the cuda backend, on fake devices that lack something: one line with the problem and its solution, and
+the exit code; and the choice of `auto` then."""
 import os
 import re
 import sys
@@ -8,7 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from helper import BUILD, Folder, check, dptrain, finish, skip
 
 UUID = "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae"  # all but the last byte
-os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # the fakes must not use the user's cache
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 NCCL = os.path.exists(os.path.join(FAKE, "libnccl.so.2"))
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,
@@ -16,7 +16,7 @@ NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "-
 
 HOST = "backend cuda cannot run here: "
 OLD = "compute capability 7.5: 8.0 or newer is required"
-# 25 MiB are planned of it, with the workspaces that the fakes of the libraries ask for.
+# Its plan has 25 MiB, with the workspaces that the fakes of the libraries request.
 LARGE = ["--n-embd", 64, "--vocab-size", 8192, "-b", 64]
 FITS = "what fits: --batch-size 32 --grad-accum-steps 2 (18 MiB)"
 PLANNED = all(os.path.exists(os.path.join(FAKE, name)) for name in ("libcudnn.so.9", "libcublasLt.so.13"))
@@ -51,23 +51,24 @@ REFUSED = [
 
 
 def testable(rows):
-    """Without NCCL's header the module says so wherever several ranks would meet; without the others' it plans otherwise."""
+    """Rows that can be tested: without NCCL's header the module reports that for several ranks; without the others' it
+    plans differently."""
     if not NCCL:
-        print("left out: several ranks on GPUs (the fake of NCCL was not built: no header of NCCL)")
+        print("skipped: several ranks on GPUs (the fake of NCCL was not built: no header of NCCL)")
         rows = [row for row in rows if "--nproc-per-node" not in row[1]]
     if not PLANNED:
-        print("left out: sizes of plans (the fakes of cuDNN and cuBLASLt were not built: no headers)")
+        print("skipped: sizes of plans (the fakes of cuDNN and cuBLASLt were not built: no headers)")
         rows = [row for row in rows if row[1] is not LARGE]
     return rows
 
 
 def said_by(p):
-    """Errors and warnings, without the program's name."""
+    """Returns errors and warnings, without the program's name."""
     return [line.split(": ", 2)[2] for line in p.stderr.splitlines() if re.match("dptrain: (error|warning): ", line)]
 
 
 def refused(folder):
-    """--backend cuda never falls to another: it says one line and ends."""
+    """--backend cuda never chooses another backend: it prints one line and exits."""
     for env, flags, line, code in testable(REFUSED):
         p = dptrain(*NET, "--backend", "cuda", "--runs-dir", folder, *flags, env={"DPTRAIN_BACKEND_PATH": FAKE, **env})
         name = " ".join("%s=%s" % e for e in env.items())
@@ -82,8 +83,8 @@ MISSING = "(%s) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install %s p
 
 
 def module_alone(folder):
-    """Where the module lies without its libraries: a copy that looks for them, and the loader for it, in folders that are
-    not there, and what it is linked with."""
+    """The module without its libraries: a copy that searches for them, and the loader with it, in folders that do not
+    exist, with what it is linked with."""
     with open(os.path.join(FAKE, "dptrain_cuda.so"), "rb") as f:
         binary = f.read()
     built = os.path.realpath(FAKE).encode()
@@ -96,7 +97,8 @@ def module_alone(folder):
 
 
 def libraries(folder):
-    """Without one that only makes it faster it runs and says what that costs; without NCCL ranks cannot meet."""
+    """Without a library that only makes it faster it runs, and prints the cost; without NCCL several ranks are
+    impossible."""
     alone = module_alone(os.path.join(folder, "alone"))
     old = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_CUBLASLT_VERSION": "120000", "DPTRAIN_FAKE_CUDNN_VERSION": "80000"}
     rows = [
@@ -132,12 +134,12 @@ AUTO = [
 
 
 def auto(folder):
-    """It takes the GPU where all that the ranks need is there; else it says in one line why not."""
+    """auto uses the GPU if everything that the ranks need is available; otherwise it prints the reason in one line."""
     modules = os.path.join(folder, "modules")
     os.mkdir(modules)
     os.symlink(CUDA, os.path.join(modules, "dptrain_cuda.so"))
     if not os.path.exists(CPU):
-        print("left out: auto (the cpu module was not built)")
+        print("skipped: auto (the cpu module was not built)")
         return
     os.symlink(CPU, os.path.join(modules, "dptrain_cpu.so"))
     for env, flags, backend, why in testable(AUTO):
@@ -153,7 +155,8 @@ FAULT = "cuda: a kernel failed: an illegal memory access was encountered: run ag
 
 
 def faulty_kernel(folder):
-    """Nobody knows which node it was; the second run, node by node, says it: that which the number of its kernel tells."""
+    """The failing node is unknown at first; the second run, node by node, names it: the node that the kernel's number
+    selects."""
     blocking, named = {"CUDA_LAUNCH_BLOCKING": "1"}, []
     for more, env in (([], {}), (["--no-cuda-graphs"], {}), (["--no-cuda-graphs"], blocking)):
         for number in (3, 200):

@@ -1,6 +1,7 @@
-"""Registers and spills of every kernel, as ptxas counted them for each architecture that the module was compiled for (it is,
-if need be), against tests/gpu/registers.txt: one line a kernel, the most over its instances. `registers.py --write` makes the
-file anew; read the difference before committing it. Another nvcc than the table's counts otherwise: skipped."""
+"""Registers and spills of every kernel, as counted by ptxas for each architecture of the module (compiled if
+necessary), compared with tests/gpu/registers.txt: one line per kernel, the maximum over its instances. `registers.py
+--write` rewrites the file; read the difference before committing it. Other versions of nvcc than the table's count
+differently: skipped."""
 import glob
 import os
 import re
@@ -19,7 +20,7 @@ def skip(why):
 
 
 def variable(name):
-    """As configure set it."""
+    """The value that configure set."""
     try:
         with open(os.path.join(BUILD, "Makefile"), encoding="utf-8") as f:
             found = re.search(r"^%s = (.*)$" % name, f.read(), re.M)
@@ -34,7 +35,7 @@ def sources():
 
 
 def said_of(path):
-    """What ptxas said of a file's kernels when the module was built."""
+    """ptxas's output for a file's kernels when the module was built."""
     name = os.path.splitext(os.path.relpath(path, SOURCE))[0] + ".ptxas"
     with open(os.path.join(BUILD, name), encoding="utf-8") as f:
         return f.read()
@@ -45,7 +46,7 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)'.*?(\d+) byt
 
 
 def kernels(path, text):
-    """{(file, kernel): {architecture: [instances, most registers, most bytes spilled]}}"""
+    """Returns {(file, kernel): {architecture: [instances, most registers, most bytes spilled]}}."""
     table = {}
     found = ENTRY.findall(text)
     names = subprocess.run(["c++filt", "-p", *[f[0] for f in found]], capture_output=True, text=True, check=True).stdout

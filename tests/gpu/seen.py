@@ -1,6 +1,6 @@
-"""What is seen of a GPU while it trains: NVML's values, scripted by a driver that is not there (tests/fakes/cuda/nvml.c),
-arrive as series of the rank whose device it is; device memory is the same after the second step and at the end; a profiler
-hears of every step, phase and node through NVTX."""
+"""GPU statistics during training: NVML's values, scripted by a fake driver (tests/fakes/cuda/nvml.c), are recorded as
+series of the rank that uses the device; device memory is the same after the second step and at the end; a profiler
+receives every step, phase and node through NVTX."""
 import os
 import sys
 
@@ -11,8 +11,8 @@ from helper import Folder, check, dptrain, finish, read_run, skip
 ENV = {**ENV, "DPTRAIN_FAKE_DEVICES": "4", "LD_LIBRARY_PATH": FAKE}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
        "--seq-len", 8, "-b", 4, "--backend", "cuda", "--threads", 1]
-DRAWN = 4096 * (8 + 1) * 4  # bytes that --synthetic draws, which lie in the machine's memory
-LOOKS = 1500  # more than a run takes on a machine that is busy
+DRAWN = 4096 * (8 + 1) * 4  # bytes drawn by --synthetic, in host memory
+LOOKS = 1500  # more than a run makes on a busy machine
 # utilisation, bytes, milliwatts, degrees, MHz, nanoseconds throttled by power, by heat
 SCRIPT = ";".join("%d,%d,%d,%d,%d,%d,%d" % (i, i << 20, 1000 * i + 500, 30 + i, 1000 + i, i * 10**6, i * 10**6) for i in range(LOOKS))
 OF_LOOK = {"util_percent": lambda i: i, "memory_bytes": lambda i: i << 20, "power_watts": lambda i: i + 0.5,
@@ -26,7 +26,7 @@ def train(runs, *more, env=None):
 
 
 def looks(series, name, rank):
-    """Which looks its points came from, by step."""
+    """For each step, the look of the script that its points came from."""
     of = {OF_LOOK[name](i): i for i in range(LOOKS)}
     points = sorted(series.get(("system/gpu_" + name, rank), {}).items())
     return [of.get(value) for _, value in points]
@@ -39,16 +39,17 @@ def vitals():
         seen = {name: looks(series, name, 0) for name in OF_LOOK}
         check(run["params"].get("gpu") == "Fake GPU", "its name is a param: %s" % run["params"].get("gpu"))
     for name, order in seen.items():
-        if name == "util_percent":  # of device 2 it is 2 more
+        if name == "util_percent":  # 2 more for device 2
             order = [i and i - 2 for i in order]
         check(len(order) >= 2 and None not in order and order == sorted(set(order)), "%s: looks %s of the script" % (name, order))
-        check(order[0] >= 1, "%s: the first look is the beginning's" % name)
+        check(order[0] >= 1, "%s: the first look is the start's" % name)
     shares = series[("system/gpu_throttle_percent", 0)].values()
     check(all(0 < s <= 100 for s in shares), "throttled by power and heat: %s" % list(shares))
 
 
 def less_known():
-    """What a driver does not support is left out; no series without a driver, or without the device."""
+    """Values that the driver does not support are omitted; there are no series without a driver, or without the
+    device."""
     for env, absent in (({"DPTRAIN_FAKE_NVML_WITHOUT": "ViolationStatus"}, {"throttle_percent"}),
                         ({"LD_LIBRARY_PATH": ""}, {*OF_LOOK, "throttle_percent"})):
         with Folder() as runs:
@@ -63,11 +64,11 @@ def memory():
     used = series.get(("memory/device_bytes", 0), {})
     check(sorted(used) == [2, 5] and used[2] == used[5], "device memory after step 2 and at the end: %s" % used)
     planned = series[("memory/planned_bytes", 0)][5] - DRAWN
-    check(used[5] >= 0.9 * planned, "it holds the plan: %s, %d planned" % (used, planned))
+    check(used[5] >= 0.9 * planned, "device memory includes the plan: %s, %d planned" % (used, planned))
 
 
 def ranges_of(path):
-    """[depth, name] in the order in which they began."""
+    """Returns [depth, name] in the order of their starts."""
     with open(path, encoding="utf-8") as f:
         return [(int(line.split(" ", 1)[0]), line.rstrip("\n").split(" ", 1)[1]) for line in f]
 

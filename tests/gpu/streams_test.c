@@ -1,5 +1,5 @@
-/* streams_test.c: the executor of devices on the fake one: work of several streams, as a graph and node by node, in
- * many orders; and that a wait that is left out shows in some of them. */
+/* streams_test.c: the executor of devices on the fake device: work of several streams, as a graph and node by node, in
+ * many orders; and a missing wait shows in some of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 static const struct backend *cuda;
 
-/* a = x + x; b = a + a on one stream beside c = a + x on another; d = b + c. */
+/* a = x + x; b = a + a on one stream in parallel with c = a + x on another; d = b + c. */
 struct diamond {
 	struct prepared prepared;
 	struct program program;
@@ -88,7 +88,7 @@ static void done(struct diamond *t)
 	graph_free(t->program.graph);
 }
 
-/* Whether 7 x came out. */
+/* Returns whether the result is 7 x. */
 static bool run_once(struct diamond *t, struct exec *e, int round)
 {
 	double x[VALUES], d[VALUES], nothing[VALUES] = { 0 };
@@ -132,7 +132,7 @@ static void streams_wait_for_each_other(void **state)
 	assert_int_equal(count_right(true, false), RUNS);
 }
 
-static void a_missing_wait_shows(void **state)
+static void missing_wait_is_detected(void **state)
 {
 	(void)state;
 	assert_true(count_right(false, true) < RUNS);
@@ -143,7 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(streams_wait_for_each_other),
-		cmocka_unit_test(a_missing_wait_shows),
+		cmocka_unit_test(missing_wait_is_detected),
 	};
 	const char *build_folder = getenv("builddir");
 	struct backend_choice choice = { 0 };

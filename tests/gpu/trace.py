@@ -1,6 +1,6 @@
-"""--trace-steps on a device: in each traced step every node of the program is once a span of its stream, none overlaps
-another there, collectives have rows of their own and run beside the backward pass; the turns of the compute stream fill the step. The losses are those
-of a run that is not traced."""
+"""--trace-steps on a device: in each traced step every node of the program is one span of its stream, spans of a
+stream do not overlap, collectives have separate rows and overlap the backward pass; the phases of the compute stream
+fill the step. The losses equal those of a run without a trace."""
 import collections
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 from helper import BUILD, Folder, check, dptrain, environment, finish, read_run, skip
 
-os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # the fakes must not use the user's cache
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 ENV = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "2"}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
@@ -23,7 +23,7 @@ def losses(folder):
 
 
 def spans(runs, name):
-    """(rank, step) → row → spans, by time."""
+    """Returns {(rank, step): {row: spans, by time}}."""
     p = subprocess.run([os.path.join(BUILD, "dptrack"), "trace", name, "--logdir", runs], env=environment(), timeout=60,
                        stdout=subprocess.PIPE, universal_newlines=True, check=True)
     events = json.loads(p.stdout)["traceEvents"]
@@ -35,13 +35,13 @@ def spans(runs, name):
 
 
 def nodes_of_step():
-    """Of the program that trains, as rank 0's is planned."""
+    """The nodes of the training program, as planned for rank 0."""
     said = dptrain("plan", *[f for f in NET if f not in ("--system-interval", 0)], "--nproc-per-node", 2, env=ENV).stdout
     return next(int(line.split()[2]) for line in said.splitlines() if line.startswith("program train-"))
 
 
 def check_step(about, rows, want):
-    """want: so many nodes; None: another rank's, which holds other tensors."""
+    """want: the number of nodes; None: another rank, which has other tensors."""
     nodes = collections.Counter()
     for row, own in rows.items():
         if row in ("step", "writer") or row.startswith("loader"):
@@ -52,12 +52,12 @@ def check_step(about, rows, want):
     check(want in (None, len(nodes)) and set(nodes.values()) == {1}, "%s: %d nodes of %s, as often as %s" % (
         about, len(nodes), want, set(nodes.values())))
     check({"compute", "comm", "gather"} <= set(rows), "%s: rows %s" % (about, sorted(rows)))
-    check(all(e["cat"] == "comm" for e in rows["gather"]), "%s: collectives are called so" % about)
-    check({"forward", "backward", "optimizer"} <= {e["cat"] for e in rows["step"]}, "%s: turns of the step" % about)
+    check(all(e["cat"] == "comm" for e in rows["gather"]), "%s: the category of collectives" % about)
+    check({"forward", "backward", "optimizer"} <= {e["cat"] for e in rows["step"]}, "%s: phases of the step" % about)
 
 
-def beside_backward(rows):
-    """Whether a collective began before the backward pass was over."""
+def during_backward(rows):
+    """Whether a collective began before the end of the backward pass."""
     ends = [e["ts"] + e["dur"] for e in rows["compute"] if e["cat"] == "backward"]
     return any(e["ts"] < max(ends) for row in ("comm", "gather") for e in rows[row] if "reduce" in e["name"])
 
@@ -70,12 +70,12 @@ def main():
         for folder, more in ((traced, ["--trace-steps", "%d:%d" % STEPS]), (plain, [])):
             p = dptrain(*NET, "--nproc-per-node", 2, "--max-steps", 4, "--run-name", "t", "--runs-dir", folder, *more, env=ENV)
             check(p.returncode == 0, "exit %d: %s" % (p.returncode, p.stderr[-1000:]))
-        check(losses(traced) == losses(plain), "a traced run has the losses of another")
+        check(losses(traced) == losses(plain), "a traced run has the losses of an untraced one")
         found = spans(traced, "t")
         check(set(found) == {(r, s) for r in (0, 1) for s in STEPS}, "ranks and steps: %s" % sorted(found))
         for (rank, step), rows in sorted(found.items()):
             check_step("rank %d, step %d" % (rank, step), rows, None if rank else want)
-        check(any(beside_backward(rows) for rows in found.values()), "collectives run beside the backward pass: %s" % sorted(
+        check(any(during_backward(rows) for rows in found.values()), "collectives overlap the backward pass: %s" % sorted(
             {e["name"] for rows in found.values() for row in ("comm", "gather") for e in rows[row]}))
     finish("trace")
 

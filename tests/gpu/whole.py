@@ -1,8 +1,9 @@
-"""A whole run on the cuda backend: fp16 with a loss scale that skips steps, steps of several micro-batches of which the last is
-smaller, averages, clipping, checkpoints. Its points, weights, moments and state are the same bits when it is asked to end,
-goes on, is killed and goes on again, as one rank and as a pipeline of two; without graphs; with recomputation; and in other
-orders of the device's streams, blocks and threads (`whole.py full`: in 20, and on two ranks). In f64 a net with batch norm has ref's losses, its tail included.
-On the fake device; with DPTRAIN_GPU=1 on the GPU that is there."""
+"""A complete run on the cuda backend: fp16 with a loss scale that skips steps, steps of several micro-batches with a
+smaller last one, averages, clipping, checkpoints. Its points, weights, moments and state have the same bits when it is
+stopped, resumed, killed and resumed again, as one rank and as a pipeline of two; without graphs; with recomputation;
+and in other orders of the device's streams, blocks and threads (`whole.py full`: in 20, and on two ranks). In f64 a
+network with batch norm has ref's losses, including a smaller last batch. On the fake device; with DPTRAIN_GPU=1 on the
+machine's GPU."""
 import os
 import sys
 
@@ -16,7 +17,7 @@ CUDA = ["--backend", "cuda", "--system-interval", 0]
 
 
 def variants(full):
-    """What changes no bit: flags, environment."""
+    """Flags and environment that change no bit."""
     yield "without graphs", ["--no-cuda-graphs"], {}
     yield "recomputation", ["--activation-checkpointing", "full"], {}
     if REAL:
@@ -39,7 +40,7 @@ def run_of(folder, words, net):
             2, "--precision", "fp16", "--init-from", steep(folder, words, net)]
 
 
-def goes_on(name, flags):
+def survives_stops(name, flags):
     points = disturbed(name, flags)
     skipped = list((points or {}).get(("train/skipped_steps", -1), {}).values())
     check(not points or 0 < skipped[-1] < STEPS // 2, "%s: some steps were skipped: %s" % (name, skipped))
@@ -48,7 +49,7 @@ def goes_on(name, flags):
 def same_bits(folder, full):
     words = make_words(folder)
     flags = [*run_of(folder, words, [*GPT, *CUDA]), "--batch-size", 2]
-    goes_on("stopped and killed", flags)
+    survives_stops("stopped and killed", flags)
     want = finished("as it is", flags, {})
     for name, more, env in variants(full):
         got = finished(name, [*flags, *more], env)
@@ -61,11 +62,12 @@ def same_bits(folder, full):
         stops.ENV["DPTRAIN_FAKE_DEVICES"] = "2"
         flags = run_of(folder, words, [*GPT, *CUDA, "--n-layer", 2])
         # Two stages, each with its part of weights and moments; micro-batches of 3, 2 and 2 samples.
-        goes_on("pipeline", [*flags, "--batch-size", 7, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--nproc-per-node", 2])
+        survives_stops("pipeline", [*flags, "--batch-size", 7, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--nproc-per-node", 2])
 
 
 def ragged(folder):
-    """Two epochs of 19 pictures, 8 a step in two micro-batches: the third step has 3; an evaluation of 7, 4 at a time."""
+    """Two epochs of 19 pictures, 8 per step in two micro-batches: the third step has 3; an evaluation of 7, 4 at a
+    time."""
     found = []
     for backend in ("ref", "cuda"):
         runs = os.path.join(folder, backend)

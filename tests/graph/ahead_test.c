@@ -1,7 +1,7 @@
-/* ahead_test.c: runs that are begun on a device while the one before is under way. The executor of devices, on a
- * backend that only writes down what is enqueued: any two accesses to the same bytes, by kernels, copies or the host,
- * one of them writing, are ordered by streams, events and what the host waits for; without any one of these waits they
- * are not. To begin a run the host waits for nothing. */
+/* ahead_test.c: runs that begin on a device while the previous one is still running. Uses the executor of devices on a
+ * backend that only records what is enqueued: any two accesses to the same bytes, by kernels, copies or the host, one
+ * of them a write, are ordered by streams, events and the host's waits; without any one of these waits they are not.
+ * The host does not wait to begin a run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 
 enum { HOST, LANES = STREAM_COUNT + 2 };
 
-/* ---- who has seen what: how many things of each lane come before a moment ---- */
+/* ---- moments: how many operations of each lane are complete by then ---- */
 
 struct moment {
 	int seen[LANES];
@@ -50,7 +50,7 @@ struct access {
 	struct moment at;
 };
 
-struct graph_handle { /* all that its kernels do is taken for one thing */
+struct graph_handle { /* all its kernels count as one operation */
 	struct access *access;
 	int n;
 };
@@ -65,7 +65,7 @@ static struct {
 	int n;
 	int lanes;
 	bool on, capturing;
-	int waits, left_out; /* so far; the one that does not happen, from 1 */
+	int waits, left_out; /* so far; the number of the one that is omitted, from 1 */
 	int host_waits;
 	struct area pinned[AREAS_MAX];
 	int n_pinned;
@@ -94,7 +94,7 @@ static bool ordered(const struct access *a, const struct access *b)
 	return b->at.seen[a->lane] >= a->tick || a->at.seen[b->lane] >= b->tick;
 }
 
-/* The first pair that is not; NULL: all are. */
+/* The first pair that is not ordered; NULL when all are. */
 static const struct access *find_unordered(const struct access **other)
 {
 	for (int i = 0; i < seen.n; i++)
@@ -148,7 +148,7 @@ static bool is_pinned(const void *p)
 	return false;
 }
 
-/* What is copied from the host's memory was written by the host just before. */
+/* Data copied from the host's memory was written by the host just before. */
 static int copy_async(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err)
 {
 	(void)module, (void)err;
@@ -302,7 +302,7 @@ static int run_node(void *state, const struct kernel_args *a, struct err *err)
 
 static const struct kernel noted = { .run = run_node };
 
-/* ---- a program, by hand ---- */
+/* ---- a handmade program ---- */
 
 struct rig {
 	struct backend backend;
@@ -332,7 +332,7 @@ static struct tensor *sum(struct graph *g, struct tensor *a, struct tensor *b, e
 	return n->out[0];
 }
 
-/* Work on three streams, of which one is joined at the end alone; everything that goes to a device and comes back. */
+/* Work on three streams, one of which is joined only at the end; everything that is copied to a device and back. */
 static void build(struct program *p)
 {
 	struct graph *g = graph_new(true);
@@ -403,7 +403,7 @@ static void close_rig(struct rig *r)
 	graph_free(r->program.graph);
 }
 
-/* The caller has its memory back when exec_fed returns, and fills it anew. */
+/* The caller may refill its memory when exec_fed returns. */
 static void begin(struct exec *e, const struct rig *r, int step)
 {
 	const struct step_page page = { .step = step };
@@ -418,7 +418,7 @@ static void begin(struct exec *e, const struct rig *r, int step)
 	note("the loader fills", HOST, r->inputs, 2 * VALUES * sizeof(double), true);
 }
 
-/* Reads what came back. */
+/* Reads the copied results. */
 static void end(struct exec *e)
 {
 	struct exec_done done;
@@ -430,11 +430,11 @@ static void end(struct exec *e)
 	note("the host reads losses", HOST, done.losses, VALUES * sizeof(double), false);
 }
 
-struct waits { /* their numbers: behind the begin of the first run, before that of the last one */
+struct waits { /* their numbers: after the begin of the first run, before that of the last one */
 	int first, last;
 };
 
-/* Whether everything is ordered without that wait. */
+/* Whether everything is ordered when that wait is omitted. */
 static bool all_ordered(bool graphs, int left_out, struct waits *ret)
 {
 	const struct access *a, *b;
@@ -465,7 +465,7 @@ static bool all_ordered(bool graphs, int left_out, struct waits *ret)
 	return !a;
 }
 
-/* The first run waits for no other, and what the last one leaves out would show in those behind it. */
+/* The first run does not wait for another, and a wait omitted in the last run would only affect later ones. */
 static void prove(bool graphs)
 {
 	struct waits all, ignored;
@@ -475,7 +475,7 @@ static void prove(bool graphs)
 	assert_true(all.last - all.first >= 3 * (RUNS - 2));
 	for (int k = all.first; k <= all.last; k++)
 		if (all_ordered(graphs, k, &ignored)) {
-			printf("%s: nothing changes without wait %d\n", graphs ? "graphs" : "nodes", k);
+			printf("%s: wait %d is unnecessary\n", graphs ? "graphs" : "nodes", k);
 			superfluous++;
 		}
 	assert_int_equal(superfluous, 0);

@@ -1,6 +1,6 @@
-/* dump_test.c: the text of graphs and plans against committed files. After a change that is meant to alter them,
+/* dump_test.c: the text of graphs and plans compared with committed files. After a change that is meant to alter them,
  *     UPDATE_GOLDEN=1 make check TESTS=tests/graph/dump_test
- * writes them anew; read the difference before committing it. */
+ * rewrites them; read the difference before committing it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void compare_file(const char *path, const char *text)
 		fail_msg("%s:%d: more lines now:\n%.*s", path, number, (int)strcspn(text, "\n"), text);
 }
 
-/* Programs of one model, planned together, against the file of that name. */
+/* Compares the programs of one model, planned together, with the file of that name. */
 static void check_all(const char *name, const struct net_opts *o, int n)
 {
 	struct plan_program programs[PROGRAMS];
@@ -94,7 +94,7 @@ static void check(const struct net_opts *o)
 	check_as(o->model, o);
 }
 
-/* Two ranks, several micro-batches a step, activations made again. */
+/* Two ranks, several micro-batches per step, activations recomputed. */
 static void test_shared(void **state)
 {
 	struct net_opts all[PROGRAMS];

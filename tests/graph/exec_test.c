@@ -1,5 +1,5 @@
-/* exec_test.c: exec.c hands calls to the executor that is there, whatever it is; the executor of host backends:
- * micro-batches in turns, over several streams, each in its slot. */
+/* exec_test.c: exec.c passes calls to whatever executor is present; the executor of host backends: micro-batches in
+ * turns, over several streams, each in its slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +11,11 @@
 
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/run/exec/exec.h"
 
-/* An executor that runs nothing and counts. */
+/* An executor that runs nothing and counts calls. */
 struct fake {
 	struct exec exec;
 	int runs, under_way, profiles;
@@ -126,7 +126,7 @@ static void calls_reach_the_executor(void **state)
 
 enum { VALUES = 50, MICROS = 6, STAGES = 3 };
 
-/* A program by hand, with memory: sums 3 x over all micro-batches, forward and backward, by way of another stream; at
+/* A handmade program with memory: sums 3 x over all micro-batches, forward and backward, through another stream; at
  * the end twice that. */
 struct sums {
 	struct prepared prepared;
@@ -211,7 +211,7 @@ static double value(int micro, int i)
 	return 1000 * micro + i;
 }
 
-static int copies_left; /* that refuse_late does before it refuses */
+static int copies_left; /* before refuse_late fails */
 
 static int refuse_late(void *module, void *to, const void *from, size_t bytes, struct err *err)
 {
@@ -268,7 +268,7 @@ static void run_sums(enum pipeline kind, int stage, int micros)
 	sums_done(&t);
 }
 
-static void micro_batches_keep_their_own(void **state)
+static void micro_batches_have_their_own_slots(void **state)
 {
 	(void)state;
 	for (int stage = 0; stage < STAGES; stage++)
@@ -303,7 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_reach_the_executor),
-		cmocka_unit_test(micro_batches_keep_their_own),
+		cmocka_unit_test(micro_batches_have_their_own_slots),
 		cmocka_unit_test(a_feed_that_fails_ends_the_run),
 	};
 

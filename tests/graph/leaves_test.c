@@ -1,5 +1,5 @@
-/* leaves_test.c: sums along the tree of leaves: whoever has which leaves, the sum is the one of the definition, written
- * out as a text of brackets; and exact sums against integers. */
+/* leaves_test.c: sums along the tree of leaves: for any distribution of leaves, the sum equals the definition, written
+ * as text with brackets; and exact sums compared with integers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #define TEXT 1024
 #define MOST 41
 
-/* The definition: the left part has the largest power of two of leaves below n. */
+/* The definition: the left part has as many leaves as the largest power of two below n. */
 static int define(char *to, int first, int n)
 {
 	int left = 1, at = 1;
@@ -78,7 +78,7 @@ static void add_up(char *ret, const struct rank *ranks, const uint8_t *adds, int
 	memcpy(ret, stack[0], TEXT);
 }
 
-/* What is left of a run's terms when they are added without the others. */
+/* The remaining terms of a run when they are added without the others. */
 static void fold_run(struct rank *ret, const struct rank *ranks, int all, int world, struct reduction_tree_run run)
 {
 	uint8_t adds[MOST * REDUCTION_TREE_ROOTS_MAX];
@@ -97,7 +97,7 @@ static void fold_run(struct rank *ret, const struct rank *ranks, int all, int wo
 	}
 }
 
-/* The ranks in runs of so many. */
+/* Ranks divided into runs of `each`. */
 static void check_runs(const char *want, const struct rank *ranks, int all, int world, int each)
 {
 	static struct rank machine[MOST];
@@ -150,12 +150,12 @@ static void every_division(void **state)
 	for (int all = 1; all <= MOST; all++)
 		for (int world = 1; world <= 9; world++)
 			check_world(all, world);
-	assert_int_equal(reduction_tree_room(8, 8), 1); /* one leaf each needs no room beside its own */
+	assert_int_equal(reduction_tree_room(8, 8), 1); /* one leaf each needs no additional room */
 	assert_int_equal(reduction_tree_room(8, 1), 3);
 	assert_int_equal(reduction_tree_room(1 << 20, 1024), 10);
 }
 
-/* A sum that was put elsewhere, put into one of its sources and another place: the same bits. */
+/* A sum that was computed into another place, computed into one of its sources and another place: the same bits. */
 static void check_in_place(const struct sum_job *j, int k)
 {
 	const size_t bytes = j->count * dtype_bytes(j->dtype);
@@ -173,7 +173,7 @@ static void check_in_place(const struct sum_job *j, int k)
 	free(other);
 }
 
-/* The same with numbers, many blocks of them, in both types: bits. */
+/* The same with numbers, many blocks of them, in both types: equal bits. */
 static void check_sums(int all, enum dtype type)
 {
 	enum { N = 1000 };
@@ -219,8 +219,8 @@ static void sums_have_the_bits_of_pairs(void **state)
 	}
 }
 
-/* Terms that cancel nothing but whose sizes lie far apart: any order and parts, one result, the nearest double. */
-static void exact_sums_know_no_order(void **state)
+/* Terms of very different sizes that do not cancel: any order and division gives one result, the nearest double. */
+static void exact_sums_ignore_order(void **state)
 {
 	static const double terms[] = { 1, 0x1p-53, 0x1p-53, 0x1p-1074, 0x1p900, 3, 0x1.fffffffffffffp-1, 0,
 					0x1p-1022 };
@@ -236,9 +236,9 @@ static void exact_sums_know_no_order(void **state)
 	assert_true(exact_value(a) == 0x1p900);
 	for (int i = 0; i < 3; i++)
 		exact_add(few, terms[i]);
-	assert_true(exact_value(few) == 1 + 0x1p-52); /* plain sums from the left stay at 1 */
+	assert_true(exact_value(few) == 1 + 0x1p-52); /* simple sums from the left remain 1 */
 	exact_add(few, 0x1p-53);
-	assert_true(exact_value(few) == 1 + 0x1p-51); /* half way: to even */
+	assert_true(exact_value(few) == 1 + 0x1p-51); /* a tie: rounded to even */
 	exact_add(few, INFINITY);
 	assert_true(isinf(exact_value(few)));
 	exact_add(few, NAN);
@@ -265,7 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_division),
 		cmocka_unit_test(sums_have_the_bits_of_pairs),
-		cmocka_unit_test(exact_sums_know_no_order),
+		cmocka_unit_test(exact_sums_ignore_order),
 		cmocka_unit_test(exact_sums_of_integers),
 	};
 

@@ -1,6 +1,7 @@
-# Placement and plans (plan_test), streams at once and turns (stream_test), that waits order all that touches memory
-# (ordered_test; `ordered_test full`: of every model), stages (stages_test), executors (exec_test), runs that are begun
-# ahead on a device (ahead_test), what the passes leave behind (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
+# Placement and plans (plan_test), concurrent streams and turns (stream_test), waits order all accesses to memory
+# (ordered_test; `ordered_test full`: for every model), stages (stages_test), executors (exec_test), runs that begin
+# ahead on a device (ahead_test), results of the passes (pass_test), dumps compared with golden files (dump_test;
+# regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
 EXTRA_DIST += \
 	tests/graph/golden/gpt-small.txt \
 	tests/graph/golden/resnet18.params \

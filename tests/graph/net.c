@@ -13,7 +13,7 @@
 #include "trainer/program/optimizer.h"
 #include "trainer/strategies/offload.h"
 
-/* From gradients to parameters, as trainer/program/program.c arranges it. */
+/* From gradients to parameters, arranged as in trainer/program/program.c. */
 static int add_update(struct graph *g, const struct net_opts *o, struct graph *model, struct err *err)
 {
 	const struct strategy_opts sharing = { .world = o->world,
@@ -53,7 +53,7 @@ static void make_small(struct model_config *c)
 	c->dropout = 0.1;
 }
 
-/* As far as one rank's model goes. */
+/* The part that is the same for one rank's model. */
 static struct graph *make_typed(const struct net_opts *o)
 {
 	const struct model *m = model_find(o->model);

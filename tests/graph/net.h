@@ -1,4 +1,4 @@
-/* net.h: a model taken through the passes, for the tests of this folder. */
+/* net.h: a model processed by the passes, for the tests of this folder. */
 #ifndef DPT_TESTS_NET_H
 #define DPT_TESTS_NET_H
 
@@ -9,7 +9,7 @@
 
 struct net {
 	struct graph *g;
-	struct graph *model; /* of strategies that lay ranges out; else NULL */
+	struct graph *model; /* for strategies that lay out ranges; else NULL */
 	struct schedule schedule;
 	struct plan_program program;
 };
@@ -22,15 +22,15 @@ struct net_opts {
 	bool small; /* a language model of 2 layers and 2 heads, 32 wide, 16 positions, 61 tokens, dropout 0.1 */
 	struct precision precision;
 	enum recompute recompute;
-	const struct strategy *strategy; /* with synchronised batch norm, in buckets of 100 KB; NULL: none */
+	const struct strategy *strategy; /* with synchronised batch norm, in buckets of 100 KB; may be NULL */
 	int world;	  /* its ranks */
-	int zero_stage;	  /* of the strategies that have any */
+	int zero_stage;	  /* for the strategies that have one */
 	bool offload;	  /* activations, parameters and moments */
 	bool accumulate;  /* a step has several micro-batches; */
 	bool more_follow; /* this one is not the last */
 };
 
-/* Builds, differentiates, adds norm and SGD, fuses, types, schedules. Fails the running test when a step fails. */
+/* Builds, differentiates, adds norm and SGD, fuses, types, schedules. Fails the running test on an error. */
 void net_make(struct net *ret, const struct net_opts *o);
 void net_free(struct net *n);
 

@@ -1,4 +1,5 @@
-/* normal_test.c: many draws at once are rng_normal's to the bit, with every instruction set that this machine has. */
+/* normal_test.c: many draws at once equal those of rng_normal bit by bit, with every instruction set of this machine.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 #include "trainer/graph/normal.h"
 
-#define MANY (1 << 19) /* some of them are in doubt and drawn again */
+#define MANY (1 << 19) /* some of them are uncertain and drawn again */
 
 static const char *const sets[] = { "base", "avx2", "avx512" };
 

@@ -1,5 +1,6 @@
-/* ordered.c: see ordered.h. Bytes are cut where any range begins or ends; of each piece it is remembered which item of
- * every stream wrote and read it last, as streams run in order: who comes after that one comes after those in front. */
+/* ordered.c: see ordered.h. Bytes are divided where any range begins or ends; for each piece and stream the last item
+ * that wrote it and the last that read it are stored. Streams run in order: what follows such an item follows the
+ * earlier ones too. */
 #include "tests/graph/ordered.h"
 
 #include <setjmp.h>
@@ -71,7 +72,7 @@ static void learn(struct known *k, const struct known *all, int position)
 			k->before[s] = all[position - 1].before[s];
 }
 
-/* Streams run in order. A wait for the items of stream w before a position is for the last of them. */
+/* Streams run in order. A wait for the items of stream w before a position is a wait for the last of them. */
 static void find_known(const struct schedule *s, struct known *all)
 {
 	int latest[STREAM_COUNT] = { 0 };
@@ -95,7 +96,7 @@ static void find_known(const struct schedule *s, struct known *all)
 	}
 }
 
-struct piece { /* positions behind the last item of each stream */
+struct piece { /* positions after the last item of each stream */
 	int wrote[STREAM_COUNT], read[STREAM_COUNT];
 };
 
@@ -147,7 +148,7 @@ static void cut_pieces(struct pieces *p, const struct graph *g, const struct sch
 	}
 }
 
-/* The first piece of r, whose beginning is a cut. */
+/* The first piece of r; r begins at a cut. */
 static size_t first_of(const struct pieces *p, const struct access *r)
 {
 	const size_t *cut = p->cut[r->space],
@@ -156,7 +157,7 @@ static size_t first_of(const struct pieces *p, const struct access *r)
 	return (size_t)(at - cut);
 }
 
-/* The item that touched the piece and is not known to be complete; -1: none. Reading disturbs no reader. */
+/* The item that accessed the piece and is not known to be complete; -1: none. A read does not conflict with reads. */
 static int unknown_before(const struct piece *p, const struct known *k, bool writes)
 {
 	for (int s = 0; s < STREAM_COUNT; s++) {

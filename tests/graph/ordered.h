@@ -1,6 +1,6 @@
-/* ordered.h: whether streams and waits order everything that a program does to its memory: any two items whose bytes
- * overlap (operands, views, workspaces, inputs that are fed), one of them writing. Works from schedule and plan alone:
- * it asks neither the pass that placed the waits nor the lifetimes that the plan was made of. */
+/* ordered.h: whether streams and waits order all accesses of a program to its memory: any two items whose bytes overlap
+ * (operands, views, workspaces, fed inputs), one of them a write. Uses only the schedule and the plan: neither the pass
+ * that placed the waits nor the lifetimes that the plan is based on. */
 #ifndef DPT_TESTS_ORDERED_H
 #define DPT_TESTS_ORDERED_H
 
@@ -12,13 +12,13 @@ struct access { /* bytes [from, to) of a slab */
 	bool written;
 };
 
-/* Of one item; ret has room for accesses_most of the graph. Empty ones are left out. */
+/* The accesses of one item; ret has room for accesses_most of the graph. Empty ones are omitted. */
 int accesses_of(const struct graph *g, const struct schedule_item *it, struct access *ret);
 int accesses_most(const struct graph *g);
 
 bool accesses_conflict(const struct access *a, const struct access *b);
 
-struct unordered { /* items of a schedule that touch the same bytes in any order; first < second */
+struct unordered { /* unordered items of a schedule that access the same bytes; first < second */
 	int first, second;
 	struct access at; /* of the second */
 };

@@ -1,7 +1,7 @@
-/* ordered_test.c: that streams and waits order everything that programs do to their memory. The proof (ordered.h) is
- * first held against all orders that small random programs can run in: what it passes computes the same in each of
- * them, with any one wait left out too. Then it is asked about every program of runs with each strategy, recomputation
- * and accumulation, and about each of these with any one wait left out. `ordered_test full`: of every model. */
+/* ordered_test.c: streams and waits order all accesses of programs to their memory. The proof (ordered.h) is first
+ * compared with all orders in which small random programs can run: a program it accepts computes the same in each of
+ * them, also with any one wait omitted. Then it is applied to every program of runs with each strategy, recomputation
+ * and accumulation, and to each of these with any one wait omitted. `ordered_test full`: for every model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "tests/graph/ordered.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/planning.h"
 
@@ -41,8 +41,8 @@ static struct tensor *pick(const struct graph *g, struct draws *d)
 	return g->tensors[below(d, g->n_tensors)];
 }
 
-/* Sums on the compute stream, reductions in place and into new tensors on all streams; some with a workspace, some told
- * to be after another, of which they may need nothing. */
+/* Sums on the compute stream, reductions in place and into new tensors on all streams; some with a workspace, some with
+ * a dependency on a node whose result they may not need. */
 static struct graph *small_graph(struct draws *d)
 {
 	const int streams = 2 + below(d, 3), nodes = 3 + below(d, NODES_MAX - 2);
@@ -59,7 +59,7 @@ static struct graph *small_graph(struct draws *d)
 		const int kind = below(d, 3);
 
 		if (kind == 0 && a->kind != TENSOR_INPUT)
-			allreduce_add(g, a, (enum stream)below(d, streams));
+			allreduce_add(g, a, 0, (enum stream)below(d, streams));
 		else if (kind == 1)
 			graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a, b), NODE_OUT(NULL) });
 		else
@@ -74,11 +74,11 @@ static struct graph *small_graph(struct draws *d)
 	return g;
 }
 
-/* What an item read decides what it writes; a workspace keeps no value for anybody. */
+/* What an item reads determines what it writes; a workspace keeps no value for other items. */
 struct orders {
 	const struct graph *g;
 	const struct schedule *s;
-	uint64_t want[NODES_MAX + 1]; /* what each item reads in the order of the schedule; at last what is kept */
+	uint64_t want[NODES_MAX + 1]; /* what each item reads in the order of the schedule; finally what is kept */
 	bool differs;
 };
 
@@ -152,7 +152,7 @@ static void try_all(struct orders *o, const struct memory *m, bool *done, int le
 	}
 }
 
-/* Whether some order that streams and waits allow computes something else than the schedule's own. */
+/* Whether some order that streams and waits allow gives another result than the schedule's own order. */
 static bool order_matters(const struct graph *g, const struct schedule *s)
 {
 	struct orders o = { .g = g, .s = s };
@@ -187,7 +187,7 @@ static void check_small(const struct graph *g, struct schedule *s, struct count 
 		matters = order_matters(g, s);
 		*wait = kept;
 		if (matters && !fails)
-			fail_msg("without the wait of item %d the order matters, and nothing says so",
+			fail_msg("without the wait of item %d the order matters, which was not detected",
 				 i / STREAM_COUNT);
 		c->waits++;
 		c->caught += fails;
@@ -214,7 +214,7 @@ static void small_programs_in_all_orders(void **state)
 		check_small(g, &s, &c);
 		graph_free(g);
 	}
-	print_message("small programs: %d waits, %d caught when left out (%d of them write what nobody reads)\n",
+	print_message("small programs: %d waits, %d detected when omitted (%d of them write unread data)\n",
 		      c.waits, c.caught, c.needless);
 	assert_true(c.caught > c.waits / 2 && c.caught < c.waits);
 }
@@ -223,14 +223,14 @@ static void small_programs_in_all_orders(void **state)
 
 #define WORDS_MAX 64
 
-static const char *backend; /* cuda --precision bf16 on the fake device, where that was built; else ref's */
+static const char *backend; /* cuda --precision bf16 on the fake device if it was built; else ref */
 static bool full;
 
 struct totals {
 	int programs, items, waits, caught;
 };
 
-/* What lies beside the programs in the pinned slab: loaders' slots, the snapshot. */
+/* Memory of the pinned slab outside the programs: loaders' slots, the snapshot. */
 static int rings_of(const struct prepared *p, struct access *ret)
 {
 	int n = 0;
@@ -263,7 +263,7 @@ static void expect_rings_apart(const struct prepared *p)
 	}
 }
 
-/* Where what outlives programs ends: it lies in front of everything else. */
+/* The end of the persistent tensors, which are placed before everything else. */
 static void find_ends(const struct prepared *p, size_t *end)
 {
 	for (int i = 0; i < p->n_programs; i++)
@@ -276,7 +276,7 @@ static void find_ends(const struct prepared *p, size_t *end)
 		}
 }
 
-/* No program writes where another keeps what outlives it. */
+/* No program writes where another one keeps persistent tensors. */
 static void expect_persistent_apart(const struct prepared *p, const struct program *program)
 {
 	size_t end[SPACE_COUNT] = { 0 };
@@ -318,7 +318,7 @@ static void check_program(const char *flags, const struct program *p, bool witho
 	struct unordered u;
 
 	if (ordered_fails(p->graph, &p->schedule, &u))
-		fail_msg("%s: program %s: %s and %s touch the same bytes in any order (at %zu of space %d)", flags,
+		fail_msg("%s: program %s: %s and %s access the same bytes unordered (at %zu of space %d)", flags,
 			 p->name, p->schedule.items[u.first].node->name, p->schedule.items[u.second].node->name,
 			 u.at.from, (int)u.at.space);
 	total->programs++;
@@ -327,7 +327,7 @@ static void check_program(const char *flags, const struct program *p, bool witho
 		leave_waits_out(p, total);
 }
 
-/* Cut at its spaces, in place. */
+/* Splits text at its spaces, in place. */
 static int split_words(char *text, char **argv)
 {
 	int argc = 0;
@@ -351,14 +351,14 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 				   .shm_fd = -1,
 				   .signal_fd = -1,
 				   .board = &board };
-	struct run_config own = *cfg; /* data and model settle what was left open */
+	struct run_config own = *cfg; /* data and model determine the open settings */
 	struct rank r = rank_of(&own, &seat);
 	struct workload subject;
 	struct prepared prepared;
 	struct train_schedule course;
 	struct err err = ERR_INIT;
 
-	r.by_rule = true; /* a plan times nothing */
+	r.by_rule = true; /* planning measures no times */
 	if (workload_open(&subject, &own, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
 	    planning_make(&course, &prepared, &r, &subject, &err) != 0)
 		fail_msg("%s: %s", flags, err.text);
@@ -373,7 +373,7 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 		r.backend->close(r.module);
 }
 
-/* flags: of a run on `world` ranks; without: with each wait left out in turn, too. */
+/* flags: of a run on `world` ranks; without: also with each wait omitted in turn. */
 static void check_run(const char *flags, int world, bool without, struct totals *total)
 {
 	const bool pipeline = strstr(flags, "pdp") != NULL;
@@ -485,7 +485,7 @@ static void convolutional_networks(void **state)
 	say("resnet20, --strategy fsdp --sync-bn", &total);
 }
 
-/* As large as they are: a plan needs no memory. */
+/* At their real size: a plan needs no memory. */
 static void every_model(void **state)
 {
 	(void)state;
@@ -499,7 +499,7 @@ static void every_model(void **state)
 		say(models_table[i]->name, &total);
 	}
 	if (!full)
-		print_message("left out: every model as it is (ordered_test full)\n");
+		print_message("left out: every model at its real size (ordered_test full)\n");
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
-/* pass_test.c: what each pass leaves behind, on whole models: names and shapes of the parameters against a list written
- * from torchvision's definition, types, casts, packs, gradients, and the errors of impossible configurations. */
+/* pass_test.c: the result of each pass on complete models: names and shapes of the parameters compared with a list
+ * written from torchvision's definition, types, casts, packs, gradients, and the errors of impossible configurations.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@
 		DTYPE_F64, DTYPE_F64                                                                                   \
 	}
 
-/* "64,3,7,7" for a convolution's weights: PyTorch lists [K,C,R,S], we keep [K,R,S,C]. */
+/* "64,3,7,7" for a convolution's weights: PyTorch stores [K,C,R,S], this program [K,R,S,C]. */
 static void torch_shape(const struct tensor *t, char *text, size_t n)
 {
 	static const int conv_order[4] = { 0, 3, 1, 2 };
@@ -110,7 +111,7 @@ static int count(const struct graph *g, const struct op *op)
 	return n;
 }
 
-/* Every parameter has its gradient, in the master type; none is computed towards the images. */
+/* Every parameter has its gradient, in the master type; none is computed for the images. */
 static void test_gradients(void **state)
 {
 	struct net_opts o = { .model = "resnet18", .batch = 2, .image = 64, .training = true, .precision = BF16_F32 };
@@ -136,7 +137,7 @@ static void test_gradients(void **state)
 	net_free(&net);
 }
 
-/* A weight is cast once however often it is used; sums are f64, what feeds the loss is master. */
+/* A weight is cast once however often it is used; sums are f64, inputs of the loss are master. */
 static void test_types(void **state)
 {
 	struct net_opts o = { .model = "resnet18", .batch = 2, .image = 64, .training = true, .precision = BF16_F32 };
@@ -161,7 +162,8 @@ static void test_types(void **state)
 	net_free(&net);
 }
 
-/* A block's end is one node each way: no ReLU or sum is left but the sum of gradients in front of the pool. */
+/* The end of a block is one node in each direction: the only remaining ReLU or sum is the sum of gradients before the
+ * pool. */
 static void test_fused(void **state)
 {
 	struct net_opts o = { .model = "resnet50", .batch = 2, .image = 64, .training = true, .precision = F32_F32 };
@@ -185,7 +187,7 @@ static size_t weight_pack(const struct kernel_env *env, const struct node *n, in
 	return index == 1 ? tensor_bytes(n->in[index]) + 64 : 0;
 }
 
-/* Packs read the master, stand right in front of their consumer and leave no cast behind. */
+/* Packs read the master, are placed directly before their consumer and leave no cast. */
 static void test_layout(void **state)
 {
 	static const struct kernel plain = { 0 }, packing = { .pack_bytes = weight_pack };
@@ -268,7 +270,7 @@ static void test_first_failure(void **state)
 	graph_free(g);
 }
 
-/* The known answers of the generator's authors. */
+/* The reference results published by the generator's authors. */
 static void test_rng(void **state)
 {
 	static const struct {

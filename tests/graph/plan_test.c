@@ -1,5 +1,5 @@
-/* plan_test.c: placements against a brute-force overlap check on thousands of random lifetimes; plans of hand-made
- * graphs; plans of whole models, run through a memory that remembers who wrote each piece of it. */
+/* plan_test.c: placements compared with a brute-force overlap check on thousands of random lifetimes; plans of handmade
+ * graphs; plans of complete models, run on a simulated memory that records who wrote each piece of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "trainer/graph/rng.h"
 #include "trainer/graph/slab.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/relu/relu.h"
 
@@ -107,7 +107,7 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Into the tightest gap between the n ranges of low, which are sorted by offset; by looking at each of them. */
+/* Places e in the smallest gap between the n ranges of low, which are sorted by offset; checks each of them. */
 static size_t place_plainly(struct slab_range *e, struct slab_range **low, int n)
 {
 	size_t best = SIZE_MAX, tightest = SIZE_MAX, end = 0;
@@ -150,8 +150,8 @@ static size_t place_all_plainly(struct slab_range *r, int n)
 	return size;
 }
 
-/* A placement is the best of several orders, so it is no larger than that of one of them. */
-static void test_no_larger_than_plainly(void **state)
+/* A placement is the best of several orders, so it is not larger than that of one of them. */
+static void test_no_larger_than_one_order(void **state)
 {
 	enum { N = 400 };
 
@@ -168,7 +168,7 @@ static void test_no_larger_than_plainly(void **state)
 	}
 }
 
-/* About as many as a network of a thousand layers has: several orders take little more than a plain one. */
+/* About as many as a network of a thousand layers has: several orders take little longer than a simple one. */
 static void test_many_ranges(void **state)
 {
 	struct slab_range *r = calloc(MANY, sizeof(*r));
@@ -182,7 +182,7 @@ static void test_many_ranges(void **state)
 	quick = clock() - start;
 	assert_true(size <= place_all_plainly(r, MANY));
 	plain = clock() - start - quick;
-	print_message("%d ranges: %.2f s, one order plainly %.2f s\n", MANY, (double)quick / CLOCKS_PER_SEC,
+	print_message("%d ranges: %.2f s, one simple order %.2f s\n", MANY, (double)quick / CLOCKS_PER_SEC,
 		      (double)plain / CLOCKS_PER_SEC);
 	assert_true(quick < 2 * plain);
 	free(r);
@@ -227,7 +227,7 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
 	return a->offset < b->offset + tensor_bytes(b) && b->offset < a->offset + tensor_bytes(a);
 }
 
-/* In place: a chain of sums over one buffer; inputs and kept tensors are never taken over. */
+/* In place: a chain of sums over one buffer; the memory of inputs and kept tensors is never reused. */
 static void test_takeover(void **state)
 {
 	struct graph *g = graph_new(true);
@@ -248,7 +248,7 @@ static void test_takeover(void **state)
 	graph_free(g);
 }
 
-/* Both operands are the same tensor, or the input is needed later: no takeover. */
+/* Both operands are the same tensor, or the input is needed later: not in place. */
 static void test_no_takeover(void **state)
 {
 	struct graph *g = graph_new(true);
@@ -266,7 +266,7 @@ static void test_no_takeover(void **state)
 	graph_free(g);
 }
 
-/* Views lie inside their base, which lives as long as any of them; persistent tensors come first. */
+/* Views are inside their base, which is kept as long as any of them; persistent tensors come first. */
 static void test_views(void **state)
 {
 	struct graph *g = graph_new(true);
@@ -298,7 +298,7 @@ static void test_views(void **state)
 	graph_free(g);
 }
 
-/* While a reduction may still run, nothing else gets the memory of its operands. */
+/* While a reduction may still run, the memory of its operands is not reused. */
 static void test_streams(void **state)
 {
 	struct graph *g = graph_new(true);
@@ -307,7 +307,7 @@ static void test_streams(void **state)
 	struct plan plan;
 
 	(void)state;
-	allreduce_add(g, a, STREAM_COMM);
+	allreduce_add(g, a, 0, STREAM_COMM);
 	b = sum(g, x, x, "b");
 	c = sum(g, b, x, "c");
 	d = sum(g, c, a, "d");
@@ -322,7 +322,7 @@ static void test_streams(void **state)
 	graph_free(g);
 }
 
-/* Micro-batches that interleave get memory of their own. */
+/* Interleaved micro-batches get separate memory. */
 static void test_slots(void **state)
 {
 	struct graph *g = graph_new(true);
@@ -346,7 +346,7 @@ static void test_slots(void **state)
 	graph_free(g);
 }
 
-/* A program whose tensor contradicts an earlier program's is refused. */
+/* A program whose tensor contradicts that of an earlier program is refused. */
 static void test_contradiction(void **state)
 {
 	struct graph *g[2] = { graph_new(true), graph_new(false) };
@@ -367,7 +367,7 @@ static void test_contradiction(void **state)
 	graph_free(g[1]);
 }
 
-/* Memory of one space that remembers, for each aligned piece, which tensor wrote it last; a view counts as its base. */
+/* Memory of one space that records, for each aligned piece, which tensor wrote it last; a view counts as its base. */
 struct owners {
 	int *of;
 	size_t pieces;
@@ -397,7 +397,7 @@ static int owner_id(const struct tensor *t)
 	return (t->base ? t->base->id : t->id) + 1;
 }
 
-/* spaces: the owners by enum space. */
+/* spaces: the owners, indexed by enum space. */
 static void own(struct owners *spaces, const struct tensor *t)
 {
 	own_bytes(&spaces[t->space], t->offset, tensor_bytes(t), owner_id(t));
@@ -406,10 +406,10 @@ static void own(struct owners *spaces, const struct tensor *t)
 static void expect_own(const struct owners *spaces, const struct tensor *t, const struct node *reader)
 {
 	if (!owned_by(&spaces[t->space], t->offset, tensor_bytes(t), owner_id(t)))
-		fail_msg("%s reads %s after something else was written there", reader->name, t->name);
+		fail_msg("%s reads %s after it was overwritten", reader->name, t->name);
 }
 
-/* Of a flat tensor that ranks exchange, what lies between its views is of no meaning. */
+/* In a flat tensor that ranks exchange, the bytes between its views have no meaning. */
 static void expect_all(const struct owners *spaces, const struct graph *g, const struct tensor *t,
 		       const struct node *reader)
 {
@@ -427,7 +427,7 @@ static void expect_all(const struct owners *spaces, const struct graph *g, const
 		expect_own(spaces, t, reader);
 }
 
-/* Runs a program on such a memory: whoever reads finds what was written for it. */
+/* Runs a program on such a memory: every node reads what was written for it. */
 static void simulate(const struct net *net, const size_t *slab_bytes)
 {
 	struct owners o[SPACE_COUNT], *own_space = &o[SPACE_PRIVATE];
@@ -538,8 +538,9 @@ static size_t compute_bytes(struct net_opts o, bool offload)
 	return plan.slab_bytes[SPACE_PRIVATE];
 }
 
-/* GPT-2 124M, f32: what is left of 124 M parameters and their momentum are two tables at a time (the output's weights
- * and their gradient), beside all gradients and the output's activations; of 12 blocks' activations those of three. */
+/* GPT-2 124M, f32: of 124 M parameters and their momentum two tables at a time remain (the output's weights and their
+ * gradient), in addition to all gradients and the output's activations; of the activations of 12 blocks those of
+ * three. */
 static void test_offload_frees(void **state)
 {
 	const struct net_opts o = { .model = "gpt2-124m", .batch = 4, .training = true, .precision = F32_F32 };
@@ -547,10 +548,10 @@ static void test_offload_frees(void **state)
 
 	(void)state;
 	if (left > kept * 2 / 5)
-		fail_msg("%zu bytes of %zu are left", left, kept);
+		fail_msg("%zu bytes of %zu remain", left, kept);
 }
 
-/* Every strategy, on two ranks where it takes them. */
+/* Every strategy, on two ranks where it supports them. */
 static void test_strategies(void **state)
 {
 	static const int most[] = {
@@ -575,7 +576,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_ranges),
-		cmocka_unit_test(test_no_larger_than_plainly),
+		cmocka_unit_test(test_no_larger_than_one_order),
 		cmocka_unit_test(test_many_ranges),
 		cmocka_unit_test(test_known_ranges),
 		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),

@@ -1,5 +1,5 @@
-/* stages_test.c: where a model is cut into stages of a pipeline: against every possible cut, and by hand. Nodes read
- * nothing that a later stage makes, and nothing of the model is left without a stage. */
+/* stages_test.c: how a model is divided into stages of a pipeline: compared with every possible division, and by hand.
+ * Nodes read nothing that a later stage computes, and every node has a stage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "trainer/graph/op.h"
 #include "trainer/models/models.h"
-#include "trainer/strategies/stages.h"
+#include "trainer/strategies/strategy_inside.h"
 
 #define BLOCKS_MAX 64
 
@@ -26,7 +26,7 @@ static struct graph *build(const char *name)
 	return g;
 }
 
-/* Of each block, the parts before and behind them with the first and the last. */
+/* The work of each block; the parts before and after the blocks count for the first and the last. */
 static int work_of_blocks(const struct graph *g, double *work)
 {
 	int blocks = 0, at = 1;
@@ -46,7 +46,7 @@ static int work_of_blocks(const struct graph *g, double *work)
 	return blocks;
 }
 
-/* The least that the stage with most work can have, of all ways to cut blocks [from, blocks] into so many. */
+/* The minimum over all divisions of blocks [from, blocks] into stages of the work of the largest stage. */
 static double best_cut(const double *work, int from, int blocks, int stages)
 {
 	double own = 0, best = -1;
@@ -86,7 +86,7 @@ static void check_cut(const char *name, int stages)
 		most = own > most ? own : most;
 	}
 	if (most > 1.0000001 * best_cut(work, 1, blocks, stages))
-		fail_msg("%s in %d stages: the one with most has %g, it could be %g", name, stages, most,
+		fail_msg("%s in %d stages: the largest has %g, it could be %g", name, stages, most,
 			 best_cut(work, 1, blocks, stages));
 	graph_free(g);
 }
@@ -137,7 +137,7 @@ static void test_refused(void **state)
 		struct err err = ERR_INIT;
 
 		if (stages_cut(&s, g, &o, &err) != ERR_USAGE)
-			fail_msg("--pp-partition %s is taken", bad[i]);
+			fail_msg("--pp-partition %s is accepted", bad[i]);
 	}
 	assert_int_equal(stages_cut(&s, g, &(struct strategy_opts){ .stages = 13 }, NULL), ERR_USAGE);
 	graph_free(g);

@@ -1,8 +1,8 @@
-/* stream_test.c: schedules and plans of random graphs on streams that run beside each other. Whatever they do between
- * the waits that the schedule has placed, an item finds its operands as they were written for it, from its start to
- * its end, and begins behind what it was told to be after; any two items that touch the same bytes, one of them
- * writing, are ordered by streams and waits. Gathers that read parameters alone hold memory only from where they may
- * begin. */
+/* stream_test.c: schedules and plans of random graphs on concurrent streams. Whatever streams do between the waits that
+ * the schedule has placed, an item finds its operands as they were written for it, from its start to its end, and
+ * begins after the nodes it depends on; any two items that access the same bytes, one of them a write, are ordered by
+ * streams and waits. Gathers that only read parameters occupy memory no earlier than their earliest
+ * start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "tests/graph/ordered.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/ops.h"
 
 #define GRAPHS 400
@@ -34,7 +34,7 @@ static int below(struct draws *d, int n)
 	return (int)rng_below(d->key, d->n++, (uint64_t)n);
 }
 
-/* Any activation or the input, the younger the likelier. */
+/* Any activation or the input; more recent ones are more likely. */
 static struct tensor *pick(struct graph *g, struct draws *d)
 {
 	int back = below(d, g->n_tensors < 6 || below(d, 4) == 0 ? g->n_tensors : 6);
@@ -42,15 +42,15 @@ static struct tensor *pick(struct graph *g, struct draws *d)
 	return g->tensors[g->n_tensors - 1 - back];
 }
 
-/* Of n: sometimes one or two earlier nodes that it shall be after. */
+/* Sometimes adds one or two earlier nodes as dependencies of n. */
 static void add_edges(struct graph *g, struct node *n, struct draws *d)
 {
 	while (n->id > 0 && below(d, 4) == 0)
 		node_after(g, n, g->nodes[below(d, n->id)]);
 }
 
-/* Sums on the compute stream; reductions, in place and into new tensors, on all of the first few; sizes differ by three
- * kinds. */
+/* Sums on the compute stream; reductions, in place and into new tensors, on all of the first few; three different
+ * sizes. */
 static struct graph *random_graph(struct draws *d)
 {
 	int streams = 2 + below(d, STREAM_COUNT - 1);
@@ -73,7 +73,7 @@ static struct graph *random_graph(struct draws *d)
 		enum stream stream = (enum stream)below(d, streams);
 
 		if (below(d, 3) == 0 && a->kind != TENSOR_INPUT)
-			allreduce_add(g, a, stream);
+			allreduce_add(g, a, 0, stream);
 		else if (shape_equal(&a->shape, &b->shape))
 			graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(a, b), NODE_OUT(NULL) });
 		else
@@ -87,7 +87,7 @@ static struct graph *random_graph(struct draws *d)
 	return g;
 }
 
-/* Who wrote each piece of memory last: a tensor of a slot and the count of writes to it, or an item's workspace. */
+/* The last writer of each piece of memory: a tensor of a slot and the count of writes to it, or an item's workspace. */
 struct memory {
 	int owner[PIECES_MAX];
 	int version[PIECES_MAX];
@@ -112,13 +112,13 @@ static bool owned(const struct memory *m, size_t offset, size_t bytes, int owner
 	return true;
 }
 
-/* A tensor of a micro-batch is another one in each slot. */
+/* A tensor of a micro-batch is a different one in each slot. */
 static int key_of(const struct tensor *t, int slot)
 {
 	return t->life == LIFE_MICRO ? slot * TENSORS_MAX + t->id : t->id;
 }
 
-/* Which write of each tensor an item must read: fixed by the order of the schedule. */
+/* Which write of each tensor an item must read: determined by the order of the schedule. */
 struct expected {
 	int in[2];
 	int out;
@@ -155,7 +155,7 @@ static void start(struct memory *m, const struct schedule *s, int item, const st
 
 	for (int k = 0; k < n->n_in; k++)
 		if (!owns(m, n->in[k], it->slot, e->in[k]))
-			fail_msg("%s starts with another %s than was written for it", n->name, n->in[k]->name);
+			fail_msg("%s starts with a different %s than was written for it", n->name, n->in[k]->name);
 	own(m, plan_workspace(n, it->slot), n->workspace_bytes, WORKSPACE + item, 0);
 	own_tensor(m, n->out[0], it->slot, e->out);
 }
@@ -167,10 +167,10 @@ static void finish(const struct memory *m, const struct schedule *s, int item, c
 
 	for (int k = 0; k < n->n_in; k++)
 		if (!writes_over(it, n->in[k]) && !owns(m, n->in[k], it->slot, e->in[k]))
-			fail_msg("%s was written over while %s read it", n->in[k]->name, n->name);
+			fail_msg("%s was overwritten while %s read it", n->in[k]->name, n->name);
 	if (!owned(m, plan_workspace(n, it->slot), n->workspace_bytes, WORKSPACE + item, 0) ||
 	    !owns(m, n->out[0], it->slot, e->out))
-		fail_msg("what %s wrote was written over before it was complete", n->name);
+		fail_msg("the result of %s was overwritten before it was complete", n->name);
 }
 
 /* version: of each tensor at the end. */
@@ -199,7 +199,7 @@ static int next_of(const struct schedule *s, enum stream stream, int from)
 	return from;
 }
 
-/* A stream has completed what lies before its next item. */
+/* A stream has completed everything before its next item. */
 static bool may_start(const struct schedule *s, const struct lane *lanes, int item)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
@@ -208,7 +208,7 @@ static bool may_start(const struct schedule *s, const struct lane *lanes, int it
 	return true;
 }
 
-/* Of the micro-batches that have come to it by then, the one of the item is the last. */
+/* Of the micro-batches that have reached it by then, that of the item is the last. */
 static void expect_order(const struct schedule *s, int item, const bool *complete)
 {
 	const struct node *n = s->items[item].node;
@@ -225,7 +225,7 @@ static void expect_kept(const struct memory *m, const struct graph *g, const str
 		for (int slot = 0; g->tensors[i]->keep && slot < s->slots; slot++)
 			if (last[key_of(g->tensors[i], slot)] &&
 			    !owns(m, g->tensors[i], slot, last[key_of(g->tensors[i], slot)]))
-				fail_msg("%s was kept, but not to the end", g->tensors[i]->name);
+				fail_msg("%s was to be kept, but was overwritten", g->tensors[i]->name);
 }
 
 static void run_one_order(const struct graph *g, const struct schedule *s, struct draws *d)
@@ -247,7 +247,7 @@ static void run_one_order(const struct graph *g, const struct schedule *s, struc
 		int k = below(d, STREAM_COUNT);
 		struct lane *l = &lanes[k];
 
-		assert_true(tries < 100000); /* the waits never lock streams against each other */
+		assert_true(tries < 100000); /* the waits never cause a deadlock of streams */
 		if (l->next >= s->n || (!l->running && !may_start(s, lanes, l->next)))
 			continue;
 		if (!l->running) {
@@ -266,7 +266,7 @@ static void run_one_order(const struct graph *g, const struct schedule *s, struc
 	expect_kept(&m, g, s, last);
 }
 
-/* before[a][b]: a is complete when b begins; by streams, waits and what follows from both. */
+/* before[a][b]: a is complete when b begins; from streams, waits and their transitive closure. */
 static void order_all(const struct schedule *s, bool before[ITEMS_MAX][ITEMS_MAX])
 {
 	memset(before, 0, sizeof(bool[ITEMS_MAX][ITEMS_MAX]));
@@ -289,7 +289,7 @@ static void expect_all_ordered(const struct graph *g, const struct schedule *s)
 			 s->items[u.second].node->name);
 }
 
-/* Every wait counts: without it something that it orders would follow from nothing else. */
+/* Every wait is needed: without it an order would be lost. */
 static void expect_no_idle_wait(const struct schedule *s)
 {
 	static struct schedule_clock with[ITEMS_MAX], without[ITEMS_MAX];
@@ -340,7 +340,7 @@ static void test_random(void **state)
 	}
 }
 
-/* Parts of a random graph in the turns of some stage; nodes of the last part read and keep what belongs to the step. */
+/* Parts of a random graph in the turns of some stage; nodes of the last part read and keep tensors of the step. */
 static void make_turns(struct graph *g, struct schedule *s, struct draws *d)
 {
 	struct schedule_turn turn[2 * SLOTS_MAX + 1];
@@ -352,7 +352,7 @@ static void make_turns(struct graph *g, struct schedule *s, struct draws *d)
 	int forward = 1 + below(d, g->n_nodes), backward = forward + below(d, g->n_nodes - forward + 1);
 	struct err err = ERR_INIT;
 
-	g->nodes[0]->stream = STREAM_COMPUTE; /* it feeds */
+	g->nodes[0]->stream = STREAM_COMPUTE; /* it feeds the others */
 	for (int i = 0; i < g->n_nodes; i++)
 		g->nodes[i]->part = i < forward ? PART_FORWARD : i < backward ? PART_BACKWARD : PART_STEP;
 	schedule_pipeline(turn, below(d, 2) ? PIPELINE_1F1B : PIPELINE_GPIPE, stages, below(d, stages), micros);
@@ -373,8 +373,8 @@ static void test_turns(void **state)
 	}
 }
 
-/* Every micro-batch once forward, once backward, both in order; so many under way; the last stage never more than one.
- * By hand: three stages, four micro-batches. */
+/* Every micro-batch once forward, once backward, both in order; a limited number at once; the last stage never more
+ * than one. By hand: three stages, four micro-batches. */
 static void test_pipelines(void **state)
 {
 	static const char *const by_hand[] = { "F0 F1 F2 B0 F3 B1 B2 B3 ", "F0 F1 B0 F2 B1 F3 B2 B3 ",
@@ -433,8 +433,8 @@ static size_t planned(struct graph *g, struct schedule *s)
 	return plan.slab_bytes[SPACE_PRIVATE] - plan.persistent_bytes;
 }
 
-/* Forward makes from an input what backward reads: the plan holds one of these for each micro-batch under way, and one
- * input, or what backward makes. */
+/* The forward part computes from an input what the backward part reads: the plan contains one of these per active
+ * micro-batch, and one input, or the result of the backward part. */
 static void test_slots_share_memory(void **state)
 {
 	enum { STAGES = 4, MICROS = 7 };
@@ -461,8 +461,8 @@ static void test_slots_share_memory(void **state)
 	}
 }
 
-/* Like a sharded model's forward pass: each unit's weights are gathered from a part that is always there, then used by
- * two nodes; `ahead` units are gathered before their turn, or, < 0, all whenever it pleases them. */
+/* Like a sharded model's forward pass: each unit's weights are gathered from a persistent part, then used by two nodes;
+ * `ahead` units are gathered in advance, or, < 0, all of them at any time. */
 static struct graph *gathered_units(int ahead)
 {
 	struct graph *g = graph_new(true);
@@ -504,8 +504,8 @@ static size_t schedule_and_plan(struct graph *g, struct schedule *s)
 	return planned(g, s);
 }
 
-/* Beside what is used there is memory for the units ahead, not for all; x is the input, and one sum over it. */
-static void test_gathers_hold_what_they_may(void **state)
+/* There is memory for the current unit and the units ahead, not for all; x is the input, and one sum over it. */
+static void test_gathers_use_bounded_memory(void **state)
 {
 	static bool before[ITEMS_MAX][ITEMS_MAX];
 	struct schedule s;
@@ -518,7 +518,7 @@ static void test_gathers_hold_what_they_may(void **state)
 		assert_int_equal(schedule_and_plan(g, &s), (units + 2) * UNIT_BYTES);
 		expect_all_ordered(g, &s);
 		order_all(&s, before);
-		for (int u = 0; u < UNITS; u++) { /* items of unit u: 3 u, a gather, and the two behind it */
+		for (int u = 0; u < UNITS; u++) { /* items of unit u: 3 u, a gather, and the two after it */
 			assert_true(before[3 * u][3 * u + 1]);
 			for (int v = 0; v < u; v++)
 				assert_int_equal(before[3 * v + 2][3 * u], ahead >= 0 && v < u - ahead);
@@ -527,7 +527,7 @@ static void test_gathers_hold_what_they_may(void **state)
 	}
 }
 
-/* A reduction gives its memory back where a compute node is told to come after it. */
+/* The memory of a reduction is released where a compute node depends on it. */
 static void test_edges_free_memory(void **state)
 {
 	struct schedule s;
@@ -543,7 +543,7 @@ static void test_edges_free_memory(void **state)
 			struct node *made =
 				graph_node(g, &(struct node_spec){ .op = &op_add, NODE_IN(x, x), NODE_OUT(NULL) });
 
-			sum[u] = allreduce_add(g, made->out[0], STREAM_COMM);
+			sum[u] = allreduce_add(g, made->out[0], 0, STREAM_COMM);
 			if (bounded && u > 1)
 				node_after(g, made, sum[u - 2]);
 		}
@@ -555,7 +555,7 @@ static void test_edges_free_memory(void **state)
 	assert_int_equal(bytes[1], 3 * UNIT_BYTES);
 }
 
-/* What is taken away hands its edges on; a node cannot be after a later one. */
+/* The edges of a removed node are passed on; a node cannot depend on a later one. */
 static void test_edges_are_kept(void **state)
 {
 	struct graph *g = gathered_units(0);
@@ -591,7 +591,7 @@ int main(void)
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_pipelines),
 		cmocka_unit_test(test_slots_share_memory),
-		cmocka_unit_test(test_gathers_hold_what_they_may),
+		cmocka_unit_test(test_gathers_use_bounded_memory),
 		cmocka_unit_test(test_edges_free_memory),
 		cmocka_unit_test(test_edges_are_kept),
 	};

@@ -1,4 +1,5 @@
-/* batch_test.c: batch sizes of machines whose rates are known: when to stop, which is advised, what the noise says. */
+/* batch_test.c: batch sizes on machines of known speed: when the search stops, its advice, the use of the noise scale.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 
 #include "tracker/insight/tuning.h"
 
-/* Seconds of a step: fixed ones, and some a sample. How many sizes were tried. */
+/* A step takes fixed seconds, plus some per sample. Returns how many sizes were tried. */
 static int search(struct batch_search *s, double fixed, double each, int64_t largest)
 {
 	*s = (struct batch_search){ .ranks = 2, .largest = largest, .noise = NAN };
@@ -20,7 +21,7 @@ static int search(struct batch_search *s, double fixed, double each, int64_t lar
 	return s->n;
 }
 
-static void says(const struct batch_search *s, const char *words)
+static void expect(const struct batch_search *s, const char *words)
 {
 	struct buf text;
 
@@ -38,14 +39,14 @@ static void stops_when_flat(void **state)
 	struct batch_search s;
 
 	(void)state;
-	/* 64 samples cost what is fixed: at 2,048 all but 3 % of the limit's rate is reached */
+	/* 64 samples cost as much as the fixed part: at 2,048 all but 3 % of the limit's rate is reached */
 	search(&s, 0.064, 0.001, 1 << 20);
 	assert_true(s.size[s.n - 1] < 1 << 14);
 	assert_int_equal(s.size[batch_fastest(&s)], 2048);
-	says(&s, "--batch-size 2048: 1939 samples/s; larger sizes are less than 3 % faster; up to 1048576 fit into "
-		 "memory");
-	says(&s, "the critical batch size is unknown");
-	/* nothing is fixed: one is as good as any, and two more are tried */
+	expect(&s, "--batch-size 2048: 1939 samples/s; larger sizes are less than 3 % faster; up to 1048576 fit into "
+		   "memory");
+	expect(&s, "the critical batch size is unknown");
+	/* no fixed cost: any size is as good as 1, and two more are tried */
 	assert_int_equal(search(&s, 0, 0.001, 1 << 20), 3);
 	assert_int_equal(s.size[batch_fastest(&s)], 1);
 }
@@ -57,14 +58,14 @@ static void is_bounded(void **state)
 	(void)state;
 	search(&s, 1, 0.001, 16);
 	assert_int_equal(s.size[batch_fastest(&s)], 16);
-	says(&s, "the largest that fits");
+	expect(&s, "the largest that fits");
 	search(&s, 1, 0.001, 0);
 	assert_int_equal(batch_fastest(&s), -1);
-	says(&s, "no batch size fits");
+	expect(&s, "no batch size fits");
 }
 
 /* A larger size that is slower (caches) neither ends the search at once nor wins. */
-static void passes_over_a_dip(void **state)
+static void ignores_a_dip(void **state)
 {
 	struct batch_search s = { .ranks = 1, .largest = 64, .noise = NAN };
 
@@ -78,20 +79,20 @@ static void passes_over_a_dip(void **state)
 	assert_int_equal(s.size[batch_fastest(&s)], 32);
 }
 
-static void tells_the_noise(void **state)
+static void uses_the_noise_scale(void **state)
 {
 	struct batch_search s;
 
 	(void)state;
 	search(&s, 1, 0.001, 64);
 	s.noise = 20;
-	says(&s, "the critical batch size is 20 samples, so a step of 128 samples is inefficient: --batch-size 10");
+	expect(&s, "the critical batch size is 20 samples, so a step of 128 samples is inefficient: --batch-size 10");
 	s.noise = 1;
-	says(&s, "--batch-size 1 ");
+	expect(&s, "--batch-size 1 ");
 	s.noise = 100;
-	says(&s, "close to the 128 of a step");
+	expect(&s, "close to the 128 of a step");
 	s.noise = 1e4;
-	says(&s, "so more than 128 samples a step (more ranks, --grad-accum-steps) would help");
+	expect(&s, "so more than 128 samples a step (more ranks, --grad-accum-steps) would help");
 }
 
 int main(void)
@@ -99,8 +100,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stops_when_flat),
 		cmocka_unit_test(is_bounded),
-		cmocka_unit_test(passes_over_a_dip),
-		cmocka_unit_test(tells_the_noise),
+		cmocka_unit_test(ignores_a_dip),
+		cmocka_unit_test(uses_the_noise_scale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-"""dptrain bench --compare-with: both sides in fresh processes, in turn; what the numbers say, and what is refused. --link with a list: a
-row each."""
+"""dptrain bench --compare-with: both settings in fresh processes, alternating; the results and refused flags. --link
+with a list: one row per link."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -18,7 +18,7 @@ def bench(*flags):
 
 
 def measured():
-    larger = "--n-layer 6 --n-embd 32 --block-size 16"  # some forty times the work: no pause of the machine hides that
+    larger = "--n-layer 6 --n-embd 32 --block-size 16"  # about forty times the work, more than any pause of the machine
     r = bench("--compare-with", larger, "--rounds", "2", "--json")
     check(r.returncode == 0, f"exit code {r.returncode}: {r.stderr}")
     got = json.loads(r.stdout)
@@ -31,7 +31,7 @@ def measured():
     check(got["low"] < got["factor"] < got["high"], f"interval {got['low']} {got['high']}")
     lines = [line for line in r.stderr.splitlines() if "round" in line]
     order = [" without:" in line for line in lines]
-    check(order == [True, False, False, True], f"in turn: {lines}")
+    check(order == [True, False, False, True], f"alternating: {lines}")
 
 
 def refused():
@@ -41,12 +41,12 @@ def refused():
         check(r.returncode == 2 and word in r.stderr and r.stderr.count("\n") == 1 and not r.stdout, f"{flags}: {r.returncode} {r.stderr!r}")
     r = bench("--compare-with", "--image-size 0 --vocab-size 1")
     check(r.returncode == 2 and not r.stdout, f"bad value: {r.returncode} {r.stderr!r}")
-    r = bench("--compare-with", "--n-head 5")  # can be read, cannot be run
+    r = bench("--compare-with", "--n-head 5")  # parses, but cannot run
     check(r.returncode not in (0, 75) and not r.stdout, f"a side that fails: {r.returncode} {r.stdout!r}")
 
 
 def links():
-    """What is waited for is at least what the link says, and each link has its row."""
+    """The waiting time is at least that of the link, and each link has its row."""
     r = bench("--nproc-per-node", "2", "--link", "0us,0GB/s; 20ms,0GB/s;0us,10MB/s;", "--json")
     check(r.returncode == 0, f"exit code {r.returncode}: {r.stderr}")
     rows = json.loads(r.stdout)["links"]

@@ -1,5 +1,5 @@
-"""What makes a run slow: live runs with a fault each, and what the diagnosis and dptrack show say of them; a healthy one,
-one without steps."""
+"""Diagnosis of slow runs: live runs with one fault each, and the output of the diagnosis and dptrack show; a healthy
+run, and one without steps."""
 import sys
 sys.dont_write_bytecode = True
 import glob
@@ -11,7 +11,7 @@ import helper
 import lib
 
 MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "8", "-b", "2", "--threads", "1",
-         "--backend", "ref", "--precision", "fp64", "-j", "1", "--system-interval", "0"]  # a busy machine has more to say
+         "--backend", "ref", "--precision", "fp64", "-j", "1", "--system-interval", "0"]  # a busy machine adds findings
 FAULTS = {  # run: environment, flags, verdict, words of the evidence
     "disk": ({"DPTRAIN_TEST_SLOW_LOADER": "20"}, [], "disk", "off the cores"),
     "straggler": ({"DPTRAIN_TEST_SLOW_RANK": "1:60"}, ["--nproc-per-node", "2"], "straggler", "rank 1 "),
@@ -50,7 +50,7 @@ def judged(server, ids):
 
 
 def same_words(runs, server, ids):
-    """REST's sentences, on the terminal: of a folder's journals as of the store."""
+    """The sentences of REST and of the terminal are equal, from a folder's journals as from the store."""
     for name in FAULTS:
         (folder,) = glob.glob(os.path.join(runs, "slow", name + "-*"))
         read = subprocess.run([helper.DPTRAIN, "doctor", "--run", folder], capture_output=True, text=True, timeout=60)
@@ -61,7 +61,7 @@ def same_words(runs, server, ids):
 
 
 def machine(server, name, threads, system, ready=0):
-    """A run of compute on 2 cores beside which the machine said `system`, at every tenth step."""
+    """A compute-bound run on 2 cores for which the machine reports `system` at every tenth step."""
     run = lib.make_run(server, "made", name, {"threads": threads, "batch_size": 8})
     points = []
     for step in range(1, 81):
@@ -78,24 +78,24 @@ def machine(server, name, threads, system, ready=0):
 
 
 def machines(server):
-    """What the machine said becomes leaves: first of a quota, then of too many threads, of others, of the loader."""
+    """The machine's statistics become leaves: a quota, then too many threads, other programs, the loader."""
     quiet = {"cpu_percent": 100, "cpu_process_percent": 100, "cpu_wait_percent": 0.5, "cpu_steal_percent": 0, "cpu_throttled_percent": 0,
              "loop_us": 30, "memory_wait_percent": 0, "major_faults": 0}
     lib.equal(machine(server, "quiet", 2, quiet)["verdict"], "healthy", "quiet")
     throttled = machine(server, "throttled", 2, dict(quiet, cpu_throttled_percent=50, cpu_wait_percent=50))
     lib.equal((throttled["verdict"], throttled["leaves"][0]["share"]), ("cpu_quota", 0.5), "throttled")
-    lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "who has the cores nothing tells")
+    lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "it is unknown who uses the cores")
     lib.equal(machine(server, "crowded", 2, dict(quiet, cpu_wait_percent=30), ready=3)["verdict"], "crowding", "crowded")
     unknown = machine(server, "crowds", 2, dict(quiet, cpu_wait_percent=30), ready=3)["leaves"][0]
     lib.equal((unknown["gain"], unknown["sentence"]), (None, "crowding: 30 % of the time; the speed without it is unknown"),
-              "a gain that the share does not tell")
+              "a gain that does not follow from the share")
     lib.equal(machine(server, "others", 2, dict(quiet, cpu_wait_percent=30, cpu_process_percent=60))["verdict"], "cpu_taken", "others")
     lib.equal(machine(server, "memory", 2, dict(quiet, memory_wait_percent=40, major_faults=90))["leaves"][0]["evidence"],
               "threads wait for memory 40 % of the time; 9.0 pages are read back a step", "memory")
 
 
 def made(server):
-    """A run of compute alone is healthy; one without phases cannot be judged."""
+    """A compute-bound run is healthy; one without phases cannot be judged."""
     run = lib.make_run(server, "made", "compute")
     points = []
     for step in range(1, 41):
@@ -113,7 +113,8 @@ def made(server):
 
 
 def learnt(server):
-    """Validation rises since step 400 while training falls: said whether its speed can be judged or not; by epochs as well."""
+    """Validation loss rises from step 400 while training loss falls: reported with and without a verdict on speed, and
+    by epochs."""
     for name, by_epoch in (("steps", False), ("epochs", True)):
         run = lib.make_run(server, "made", name, {"steps_per_epoch": 50} if by_epoch else {})
         points = []
@@ -137,7 +138,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 60)
         for name, (environment, flags, _, _) in FAULTS.items():
             train(runs, text, name, environment, flags)
-        lib.check("speed: disk" in show(runs, "disk") and "next: " in show(runs, "disk"), "dptrack show says it")
+        lib.check("speed: disk" in show(runs, "disk") and "next: " in show(runs, "disk"), "dptrack show prints it")
         (folder,) = glob.glob(os.path.join(runs, "slow", "disk-*"))
         lib.equal(show(runs, folder + "/"), show(runs, "disk"), "a run by its folder")
         lib.equal(show(runs, os.path.join(runs, "slow")), show(runs, list(FAULTS)[-1]), "an experiment's newest run by its folder")
@@ -148,7 +149,7 @@ def main():
             same_words(runs, server, {r["name"]: r["id"] for r in listed})
             made(server)
             machines(server)
-            lib.check(learnt(server) in show(runs, "epochs"), "dptrack show says it too")
+            lib.check(learnt(server) in show(runs, "epochs"), "dptrack show prints it too")
             lib.check("speed without it is unknown" in show(runs, "crowds") and "0.00x" not in show(runs, "crowds"), show(runs, "crowds"))
         finally:
             server.stop()

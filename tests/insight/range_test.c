@@ -1,4 +1,4 @@
-/* lr_range_test.c: learning-rate tests of a loss whose best rate is known, and of losses that no rate lowers. */
+/* range_test.c: learning-rate tests of a loss with a known best rate, and of losses that no rate lowers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,8 @@ static double noise(uint64_t *state)
 	return (double)(*state >> 11) * 0x1p-53 - 0.5;
 }
 
-/* Descends in w^2 curvature / 2 from w = 1, rates up to `most` over seven decades; the loss scatters so much. */
+/* Gradient descent on w^2 curvature / 2 from w = 1, with rates up to `most` over seven decades; `scatter` is the
+ * noise. */
 static void descend(struct lr_range_test *r, double curvature, double most, double scatter)
 {
 	uint64_t state = 5;
@@ -36,7 +37,7 @@ static void descend(struct lr_range_test *r, double curvature, double most, doub
 	}
 }
 
-/* Beyond 2 / curvature descent explodes: advised is below that, and enough to descend by. */
+/* Descent explodes above 2 / curvature: the advised rate is below that, and large enough to make progress. */
 static void test_quadratic(void **unused)
 {
 	struct lr_range_test *r = malloc(sizeof(*r));

@@ -1,5 +1,5 @@
-"""Runs that were recorded with a fault each (tests/bench/insight/doctor --record): dptrain doctor --run names it first. Each leaf of
-schema/insight/leaves.def has such a run."""
+"""Recorded runs with one fault each (tests/bench/insight/doctor --record): dptrain doctor --run names that fault
+first. Each leaf of schema/insight/leaves.def has such a run."""
 import glob
 import json
 import os

@@ -1,4 +1,4 @@
-"""A run's journals with nothing left in them but what a diagnosis reads, in a small archive, and back."""
+"""Reduces a run's journals to what a diagnosis reads, in a small archive, and restores them."""
 import os
 import sys
 import tarfile
@@ -6,7 +6,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import journal
 from wire import field, record
 
-STEP, SUMMARY, VALUE, TAG, EXACT = 2, 5, 1, 1, 1001  # numbers of fields: of an event, a summary, its value
+STEP, SUMMARY, VALUE, TAG, EXACT = 2, 5, 1, 1, 1001  # field numbers of an event, a summary, its value
 KEPT = ("phase/", "data/load", "data/ready", "data/workers", "checkpoint/", "val/seconds", "epoch/eval_seconds", "system/cpu_", "system/loop_us",
         "system/memory_wait", "system/major_faults")
 STEPS = 300  # the first ones
@@ -14,7 +14,7 @@ FACTS = {1, 3, 1001, 1002, 1004, 1006}  # time, version, header, param, environm
 
 
 def parts(data):
-    """[(number, the field's bytes with its tag, its value's bytes)]"""
+    """Returns [(number, the field's bytes with its tag, its value's bytes)]."""
     at, out = 0, []
     while at < len(data):
         start = at
@@ -32,7 +32,7 @@ def parts(data):
 
 
 def less_value(body):
-    """A point of a kept series with the digits of an f32, which are plenty; b"": another series."""
+    """A point of a relevant series, rounded to f32; b"" for another series."""
     fields = parts(body)
     tag = next(v for n, _, v in fields if n == TAG).decode()
     if not tag.startswith(KEPT):
@@ -41,7 +41,7 @@ def less_value(body):
 
 
 def less_event(payload):
-    """The event without what is not read; b"": nothing is left."""
+    """The event without unused fields; b"" if nothing remains."""
     fields = parts(payload)
     numbers = {n for n, _, _ in fields}
     if SUMMARY not in numbers:
@@ -60,7 +60,7 @@ def less_event(payload):
 
 
 def pack(run, path):
-    """The journals in the folder `run` as an archive."""
+    """Writes the journals in the folder `run` as an archive."""
     with tarfile.open(path, "w:xz", preset=9) as tar:
         for name in sorted(os.listdir(run)):
             if "tfevents" not in name and not name.endswith(".journal"):

@@ -1,4 +1,4 @@
-/* simulate.c: runs drawn from a known truth, and how often the intervals of tracker/insight hold it. */
+/* simulate.c: runs drawn from a known truth, and how often the intervals of tracker/insight contain it. */
 #include "tests/insight/simulate.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "tracker/insight/spread.h"
 
 #define STEP_NOISE 0.05
-#define SPIKE 9.0 /* what a spike adds, in steps */
+#define SPIKE 9.0 /* added by a spike, in steps */
 #define SPIKE_SHARE 0.01
 #define TRUE_FACTOR 1.1
 
@@ -62,7 +62,7 @@ static double step_variance(const struct simulate *s)
 	return STEP_NOISE * STEP_NOISE + (s->spikes ? SPIKE * SPIKE * SPIKE_SHARE * (1 - SPIKE_SHARE) : 0);
 }
 
-/* Of the sum of very many steps, a step. */
+/* Variance of the sum of many steps, per step. */
 static double long_variance(const struct simulate *s)
 {
 	double phi = s->autocorrelation;
@@ -76,7 +76,7 @@ static double kept_steps(const struct simulate *s)
 	return s->steps * (1 - s->warmup);
 }
 
-/* The variance of log(factor) that the truth has. */
+/* The true variance of log(factor). */
 static double true_variance(const struct simulate *s)
 {
 	double within = long_variance(s) / kept_steps(s) / (mean_step(s) * mean_step(s));
@@ -107,7 +107,7 @@ static bool holds(double low, double high)
 	return low <= TRUE_FACTOR && TRUE_FACTOR <= high;
 }
 
-/* Every step an independent sample of its run. */
+/* Treats every step as an independent sample of its run. */
 static bool naive_holds(const struct simulate *s, struct change_side a, struct change_side b)
 {
 	double n = kept_steps(s) * s->repeats, factor, half;

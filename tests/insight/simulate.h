@@ -1,4 +1,4 @@
-/* simulate.h: pairs of runs whose true difference is known: what intervals are tried on (intervals_test, and in full
+/* simulate.h: pairs of runs with a known true difference, to test intervals (intervals_test, and in full
  * tests/bench/insight/intervals). */
 #ifndef DPT_TESTS_SIMULATE_H
 #define DPT_TESTS_SIMULATE_H
@@ -7,23 +7,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Steps of a run take 1 s times its own factor (run noise), with noise of 5 % of which each step's depends on the step
- * before (autocorrelation), one step in a hundred ten times as long (spikes), and the first ones up to twice as long.
- */
+/* A step takes 1 s times a factor of its run (run noise), with noise of 5 % that depends on the previous step
+ * (autocorrelation), one step in a hundred ten times as long (spikes), and the first ones up to twice as long. */
 struct simulate {
 	double autocorrelation;
 	bool spikes;
 	double warmup;     /* share of the steps, over which the excess decays */
 	double run_noise;  /* standard deviation of the log */
-	int repeats;       /* runs a side; with one the spread comes from 5 other equal runs */
-	int steps;         /* of a run */
+	int repeats;       /* runs per side; with one the spread comes from 5 other equal runs */
+	int steps;         /* per run */
 };
 
 struct simulate_tally {
-	int pairs, given, held; /* intervals given, and those that hold the true factor */
-	int wanted;             /* pairs with 20 effective steps a run */
+	int pairs, given, held; /* intervals given, and those that contain the true factor */
+	int wanted;             /* pairs with 20 effective steps per run */
 	int naive_held;         /* the same with every step an independent sample */
-	int steps_held;         /* what the steps of these runs alone say */
+	int steps_held;         /* intervals from the steps of these runs alone */
 	double *widths; /* half width / that of the true variance at equal degrees of freedom; room for all pairs */
 };
 

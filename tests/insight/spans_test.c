@@ -1,4 +1,4 @@
-/* spans_test.c: which spans a traced step has: its own, and those that other threads ended before it began. */
+/* spans_test.c: the spans of a traced step: its own, and those that other threads ended before it began. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ static void load(struct trace *t, double from_s, double to_s)
 	trace_add(t, &(struct trace_span){ "loader", 0, "load", "", -1, from_s, to_s });
 }
 
-/* How many of the step that ends are a loader's. */
+/* Ends a step; returns how many of its spans are a loader's. */
 static size_t loads(struct trace *t, double to_s)
 {
 	size_t n, lost, found = 0;
@@ -41,7 +41,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* While a step is written down, its successor's time passes already. */
+/* While a step is written to the trace, the time of the next one already runs. */
 static void test_between_steps(void **state)
 {
 	struct trace *t = *state;
@@ -56,8 +56,8 @@ static void test_between_steps(void **state)
 	assert_int_equal(loads(t, 3), 3);
 }
 
-/* The time of a step that follows an evaluation begins behind that. */
-static void test_before_it_began(void **state)
+/* The time of a step after an evaluation begins after the evaluation. */
+static void test_after_an_evaluation(void **state)
 {
 	struct trace *t = *state;
 
@@ -70,8 +70,8 @@ static void test_before_it_began(void **state)
 	assert_int_equal(loads(t, 5), 1);
 }
 
-/* Behind the last one nothing is kept. */
-static void test_behind_the_last(void **state)
+/* Nothing is recorded after the last step. */
+static void test_after_the_last(void **state)
 {
 	struct trace *t = *state;
 
@@ -82,7 +82,7 @@ static void test_behind_the_last(void **state)
 	assert_int_equal(loads(t, 4), 0);
 }
 
-/* The step's own row has no gap, whatever other rows hold. */
+/* The step's own row has no gap, whatever the other rows contain. */
 static void test_no_gap(void **state)
 {
 	struct trace *t = *state;
@@ -108,8 +108,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_between_steps, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_before_it_began, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_behind_the_last, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_after_an_evaluation, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_after_the_last, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_gap, set_up, tear_down),
 	};
 

@@ -1,5 +1,6 @@
-"""A loss that stands out names the samples that made it: a picture in the wrong class's folder, by file, on one rank, on two,
-with several micro-batches a step and through a pipeline; a sample of a text, by its place. Calm runs name nothing."""
+"""A loss spike names the samples that caused it: a picture in the wrong class folder, by its file, on one rank, on
+two, with several micro-batches per step and through a pipeline; a sample of a text, by its position. Calm runs name
+nothing."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -23,7 +24,7 @@ def images_built():
 
 
 def png(path, across, draw):
-    """Bright in its upper half, or in its left one."""
+    """A PNG that is bright in its upper half, or in its left half."""
     rows = b"".join(b"\0" + bytes(draw.randrange(60) + (160 if (y if across else x) < SIZE // 2 else 20) for x in range(SIZE) for _ in range(3))
                     for y in range(SIZE))
 
@@ -35,7 +36,7 @@ def png(path, across, draw):
 
 
 def pictures(folder, wrong):
-    """Two classes; with `wrong` one that is bright above lies among those that are bright on the left."""
+    """Two classes; with `wrong`, a picture bright in its upper half is among those bright on the left."""
     draw = random.Random(3)
     for name in ("above", "left"):
         os.makedirs(os.path.join(folder, "train", name))
@@ -47,7 +48,7 @@ def pictures(folder, wrong):
 
 
 def alerts(what, *flags):
-    """[(step, [(number, where, loss)])] of a run."""
+    """Returns [(step, [(number, place, loss)])] of a run."""
     p = dptrain(*flags, *fast(), "--report-to", "none", "--lr-scheduler", "constant")
     check(p.returncode == 0, "%s: exit %d: %s" % (what, p.returncode, p.stderr[-600:]))
     return [(int(step), [(int(n), where, float(loss)) for n, where, loss in SAMPLE.findall(text)])
@@ -95,7 +96,7 @@ def main():
         if images_built():
             of_pictures(tmp)
         else:
-            print("spike: this build reads no pictures: texts alone")
+            print("spike: this build reads no pictures: texts only")
         of_words(tmp)
     finish("spike")
 

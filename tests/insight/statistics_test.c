@@ -1,5 +1,5 @@
-/* statistics_test.c: Student's t against scipy; the variance of a mean against a bootstrap that really draws, and
- * against theory; the warm-up rule and a run's pace on steps made by hand; intervals by hand. */
+/* statistics_test.c: Student's t compared with scipy; the variance of a mean with a real bootstrap and with theory; the
+ * warm-up rule and a run's pace on handmade steps; intervals computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static double uniform(uint64_t *state)
 	return ((double)(*state >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Autoregressive: x[i] = phi x[i-1] + a normal one. */
+/* Autoregressive: x[i] = phi x[i-1] + a normal draw. */
 static void draw(double *x, size_t n, double phi, uint64_t *state)
 {
 	double at = 0;
@@ -51,7 +51,7 @@ static void draw(double *x, size_t n, double phi, uint64_t *state)
 	}
 }
 
-/* Politis & Romano's stationary bootstrap as it is told: blocks of random length from random places, in a circle. */
+/* Politis & Romano's stationary bootstrap, literally: blocks of random length from random positions, in a circle. */
 static double drawn_variance(const double *x, size_t n, double block, uint64_t *state)
 {
 	enum { DRAWS = 4000 };
@@ -89,7 +89,7 @@ static void equals_bootstrap(void **state)
 	}
 }
 
-/* Of a long series: the block length that is best for its autocorrelation, and the effective values it leaves. */
+/* For a long series: the optimal block length for its autocorrelation, and the number of effective values. */
 static void equals_theory(void **state)
 {
 	enum { N = 200000 };
@@ -124,7 +124,7 @@ static void finds_warmup(void **state)
 	for (int i = 0; i < 200; i++)
 		x[i] = 1 + 0.01 * uniform(&seed) + (i < 43 ? 0.5 : 0);
 	assert_in_range(warmup_length(x, 200, scratch), 45, 100);
-	x[120] = 50; /* slow steps are no warm-up */
+	x[120] = 50; /* slow steps are not warm-up */
 	x[70] = 90;
 	assert_in_range(warmup_length(x, 200, scratch), 45, 100);
 	for (int i = 0; i < 200; i++)
@@ -136,7 +136,7 @@ static void finds_warmup(void **state)
 	assert_int_equal(warmup_length(x, 200, scratch), 0);
 }
 
-/* 100 steps of 2 samples; the loader settles after the 10th, and every 10th step has an evaluation behind it. */
+/* 100 steps of 2 samples; the loader settles after the 10th, and an evaluation follows every 10th step. */
 static void paces(void **state)
 {
 	struct step_time_step steps[100] = { { 0 } };
@@ -192,7 +192,7 @@ static void equals_welch(void **state)
 	assert_true(fabs(sum - c.whole.seconds) < 1e-12);
 }
 
-/* One run a side: no interval without other equal runs, the t of their spread with them. */
+/* One run per side: no interval without other equal runs; with them, the t of their spread. */
 static void borrows(void **state)
 {
 	struct step_time a = made(2, 1), b = made(1.5, 0.5);

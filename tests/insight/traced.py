@@ -9,7 +9,7 @@ FIRST, LAST = 6, 8
 
 
 def train(runs, text, *flags, code=0, slow_ms=0):
-    """slow_ms: each batch takes so long at least to be loaded."""
+    """slow_ms: minimum time to load each batch."""
     line = [helper.DPTRAIN, "--experiment", "traces", "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes", "--max-steps", "10",
             "--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "64", "--block-size", "32", "-b", "8", "--threads", "1",
             "--backend", "ref", "--precision", "fp64", "-j", "1", *flags]
@@ -35,6 +35,6 @@ def make_text(folder):
 
 
 def slices_of(text):
-    """Its slices, and the name of each row: by (rank, row)."""
+    """Returns the slices of a trace, and the name of each row by (rank, row)."""
     events = json.loads(text)["traceEvents"]
     return [e for e in events if e["ph"] == "X"], {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}

@@ -1,4 +1,4 @@
-/* tree_test.c: a strong case of each leaf, and runs in which nothing is wrong. */
+/* tree_test.c: a clear case of each leaf, and healthy runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct stage {
 	struct bottleneck_run run;
 };
 
-/* Steps of 100 ms on 8 cores, with that much of a phase besides. */
+/* Makes steps of 100 ms on 8 cores, plus `seconds` in a phase. */
 static void make(struct stage *s, int phase, double seconds)
 {
 	*s = (struct stage){ .run = bottleneck_unknown() };
@@ -45,7 +45,7 @@ static void make(struct stage *s, int phase, double seconds)
 	s->run.bucket_cap_mb = 25;
 }
 
-/* Two ranks or more, alike. */
+/* Two or more equal ranks. */
 static void make_ranks(struct stage *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ static void make_ranks(struct stage *s, size_t n)
 	s->run.threads = 2;
 }
 
-/* Not where threads wait for each other, nor where another job is advised. */
+/* Returns false where threads wait for each other, or another job causes the wait. */
 static bool promises(const struct bottleneck_run *run, const char *leaf)
 {
 	const bool cores = !strcmp(leaf, "threads") || !strcmp(leaf, "cpu_taken") || !strcmp(leaf, "crowding") ||
@@ -94,27 +94,27 @@ static void loader(void **state)
 
 	(void)state;
 	make(&s, STEP_TIME_data_wait, 0.1);
-	judge(&s, "loader", 0.49); /* no series tells which of the two */
+	judge(&s, "loader", 0.49); /* no series distinguishes the two */
 	s.run.load = 0.2;
 	s.run.load_cpu = 0.01;
 	judge(&s, "disk", 0.49);
 	s.run.load_cpu = 0.19;
 	judge(&s, "decode", 0.49);
-	s.run.load_cpu = 0.08; /* off the cores, as they are taken: no disk is slow */
+	s.run.load_cpu = 0.08; /* off the cores, because they are busy: no disk is slow */
 	s.run.run_wait = 0.45;
 	s.run.taken = 0.4;
 	judge(&s, "decode", 0.49);
 	s.run.run_wait = NAN;
 	s.run.load_cpu = 0.01;
-	s.run.memory_wait = 0.1; /* what was in memory is read again */
+	s.run.memory_wait = 0.1; /* evicted pages are read again */
 	s.run.major_faults = 8;
 	judge(&s, "memory", 0.49);
-	s.run.load_cpu = 0.11; /* reading back takes a core as well */
+	s.run.load_cpu = 0.11; /* reading them back uses a core as well */
 	judge(&s, "memory", 0.49);
 	s.run.load_cpu = 0.18;
 	judge(&s, "decode", 0.49);
 	s.run.load_cpu = 0.01;
-	s.run.memory_wait = 0; /* a file that is read for the first time */
+	s.run.memory_wait = 0; /* a file is read for the first time */
 	judge(&s, "disk", 0.49);
 	make(&s, STEP_TIME_h2d, 0.05);
 	judge(&s, "copy", 0.33);
@@ -130,7 +130,7 @@ static double gain_of(const struct stage *s, const char *verdict)
 	return r.findings[0].gain;
 }
 
-/* Steps without waits tell what waits cost besides their own time; promised is what takes both away. */
+/* Steps without waits show the indirect cost of waits; the promised gain includes it. */
 static void cooling(void **state)
 {
 	struct bottleneck_report r;
@@ -145,18 +145,18 @@ static void cooling(void **state)
 	for (int i = 0; i < STEPS; i++)
 		seconds += s.steps[i].seconds / STEPS;
 	apart = gain_of(&s, "disk");
-	s.run.bare = 0.095; /* of 105 ms */
+	s.run.bare = 0.095; /* out of 105 ms */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / 0.095) < 0.01);
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_non_null(strstr(r.findings[0].evidence, "caches"));
-	s.run.run_wait = 0.04; /* waiting for a core is no cache's doing */
+	s.run.run_wait = 0.04; /* waiting for a core is not an effect of caches */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (0.095 + 0.04 * (seconds - 0.1))) < 0.01);
 	s.run.run_wait = NAN;
-	s.run.bare = 0.04; /* not more than half of the waits */
+	s.run.bare = 0.04; /* at most half of the waits */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.15)) < 0.02);
-	s.run.bare = 0.12; /* a machine that became slower tells nothing */
+	s.run.bare = 0.12; /* a machine that became slower proves nothing */
 	assert_true(fabs(gain_of(&s, "disk") - apart) < 1e-9);
-	for (int i = 0; i < STEPS; i++) /* of two pauses each gets its part */
+	for (int i = 0; i < STEPS; i++) /* each of two pauses gets its part */
 		s.steps[i].phase[STEP_TIME_h2d] = 0.05;
 	for (int i = 0; i < STEPS; i++)
 		s.steps[i].seconds += 0.05;
@@ -165,7 +165,7 @@ static void cooling(void **state)
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.1 - 0.015 * 2 / 3)) < 0.02);
 }
 
-/* Where the last core decodes, what computes beside that would be faster without, too, by nobody knows what. */
+/* If the last core decodes, computing would also be faster without that, by an unknown amount. */
 static void decoding(void **state)
 {
 	struct bottleneck_report r;
@@ -185,7 +185,7 @@ static void decoding(void **state)
 	s.run.workers = NAN; /* -j auto */
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_true(isnan(r.findings[0].gain));
-	s.run.workers = 0; /* one after the other */
+	s.run.workers = 0; /* sequential */
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_true(fabs(r.findings[0].gain - 1 / (1 - r.findings[0].share)) < 1e-9);
 }
@@ -198,34 +198,34 @@ static void communication(void **state)
 
 	(void)state;
 	make(&s, STEP_TIME_comm_exposed, 0.1);
-	judge(&s, "healthy", 0); /* one rank waits for nobody */
+	judge(&s, "healthy", 0); /* a single rank does not wait */
 	make_ranks(&s, 2);
 	judge(&s, "communication", 0.49);
 	s.run.comm_total = 0.12; /* 40 MB in 120 ms */
 	judge(&s, "link", 0.49);
 	s.run.comm_total = 0.02;
-	judge(&s, "small_batch", 0.54); /* the update included */
+	judge(&s, "small_batch", 0.54); /* including the update */
 	s.run.bucket_cap_mb = 1000;
 	s.run.comm_total = 0.1;
-	judge(&s, "bucket", 0.32); /* as much as the backward pass lasts, 65 ms of 200 */
+	judge(&s, "bucket", 0.32); /* the length of the backward pass, 65 ms of 200 */
 	s.run.comm_total = 0.06;
 	judge(&s, "bucket", 0.26); /* all but the last bucket */
 	s.run.comm_total = 0.11;
 	judge(&s, "bucket", 0.27); /* 10 ms of it are hidden by now */
 	s.run.comm_total = 0.13;
-	judge(&s, "link", 0.49); /* 30 ms: little is left to hide behind */
+	judge(&s, "link", 0.49); /* 30 ms: little is left to overlap with */
 	s.run.comm_total = 0.1;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
-	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 4.8"); /* an eighth of all */
+	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 4.8"); /* an eighth of the total */
 	s.run.parameters = 1e9;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
-	assert_string_equal(r.findings[0].leaf, "small_batch"); /* several buckets by now */
+	assert_string_equal(r.findings[0].leaf, "small_batch"); /* now there are several buckets */
 	s.run.bucket_cap_mb = 5000;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 25");
 }
 
-/* Steps of 105 ms that are mostly what any batch costs: calls of operators, the update. */
+/* Steps of 105 ms that are mostly fixed costs: operator calls, the update. */
 static void fixed(void **state)
 {
 	struct stage s;
@@ -243,7 +243,7 @@ static void fixed(void **state)
 	s.run.comm_total = 0.02;
 	s.run.nodes = 40000;
 	judge(&s, "small_batch", 0.80);
-	s.run.comm_total = 0.12; /* a slow link is one whatever the batch */
+	s.run.comm_total = 0.12; /* a slow link is slow whatever the batch */
 	judge(&s, "link", 0.49);
 }
 
@@ -267,7 +267,7 @@ static void ranks(void **state)
 	assert_non_null(strstr(r.findings[0].evidence, "in forward"));
 }
 
-/* What is said of cores that others have: nothing of a machine below that takes none, no fewer than one thread. */
+/* Findings about other users of cores: none on a hypervisor that takes none, and never fewer than one thread. */
 static void others(void **state)
 {
 	struct bottleneck_report r;
@@ -301,7 +301,7 @@ static void cpu(void **state)
 	judge(&s, "crowding", 0.3);
 	s.run.taken = 0.25;
 	judge(&s, "cpu_taken", 0.3);
-	s.run.taken = 0.05; /* 0.4 cores, where 1.2 are waited for */
+	s.run.taken = 0.05; /* 0.4 cores, while 1.2 are waited for */
 	judge(&s, "crowding", 0.3);
 	s.run.threads = 1;
 	s.run.taken = 0.25;
@@ -313,7 +313,7 @@ static void cpu(void **state)
 	s.run.threads = 1;
 	judge(&s, "cpu_quota", 0.4);
 	s.run.threads = 4;
-	s.run.throttled = 0.05; /* a little, beside others that have the cores */
+	s.run.throttled = 0.05; /* a little, while others use the cores */
 	judge(&s, "cpu_taken", 0.3);
 	make(&s, STEP_TIME_other, 0);
 	s.run.clock = 1.5;
@@ -334,7 +334,7 @@ static void between(void **state)
 	judge(&s, "evaluation", 0.49);
 	make(&s, STEP_TIME_other, 0.1);
 	s.run.checkpoint = 0.1;
-	s.run.saving_cpu = 0.05; /* on a core of its own */
+	s.run.saving_cpu = 0.05; /* on a separate core */
 	judge(&s, "checkpoint", 0.49);
 	s.run.threads = 8;
 	judge(&s, "checkpoint", 0.73);
@@ -361,14 +361,14 @@ static void healthy(void **state)
 	s.run.run_wait = s.run.taken = s.run.throttled = 0.01;
 	s.run.clock = 1.06;
 	judge(&s, "healthy", 0);
-	s.run.threads = 16; /* nothing tells that they wait */
+	s.run.threads = 16; /* no series shows that they wait */
 	s.run.run_wait = NAN;
 	judge(&s, "healthy", 0);
 	s.run.n = 0;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), ERR_USAGE);
 }
 
-/* What the diagnosis makes of samples of the loop, in us. */
+/* The slowdown that the diagnosis derives from samples of the loop, in us. */
 static double slowdown_of(const double *us, int n)
 {
 	struct bottleneck_run run = bottleneck_unknown();
@@ -397,7 +397,7 @@ static void clock_of_samples(void **state)
 		us[i] = i > 10 ? 90 : 30;
 	assert_true(fabs(slowdown_of(us, 21) - 1.5) < 0.05);
 	assert_true(fabs(slowdown_of(us, 3) - 1) < 1e-9);
-	/* a boost of two samples is no clock that could be held */
+	/* a boost of two samples is not a sustainable clock */
 	for (int i = 0; i < 21; i++)
 		us[i] = i < 2 ? 13.3 : 14;
 	assert_true(fabs(slowdown_of(us, 21) - 1) < 0.01);

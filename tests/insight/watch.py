@@ -1,6 +1,6 @@
-"""--watch-steps: norms of gradients and updates by parameter against PyTorch's recorded f64 gradients, the same for every
-strategy; histograms that count every element; not a bit of the training differs; train/noise_scale against the
-gradients of the samples, one by one."""
+"""--watch-steps: norms of gradients and updates by parameter compared with PyTorch's recorded f64 gradients, equal for
+every strategy; histograms that count every element; not a bit of the training changes; train/noise_scale compared with
+the gradients of single samples."""
 import sys
 sys.dont_write_bytecode = True
 import math
@@ -28,7 +28,7 @@ def close(what, got, want, limit=1e-10):
 
 
 def of_pytorch():
-    """SGD's first update is lr (g + decay w): the recorded gradients say all of it."""
+    """SGD's first update is lr (g + decay w), so the recorded gradients determine it."""
     grads = {k[len("untied."):]: list(v[1]) for k, v in safetensors(os.path.join(HERE, "gpt-grads.safetensors")).items()
              if k.startswith("untied.")}
     weights = {k: list(v[1]) for k, v in safetensors(os.path.join(HERE, "gpt-untied.safetensors")).items()}
@@ -56,7 +56,7 @@ def norms():
                 close("%s: grad_norm/%s" % (layout, name), series.get(("grad_norm/" + name, -1), {}).get(1), grad)
                 if ratio is not None:
                     close("%s: update_ratio/%s" % (layout, name), series.get(("update_ratio/" + name, -1), {}).get(1), ratio)
-            check(len([k for k in series if k[0].startswith("grad_norm/")]) == len(want), "%s: every parameter has one" % layout)
+            check(len([k for k in series if k[0].startswith("grad_norm/")]) == len(want), "%s: gradient norms, one per parameter" % layout)
 
 
 def bits():
@@ -76,7 +76,8 @@ def bits():
 
 
 def noise():
-    """At lr 0 and over whole epochs of N samples: what single samples' gradients scatter by (S), their mean's square (G)."""
+    """At lr 0 and over complete epochs of N samples: the scatter of single samples' gradients (S), the square of their
+    mean (G)."""
     with Folder() as tmp:
         text = os.path.join(tmp, "text")
         os.mkdir(text)
@@ -96,7 +97,7 @@ def noise():
         for layout in (["--nproc-per-node", 2], ["--grad-accum-steps", 2]):
             run = train(os.path.join(tmp, "many" + layout[0]), *base, "-b", 4, *layout, "--max-steps", 1000, "--watch-steps", 1)
             got = run["series"].get(("train/noise_scale", -1), {}).get(1000, math.nan)
-            print("noise scale %.3f, of single samples %.3f (%s)" % (got, want, layout[0]))
+            print("noise scale %.3f, from single samples %.3f (%s)" % (got, want, layout[0]))
             close("noise scale %s" % layout, got, want, 0.1)
 
 

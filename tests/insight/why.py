@@ -1,4 +1,5 @@
-"""What a change bought, from runs whose truth is known: factor, interval, phases, params, exports; and what is refused."""
+"""The speedup of a change, for runs with a known truth: factor, interval, phases, params, exports; and refused
+requests."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -17,7 +18,7 @@ T95 = {1: 12.706204736432095, 2: 4.302652729749462, 3: 3.182446305284263, 4: 2.7
 
 
 def record(server, name, params, phases, noise=0.0, seed=0, ranks=1, gap=0.0):
-    """A run whose steps take `phases`, with warm-up of twice the time; gap: seconds between steps, every tenth."""
+    """A run whose steps take `phases`, with a warm-up of twice the time; gap: seconds after every tenth step."""
     draw = random.Random(f"{name} {seed}")
     run = lib.make_run(server, "why", name, dict(params, seed=seed, run_name=name, global_batch_size=BATCH))
     own, now, points = math.exp(noise * draw.gauss(0, 1)), 1795000000.0, []
@@ -53,24 +54,24 @@ def sums(pair, what):
 
 
 def single(server):
-    """One run a side: nothing tells how equal runs differ."""
+    """One run per side: the spread of equal runs is unknown."""
     a = record(server, "slow", {"workers": 1}, {"backward": 0.1, "data_wait": 0.1})
     b = record(server, "quick", {"workers": 4}, {"backward": 0.1, "data_wait": 0.05})
     got = why(server, a, b)
     pair = got["pairs"][0]
     near(pair["factor"], 4 / 3, 0.01, "factor")
-    lib.equal((pair["low"], pair["high"], pair["basis"]), (None, None, "single runs"), "one run a side")
+    lib.equal((pair["low"], pair["high"], pair["basis"]), (None, None, "single runs"), "one run per side")
     lib.check("faster" not in pair["sentence"] and "all of it in data_wait" in pair["sentence"], pair["sentence"])
     lib.equal(pair["params"], [{"key": "workers", "a": "1", "b": "4"}], "params")
     left_out = got["runs"][0]["repeats"][0]["warmup"]
     lib.check(WARMUP <= left_out <= STEPS // 2, f"warm-up: {left_out} steps, want {WARMUP} at least")
     near(pair["phases"]["data_wait"]["seconds"], -0.05 / BATCH, 0.02, "data_wait")
-    sums(pair, "one run a side")
+    sums(pair, "one run per side")
     return a, b
 
 
 def repeated(server, a, b):
-    """Repeats are found in the experiment; Welch's t on the logarithms of what each run took."""
+    """Repeats are found in the experiment; Welch's t on the logarithms of the runs' times."""
     for seed in (1, 2, 3):
         record(server, f"slow-{seed}", {"workers": 1}, {"backward": 0.1, "data_wait": 0.1}, 0.01, seed)
         record(server, f"quick-{seed}", {"workers": 4}, {"backward": 0.1, "data_wait": 0.05}, 0.01, seed)
@@ -81,16 +82,16 @@ def repeated(server, a, b):
     near(pair["factor"], math.exp(means[0] - means[1]), 1e-9, "factor of geometric means")
     variances = [sum((x - m) ** 2 for x in v) / 3 / 4 for v, m in zip(logs, means)]
     half = math.log(pair["high"] / pair["factor"]) / math.sqrt(sum(variances))
-    lib.check(T95[4] - 0.5 < half < T95[3], f"{half} is no t between 3 and 6 degrees of freedom")
+    lib.check(T95[4] - 0.5 < half < T95[3], f"{half} is not a t between 3 and 6 degrees of freedom")
     lib.check(pair["sentence"].startswith("quick is 1.3") and "all of it in data_wait" in pair["sentence"], pair["sentence"])
     back = why(server, b, a)["pairs"][0]
     near(back["factor"] * pair["factor"], 1, 1e-9, "there and back")
     lib.check("slower" in back["sentence"], back["sentence"])
-    near(why(server, a, a)["pairs"][0]["factor"], 1, 1e-12, "a run against itself")
+    near(why(server, a, a)["pairs"][0]["factor"], 1, 1e-12, "a run compared with itself")
 
 
 def pooled(server, a):
-    """Two equal runs against each other: the other repeats tell how much such runs differ."""
+    """Two equal runs compared: the other repeats show how much such runs differ."""
     c = record(server, "again", {"workers": 1}, {"backward": 0.1, "data_wait": 0.1}, 0.01, 9)
     pair = why(server, a, c)["pairs"][0]
     lib.equal(pair["basis"], "other repeats", "basis")
@@ -98,7 +99,7 @@ def pooled(server, a):
 
 
 def ranks(server):
-    """The rank that the others wait for counts; evaluation lies between the steps."""
+    """The rank that the others wait for determines the time; evaluation is between the steps."""
     a = record(server, "two", {"world": 2}, {"forward": 0.1, "backward": 0.2}, ranks=2)
     b = record(server, "two-evaluated", {"world": 2, "eval_steps": 10}, {"forward": 0.1, "backward": 0.2}, ranks=2, gap=1.0)
     pair = why(server, a, b)["pairs"][0]
@@ -128,7 +129,7 @@ def exports(server, a, b):
 
 
 def foreign(server):
-    """A run without phases: its points' times."""
+    """A run without phases: the times of its points."""
     runs = []
     for name, every in (("foreign", 2.0), ("foreign-2", 1.0)):
         run = lib.make_run(server, "why", name)

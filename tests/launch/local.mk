@@ -1,2 +1,2 @@
-# How a job's end is judged.
+# How the end of a job is judged.
 cmocka_tests += tests/launch/verdict_test tests/launch/slurm_test

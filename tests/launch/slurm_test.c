@@ -1,4 +1,4 @@
-/* slurm_test.c: Slurm's lists written out, damaged ones refused. */
+/* slurm_test.c: expands Slurm's lists, refuses damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/launch/slurm.h"
+#include "trainer/launch/rank_env.h"
 
 static void numbers(void **state)
 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Functions that overflow, hide errors or keep hidden state.
+# Functions that can overflow, hide errors or keep hidden state.
 cd "${srcdir:-.}" || exit 1
 words='strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|strncpy|strncat|tmpnam|mktemp|alloca'
 if find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -print |
@@ -7,12 +7,12 @@ if find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o
 	echo "banned: use snprintf, buf, strtol with its end checked, memcpy with a known size"
 	exit 1
 fi
-# SQL lives in schema/sql, never in C.
+# SQL belongs in schema/sql, never in C.
 if find tracker trainer web -name '*.c' | xargs grep -nE '"[[:space:]]*(SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE TABLE)[[:space:]]'; then
 	echo "banned: SQL belongs to schema/sql/queries.sql"
 	exit 1
 fi
-# One room speaks to SQLite; a second engine would stand behind the same face.
+# Only one room calls SQLite; a second database engine would have the same interface.
 if grep -rnE '(^|[^A-Za-z_0-9])sqlite3_' tracker trainer web --include='*.c' --include='*.h' | grep -v '^web/store/db/'; then
 	echo "banned: sqlite3_ belongs to web/store/db: use what db.h offers"
 	exit 1

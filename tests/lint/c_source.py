@@ -1,5 +1,6 @@
-"""The product's C as the lints see it: each file is read once, and its functions, struct tags, includes and lines are kept.
-A function begins with a name and a parenthesis on a line that starts in column 0, and ends at a brace in column 0."""
+"""The product's C source for the lints: each file is read once, and its functions, struct tags, includes and lines are
+stored. A function begins with a name and a parenthesis on a line that starts in column 0, and ends at a brace in
+column 0."""
 import functools
 import os
 import re
@@ -7,7 +8,7 @@ import re
 import tree
 
 PRODUCT = ("trainer/", "tracker/", "web/", "schema/")
-# What is linked together. A static name may be used again in another program.
+# The groups of files that are linked together. A static name may be used again in another program.
 PROGRAMS = {"dptrain": ("trainer/", "tracker/", "schema/"), "dptrack": ("web/", "tracker/", "schema/")}
 
 START = re.compile(r"^(?!typedef|struct \{)[A-Za-z_][^;={}#\n]*?\b(\w+)\(", re.M)
@@ -15,12 +16,12 @@ TAG = re.compile(r"^struct (\w+) \{", re.M)
 INCLUDE = re.compile(r"^\s*#\s*include", re.M)
 STATIC = re.compile(r"\bstatic\b")
 HEAD_LINES = 12
-# The name of the function is inside the parentheses of these.
+# For these the name of the function is inside the parentheses.
 WRAPPERS = ("V", "__attribute__", "target", "format")
 
 
 class Function:
-    """A definition: where it starts, its head up to the brace, and how many lines follow the brace."""
+    """A definition: where it starts, its head up to the brace, and the number of lines after the brace."""
 
     def __init__(self, path, line, name, head, lines, commented):
         self.path, self.line, self.name, self.lines, self.commented = path, line, name, lines, commented
@@ -48,8 +49,9 @@ class Source:
 
 
 def count_parameters(head):
-    """The parameters of the first parenthesis: one more than its commas that no inner parenthesis holds."""
-    depth, count = 0, 1
+    """The number of parameters in the first parentheses: one more than the commas outside inner parentheses, not
+    counting an ellipsis."""
+    depth, count = 0, 0 if re.match(r"[^()]*\([^()]*\.\.\.\)", head) else 1
     for at in range(head.index("("), len(head)):
         if head[at] == "(":
             depth += 1
@@ -113,12 +115,12 @@ def base_name(source):
 
 
 def room(path):
-    """The room whose line budget a file counts for: the first two folders of its path."""
+    """The room in whose line budget a file is counted: the first two folders of its path."""
     return "/".join(os.path.dirname(path).split("/")[:2])
 
 
 def room_lines():
-    """{room: lines}: its C, and the TypeScript of the page."""
+    """{room: lines}: its C source, and the TypeScript of the page."""
     found = {}
     for source in sources():
         found[room(source.path)] = found.get(room(source.path), 0) + source.lines

@@ -1,11 +1,12 @@
-"""No circle of files, and none of rooms, by what they call, and no symbol that two files export: read with nm from the
-objects of the build, so function tables count as well as calls.
+"""No circular calls between files or between rooms, and no symbol exported by two files: read with nm from the objects
+of the build, so that function tables count as well as calls.
 
-    calls.py [SOURCE=OBJECT…]        objects that stand for a source beside those of the build
+    calls.py [SOURCE=OBJECT…]        objects of a source, in addition to those of the build
 
-Only objects that the Makefile names are read: what deleted or renamed sources left in the build does not count. Tests are
-programs of their own and are left out. A file belongs to the room of its folder unless a "room" line of allowed.txt says
-otherwise: an op's cpu kernel belongs to the cpu backend, whose module.c lists it. A table lies above what it lists."""
+Only objects named in the Makefile are read: objects left from deleted or renamed sources do not count. Tests are
+separate programs and are not checked. A file belongs to the room of its folder unless a "room" line of allowed.txt
+says otherwise: an op's cpu kernel belongs to the cpu backend, whose module.c lists it. A table is a user of the
+entries that it lists."""
 import os
 import re
 import subprocess
@@ -13,12 +14,12 @@ import sys
 
 import tree
 
-# Each program has its own; each backend module exports the same name.
+# Each program has one; each backend module exports the same name.
 SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v3"}
 
 
 def makefile():
-    """The build's Makefile with continued lines joined; lines that configure switched off are comments there."""
+    """The build's Makefile with continued lines joined; lines disabled by configure are comments in it."""
     try:
         with open(f"{tree.BUILD}/Makefile", encoding="utf-8") as f:
             return f.read().replace("\\\n", " ")
@@ -28,7 +29,7 @@ def makefile():
 
 
 def objects():
-    """(source, object) of everything the build links that is built now."""
+    """(source, object) of everything that the build links and that has been built."""
     text = makefile()
     source = {os.path.splitext(o)[0]: c for o, c in re.findall(r"^(\S+\.l?o): +(\S+\.c)$", text, re.M)}
     names = set()
@@ -38,20 +39,20 @@ def objects():
         folder, base = os.path.split(name)
         for path in ([f"{folder}/.libs/{base}.o"] if kind == "lo" else []) + [f"{name}.o"]:
             if os.path.exists(f"{tree.BUILD}/{path}"):
-                kernel = os.path.exists(f"{tree.SRC}/{name}.cu")  # its rule is a pattern
+                kernel = os.path.exists(f"{tree.SRC}/{name}.cu")  # built by a pattern rule
                 yield source.get(name, f"{name}.cu" if kernel else f"{name}.c"), f"{tree.BUILD}/{path}"
                 break
 
 
 def symbols(pairs):
-    """{symbol: files that define it}, {file: symbols it wants}."""
+    """{symbol: files that define it}, {file: symbols it uses}."""
     of = dict((o, s) for s, o in pairs)
     text = subprocess.run(["nm", "-A", "-g", "-P", *of], capture_output=True, text=True, check=False).stdout
     defined, wanted = {}, {}
     for line in text.splitlines():
         path, _, rest = line.partition(": ")
         name, kind = rest.split()[:2]
-        if name.startswith("__"):  # the sanitizers' own
+        if name.startswith("__"):  # symbols of the sanitizers
             continue
         if kind in "Uw":
             wanted.setdefault(of[path], set()).add(name)

@@ -1,5 +1,5 @@
-"""No circle of headers, and none of rooms, by what files include. At each folder, the rooms and files in it that include
-each other, each room with all that lies inside it, must have an order."""
+"""No circular includes between headers or between rooms. In each folder, its rooms and files that include each other,
+each room with all its contents, must have an order."""
 import re
 
 import tree

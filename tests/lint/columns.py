@@ -1,5 +1,5 @@
-"""At most 120 columns a line of C, with a tab to the next multiple of eight. Lists (.def) are tables, an entry a line, and
-may be wider."""
+"""C lines have at most 120 columns, with a tab to the next multiple of eight. Lists (.def) are tables with an entry
+per line, and may be wider."""
 import tree
 
 LIMIT = 120

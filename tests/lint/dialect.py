@@ -1,9 +1,10 @@
 """Words that plain English avoids (dialect_words.txt) stay within the budget of each file (dialect_budget.txt; a
-file that is not listed has none). Tests and NEWS.md are left out.
+file that is not listed has none). Tests and NEWS.md are not checked.
 
-    dialect.py [--lower]    with --lower, each budget falls to the count of the file
+    dialect.py [--lower]    --lower reduces each budget to the count of the file
 
-A count below its budget passes, so that two changes can be merged in any order; the lint says how much can be lowered."""
+A count below its budget passes, so that two changes can be merged in any order; the lint prints how much can be
+lowered."""
 import os
 import re
 import sys

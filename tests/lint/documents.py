@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Documents keep their lengths, their links resolve, and the paths they name exist."""
+"""Documents do not exceed their lengths, their links resolve, and the paths they name exist."""
 import os
 import re
 
@@ -17,7 +17,7 @@ def documents():
 
 
 def broken(path, text):
-    """(line, what) of each link and path that leads nowhere."""
+    """(line, description) of each link and path that does not exist."""
     for number, line in enumerate(text.splitlines(), 1):
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", line):
             at = os.path.join(tree.SRC, os.path.dirname(path), target)

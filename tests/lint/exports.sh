@@ -1,5 +1,6 @@
 #!/bin/sh
-# What shared objects export: a module of a backend or a transport one versioned symbol, libdptrack only dptrack_*.
+# Exports of shared objects: a module of a backend or a transport exports one versioned symbol, libdptrack only
+# dptrack_*.
 cd "${builddir:-.}" || exit 1
 bad=0 seen=0
 for so in .libs/dptrain_*.so .libs/libdptrack.so; do
@@ -9,7 +10,7 @@ for so in .libs/dptrain_*.so .libs/libdptrack.so; do
 	*libdptrack.so) want='^dptrack_' ;;
 	*) want='^dptrain_(backend_v1|link_v3)$' ;;
 	esac
-	# Version nodes (type A) and what the sanitizers' runtimes add are not ours.
+	# Version nodes (type A) and symbols added by the sanitizers' runtimes do not count.
 	stray=$(nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | grep -vE "$want|^_init$|^_fini$|^__(asan|ubsan|odr_asan)")
 	[ -z "$stray" ] || { echo "$so exports: $stray"; bad=1; }
 done

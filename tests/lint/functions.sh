@@ -1,6 +1,6 @@
 #!/bin/sh
-# No function body over 70 lines (a brace in column 0 opens and closes it); no typedef struct; each source file
-# opens with a comment; no unfinished marks.
+# No function body over 70 lines (it is delimited by braces in column 0); no typedef struct; each source file
+# begins with a comment; no unfinished marks.
 cd "${srcdir:-.}" || exit 1
 files=$(find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' \) -print | sort)
 [ -n "$files" ] || exit 1

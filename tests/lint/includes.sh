@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every include edge must be in allowed.txt: who may include whom, through which face, and who owns which third-party
-# header. A room without a face line shows others only the header that is named after it.
+# Every include must be permitted by allowed.txt: which room may include which, through which face, and which room owns
+# which third-party header. A room without a face line exposes only the header with its own name.
 cd "${srcdir:-.}" || exit 1
 git_files() { git ls-files '*.c' '*.h' '*.cu' '*.cuh' 2>/dev/null; git ls-files -o --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' 2>/dev/null; }
 files=$( (git_files; [ -d .git ] || [ -f .git ] || find tracker trainer web tests -name '*.[ch]' -o -name '*.cu') | sort -u)
@@ -10,7 +10,7 @@ function matches(file, pat,   re) {
 	if (pat ~ /\*/) { re = pat; gsub(/[.+]/, "\\\\&", re); gsub(/\*/, ".*", re); return file ~ ("^" re "$") }
 	return file == pat || index(file, pat "/") == 1 || (pat !~ /\.[ch]$/ && index(file, pat) == 1 && substr(file, length(pat) + 1, 1) == "/")
 }
-# The room, or one of those around it, whose face an include from dir goes past; "" when there is none.
+# The innermost room around the target whose face an include from dir bypasses; "" when there is none.
 function passed(dir, target,   room, way) {
 	room = target
 	while (sub(/\/[^\/]*$/, "", room)) {

@@ -1,11 +1,12 @@
-"""Names, parameters, comments and the size of rooms, in the product's C.
+"""Names, parameters, comments and the size of rooms, in the product's C source.
 
-    language.py [--lower]    with --lower, the tables drop what is no longer needed and never gain anything
+    language.py [--lower]    --lower removes unneeded entries from the tables and never adds any
 
 Within a program the name of a static function, the tag of a struct and the base name of a .c file are used once. Two
-definitions of a static function in one file are alternatives of an #if. A static function is named with two words, or is a
-macro of capitals. A function has at most five parameters; a static function of more than 20 lines has a comment above. A room
-has a budget of lines. names.txt and parameters.txt list the exceptions, and an entry that is not needed fails, too."""
+definitions of a static function in one file are alternatives of an #if. The name of a static function has two words,
+or it is a macro in capitals. A function has at most five parameters; a static function of more than 20 lines has a
+comment above. A room has a line budget. names.txt and parameters.txt list the exceptions; an unneeded entry fails,
+too."""
 import sys
 
 import c_source
@@ -30,7 +31,8 @@ def file_names(source):
 
 
 def shared_names(names_of):
-    """{name: places} of what two files of one program define; names_of gives the (name, place) pairs of a file."""
+    """{name: places} of names that two files of one program define; names_of gives the (name, place) pairs of a
+    file."""
     shared = {}
     for folders in c_source.PROGRAMS.values():
         places = {}
@@ -52,7 +54,8 @@ def short_names():
 
 
 def wide_functions():
-    """{name: places} of functions with too many parameters; a file stands for those that a macro names."""
+    """{name: places} of functions with too many parameters; the file counts as name for those whose name is built by a
+    macro."""
     wide = {}
     for function in c_source.functions():
         if function.parameters > PARAMETERS:
@@ -71,7 +74,7 @@ class Exceptions:
         self.table, self.needed = Table(name), set()
 
     def check(self, found, text, kind=""):
-        """Prints each name found that is not listed; the number of them."""
+        """Prints each name found that is not listed; returns their number."""
         bad = 0
         for name, places in sorted(found.items()):
             key = f"{kind} {name}".strip()
@@ -92,7 +95,7 @@ class Exceptions:
 
 
 def check_rooms(table):
-    """Prints each room over its budget, without one, or gone; the number of them."""
+    """Prints each room that exceeds its budget, has none, or does not exist; returns their number."""
     lines, budgets, bad = c_source.room_lines(), table.numbers(), 0
     for room in sorted({*lines, *budgets}):
         if room not in lines:

@@ -1,4 +1,4 @@
-"""The figures of names, pieces and prose, next to the aim of each:
+"""The figures of names, pieces and prose, next to the goal of each:
 
     srcdir=. python3 tests/lint/measure.py"""
 import collections
@@ -45,7 +45,7 @@ def size_figures():
 
 
 def main():
-    """An aim below zero is one to reach; the others are not to be passed."""
+    """A goal below zero is a minimum; the others are maximums."""
     print(f"{'':45}{'ours':>10}{'aim':>10}")
     for name, ours, aim in (*name_figures(), *piece_figures(), *size_figures()):
         missed = ours < -aim if aim < 0 else ours > aim

@@ -1,8 +1,9 @@
-"""The page's sources (web/ui/src) keep their rooms and their measure. Rooms are folders: allowed.txt says of each which
-rooms and packages its files may import (a room stands for itself, not for what lies in it) and which of its files others may
-import ("*" for all). main.tsx may import any face, pure.ts, the tests' door, any module. No circle among files or rooms, no
-module that nobody imports, no export that nobody uses. Only state/ talks to the server, and asks for series in one place; text never
-becomes markup. Lines of at most 120 columns (the tests' too), functions of at most 70 lines between the first and the last."""
+"""The page's sources (web/ui/src) keep their rooms and limits. Rooms are folders: for each of them allowed.txt lists
+the rooms and packages its files may import (a room means itself, not the rooms inside it) and which of its files
+others may import ("*" for all). main.tsx may import any face, pure.ts, the entry point for tests, any module. No
+circular imports of files or rooms, no module that is never imported, no export that is never used. Only state/ sends
+requests to the server, and requests series in one place; text is never inserted as markup. Lines of at most 120
+columns (in tests too), functions of at most 70 inner lines."""
 import os
 import re
 
@@ -24,7 +25,7 @@ METHOD = re.compile(r"^\s+(?:(?:private|protected|public|static|override|async|g
 
 
 class Page:
-    """The sources by path, what each imports, and what was found wrong."""
+    """The sources by path, the imports of each, and the problems found."""
 
     def __init__(self):
         self.sources = {f: tree.read(f).split("\n") for f in tree.files(".ts", ".tsx") if f.startswith(SRC + "/")}
@@ -38,13 +39,13 @@ class Page:
         self.broken += 1
 
     def taken(self):
-        """How many complaints there were since the last call."""
+        """The number of complaints since the last call."""
         broken, self.broken = self.broken, 0
         return broken
 
 
 def imports(path, lines):
-    """What a file imports: (line, path of a module or name of a package)."""
+    """The imports of a file: (line, path of a module or name of a package)."""
     found = []
     for at, line in enumerate(lines, 1):
         for name in IMPORT.findall(line):
@@ -62,7 +63,7 @@ def columns(page):
 
 
 def head_end(lines, first):
-    """The line in which the parentheses of a function's head are closed."""
+    """The line where the parentheses of a function's head are closed."""
     depth = 0
     for at in range(first, min(first + 12, len(lines))):
         depth += lines[at].count("(") - lines[at].count(")")
@@ -72,7 +73,8 @@ def head_end(lines, first):
 
 
 def inner_lines(lines, first):
-    """Lines inside the function that begins in a line; 0 where none does. It ends where the indent comes back."""
+    """Number of lines inside the function that begins in a line; 0 if none does. It ends where the indentation
+    returns."""
     line = lines[first].rstrip()
     head = first if line.endswith(("{", "(", "[")) else head_end(lines, first)
     opened = lines[head].rstrip().endswith(("{", "(", "["))

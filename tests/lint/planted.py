@@ -1,5 +1,5 @@
-"""Each lint finds what it is for: a copy of the tree passes, and fails, naming the place, with one fault planted in it.
-Nothing of the build is made again: of what is planted, only that is compiled."""
+"""Each lint detects the faults it is for: a copy of the tree passes, and with one planted fault the lint fails and
+names the place. The build is not repeated: of the planted files, only those that need it are compiled."""
 import os
 import shlex
 import shutil
@@ -15,7 +15,7 @@ HEAD = "/* planted.c: a fault. */\n"
 
 
 class Copy:
-    """The tree without git, objects and packages; what is planted in it is taken out again."""
+    """The tree without git, objects and packages; planted files are removed again."""
 
     def __init__(self, folder):
         self.folder, self.planted = folder, []
@@ -32,7 +32,7 @@ class Copy:
         self.planted.append(path)
 
     def compile(self, path, text):
-        """Plants a source; SOURCE=OBJECT for calls.py."""
+        """Plants a source and compiles it; SOURCE=OBJECT for calls.py."""
         self.write(path, HEAD + text)
         at = f"{self.folder}/{path}"
         subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-c", "-o", f"{at}.o", at], check=True)
@@ -40,7 +40,7 @@ class Copy:
         return f"{path}={at}.o"
 
     def lint(self, name, *args):
-        """What a lint says of the copy; None where it passes."""
+        """The output of a lint on the copy; None where it passes."""
         at = f"{self.folder}/tests/lint/{name}"
         env = dict(os.environ, srcdir=self.folder, builddir=os.path.abspath(tree.BUILD), PYTHONDONTWRITEBYTECODE="1")
         done = subprocess.run(["sh" if name.endswith(".sh") else sys.executable, at, *args], env=env, capture_output=True,
@@ -147,7 +147,7 @@ static int planted_twice(int a, int b, int c, int d, int e, int f)
 
 
 def language(copy):
-    """All faults at once, because the lint reads the whole tree."""
+    """All faults at once, because the lint reads the complete tree."""
     for folder in "graph", "models":
         copy.write(f"trainer/{folder}/planted.c", LANGUAGE)
     copy.write("web/planted/planted.c", HEAD)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Migrations apply in order to an empty file, the connections' settings run, and every named query prepares, as far as
-# SQLite runs it; what is PostgreSQL's alone is only asked for its use.
+# Migrations apply in order to an empty file, the connection settings run, and every named query prepares, as far as
+# SQLite supports it; a query only for PostgreSQL is only checked to be used.
 cd "${srcdir:-.}" || exit 1
 command -v sqlite3 >/dev/null || { echo "sql: the sqlite3 shell is not installed (Debian: sqlite3)"; exit 77; }
 work=$(mktemp -d) || exit 1
@@ -34,7 +34,7 @@ for f in "$work"/*.q; do
 	printf '%s\n' "$text" | sqlite3 -bail "$work/t.db" >/dev/null || { echo "sql: query $(basename "$f" .q) does not prepare"; exit 1; }
 	grep -rq "DB_$(basename "$f" .q)\b" web/store || { echo "sql: query $(basename "$f" .q) is used nowhere"; exit 1; }
 done
-# What is read of other programs' files prepares on samples of theirs, in tests/cli/import.
+# Queries on other programs' files prepare on sample files, in tests/cli/import.
 for name in $(sed -n 's/^-- name: \([a-z_]*\).*/\1/p' schema/sql/mlflow.sql); do
 	grep -rq "FOREIGN_$name\b" web || { echo "sql: query $name of mlflow.sql is used nowhere"; exit 1; }
 done

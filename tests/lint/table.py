@@ -1,4 +1,4 @@
-"""The tables of the lints: files of lines "NAME: VALUE" below tests/lint, with # for comments."""
+"""The tables of the lints: files of lines "NAME: VALUE" in tests/lint, with # for comments."""
 import tree
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every registered table is complete: what stands in the tree stands in its list. (The reverse, a name in a list without
-# its code, is a link error.) Every C source and header belongs to some make fragment, so that a release carries it.
+# Every table is complete: each item in the tree is in its list. (The reverse, a name in a list without its code, is a
+# link error.) Every C source and header belongs to a make fragment, so that a release contains it.
 cd "${srcdir:-.}" || exit 1
 bad=0
 complain() { echo "tables: $*"; bad=1; }
@@ -37,7 +37,7 @@ done
 fragments=$(find . -name '*.mk' -not -path './build*' -not -path '*/node_modules/*' -print)
 for file in $(find tracker trainer web tests -name node_modules -prune -o \( -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.def' \) -print); do
 	case $file in
-	tests/*.c) words="$file|${file%.c}" ;; # a test that is one file is named as the program
+	tests/*.c) words="$file|${file%.c}" ;; # a test of one file has the name of its program
 	*) words=$file ;;
 	esac
 	# shellcheck disable=SC2086

@@ -1,5 +1,5 @@
-"""What the lints in Python share: which sources the tree holds, which room each belongs to, and how circles are found. It
-knows no rule itself."""
+"""Shared by the lints in Python: the sources in the tree, the room of each, and the search for circular references.
+Implements no rule itself."""
 import fnmatch
 import os
 import subprocess
@@ -11,7 +11,7 @@ TOPS = ("tracker", "trainer", "web", "schema", "docs", "tests")
 
 
 def files(*ends):
-    """Sources by path from the top, as git sees them, or as they lie in a tarball or a copy."""
+    """Sources by path from the top, as listed by git, or as found in a tarball or a copy."""
     args = ["git", "-C", SRC, "ls-files", "-co", "--exclude-standard", *TOPS]
     found = subprocess.run(args, capture_output=True, text=True).stdout.splitlines() if os.path.exists(f"{SRC}/.git") else []
     if not found:
@@ -41,7 +41,7 @@ MOVED = rules("room")
 
 
 def room(path):
-    """The folder a file belongs to: its own, unless a room line says otherwise."""
+    """The folder that a file belongs to: its own, unless a room line says otherwise."""
     for pattern, words in MOVED:
         if fnmatch.fnmatch(path, pattern):
             return words[0]
@@ -49,8 +49,8 @@ def room(path):
 
 
 def neighbours(a, b):
-    """Where the ways to two files part: the two names below the last folder that holds both. A room counts with all that
-    lies inside it; a file beside rooms counts for itself."""
+    """The two names below the deepest common folder of two files. A room includes everything inside it; a file next to
+    rooms counts as itself."""
     a, b = ([*room(f).split("/"), os.path.basename(f)] for f in (a, b))
     at = 0
     while at < min(len(a), len(b)) - 1 and a[at] == b[at]:
@@ -59,7 +59,7 @@ def neighbours(a, b):
 
 
 def knots(edges):
-    """Groups that reach each other along edges ({from: {to: reason}}), each with one shortest circle."""
+    """Groups whose members reach each other along edges ({from: {to: reason}}), each with one shortest circle."""
     reach = {}
 
     def from_(start):
@@ -87,7 +87,7 @@ def knots(edges):
 
 
 def circle(edges, from_, start):
-    """The shortest way from start back to it."""
+    """The shortest path from start back to it."""
     best = None
     for last in from_(start):
         if start in edges.get(last, ()):
@@ -101,7 +101,7 @@ def circle(edges, from_, start):
 
 
 def show_knots(what, edges, advice, counts=lambda group: True):
-    """Prints each knot that counts with every edge in it; the number of them."""
+    """Prints each knot that counts with every edge in it; returns their number."""
     found = [(group, way) for group, way in knots(edges) if counts(group)]
     for group, way in found:
         print(f"{what}: " + " -> ".join([*way, way[0]]))
@@ -119,7 +119,7 @@ def has_room(group):
 
 
 class Verdict:
-    """Counts what breaks each rule."""
+    """Counts violations of each rule."""
 
     def __init__(self, name):
         self.name, self.bad, self.held = name, 0, []

@@ -1,5 +1,6 @@
-"""What differential.py asks both servers: (name, method, address, body, what to keep of the reply: {token: where it stands}).
-<token> in an address or a body stands for what an earlier reply brought. The key "type" of the last is the Content-Type."""
+"""The calls that differential.py sends to both servers: (name, method, address, body, what to keep of the reply:
+{token: path in the reply}). <token> in an address or a body is replaced by that value. The key "type" of the last is
+the Content-Type."""
 import json
 import urllib.parse
 
@@ -28,12 +29,12 @@ def file(what, method, path, body=None):
 
 
 def odd(call):
-    """Where it is refused, the words may differ."""
+    """Where such a call is refused, the messages may differ."""
     return "odd: " + call[0], *call[1:]
 
 
 def classic():
-    """The calls of the Python client's classic flow, and each with what may be wrong about it."""
+    """The calls of the Python client's classic flow, each also with errors."""
     yield post("", "/experiments/create", {"name": "one", "tags": [{"key": "k", "value": "v"}]}, exp1=("experiment_id",))
     yield post("again", "/experiments/create", {"name": "one"})
     yield post("nothing", "/experiments/create", {})
@@ -135,7 +136,7 @@ def classic():
 
 
 def files():
-    """Artifacts through the proxy, on a root that is a folder; parts and presigned addresses are for other stores."""
+    """Artifacts through the proxy, with a folder as root; parts and presigned addresses are for other stores."""
     root = "<exp1>/<run1>/artifacts"
     yield file("", "PUT", f"/artifacts/{root}/d/a.txt", "words")
     yield file("again", "PUT", f"/artifacts/{root}/d/a.txt", "other words")
@@ -165,7 +166,7 @@ def files():
 
 
 def histories():
-    """Several runs at once, samples: every way to ask, points whose order only the timestamp or the value decides."""
+    """Several runs at once, samples: all parameters, points that are ordered only by timestamp or value."""
     bulk, interval = "/metrics/get-history-bulk", "/metrics/get-history-bulk-interval"
 
     def get(what, address, args):
@@ -211,7 +212,7 @@ def histories():
 
 
 def datasets():
-    """What runs read, and the data sets of experiments."""
+    """Inputs of runs, and the data sets of experiments."""
     full = {"name": "full", "digest": "d1", "source_type": "local", "source": "{\"uri\": \"x\"}", "schema": "{\"columns\": []}", "profile": "{\"rows\": 3}"}
 
     def item(tags=None, **change):
@@ -264,7 +265,7 @@ def datasets():
 
 
 def models():
-    """Logged models: made, changed, searched, removed."""
+    """Logged models: created, changed, searched, deleted."""
     address = "/logged-models"
 
     def change(method, what, path, body=None):
@@ -360,7 +361,7 @@ def sent(method, what, path, body):
 
 
 def model_names():
-    """Registered models: made, named, described, tagged, deleted."""
+    """Registered models: created, renamed, described, tagged, deleted."""
     yield post("", MODELS + "/create", {"name": "net", "tags": [{"key": "k", "value": "v"}, {"key": "k", "value": "w"}, {"key": "t", "value": ""}], "description": "a *net*"})
     yield post("again", MODELS + "/create", {"name": "net"})
     yield post("bare", MODELS + "/create", {"name": "a b.c"})
@@ -510,7 +511,7 @@ def registry_searches():
 
 
 def registry_ends():
-    """What is deleted takes its own with it, and no number is given twice."""
+    """A deletion includes the dependent objects, and version numbers are not reused."""
     for what, body in (("", {"name": "Beta_1", "version": "4"}), ("again", {"name": "Beta_1", "version": "4"}), ("unknown", {"name": "Beta_1", "version": "99"}), ("no number", {"name": "Beta_1", "version": "x"}), ("nothing", {}),
                        ("no model", {"name": "none", "version": "1"})):
         yield sent("DELETE", what, VERSIONS + "/delete", body)
@@ -572,7 +573,7 @@ ODD = (None, "", 3, -1, 1.5, True, "x", "3", [], ["x"], [None], {}, {"a": 1}, "x
 
 
 def odd_fields():
-    """Every field of every call that takes JSON, once with each value that does not belong there (or does)."""
+    """Every field of every call with a JSON body, once with each unsuitable value (and some suitable ones)."""
     yield post("for odd fields", "/experiments/create", {"name": "odd"}, exp4=("experiment_id",))
     yield post("to spoil", "/experiments/create", {"name": "spoiled"}, exp5=("experiment_id",))
     for token in ("r8", "r9"):

@@ -1,6 +1,6 @@
-"""The official MLflow client (3.17.2 from PyPI, in build/venv/mlflow) goes through its classic flow (flow.py) against a
-running server; then its commands, against a server that asks for a token; then it is asked for the data of a training over S3. Skips where
-it cannot be installed."""
+"""Runs the classic flow (flow.py) of the official MLflow client (3.17.2 from PyPI, in build/venv/mlflow) against a
+running server; then its commands, against a server that requires a token; then the client reads the data sets of a
+training over S3. Skips where the client cannot be installed."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -26,7 +26,7 @@ print(json.dumps([[i.dataset.source_type, i.dataset.source, len(i.dataset.digest
 
 
 def commands(python, environment):
-    """mlflow runs, experiments and artifacts, with every way to hand over a token."""
+    """mlflow runs, experiments and artifacts, with every way to pass a token."""
     with lib.fresh() as server:
         run = lib.make_run(server, "told", "by hand", {"lr": 0.5})
         lib.equal(server.request("PUT", f"/api/v1/runs/{run}/artifacts/a/b.txt", b"words")[0], 200, "PUT")
@@ -42,11 +42,11 @@ def commands(python, environment):
                                       capture_output=True, text=True, timeout=120)
                 lib.check(done.returncode == code and word in done.stdout + done.stderr, f"mlflow {' '.join(args)}: {done.returncode} {done.stdout[-300:]} {done.stderr[-500:]}")
             with open(os.path.join(folder, "a", "b.txt"), encoding="utf-8") as f:
-                lib.equal(f.read(), "words", "what mlflow artifacts download brings")
+                lib.equal(f.read(), "words", "the file of mlflow artifacts download")
 
 
 def trained(python, environment):
-    """The data sets of a run of dptrain over S3, as the client sees them."""
+    """The data sets of a run of dptrain over S3, as seen by the client."""
     dptrain = os.path.join(lib.BUILD, "dptrain")
     with lib.fresh() as server, tempfile.TemporaryDirectory() as tmp:
         noisy.folder(os.path.join(tmp, "folder"), {"train": 12, "val": 5})
@@ -60,7 +60,7 @@ def trained(python, environment):
         done = subprocess.run([python, "-c", INPUTS, server.url], env=environment, capture_output=True, text=True, timeout=120)
         lib.equal((done.returncode, done.stderr[-500:] if done.returncode else ""), (0, ""), "the client")
         lib.equal(json.loads(done.stdout), [["s3", "s3://shards", 64, n, {"mlflow.data.context": context}] for n, context in ((12, "training"), (5, "validation"))],
-                  "the inputs that the client sees")
+                  "the inputs as seen by the client")
 
 
 def main():
@@ -71,7 +71,7 @@ def main():
         lib.check(not problem, f"the flow: {problem}")
         run = server.json("GET", "/api/v1/runs?filter=tags.stage='test'")[1]["runs"][0]
         lib.equal((run["experiment"], run["name"], run["status"], run["metrics"]["loss"]["count"]), ("flow", "outer", "finished", 10),
-                  "what the client logged, seen by REST v1")
+                  "what the client logged, read with REST v1")
     commands(python, environment)
     trained(python, environment)
     lib.finish("client")

@@ -1,10 +1,10 @@
-"""The same calls to a real MLflow server (3.17.2 from PyPI, on SQLite) and to ours; status and JSON must agree once ids, times
-and random names are taken out. Long, not part of a test run:
+"""Sends the same calls to a real MLflow server (3.17.2 from PyPI, on SQLite) and to ours; status and JSON must agree
+after ids, times and random names are replaced. A long command, not part of a test run:
 
     srcdir=. builddir=build python3 tests/mlflow/differential.py [--show] [registry]
 
-Differences that are meant stand in KNOWN. --show prints every pair of replies; "registry" asks for the registry alone.
-Exit 1: there are others."""
+Intended differences are listed in KNOWN. --show prints every pair of replies; "registry" restricts the calls to the
+registry. Exit 1: there are other differences."""
 import sys
 sys.dont_write_bytecode = True
 import contextlib
@@ -28,7 +28,7 @@ KNOWN = {
     "POST /experiments/create again": "no SQL in the message",
     "POST /runs/create nothing": "no SQL in the message",
     "POST /runs/log-metric value [1]": "400, not 500",
-    "POST /runs/log-metric timestamp 7.5": "refused, not cut",
+    "POST /runs/log-metric timestamp 7.5": "refused, not truncated",
     "POST /runs/log-metric timestamp -1": "1 is printed as 1",
     "POST /runs/log-batch key 5": "names the type",
     "POST /runs/search attribute.nope = 'x'": "sets are printed in another order",
@@ -36,56 +36,56 @@ KNOWN = {
     "POST /runs/search datasets.nope = 'x'": "sets are printed in another order",
     "POST /runs/search metrics.loss == 3": "sets are printed in another order",
     "POST /experiments/search nope = 'x'": "sets are printed in another order",
-    "POST /runs/search metrics.loss LIKE 'x'": "blames the comparison before the value",
-    "POST /runs/search params.lr": "blames the end",
-    "POST /experiments/search tags.k IS NULL": "the experiment that was refused here is listed there",
+    "POST /runs/search metrics.loss LIKE 'x'": "reports the comparison before the value",
+    "POST /runs/search params.lr": "reports the end",
+    "POST /experiments/search tags.k IS NULL": "the experiment that we refused is listed by MLflow",
     "POST /logged-models/search bad": "400, not 500",
     "POST /runs/update bad": "refused, not ignored",
     "POST /experiments/update of a deleted one": "INVALID_STATE is 400, not 500",
     "POST /runs/search twice the same field": "400, not 500",
     "POST /runs/search a list as a body": "400, not 500",
-    "GET /metrics/get-history a page": "tokens are ours",
-    "POST /runs/search a page": "tokens are ours",
+    "GET /metrics/get-history a page": "page tokens are our own",
+    "POST /runs/search a page": "page tokens are our own",
     "PUT /artifacts/<exp1>/<run1>/artifacts/d/a.txt": "{}, not nothing",
     "PUT /artifacts/<exp1>/<run1>/artifacts/d/a.txt again": "{}, not nothing",
     "PUT /artifacts/<exp1>/<run1>/artifacts/empty nothing": "{}, not nothing",
     "PUT /artifacts/<exp1>/<run1>/artifacts/a+b%20c%25.txt plus": "{}, not nothing",
-    "GET /artifacts/<exp1>/<run1>/artifacts/d a folder": "the shape that errors have",
-    "DELETE /artifacts//etc/passwd": "refused, not sent elsewhere",
+    "GET /artifacts/<exp1>/<run1>/artifacts/d a folder": "the format of all errors",
+    "DELETE /artifacts//etc/passwd": "refused, not redirected",
     "PUT /artifacts/..%5Cx": "backslashes are refused on every system",
     "GET /artifacts/..%5Cx": "backslashes are refused on every system",
     "DELETE /artifacts/..%5Cx": "backslashes are refused on every system",
     "GET /artifacts?path=..%5Cx": "backslashes are refused on every system",
     "POST /experiments/search without max_results": "1000 is assumed",
-    "GET /metrics/get-history-bulk -1": "every point, not all but the last",
+    "GET /metrics/get-history-bulk -1": "all points, not all except the last",
     "GET /metrics/get-history-bulk-interval 0 to 9223372036854775808": "400, not 500",
-    "GET /metrics/get-history-bulk under /api": "JSON says that there is nothing",
-    "GET /metrics/get-history bad token": "tokens are ours",
+    "GET /metrics/get-history-bulk under /api": "JSON says that the address does not exist",
+    "GET /metrics/get-history bad token": "page tokens are our own",
     "GET /metrics/get-history empty max": "refused, not ignored",
     "GET /metrics/get-history x": "refused, not ignored",
     "POST /experiments/search-datasets text": "names the wrong type",
     "POST /experiments/search-datasets numbers": "names the wrong type",
     "POST /runs/search datasets.name > 'a'": "sets are printed in another order",
     "POST /runs/outputs no id": "refused, not ignored",
-    "POST /runs/log-model": "the model as it came, not a digest of it",
-    "GET /runs/get with models": "the model as it came, not a digest of it",
-    "POST /logged-models quoted name": "quoted as every name",
-    "POST /logged-models/search data [{'dataset_name': 'full'}]": "a name alone finds every digest, not none",
-    "GET /get-artifact {'run_id': '<r7>'}": "JSON, as every refusal",
+    "POST /runs/log-model": "the model as it was sent, not a digest of it",
+    "GET /runs/get with models": "the model as it was sent, not a digest of it",
+    "POST /logged-models quoted name": "quoted like every name",
+    "POST /logged-models/search data [{'dataset_name': 'full'}]": "a name alone matches every digest, not none",
+    "GET /get-artifact {'run_id': '<r7>'}": "JSON, like every refusal",
     "GET /get-artifact {'path': 'u'}": "says what is missing",
     "GET /get-artifact {'run_id': '<r7>', 'path': ''}": "says what is missing",
-    "POST /upload-artifact path 'a//b'": "a path has one spelling",
+    "POST /upload-artifact path 'a//b'": "a path has one form",
     "POST /upload-artifact path '..\\\\x'": "backslashes are refused on every system",
-    "GET /artifacts/list what came": "without those two",
+    "GET /artifacts/list what came": "without the two refused files",
     "PUT /artifacts/<exps>/<rs>/artifacts/model/MLmodel": "{}, not nothing",
     "PUT /artifacts/<exps>/<rs>/artifacts/model/sub/file": "{}, not nothing",
-    "GET /registered-models/search bad token": "tokens are ours",
-    "GET /model-versions/search bad token": "tokens are ours",
-    "DELETE /logged-models/<mod2> again": "404, as of every model that is gone",
+    "GET /registered-models/search bad token": "page tokens are our own",
+    "GET /model-versions/search bad token": "page tokens are our own",
+    "DELETE /logged-models/<mod2> again": "404, as for every deleted model",
 }
 
 
-# what ours has no such variable for
+# our server has no such variable
 ALLOWING = " Set the MLFLOW_ALLOWED_HOST_ADDRESSED_ARTIFACT_SCHEMES environment variable on the server to allow it."
 
 
@@ -111,7 +111,7 @@ class Side:
         return [(v, k) for k, v in self.names.items()]
 
     def plain(self, reply):
-        """Text with ids, times and drawn names replaced."""
+        """Text with ids, times and generated names replaced."""
         text = json.dumps(reply, sort_keys=True).replace(ALLOWING, "")
         for value, token in self.known():
             text = re.sub(r"(?<![0-9a-f])" + re.escape(value) + r"(?![0-9a-f])", "<" + token + ">", text) if len(value) > 8 else text
@@ -123,7 +123,7 @@ class Side:
 
 
 def unordered(value, inside=""):
-    """Lists whose order says nothing are sorted; infinity is a number there."""
+    """Sorts lists whose order has no meaning; infinity becomes a number."""
     if isinstance(value, dict):
         return {k: unordered(v, k if inside != "data" else "data " + k) for k, v in value.items() if k != "run_uuid"}
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def broken(reply):
     return reply[0] == 500 or (reply[0] == 400 and isinstance(reply[1], dict) and "(sqlite3." in reply[1].get("message", ""))
 
 
-# beginnings of odd calls that we answer and MLflow does not, or in another way
+# beginnings of odd calls that we answer and MLflow does not, or differently
 SUPERSET = ("POST /experiments/search body", "POST /experiments/search max_results None", "POST /runs/search type 'application/JSON'",
             "POST /runs/search body []", "POST /logged-models/search by tags.t IS NULL", "POST /logged-models/search by params.\"p\"",
             "POST /logged-models/search limit -1", "POST /logged-models/search max_results -1", "POST /logged-models long name",
@@ -149,8 +149,8 @@ SUPERSET = ("POST /experiments/search body", "POST /experiments/search max_resul
 
 
 def refused_as_well(theirs, ours):
-    """Of what belongs nowhere: we name the first wrong field where MLflow blames another one, ignores the field and those beside
-    it, shows SQL or breaks."""
+    """Whether a call with an unsuitable value is refused by both: we name the first wrong field where MLflow names
+    another one, ignores the field and those next to it, shows SQL or fails."""
     if ours[0] == 404 or ours[0] == 405:
         return theirs[0] == ours[0]
     if ours[0] != 400 or ours[1]["error_code"] not in ("INVALID_PARAMETER_VALUE", "BAD_REQUEST"):
@@ -200,7 +200,7 @@ def main():
                 for s, r in zip(sides, replies):
                     s.names[token] = str(dig(r[1], where))
             theirs, ours = ((r[0], unordered(s.plain(r[1]))) for s, r in zip(sides, replies))
-            if broken(theirs) and ours[0] in (200, 400):  # what MLflow answers with the text of its database or with a traceback
+            if broken(theirs) and ours[0] in (200, 400):  # MLflow answers with the text of its database or with a traceback
                 meant += 1
                 continue
             asked += 1
@@ -217,7 +217,7 @@ def main():
                 meant += theirs != ours
                 continue
             lib.check(theirs == ours, f"{name}\n    MLflow  {theirs}\n    dptrack {ours}")
-    print(f"{asked} calls, {len(lib.failures)} differ, {meant} are meant to")
+    print(f"{asked} calls, {len(lib.failures)} differ, {meant} of them as intended")
     lib.finish("differential")
 
 

@@ -1,5 +1,5 @@
 """The classic flow of MLflow's own Python client against a server whose address is the first argument; each step checks what
-it reads back. Run by client.py with the client installed; knows nothing of the server."""
+it reads back. Run by client.py with the client installed; does not depend on the server's implementation."""
 import json
 import os
 import sys
@@ -39,7 +39,7 @@ def now():
 
 def fluent():
     first = mlflow.set_experiment("flow")
-    expect(mlflow.set_experiment("flow").experiment_id == first.experiment_id, "set_experiment finds it again")
+    expect(mlflow.set_experiment("flow").experiment_id == first.experiment_id, "set_experiment finds the same experiment")
     with mlflow.start_run(run_name="outer", tags={"who": "me"}, description="a *note*") as run:
         mlflow.log_param("lr", 0.1)
         mlflow.log_params({"depth": 3, "long": "x" * 7000})
@@ -123,7 +123,7 @@ def artifacts():
         expect(names == ["sub/50%.png", "sub/a b+c.txt", "sub/zero"], names)
         back = mlflow.artifacts.download_artifacts(run_id=id, dst_path=os.path.join(folder, "back"))
         whole = mlflow.artifacts.download_artifacts(run_id=id, artifact_path=".", dst_path=os.path.join(folder, "whole"))
-        expect(os.path.exists(os.path.join(whole, "sub", "50%.png")), "all of it, by its dot")
+        expect(os.path.exists(os.path.join(whole, "sub", "50%.png")), "everything, by the path .")
         with open(os.path.join(back, "data.bin"), "rb") as f:
             expect(f.read() == data, "the bytes")
         with open(os.path.join(back, "sub", "50%.png"), "rb") as f:
@@ -136,10 +136,10 @@ def artifacts():
         except Exception as e:
             expect("Invalid path" in str(e), e)
         else:
-            raise AssertionError("a path that leads outside")
+            raise AssertionError("a path outside the artifacts was accepted")
         repo = mlflow.store.artifact.artifact_repository_registry.get_artifact_repository(run.info.artifact_uri)
         repo.delete_artifacts("again")
-        expect("again" not in [f.path for f in client.list_artifacts(id)], "deleted artifacts are gone")
+        expect("again" not in [f.path for f in client.list_artifacts(id)], "deleted artifacts are not listed")
     return id
 
 
@@ -210,8 +210,8 @@ def sklearn():
     names = [f.path for f in mlflow.artifacts.list_artifacts(run_id=run.info.run_id, artifact_path="model")]
     expect("model/MLmodel" in names and "model/requirements.txt" in names, names)
     loaded = mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/model")
-    expect((loaded.predict(x) == y).mean() > 0.9, "the model that was loaded predicts")
-    expect(mlflow.pyfunc.load_model(f"models:/{got.outputs.model_outputs[0].model_id}").predict(x) is not None, "by its id")
+    expect((loaded.predict(x) == y).mean() > 0.9, "the loaded model predicts")
+    expect(mlflow.pyfunc.load_model(f"models:/{got.outputs.model_outputs[0].model_id}").predict(x) is not None, "loaded by its id")
     children = mlflow.search_runs(experiment_names=["flow"], filter_string=f"tags.mlflow.parentRunId = '{search.info.run_id}'")
     expect(len(children) == 2, children)
     saved = mlflow.search_runs(experiment_names=["flow"], filter_string="params.max_iter = '200'")
@@ -235,9 +235,9 @@ def lifecycle():
     run = client.create_run(id, tags={"mlflow.runName": "named"})
     expect(run.info.run_name == "named", run.info)
     client.update_run(run.info.run_id, name="renamed")
-    expect(client.get_run(run.info.run_id).data.tags["mlflow.runName"] == "renamed", "a rename changes the tag")
+    expect(client.get_run(run.info.run_id).data.tags["mlflow.runName"] == "renamed", "renaming the run changes the tag")
     client.set_tag(run.info.run_id, "mlflow.runName", "third")
-    expect(client.get_run(run.info.run_id).info.run_name == "third", "the tag renames")
+    expect(client.get_run(run.info.run_id).info.run_name == "third", "the tag renames the run")
     client.delete_run(run.info.run_id)
     expect(not client.search_runs([id]) and len(client.search_runs([id], run_view_type=ViewType.DELETED_ONLY)) == 1, "deleted runs")
     refused("INVALID_PARAMETER_VALUE", client.log_metric, run.info.run_id, "x", 1)
@@ -252,16 +252,16 @@ def lifecycle():
     client.delete_experiment_tag(id, "k")
     client.delete_experiment(id)
     expect(client.get_experiment(id).lifecycle_stage == "deleted", "deleted")
-    expect(client.get_run(run.info.run_id).info.lifecycle_stage == "deleted", "its runs with it")
+    expect(client.get_run(run.info.run_id).info.lifecycle_stage == "deleted", "its runs are deleted too")
     expect(id not in [e.experiment_id for e in client.search_experiments()], "not listed")
     client.restore_experiment(id)
     expect(client.get_run(run.info.run_id).info.lifecycle_stage == "active", "restored with its runs")
     expect([e.name for e in client.search_experiments(filter_string="tags.team = 'a' AND name LIKE 'liv%'")] == ["lives"], "search")
-    expect(mlflow.get_experiment_by_name("nowhere") is None, "an experiment that is not there")
+    expect(mlflow.get_experiment_by_name("nowhere") is None, "an experiment that does not exist")
     elsewhere = mlflow.create_experiment("elsewhere", artifact_location="s3://bucket/x")
     info = client.create_run(elsewhere).info
     expect(client.get_experiment(elsewhere).artifact_location == "s3://bucket/x" and
-           info.artifact_uri == f"s3://bucket/x/{info.run_id}/artifacts", f"artifacts elsewhere: {info.artifact_uri}")
+           info.artifact_uri == f"s3://bucket/x/{info.run_id}/artifacts", f"artifacts in another place: {info.artifact_uri}")
     refused("INVALID_PARAMETER_VALUE", mlflow.create_experiment, "ours", artifact_location="mlflow-artifacts:/0")
 
 
@@ -279,7 +279,7 @@ def pages():
 
 
 def filters():
-    """Names and values as people have them."""
+    """Realistic names and values in filters."""
     with mlflow.start_run(run_name="a b") as run:
         mlflow.log_params({"learning rate": 0.1, "a.b/c-d": "x", "quote": "it's", "pct": "50%", "under_score": "a_b"})
         mlflow.log_metrics({"val acc": 0.9, "m:1": 2})
@@ -293,7 +293,7 @@ def filters():
 
 
 def registry():
-    """A model is registered as it is logged, and loaded by number, alias, stage."""
+    """A model is registered when it is logged, and loaded by number, alias, stage."""
     class Twice(mlflow.pyfunc.PythonModel):
         def predict(self, context, model_input, params=None):
             return [2 * x for x in model_input]
@@ -316,21 +316,21 @@ def registry():
     client.delete_model_version("doubler", "1")
     refused("RESOURCE_DOES_NOT_EXIST", client.get_model_version, "doubler", "1")
     client.delete_registered_model("doubler")
-    expect(not client.search_model_versions("name = 'doubler'"), "gone with its versions")
+    expect(not client.search_model_versions("name = 'doubler'"), "the versions are deleted too")
 
 
-def beyond():
-    """What is not kept here is refused at once, in words."""
+def unsupported():
+    """What is not supported here is refused at once, with a message."""
     expect("serves experiments" in refused("ENDPOINT_NOT_FOUND", client.list_webhooks), "webhooks")
 
     @mlflow.trace
     def traced(x):
         return x + 1
-    expect(traced(1) == 2, "a traced function goes on")
+    expect(traced(1) == 2, "a traced function continues")
 
 
 def main():
-    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages, filters, registry, beyond]
+    steps = [fluent, failing, batches, asynchronous, artifacts, figures, datasets, models, sklearn, system_metrics, lifecycle, pages, filters, registry, unsupported]
     wanted = sys.argv[2:]
     mlflow.set_experiment("flow")
     for step in steps:

@@ -1,4 +1,4 @@
-"""Installs MLflow from PyPI into the build folder, once; ends the test as skipped where that cannot be done."""
+"""Installs MLflow from PyPI into the build folder, once; skips the test where that is impossible."""
 import os
 import subprocess
 import sys
@@ -14,7 +14,7 @@ def skip(reason):
 
 
 def client(build):
-    """The Python that has it."""
+    """The Python interpreter with MLflow."""
     try:
         return packages.python(build, "mlflow", [MLFLOW, "pandas", "scikit-learn", "psutil", "matplotlib"])
     except packages.Unavailable as e:
@@ -22,16 +22,16 @@ def client(build):
 
 
 def environment(build):
-    """The client's, without what somebody set for another server."""
+    """The client's environment, without variables set for another server."""
     found = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
     return dict(found, HOME=os.path.join(build, "venv"), GIT_PYTHON_REFRESH="quiet", PYTHONWARNINGS="ignore")
 
 
 def flow(python, variables, url):
-    """Goes through flow.py against a server: what was said, and what went wrong ("")."""
+    """Runs flow.py against a server: its output, and the error ("" if none)."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "flow.py")
     try:
         done = subprocess.run([python, script, url], env=variables, capture_output=True, text=True, timeout=600)
     except subprocess.TimeoutExpired as e:
-        return "", f"it takes longer than 10 minutes: {(e.stdout or b'')[-2000:]}"
+        return "", f"the flow takes longer than 10 minutes: {(e.stdout or b'')[-2000:]}"
     return done.stdout, done.stderr[-3000:] if done.returncode else ""

@@ -1,5 +1,5 @@
-"""Every route of MLflow's API by raw HTTP: a table of requests with the reply wanted, then rules that span requests: repeats,
-latest points, histories, search and order, pages, both prefixes. Hermetic."""
+"""Every route of MLflow's API with raw HTTP: a table of requests with expected replies, then rules across requests:
+repeats, latest points, histories, search and order, pages, both prefixes. Needs no network."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -42,28 +42,28 @@ def make(m, experiment="0", **more):
 
 
 def locations(m):
-    """Artifacts that lie elsewhere: the address is kept and handed out as MLflow's server does."""
-    for i, (told, kept, run_at) in enumerate((
+    """Artifacts in another place: the address is stored and returned as MLflow's server does."""
+    for i, (given, kept, run_at) in enumerate((
             ("s3://bucket/a", "s3://bucket/a", "s3://bucket/a/{}"), ("s3://bucket/a/", "s3://bucket/a/", "s3://bucket/a/{}"), ("s3://bucket", "s3://bucket", "s3://bucket/{}"),
             ("/data/runs", "/data/runs", "/data/runs/{}"), ("file:///data/x", "file:///data/x", "file:///data/x/{}"),
             ("postgresql://db/x?key=1", "postgresql://db/x?key=1", "postgresql://db/x/{}?key=1"), ("./here", os.getcwd() + "/here", os.getcwd() + "/here/{}"),
             ("", None, None))):
-        id = m.ok("POST", "/experiments/create", {"name": f"at {i}", "artifact_location": told})["experiment_id"]
+        id = m.ok("POST", "/experiments/create", {"name": f"at {i}", "artifact_location": given})["experiment_id"]
         kept, run_at = kept or f"mlflow-artifacts:/{id}", run_at or f"mlflow-artifacts:/{id}/{{}}"
-        lib.equal(m.ok("GET", "/experiments/get", experiment_id=id)["experiment"]["artifact_location"], kept, told)
+        lib.equal(m.ok("GET", "/experiments/get", experiment_id=id)["experiment"]["artifact_location"], kept, given)
         info = m.ok("POST", "/runs/create", {"experiment_id": id})["run"]["info"]
         run, uri = info["run_id"], run_at.format(info["run_id"] + "/artifacts")
-        lib.equal(info["artifact_uri"], uri, told)
+        lib.equal(info["artifact_uri"], uri, given)
         found = m.ok("POST", "/runs/search", {"experiment_ids": [id], "filter": f"artifact_uri = '{uri}'"})["runs"]
-        lib.equal([r["info"]["artifact_uri"] for r in found], [uri], f"{told}: searched")
-        lib.equal(m.ok("GET", "/artifacts/list", run_id=run), {"root_uri": uri}, f"{told}: artifacts/list")
+        lib.equal([r["info"]["artifact_uri"] for r in found], [uri], f"{given}: searched")
+        lib.equal(m.ok("GET", "/artifacts/list", run_id=run), {"root_uri": uri}, f"{given}: artifacts/list")
         model = m.ok("POST", "/logged-models", {"experiment_id": id, "name": "n"})["model"]["info"]
-        lib.equal(model["artifact_uri"], run_at.format(f"models/{model['model_id']}/artifacts"), f"{told}: a model")
+        lib.equal(model["artifact_uri"], run_at.format(f"models/{model['model_id']}/artifacts"), f"{given}: a model")
         status, reply = m.server.json("POST", f"{AJAX}/upload-artifact?run_uuid={run}&path=x", b"x")
-        lib.equal(status, 400 if told else 200, f"{told}: upload-artifact {reply}")
-    for told, words in (("s3://b/x#y", "fragments or params"), ("runs:/x", "runs:/ URI"), ("s3://b?x=../y", "Invalid query string"), ("https://h/x", "'https' scheme"),
+        lib.equal(status, 400 if given else 200, f"{given}: upload-artifact {reply}")
+    for given, words in (("s3://b/x#y", "fragments or params"), ("runs:/x", "runs:/ URI"), ("s3://b?x=../y", "Invalid query string"), ("https://h/x", "'https' scheme"),
                         ("sftp://h/x", "'sftp' scheme"), ("s3://" + "x" * 2048, "cannot be greater than 2048")):
-        m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "refused", "artifact_location": told}, words)
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/create", {"name": "refused", "artifact_location": given}, words)
 
 
 def experiments(m):
@@ -89,7 +89,7 @@ def experiments(m):
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/set-experiment-tag", {"experiment_id": id, "key": "t", "value": "x" * 20001})
     lib.equal(m.ok("POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}), {}, "untag")
     m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/experiments/delete-experiment-tag", {"experiment_id": id, "key": "t"}, "No tag with name: t")
-    for _ in range(2):  # its own name again is no conflict
+    for _ in range(2):  # its own name is not a conflict
         m.ok("POST", "/experiments/update", {"experiment_id": id, "new_name": "e2"})
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/experiments/update", {"experiment_id": id}, "'new_name'")
     m.bad("RESOURCE_ALREADY_EXISTS", "POST", "/experiments/update", {"experiment_id": id, "new_name": "Default"})
@@ -129,13 +129,13 @@ def runs(m, experiment):
               {"experiment_id": experiment, "user_id": "me", "status": "RUNNING", "start_time": 1234, "lifecycle_stage": "active",
                "artifact_uri": f"mlflow-artifacts:/{experiment}/{id}/artifacts"}, "info")
     lib.check(info["run_uuid"] == id and len(id) == 32 and tags == {"a": "1", "mlflow.runName": info["run_name"]}, f"{info} {tags}")
-    lib.equal((run["inputs"], "outputs" in run), ({}, False), "runs/create has inputs alone")
+    lib.equal((run["inputs"], "outputs" in run), ({}, False), "runs/create has inputs but no outputs")
     pairs = [{"key": k, "value": v} for k, v in (("b", "1"), ("a", "2"), ("b", "3"), ("mlflow.user", "u"), ("b", ""), ("B", "4"))]
     away = m.ok("POST", "/experiments/create", {"name": "made away", "artifact_location": "s3://far/place?x=1"})["experiment_id"]
     for where, named in ((experiment, {}), (away, {"run_name": "n " * 300}), (away, {})):
         made = m.ok("POST", "/runs/create", {"experiment_id": where, "user_id": "me", "start_time": 77, "tags": pairs, **named})["run"]
         read = m.ok("GET", "/runs/get?run_id=" + made["info"]["run_id"])["run"]
-        lib.equal((made["info"], made["data"]), (read["info"], read["data"]), "runs/create tells what runs/get reads")
+        lib.equal((made["info"], made["data"]), (read["info"], read["data"]), "runs/create and runs/get return the same run")
         m.ok("POST", "/runs/delete", {"run_id": made["info"]["run_id"]})
     m.bad("BAD_REQUEST", "POST", "/runs/create", {})
     m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/create", {"experiment_id": "777"}, "No Experiment with id=777 exists")
@@ -147,23 +147,23 @@ def runs(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/runs/get", run_id="../x")
     info = m.ok("POST", "/runs/update", {"run_id": id, "status": "FINISHED", "end_time": 5678, "run_name": "new"})["run_info"]
     lib.equal((info["status"], info["end_time"], info["run_name"]), ("FINISHED", 5678, "new"), "runs/update")
-    lib.check({"key": "mlflow.runName", "value": "new"} in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["tags"], "the tag follows")
+    lib.check({"key": "mlflow.runName", "value": "new"} in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["tags"], "the tag is renamed too")
     other = m.ok("POST", "/runs/create", {"experiment_id": experiment})["run"]["info"]["run_id"]
     info = m.ok("POST", "/runs/update", {"run_id": other, "status": "FINISHED"})["run_info"]
-    lib.equal((info["status"], "end_time" in info), ("FINISHED", False), "an end that is not told")
+    lib.equal((info["status"], "end_time" in info), ("FINISHED", False), "a finished run without an end time")
     for status, end in (("RUNNING", 99), ("FAILED", None), ("RUNNING", None)):
         info = m.ok("POST", "/runs/update", dict({"run_id": other, "status": status}, **({"end_time": end} if end else {})))["run_info"]
-        lib.equal((info["status"], info["end_time"]), (status, 99), "an end stays")
+        lib.equal((info["status"], info["end_time"]), (status, 99), "the end time is kept")
     lib.equal(m.ok("POST", "/runs/update", {"run_id": id, "status": "5"})["run_info"]["status"], "KILLED", "status by number")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/update", {"run_id": id, "status": "LOST"})
     lib.equal(m.ok("POST", "/runs/set-tag", {"run_id": id, "key": "mlflow.runName", "value": "third"}), {}, "set-tag")
-    lib.equal(m.ok("GET", "/runs/get", run_id=id)["run"]["info"]["run_name"], "third", "the tag renames")
+    lib.equal(m.ok("GET", "/runs/get", run_id=id)["run"]["info"]["run_name"], "third", "the tag renames the run")
     m.ok("POST", "/runs/set-tag", {"run_id": id, "key": "long", "value": "ü" * 9000})
     m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "p", "value": "x" * 6001})
     m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "empty"})
     data = m.ok("GET", "/runs/get", run_id=id)["run"]["data"]
-    lib.equal([len(t["value"]) for t in data["tags"] if t["key"] == "long"], [8000], "a long tag is cut")
-    lib.equal({p["key"]: len(p["value"]) for p in data["params"]}, {"p": 6000, "empty": 0}, "a long param is cut")
+    lib.equal([len(t["value"]) for t in data["tags"] if t["key"] == "long"], [8000], "a long tag is truncated")
+    lib.equal({p["key"]: len(p["value"]) for p in data["params"]}, {"p": 6000, "empty": 0}, "a long param is truncated")
     lib.equal(m.ok("POST", "/runs/log-parameter", {"run_id": id, "key": "p", "value": "x" * 6001}), {}, "the same value again")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-parameter", {"run_id": id, "key": "empty", "value": "z"},
           f"Changing param values is not allowed. Param with key='empty' was already logged with value='' for run ID='{id}'. Attempted logging new value 'z'.")
@@ -225,15 +225,15 @@ def batches(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "metrics": [metric(0, timestamp=-1)]}, "Timestamp must be a nonnegative long")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-batch", {"run_id": id, "params": [{"key": "p1", "value": "other"}], "metrics": [metric(9000)]},
           "Params were already logged='[{'key': 'p1', 'old_value': '1', 'new_value': 'other'}]'")
-    lib.check("m9000" not in [x["key"] for x in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["metrics"]], "a batch is stored whole or not at all")
+    lib.check("m9000" not in [x["key"] for x in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["metrics"]], "a batch is stored completely or not at all")
     m.ok("POST", "/runs/log-batch", {"run_id": id, "tags": [{"key": "t1", "value": "a"}, {"key": "t1", "value": "b"}]})
     m.ok("POST", "/runs/log-batch", {"run_id": id, "metrics": [{"key": "text", "value": "0.5", "timestamp": "7", "step": "-3"},
                                                              {"key": "nan", "value": "NaN", "timestamp": 7.0}, {"key": "inf", "value": "-Infinity", "timestamp": 7}]})
     data = m.ok("GET", "/runs/get", run_id=id)["run"]["data"]
     points = {x["key"]: x for x in data["metrics"]}
     lib.equal(points["text"], {"key": "text", "value": 0.5, "timestamp": 7, "step": -3}, "numbers as text")
-    lib.equal((points["nan"]["value"], points["inf"]["value"], points["nan"]["step"]), ("NaN", "-Infinity", 0), "what is no number")
-    lib.check({"key": "t1", "value": "b"} in data["tags"], "the last tag wins")
+    lib.equal((points["nan"]["value"], points["inf"]["value"], points["nan"]["step"]), ("NaN", "-Infinity", 0), "values that are not numbers")
+    lib.check({"key": "t1", "value": "b"} in data["tags"], "the last tag applies")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-metric", {"run_id": id, "key": "a", "value": "abc", "timestamp": 1}, "Hint: Value was of type 'str'")
     m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/log-batch", {"run_id": "2" * 32})
 
@@ -247,7 +247,7 @@ def histories(m, experiment):
     get = lambda **kw: m.ok("GET", "/metrics/get-history", run_id=id, metric_key="h", **kw)  # noqa: E731
     as_is = lambda reply: [(p["timestamp"], p["step"], p["value"]) for p in reply.get("metrics", [])]  # noqa: E731
     lib.equal(as_is(get()), want, "history by time, step, value; repeats dropped")
-    lib.equal(m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["h"]["count"], len(want), "and counted once")
+    lib.equal(m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["h"]["count"], len(want), "repeats are counted once")
     last = next(x for x in m.ok("GET", "/runs/get", run_id=id)["run"]["data"]["metrics"] if x["key"] == "h")
     lib.equal((last["step"], last["timestamp"], last["value"]), (9, 10, 4.0), "latest is by step, time, value")
     got, token = [], None
@@ -273,12 +273,12 @@ def histories(m, experiment):
     steps = lambda **kw: [p["step"] for p in m.ok("GET", "/metrics/get-history-bulk-interval", run_ids=[other], metric_key="s", **kw).get("metrics", [])]  # noqa: E731
     lib.equal(steps(max_results=5), [0, 2, 4, 6, 9], "samples")
     lib.equal(steps(max_results=1), [9], "one sample is the last point")
-    lib.equal(steps(), list(range(10)), "all of them fit")
+    lib.equal(steps(), list(range(10)), "all points fit")
     lib.equal(steps(start_step=3, end_step=6), [3, 4, 5, 6], "an interval")
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", start_step=1)
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", run_ids=[id], metric_key="h", max_results=2501)
     m.bad("INVALID_PARAMETER_VALUE", "GET", "/metrics/get-history-bulk-interval", metric_key="h", text="'run_ids'")
-    lib.equal(m.ok("GET", "/metrics/get-history-bulk", prefix=AJAX, run_id="0" * 32, metric_key="h"), {"metrics": []}, "bulk of nothing")
+    lib.equal(m.ok("GET", "/metrics/get-history-bulk", prefix=AJAX, run_id="0" * 32, metric_key="h"), {"metrics": []}, "bulk history of an unknown run")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-metric", {"run_id": id, "key": "k", "value": 1, "timestamp": 1, "dataset_name": "d"}, "Both dataset_name")
 
 
@@ -293,14 +293,14 @@ FILTERS = [("metrics.loss < 0.5", "b"), ("metrics.loss >= 0.1 AND params.lr = '0
            ("(metrics.loss = 1)", None), ("metrics.loss IS NULL", None), ("run_id IN ()", None), ("params.lr = 'x' AND", None), ("experiment_id = '1'", None)]
 
 
-def far_steps(m, experiment):
-    """The first and the last step that there are, at once and again (which is a repeat)."""
+def extreme_steps(m, experiment):
+    """The smallest and the largest step, at once and again (a repeat)."""
     id, want = make(m, experiment), [-2 ** 63, 0, 2 ** 63 - 1]
     for _ in range(2):
         for step in want:
             m.ok("POST", "/runs/log-metric", {"run_id": id, "key": "far", "value": 1, "timestamp": 1000, "step": step})
         history = m.ok("GET", "/metrics/get-history", run_id=id, metric_key="far")["metrics"]
-        lib.equal([int(p["step"]) for p in history], want, "the history of far steps")
+        lib.equal([int(p["step"]) for p in history], want, "the history of extreme steps")
         summary = m.server.json("GET", f"/api/v1/runs/{id}")[1]["metrics"]["far"]
         lib.equal((summary["count"], summary["last_step"]), (3, 2 ** 63 - 1), "their summary")
         buckets = m.server.json("GET", f"/api/v1/series?run={id}&key=far&buckets=10")[1]["series"][0]["buckets"]
@@ -331,7 +331,7 @@ def search(m):
         else:
             lib.equal(found(filter=text, order_by=["start_time"])[0], want, text)
     lib.equal(found(filter=f"run_id IN ('{ids['a']}', '{ids['c']}')", order_by=["start_time"])[0], "ac", "run_id IN")
-    m.ok("POST", "/runs/update", {"run_id": ids["c"], "status": "FINISHED"})  # without an end: last in either order
+    m.ok("POST", "/runs/update", {"run_id": ids["c"], "status": "FINISHED"})  # without an end time: last in both orders
     for order, want in (([], "dcba"), (["metrics.loss"], "bacd"), (["metrics.loss DESC"], "abcd"), (["params.lr desc", "start_time ASC"], "cabd"),
                         (["attributes.end_time", "attributes.start_time"], "dabc"), (["attributes.end_time DESC", "attributes.start_time"], "dabc"), (["tags.`my tag` ASC"], "adcb"), (["`metrics`.loss"], "bacd")):
         lib.equal(found(order_by=order)[0], want, f"order by {order}")
@@ -361,10 +361,10 @@ def inputs(m, experiment):
     m.ok("POST", "/runs/log-inputs", {"run_id": id, "datasets": [again]})
     lib.equal(m.ok("POST", "/runs/outputs", {"run_id": id, "models": [{"model_id": "m-out", "step": 3}]}), {}, "outputs")
     run = m.ok("GET", "/runs/get", run_id=id)["run"]
-    lib.equal(run["inputs"], {"dataset_inputs": [one], "model_inputs": [{"model_id": "m-in"}]}, "inputs; the first tags hold")
+    lib.equal(run["inputs"], {"dataset_inputs": [one], "model_inputs": [{"model_id": "m-in"}]}, "inputs; the first tags are kept")
     lib.equal(run["outputs"], {"model_outputs": [{"model_id": "m-out", "step": 3}]}, "outputs")
-    make(m, experiment)  # without any
-    for i in range(4):  # one set of each run's own, and one that all share, each with tags of its own
+    make(m, experiment)  # a run without inputs
+    for i in range(4):  # one data set per run and one shared by all, each with its own tags
         tagged = [[{"key": k, "value": f"{k}{i}{n}"} for k in "zab"[:i]] for n in range(2)]
         sets = [{"dataset": dict(one["dataset"], digest=digest), "tags": tags} for digest, tags in zip((f"own{i}", "d"), tagged)]
         m.ok("POST", "/runs/log-inputs", {"run_id": make(m, experiment), "datasets": sets})
@@ -372,7 +372,7 @@ def inputs(m, experiment):
     listed = m.ok("POST", "/runs/search", {"experiment_ids": [experiment]})["runs"]
     lib.check(sum("model_outputs" in run["outputs"] for run in listed) >= 2, "outputs in a search")
     for run in listed:
-        lib.equal(run, m.ok("GET", "/runs/get", run_id=run["info"]["run_id"])["run"], "a run of a search is what it is alone")
+        lib.equal(run, m.ok("GET", "/runs/get", run_id=run["info"]["run_id"])["run"], "a run found by a search equals runs/get")
     for field, n in (("name", 501), ("digest", 37), ("source", 65536)):
         m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-inputs", {"run_id": id, "datasets": [{"dataset": dict(one["dataset"], **{field: "x" * n})}]}, f"'{field}' exceeds")
     large = dict(one["dataset"], name="large", profile="x" * 8000000)
@@ -407,12 +407,12 @@ def models(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "PATCH", path, {"status": "X"})
     lib.equal(m.ok("PATCH", path + "/tags", {"tags": [{"key": "a/b", "value": "w"}]}), {}, "tags")
     lib.equal(m.ok("POST", path + "/params", {"model_id": id, "params": [{"key": "b", "value": "2"}]}), {}, "params")
-    lib.equal(m.ok("POST", path + "/params", {"params": [{"key": "c", "value": "3"}, {"key": "b", "value": "2"}]}), {}, "the same once more")
+    lib.equal(m.ok("POST", path + "/params", {"params": [{"key": "c", "value": "3"}, {"key": "b", "value": "2"}]}), {}, "the same params again")
     m.bad("INVALID_PARAMETER_VALUE", "POST", path + "/params", {"params": [{"key": "d", "value": "4"}, {"key": "b", "value": "5"}]}, text="Changing param "
           f"values is not allowed. Param with key='b' was already logged with value='2' for logged model ID='{id}'. Attempted logging new value '5'.")
     got = m.ok("GET", path)["model"]
     lib.equal((got["data"]["params"], [(p["key"], p["value"], p["step"], p["run_id"], p["dataset_name"]) for p in got["data"]["metrics"]]),
-              ([{"key": "a", "value": "1"}, {"key": "b", "value": "2"}, {"key": "c", "value": "3"}], [("acc", 0.6, 1, run, "d"), ("acc", 0.7, 2, run, "d")]), "what it holds")
+              ([{"key": "a", "value": "1"}, {"key": "b", "value": "2"}, {"key": "c", "value": "3"}], [("acc", 0.6, 1, run, "d"), ("acc", 0.7, 2, run, "d")]), "params and metrics of a model")
     lib.equal(m.ok("DELETE", path + "/tags/a%2Fb"), {}, "untag")
     m.bad("RESOURCE_DOES_NOT_EXIST", "DELETE", path + "/tags/a%2Fb", text=f"No tag with key 'a/b' found for model with ID '{id}'.")
     find = lambda **kw: [x["info"]["name"] for x in m.ok("POST", "/logged-models/search", dict(experiment_ids=[experiment], **kw)).get("models", [])]  # noqa: E731
@@ -429,7 +429,7 @@ def models(m, experiment):
         for of, value, name, digest in ((id, 1, "d", "g"), (id, 9, "e", "h"), (second["model_id"], 2, "d", "g"), (second["model_id"], 8, "e", "h"))]})
     for dataset, want in (({"dataset_name": "d"}, "first"), ({"dataset_digest": "g"}, "first"), ({"dataset_name": "e"}, second["name"])):
         lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": True, **dataset}])[0], want, f"ordered by a metric on {dataset}")
-        lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": False, **dataset}])[1], want, f"backwards on {dataset}")
+        lib.equal(find(order_by=[{"field_name": "metrics.f1", "ascending": False, **dataset}])[1], want, f"in descending order on {dataset}")
     for text, words in (("metrics.acc LIKE 'x'", "Invalid comparison operator for metrics.acc: 'LIKE'. Expected one of ('<', '<=', '>', '>=', '=', '!=')."),
                         ("params.b > '1'", "Invalid comparison operator for params.b: '>'. Expected one of ('=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN')."),
                         ("name not like 'x%'", "Invalid comparison operator for attributes.name: 'NOT LIKE'. Expected one of ('=', '!=', 'LIKE', 'ILIKE', 'IN', 'NOT IN')."),
@@ -480,10 +480,10 @@ def registry(m, experiment):
     logged = m.ok("POST", "/logged-models", {"experiment_id": experiment, "name": "l", "source_run_id": run})["model"]["info"]
     for i in (2, 3):
         two = m.ok("POST", ver + "/create", {"name": "net", "source": "models:/" + logged["model_id"], "model_id": logged["model_id"]})["model_version"]
-        lib.equal((two["version"], two["run_id"]), (str(i), run), "the logged model tells the run")
+        lib.equal((two["version"], two["run_id"]), (str(i), run), "the run comes from the logged model")
     tags = {t["key"]: t["value"] for t in m.ok("GET", "/logged-models/" + logged["model_id"])["model"]["info"]["tags"]}
-    lib.equal(json.loads(tags["mlflow.modelVersions"]), [{"name": "net", "version": 2}, {"name": "net", "version": 3}], "the logged model lists them")
-    lib.equal(m.ok("GET", ver + "/get-download-uri", name="net", version="2"), {"artifact_uri": logged["artifact_uri"]}, "where it leads")
+    lib.equal(json.loads(tags["mlflow.modelVersions"]), [{"name": "net", "version": 2}, {"name": "net", "version": 3}], "the logged model lists its versions")
+    lib.equal(m.ok("GET", ver + "/get-download-uri", name="net", version="2"), {"artifact_uri": logged["artifact_uri"]}, "the address of a version's files")
     for bad in ("/etc", "s3://b/../x", "file:///etc/passwd", "s3://b/%2e%2e/x", source, f"runs:/{run}/model", f"models:/{logged['model_id']}", "models:/", "models://h/net/1"):
         m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/create", {"name": "net", "source": bad}, "Invalid model version source")
     m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/create", {"name": "net", "source": "http://h/x"}, "connect to the host named in the URI")
@@ -505,11 +505,11 @@ def registry(m, experiment):
     m.bad("INVALID_PARAMETER_VALUE", "POST", ver + "/transition-stage", {"name": "net", "version": "2", "stage": "x"}, "Invalid Model Version stage: x.")
     stages = lambda r: [(v["version"], v["current_stage"]) for v in r]  # noqa: E731
     want = [("1", "Archived"), ("2", "Production"), ("3", "None")]
-    lib.equal(stages(m.ok("GET", reg + "/get", name="net")["registered_model"]["latest_versions"]), want, "of each stage the latest")
-    lib.equal(stages(m.ok("GET", reg + "/get-latest-versions", name="net", stages=["none", "Archived"])["model_versions"]), want[::2], "of some stages")
+    lib.equal(stages(m.ok("GET", reg + "/get", name="net")["registered_model"]["latest_versions"]), want, "the latest version of each stage")
+    lib.equal(stages(m.ok("GET", reg + "/get-latest-versions", name="net", stages=["none", "Archived"])["model_versions"]), want[::2], "the latest version of selected stages")
     lib.equal(m.ok("POST", reg + "/get-latest-versions", {"name": "net"})["model_versions"][1]["aliases"], ["champion"], "with aliases")
     found = lambda **kw: [v["version"] for v in m.ok("GET", ver + "/search", **kw).get("model_versions", [])]  # noqa: E731
-    lib.equal(found(filter="version_number > 1 AND name = 'net'"), ["2", "3"], "the one that changed last first")
+    lib.equal(found(filter="version_number > 1 AND name = 'net'"), ["2", "3"], "the most recently changed first")
     lib.equal(found(filter=f"run_id = '{run}'", order_by="version_number"), ["1", "2", "3"], "by run")
     lib.equal(found(filter="tags.b = '2'"), ["1"], "by tag")
     m.bad("INVALID_PARAMETER_VALUE", "GET", ver + "/search", filter="version_number LIKE '1'", text="Invalid comparator for attribute version_number: LIKE")
@@ -522,14 +522,14 @@ def registry(m, experiment):
         token = page.get("next_page_token")
     lib.equal(names, ["page 2", "page 1", "page 0"], "pages")
     lib.equal(m.ok("PATCH", reg + "/update", {"name": "net", "description": "new"})["registered_model"]["description"], "new", "description")
-    lib.equal(m.ok("PATCH", ver + "/update", {"name": "net", "version": "1", "description": "new"})["model_version"]["description"], "new", "of a version")
+    lib.equal(m.ok("PATCH", ver + "/update", {"name": "net", "version": "1", "description": "new"})["model_version"]["description"], "new", "the description of a version")
     m.bad("RESOURCE_ALREADY_EXISTS", "POST", reg + "/rename", {"name": "net", "new_name": "page 0"})
     lib.equal(m.ok("POST", reg + "/rename", {"name": "net", "new_name": "web"})["registered_model"]["aliases"], [{"alias": "champion", "version": "2"}], "renamed")
     m.ok("DELETE", ver + "/delete", {"name": "web", "version": "2"})
     m.bad("RESOURCE_DOES_NOT_EXIST", "GET", ver + "/get", name="web", version="2", text="Model Version (name=web, version=2) not found")
     m.bad("INVALID_PARAMETER_VALUE", "GET", reg + "/alias", name="web", alias="champion")
     m.ok("DELETE", ver + "/delete", {"name": "web", "version": "3"})
-    lib.equal(m.ok("POST", ver + "/create", {"name": "web", "source": "s3://b/x"})["model_version"]["version"], "4", "numbers are not given again")
+    lib.equal(m.ok("POST", ver + "/create", {"name": "web", "source": "s3://b/x"})["model_version"]["version"], "4", "version numbers are not reused")
     m.ok("DELETE", reg + "/alias", {"name": "web", "alias": "none"})
     m.ok("DELETE", reg + "/delete", {"name": "web"})
     m.bad("RESOURCE_DOES_NOT_EXIST", "GET", ver + "/get", name="web", version="1")
@@ -537,11 +537,11 @@ def registry(m, experiment):
 
 
 def requests(m, server):
-    """How a request is read, whatever it asks."""
+    """How a request is parsed, for any route."""
     def raw(method, path, body, **headers):
         status, _, data = server.request(method, path, body, headers)
         return status, json.loads(data)
-    lib.equal(raw("POST", API + "/runs/search", b"not json", **lib.JSON), (200, {}), "a body that is no JSON counts as empty")
+    lib.equal(raw("POST", API + "/runs/search", b"not json", **lib.JSON), (200, {}), "a body that is not JSON counts as empty")
     status, reply = raw("POST", API + "/experiments/create", b"", **lib.JSON)
     lib.equal((status, reply["error_code"]), (400, "INVALID_PARAMETER_VALUE"), "no body")
     lib.equal(raw("POST", API + "/runs/search", b"{}")[1]["message"], "Bad Request. Content-Type header is missing.", "no Content-Type")
@@ -558,13 +558,13 @@ def requests(m, server):
         lib.check(want in [p["value"] for p in history], f"{value} without quotes: {history}")
     for odd in (b'{"max_results":1e999}', b'{"filter":"\\u0000"}', b'{"max_results":9223372036854775808}'):
         status, reply = raw("POST", API + "/runs/search", odd, **lib.JSON)
-        lib.equal((status, reply.get("message", "")[:31]), (400, "Invalid value in the request body"[:31]), f"JSON that cannot be held: {odd}")
+        lib.equal((status, reply.get("message", "")[:31]), (400, "Invalid value in the request body"[:31]), f"JSON that cannot be represented: {odd}")
     status, reply = raw("GET", API + "/runs/get", json.dumps({"run_id": run}).encode())
     lib.equal((status, reply.get("run", {}).get("info", {}).get("run_id")), (200, run), "GET with a body")
     for path in (API + "/nope", "/ajax-api/2.0/nope", "/api/3.0/mlflow/traces"):
         status, reply = raw("GET", path, None)
         lib.equal((status, reply["error_code"]), (404, "ENDPOINT_NOT_FOUND"), path)
-    lib.equal(raw("PUT", API + "/runs/get", b"")[0], 405, "a method that the address does not know")
+    lib.equal(raw("PUT", API + "/runs/get", b"")[0], 405, "a method that the address does not support")
     with server.socket() as s:
         s.sendall(f"POST {API}/runs/set-tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1048577\r\n\r\n".encode())
         status, _, body = lib.replies(lib.read_all(s)[0])[0]
@@ -573,13 +573,13 @@ def requests(m, server):
         status, reply = raw("GET", path, None)
         lib.equal((status, reply["workspaces_enabled"]), (200, False), path)
     lib.equal(raw("POST", API + "/artifacts/presigned-upload-url", b"{}", **lib.JSON)[0], 400, "presigned")
-    lib.equal(raw("GET", "/model-versions/get-artifact?path=../x", None)[0], 400, "a bad path before the model")
-    lib.equal(raw("GET", "/model-versions/get-artifact?path=x&name=n&version=1", None)[0], 404, "no such model")
+    lib.equal(raw("GET", "/model-versions/get-artifact?path=../x", None)[0], 400, "a bad path is reported before the model")
+    lib.equal(raw("GET", "/model-versions/get-artifact?path=x&name=n&version=1", None)[0], 404, "an unknown model")
     used.update({("POST", "/artifacts/presigned-upload-url")})
 
 
 def journals(m, server):
-    """Keys that MLflow would refuse, but another way brought, are shown."""
+    """Keys that MLflow would refuse are shown when they come from a journal."""
     run = lib.make_run(server, experiment="journal", params={"we;ird//key": "1"})
     lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": "lo$s//x", "step": 1, "value": math.pi, "wall_time": 1700000000.25}]})[0], 200, "points")
     lib.equal(server.json("PATCH", f"/api/v1/runs/{run}", {"status": "preempted"})[0], 200, "preempted")
@@ -599,7 +599,7 @@ def png(seed, width=3, height=2):
 
 
 def pictures(m, experiment):
-    """What log_image(key=, step=) puts as files is the run's media, once, for as long as the file is there."""
+    """Files that log_image(key=, step=) uploads are the run's media, once each, for as long as the file exists."""
     run, ending = make(m, experiment), "0a1b2c3d-0000-4000-8000-0123456789ab"
     place = f"/api/2.0/mlflow-artifacts/artifacts/{experiment}/{run}/artifacts"
 
@@ -610,9 +610,9 @@ def pictures(m, experiment):
         lib.equal(m.server.request(method, place + urllib.parse.quote(path), body)[0], 200, f"{method} {path}")
 
     def media():
-        told = m.server.json("GET", f"/api/v1/runs/{run}/media")[1]["media"]
+        listed = m.server.json("GET", f"/api/v1/runs/{run}/media")[1]["media"]
         return [(x["key"], x["step"], x["wall_time"], x["width"], x["height"],
-                 m.server.request("GET", f"/api/v1/runs/{run}/media/{x['content']}")[2]) for x in told]
+                 m.server.request("GET", f"/api/v1/runs/{run}/media/{x['content']}")[2]) for x in listed]
 
     def row(key, step, seed, width=3):
         return key, step, (1700000000123 + step) / 1000, width, 2, png(seed, width)
@@ -624,19 +624,19 @@ def pictures(m, experiment):
     want = [row("dogs/small", -2, 2), row("dogs/small", 0, 1), row("step", 1, 3), row("a.b c", 7, 1, 4)]
     lib.equal(media(), want, "pictures")
     do("PUT", name("dogs~small", 0), png(9))
-    lib.equal(media()[1], row("dogs/small", 0, 9), "a picture that comes again")
+    lib.equal(media()[1], row("dogs/small", 0, 9), "a picture that is uploaded again")
     do("DELETE", name("dogs~small", -2))
     do("DELETE", "/images/plain.png")
-    lib.equal(media(), [row("dogs/small", 0, 9), *want[2:]], "one is deleted")
+    lib.equal(media(), [row("dogs/small", 0, 9), *want[2:]], "one picture deleted")
     do("DELETE", "/images")
-    lib.equal(media(), [], "all are deleted")
+    lib.equal(media(), [], "all pictures deleted")
     do("PUT", name("again", 3), png(4))
-    lib.equal(m.server.request("DELETE", f"/api/v1/runs/{run}/artifacts/images")[0], 204, "DELETE by v1")
-    lib.equal(media(), [], "deleted by v1")
+    lib.equal(m.server.request("DELETE", f"/api/v1/runs/{run}/artifacts/images")[0], 204, "DELETE with API v1")
+    lib.equal(media(), [], "pictures deleted with API v1")
 
 
 def prefixes(server):
-    """Both prefixes answer alike, on every route of the table."""
+    """Both prefixes give the same answers, on every route of the table."""
     for method, path, _, _, limit in lib.routes():
         if not path.startswith(API + "/") or "presigned" in path:
             continue
@@ -655,7 +655,7 @@ def main():
         names(m, experiment)
         batches(m, experiment)
         histories(m, experiment)
-        far_steps(m, experiment)
+        extreme_steps(m, experiment)
         search(m)
         inputs(m, experiment)
         pictures(m, experiment)
@@ -669,7 +669,7 @@ def main():
         for method, path, _, _, _ in lib.routes():
             for prefix in (API, AJAX):
                 if path.startswith(prefix + "/"):
-                    lib.check((method, path[len(prefix):]) in used | elsewhere, f"{method} {path} is asked for by no line of this test")
+                    lib.check((method, path[len(prefix):]) in used | elsewhere, f"{method} {path} is not requested by this test")
     lib.finish("routes")
 
 

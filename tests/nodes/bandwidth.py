@@ -1,5 +1,5 @@
-"""dptrain bench --bandwidth: every collective over sizes, within a machine and between two (network namespaces); and what
-dptrain bench says a rank sends."""
+"""dptrain bench --bandwidth: every collective over sizes, within a machine and between two (network namespaces); and
+the bytes per rank that dptrain bench prints."""
 import json
 import os
 import sys

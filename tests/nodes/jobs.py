@@ -1,4 +1,4 @@
-"""What tests of jobs on several machines share: a small model, and its losses beside those of one machine."""
+"""Shared by tests of jobs on several machines: a small model, and its losses on one machine."""
 import subprocess
 import time
 
@@ -20,7 +20,7 @@ def same(name, folder, reference):
 
 
 def ended(name, processes, seconds=100):
-    """Exit codes and what was said."""
+    """Waits for the processes; returns exit codes and outputs."""
     deadline = time.monotonic() + seconds
     texts = []
     for p in processes:
@@ -34,7 +34,7 @@ def ended(name, processes, seconds=100):
 
 
 def alone():
-    """The losses and norms of four ranks of one machine."""
+    """The losses and norms of four ranks on one machine."""
     with Folder() as runs:
         p = dptrain(*GPT, "--nproc-per-node", 4, "--runs-dir", runs)
         check(p.returncode == 0, "one machine: " + p.stderr)

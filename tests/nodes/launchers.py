@@ -1,6 +1,6 @@
-"""Ranks that real launchers place on two machines (network namespaces): Open MPI's mpirun, whose ranks talk over UCX or over MPI
-itself, and Slurm's srun, for which a slurmctld and two slurmd are started here. The losses are those of one machine; a rank
-that is killed ends the job; and what cannot be is said in one line a rank."""
+"""Ranks that real launchers place on two machines (network namespaces): Open MPI's mpirun, with ranks that communicate
+over UCX or MPI itself, and Slurm's srun, for which a slurmctld and two slurmd are started here. The losses are those
+of one machine; a killed rank ends the job; and an impossible setting gives one line per rank."""
 import contextlib
 import os
 import shutil
@@ -45,7 +45,7 @@ PartitionName=all Nodes=dptnode[0-1] Default=YES
 
 
 class Slurm:
-    """Its daemons, while the test runs."""
+    """Slurm's daemons, during the test."""
 
     def __init__(self, spaces, folder):
         self.spaces, self.folder, self.daemons = spaces, folder, []
@@ -62,7 +62,7 @@ class Slurm:
         deadline = time.monotonic() + 30
         while self.states() != "idle" and time.monotonic() < deadline:
             time.sleep(0.2)
-        check(self.states() == "idle", "Slurm's nodes are there: %s: %s" % (self.states(), self.logs()))
+        check(self.states() == "idle", "Slurm's nodes are idle: %s: %s" % (self.states(), self.logs()))
         return self
 
     def states(self):
@@ -90,32 +90,32 @@ class Slurm:
         return start(self.spaces.named(0, "srun", "--mpi", mpi, "-N", 2, "-n", 4, "--ntasks-per-node", 2, DPTRAIN, *GPT, *flags), self.env)
 
 
-def whole(name, job, runs, reference, transport):
+def check_job(name, job, runs, reference, transport):
     codes, texts = ended(name, [job])
     if check(codes == [0], "%s: exit code %s: %s" % (name, codes, texts)):
         same(name, runs, reference)
     check(texts[0].count("%s between them" % transport) == 1, "%s: the transport is named once: %s" % (name, texts))
 
 
-def each(name, launch, reference, cases):
+def run_cases(name, launch, reference, cases):
     """launch(flags…) starts a job; cases: transport, further flags."""
     for transport, flags in cases:
         if not has_transport(transport):
             print("%s: transport %s is not built" % (name, transport))
             continue
         with Folder() as runs:
-            whole("%s %s %s" % (name, transport, flags), launch(*flags, "--runs-dir", runs), runs, reference, transport)
+            check_job("%s %s %s" % (name, transport, flags), launch(*flags, "--runs-dir", runs), runs, reference, transport)
 
 
 def refused(name, job, words):
-    """Each of the four ranks says one line."""
+    """Each of the four ranks prints one line."""
     codes, texts = ended(name, [job], 30)
     lines = [line for line in texts[0].splitlines() if line.startswith("dptrain: error:")]
     check(codes[0] not in (0, None) and len(lines) == 4 and all(w in line for w in words for line in lines), "%s: exit %s: %s" % (name, codes, texts))
 
 
 def ranks_in(folder):
-    """Processes of a job that records there."""
+    """Processes of a job that records in the folder."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -127,7 +127,7 @@ def ranks_in(folder):
 
 
 def killed(name, job, runs):
-    """One rank is killed: the job ends, with nothing left of it."""
+    """One rank is killed: the job ends, and no process remains."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not os.path.exists(os.path.join(runs, "default")):
         time.sleep(0.05)
@@ -147,7 +147,7 @@ def killed(name, job, runs):
 def with_mpirun(spaces, reference):
     with Folder() as folder:
         mpirun = Mpirun(spaces, folder)
-        each("mpirun", lambda *flags: mpirun.start(*GPT, *flags), reference, [("ucx", []), ("mpi", ["--comm", "mpi"]), ("mpi", ["--comm", "mpi", "--strategy", "fsdp"])])
+        run_cases("mpirun", lambda *flags: mpirun.start(*GPT, *flags), reference, [("ucx", []), ("mpi", ["--comm", "mpi"]), ("mpi", ["--comm", "mpi", "--strategy", "fsdp"])])
         if has_transport("mpi"):
             with Folder() as runs:
                 killed("a rank of mpirun's", mpirun.start(*GPT, "--comm", "mpi", "--runs-dir", runs, "--max-steps", 10 ** 9), runs)
@@ -155,15 +155,15 @@ def with_mpirun(spaces, reference):
 
 def with_slurm(spaces, reference):
     with Folder() as folder, Slurm(spaces, folder) as slurm:
-        each("srun", lambda *flags: slurm.start("none", *flags), reference, [("ucx", [])])
-        each("srun", lambda *flags: slurm.start("pmix", *flags), reference, [("mpi", ["--comm", "mpi"])])
+        run_cases("srun", lambda *flags: slurm.start("none", *flags), reference, [("ucx", [])])
+        run_cases("srun", lambda *flags: slurm.start("pmix", *flags), reference, [("mpi", ["--comm", "mpi"])])
         if has_transport("mpi"):
             refused("srun without pmix", slurm.start("none", "--comm", "mpi"), ["--comm mpi", "srun --mpi=pmix"])
 
 
 found = [run for program, run in (("mpirun", with_mpirun), ("slurmctld", with_slurm)) if shutil.which(program)]
 if not found or not shutil.which("unshare"):
-    skip("neither mpirun (Debian: openmpi-bin) nor slurmctld and slurmd are here")
+    skip("neither mpirun (Debian: openmpi-bin) nor slurmctld and slurmd are installed")
 with Spaces() as two_machines:
     two_machines.give_names(HOSTS)
     single = alone()

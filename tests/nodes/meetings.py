@@ -1,5 +1,5 @@
-"""A job on two machines, whose part two network namespaces play: however the ranks were started and placed, the losses are
-those of one machine; and whoever cannot meet says why in one line."""
+"""A job on two machines, simulated by network namespaces: however the ranks are started and placed, the losses are
+those of one machine; and ranks that cannot connect give the reason in one line."""
 import os
 import subprocess
 import sys
@@ -10,8 +10,8 @@ from helper import Folder, check, digest, dptrain, fast, finish, read_run, skip
 from jobs import GPT, alone, ended, same
 from spaces import Spaces, has_transport
 
-def whole(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
-    """One job of processes: ranks[i] of them in namespace i, told apart by flags(i, k) and env(i, k)."""
+def check_job(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
+    """One job of processes: ranks[i] of them in namespace i, distinguished by flags(i, k) and env(i, k)."""
     with Folder() as runs:
         job = [spaces.start(i, *GPT, "--runs-dir", runs, *flags(i), env=env(i, k)) for i in range(2) for k in range(ranks[i])]
         codes, texts = ended(name, job)
@@ -21,7 +21,7 @@ def whole(name, spaces, reference, flags, env=lambda i, k: None, ranks=(1, 1)):
 
 
 def bytes_sent(spaces, flags, steps):
-    """(what the ranks say they sent to the other machine in steps, what the wire counted in all)"""
+    """(bytes to the other machine in the steps, by the ranks' count; all bytes on the wire)"""
     wide = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 256, "--block-size", 16, "--seq-len", 16, "--vocab-size", 64,
             "-b", 2, "--max-steps", steps, *fast()]
     with Folder() as runs:
@@ -35,12 +35,13 @@ def bytes_sent(spaces, flags, steps):
 
 
 def bytes_on_the_wire(spaces, flags):
-    """What the ranks say of steps is what the wire counts within 2 %: what ten more of them add, as set-up and the checkpoint at the end are none."""
+    """The ranks' count equals the wire's within 2 %: compared over ten extra steps, which excludes start-up and the
+    final checkpoint."""
     for way in (["--strategy", "ddp"], ["--strategy", "fsdp"]):
         few, many = (bytes_sent(spaces, [*flags, *way], steps) for steps in (5, 15))
         said, wire = (m - f for m, f in zip(many, few))
         gradients = 4 * 1.6e6 * 10  # f32, every step
-        check(said > gradients and abs(wire - said) <= 0.02 * said, "bytes, %s: the ranks say %d to the other machine, the wire %d" % (way, said, wire))
+        check(said > gradients and abs(wire - said) <= 0.02 * said, "bytes, %s: %d to the other machine by the ranks' count, %d on the wire" % (way, said, wire))
 
 
 def meetings(spaces):
@@ -48,28 +49,29 @@ def meetings(spaces):
     two = ["--nnodes", 2, "--nproc-per-node", 2]
     at = ["--master-addr", spaces.address[0]]
     sent = spaces.sent(0)
-    whole("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
+    check_job("flags", spaces, reference, lambda i: [*two, *at, "--node-rank", i])
     check(spaces.sent(0) - sent > 100000, "the gradients went over the wire: %d bytes" % (spaces.sent(0) - sent))
     bytes_on_the_wire(spaces, [*two, *at])
     same_bits(spaces, [*two, *at])
-    whole("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
-    whole("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
-    whole("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
-    whole("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
+    check_job("first come", spaces, reference, lambda i: [*two, "--rdzv-endpoint", spaces.address[1] + ":29777", "--comm-sockets", 1])
+    check_job("fsdp", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp"])
+    check_job("fsdp in pairs across the machines", spaces, reference, lambda i: [*two, *at, "--node-rank", i, "--strategy", "fsdp", "--shard-degree", 2])
+    check_job("uneven", spaces, reference, lambda i: ["--nnodes", 2, "--nproc-per-node", 3 - 2 * i, *at, "--node-rank", i])
     torch = lambda i, k: {"RANK": str(2 * i + k), "WORLD_SIZE": "4", "LOCAL_RANK": str(k), "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": spaces.address[0],
                           "MASTER_PORT": "29600", "TORCHELASTIC_RUN_ID": "nodes"}
-    whole("torchrun's variables", spaces, reference, lambda i: ["--comm", "ucx"], torch, (2, 2))
+    check_job("torchrun's variables", spaces, reference, lambda i: ["--comm", "ucx"], torch, (2, 2))
     ompi = lambda i, k: {"OMPI_COMM_WORLD_RANK": str(2 * i + k), "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": str(k),
                          "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "nodes"}
-    whole("Open MPI's variables", spaces, reference, lambda i: at, ompi, (2, 2))
+    check_job("Open MPI's variables", spaces, reference, lambda i: at, ompi, (2, 2))
     slurm = lambda i, k: {"SLURM_PROCID": str(2 * i + k), "SLURM_NTASKS": "4", "SLURM_LOCALID": str(k), "SLURM_NODEID": str(i), "SLURM_NNODES": "2",
                           "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2)", "SLURM_STEP_NODELIST": "10.77.0.[1-2]",
                           "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}
-    whole("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
+    check_job("Slurm's variables", spaces, reference, lambda i: [], slurm, (2, 2))
 
 
 def same_bits(spaces, flags):
-    """With --deterministic machines change nothing: leaves of two samples, the last one shorter, parts uneven."""
+    """With --deterministic, machines do not change the result: leaves of two samples, the last one smaller, uneven
+    parts."""
     model = [*GPT, "--no-tie-weights", "--deterministic", "--global-batch-size", 11, "--workers", 0]
     with Folder() as runs:
         p = dptrain(*model, "--runs-dir", runs)
@@ -83,7 +85,7 @@ def same_bits(spaces, flags):
 
 
 def refused(name, spaces, words, flags, nodes=(0, 1), env=lambda i: None, code=1):
-    """Each of the nodes that are started says one line of error with its words, and ends."""
+    """Each of the started nodes prints one line of error with its words, and exits."""
     job = [spaces.start(i, *GPT, "--nnodes", 2, "--rdzv-timeout", 1.5, *flags(i), env=env(i)) for i in nodes]
     codes, texts = ended(name, job, 30)
     for i, c, t in zip(nodes, codes, texts):

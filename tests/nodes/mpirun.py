@@ -10,17 +10,17 @@ host=$1
 shift
 case $host in %s) space=%s;; *) space=%s;; esac
 exec ip netns exec $space unshare --uts sh -c "hostname $host; exec sh -c '$*'"
-"""  # what mpirun takes for ssh
+"""  # used by mpirun in place of ssh
 
 
 def start(words, env):
-    if "--comm" in words:  # MPI's own memory is nobody's leak
+    if "--comm" in words:  # MPI's own memory is not a leak of ours
         env = dict(env, ASAN_OPTIONS=":".join(filter(None, (env.get("ASAN_OPTIONS"), "detect_leaks=0"))))
     return subprocess.Popen(list(map(str, words)), env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, universal_newlines=True)
 
 
 class Mpirun:
-    """Open MPI's launcher between two network namespaces that know each other by the names in HOSTS."""
+    """Open MPI's launcher between two network namespaces that find each other by the names in HOSTS."""
 
     def __init__(self, spaces, folder):
         self.spaces, self.agent = spaces, os.path.join(folder, "agent")

@@ -1,7 +1,7 @@
-"""What a step sends is what follows from sizes and strategy (tests/train/strategies/bytes.py) whatever carries it: two machines
-(network namespaces) of two ranks each, over ucx and over Open MPI, and between (fake) devices; and what of it goes to the other
-machine is the share that no order of hops can avoid: of n ranks on N machines of l, 2 (N - 1)/N of G/l of a sum, half of that of a
-gather or scatter."""
+"""The bytes that a step sends follow from sizes and strategy (tests/train/strategies/bytes.py) whatever the transport:
+two machines (network namespaces) with two ranks each, over ucx and Open MPI, and between (fake) devices. The bytes to
+the other machine are the minimum for any algorithm: with n ranks on N machines of l, 2 (N - 1)/N of G/l for a sum,
+half of that for a gather or scatter."""
 import os
 import shutil
 import sys
@@ -27,7 +27,7 @@ CASES = [  # stage of ZeRO (0: ddp), shard degree, flags
 
 
 def to_others(stage, degree):
-    """Bytes of a rank to the other machine. Shards of neighbours stay on one machine: their sums alone go over."""
+    """A rank's bytes to the other machine. Shards of neighbours stay on one machine: only their sums cross."""
     g, w, f, b = sizes.sizes(True, False)
     if stage == 0:
         return 2 * (NODES - 1) * g // NODES // LOCAL
@@ -39,17 +39,17 @@ def to_others(stage, degree):
 def judge(name, runs, stage, degree):
     got, far = (sizes.sent(runs, RANKS, key) for key in ("comm/bytes", "comm/bytes_nodes"))
     want, want_far = RANKS * sizes.expected(RANKS, stage, True, False, degree=degree), RANKS * to_others(stage, degree)
-    check(abs(sum(got) - want) <= RANKS * sizes.SMALL, "%s: sent %s bytes, the sizes say %d each" % (name, got, want // RANKS))
-    check(0 <= sum(far) - want_far <= RANKS * sizes.SMALL, "%s: sent %s bytes to the other machine, the sizes say %d each" % (name, far, want_far // RANKS))
+    check(abs(sum(got) - want) <= RANKS * sizes.SMALL, "%s: sent %s bytes, expected from the sizes %d each" % (name, got, want // RANKS))
+    check(0 <= sum(far) - want_far <= RANKS * sizes.SMALL, "%s: sent %s bytes to the other machine, expected from the sizes %d each" % (name, far, want_far // RANKS))
 
 
 def judge_pipelines(name, runs):
-    """A pipeline is on one machine: sums alone go over."""
+    """A pipeline is on one machine: only sums cross."""
     got, far = (sizes.sent(runs, RANKS, key) for key in ("comm/bytes", "comm/bytes_nodes"))
     want_far = sizes.pipelines_sums()
     want = [s + sizes.pipelines_crossing() for s in want_far]
     for what, have, asked in (("in all", got, want), ("to the other machine", far, want_far)):
-        check(all(0 <= h - a <= sizes.SMALL for h, a in zip(have, asked)), "%s: sent %s bytes %s, the sizes say %s" % (name, have, what, asked))
+        check(all(0 <= h - a <= sizes.SMALL for h, a in zip(have, asked)), "%s: sent %s bytes %s, expected from the sizes %s" % (name, have, what, asked))
 
 
 def run_ucx(spaces, flags, env=None):
@@ -59,7 +59,7 @@ def run_ucx(spaces, flags, env=None):
 
 
 def devices(spaces):
-    """Of a smaller net, as the fake device is slow; NCCL tells machines that are none apart by NCCL_HOSTID."""
+    """A smaller network, because the fake device is slow; NCCL_HOSTID makes NCCL treat one machine as two."""
     if not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
         return
     sizes.net(256, 128, 64, 4, 1)

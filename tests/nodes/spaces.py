@@ -12,7 +12,7 @@ def ip(*words):
 
 
 class Spaces:
-    """Two of them; skips the test where they are not allowed."""
+    """Two namespaces; skips the test where they are not permitted."""
 
     def __init__(self):
         self.names = ["dpt%d%s" % (os.getpid(), c) for c in "ab"]
@@ -26,11 +26,11 @@ class Spaces:
             p = ip("netns", "add", name)
             if p.returncode:
                 self.__exit__()
-                skip("no network namespaces here: " + p.stderr.strip())
+                skip("network namespaces are not permitted: " + p.stderr.strip())
         p = ip("link", "add", self.wire[0], "netns", self.names[0], "type", "veth", "peer", "name", self.wire[1], "netns", self.names[1])
         if p.returncode:
             self.__exit__()
-            skip("no wire between network namespaces here: " + p.stderr.strip())
+            skip("no wire between network namespaces: " + p.stderr.strip())
         for i, name in enumerate(self.names):
             ip("-n", name, "addr", "add", self.address[i] + "/24", "dev", self.wire[i])
             ip("-n", name, "link", "set", "lo", "up")
@@ -49,7 +49,7 @@ class Spaces:
             shutil.rmtree(os.path.join("/etc/netns", name), ignore_errors=True)
 
     def give_names(self, hosts):
-        """The machines know each other by these names, and each has its own."""
+        """Gives the machines these names, by which they find each other."""
         self.hosts = hosts
         for name in self.names:
             os.makedirs(os.path.join("/etc/netns", name), exist_ok=True)
@@ -57,7 +57,7 @@ class Spaces:
                 f.writelines("%s %s\n" % pair for pair in [("127.0.0.1", "localhost"), *zip(self.address, hosts)])
 
     def named(self, i, *words):
-        """A command on machine i under the machine's name."""
+        """A command on machine i, with the machine's host name."""
         return self.command(i, "unshare", "--uts", "sh", "-c", 'hostname %s; exec "$@"' % self.hosts[i], "sh", *words)
 
     def command(self, i, *words):
@@ -71,7 +71,7 @@ class Spaces:
         ip("-n", self.names[i], "link", "set", self.wire[i], state)
 
     def sent(self, i):
-        """Bytes that have left over the wire."""
+        """Bytes sent over the wire."""
         return int(subprocess.run(self.command(i, "cat", "/sys/class/net/%s/statistics/tx_bytes" % self.wire[i]), stdout=subprocess.PIPE,
                                   universal_newlines=True).stdout)
 

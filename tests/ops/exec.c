@@ -8,31 +8,31 @@
 #include "trainer/ops/cast/float16.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define GUARD_BYTES 0 /* it sees who reads or writes behind an end */
+#define GUARD_BYTES 0 /* it detects reads and writes past an end */
 #else
 #define GUARD_BYTES 128
 #endif
-#define GUARD 0xFE /* or one less, by turns, so that one copied over another shows; in every float type huge numbers */
+#define GUARD 0xFE /* or one less, alternating, so that one copied over another is detected; huge in every float type */
 #define FRESH 0xFF /* NaN in every float type */
 
 struct memory {
 	unsigned char *p, guard;
 	size_t bytes;
 	const char *name;
-	unsigned char *device; /* its copy where kernels run; p itself on host backends */
+	unsigned char *device; /* its copy on the device; p itself on host backends */
 };
 
 struct exec {
 	struct graph *g;
 	const struct rig *rig;
-	struct memory *tensors;	   /* by tensor id; p NULL where another's memory is used */
-	int *in;		   /* by tensor id: in whose memory it lies */
+	struct memory *tensors;	   /* by tensor id; p is NULL where the memory of another is used */
+	int *in;		   /* by tensor id: the tensor whose memory is used */
 	struct memory *workspaces; /* by node */
 	void **states;
 	struct stream_handle *stream; /* of backends that have them */
 	struct event_handle *done;
 	struct memory page;
-	bool many; /* nodes run by run_many */
+	bool many; /* nodes are run by run_many */
 };
 
 int rig_open(struct rig *ret, const struct backend *b, int threads, const struct precision *p, struct err *err)
@@ -97,7 +97,7 @@ static size_t memory_bytes(size_t bytes)
 	return (bytes + GUARD_BYTES + 63) / 64 * 64;
 }
 
-/* Not a byte more than is asked for, where the fake device knows its ends. */
+/* The exact size where the fake device detects accesses past the end. */
 static size_t device_bytes(size_t bytes)
 {
 	return bytes + GUARD_BYTES ? bytes + GUARD_BYTES : 1;
@@ -133,7 +133,7 @@ static void memory_done(struct memory *m, const struct rig *r)
 	free(m->p);
 }
 
-/* The output that may live in its input's memory does; the rest gets its own. */
+/* An output that may use its input's memory does; the others get separate memory. */
 static void share(struct exec *e, const struct node *n)
 {
 	for (int k = 0; n->op->inplace && k < n->n_out; k++) {

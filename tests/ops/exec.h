@@ -1,5 +1,5 @@
-/* exec.h: runs a small graph on one backend, every tensor in memory of its own with guards behind it, so that a write
- * past the end or an element never written is seen. Knows nothing of the planner or the engine. */
+/* exec.h: runs a small graph on one backend, every tensor in separate memory followed by guard bytes, so that a write
+ * past the end or an element that was not written is detected. Independent of the planner and the engine. */
 #ifndef DPT_TESTS_EXEC_H
 #define DPT_TESTS_EXEC_H
 
@@ -17,8 +17,8 @@ void rig_close(struct rig *r);
 
 struct exec;
 
-/* Prepares every node. in_place: outputs take their input's memory wherever the op says that they may and both have
- * the same size, and a kernel that can run many nodes runs its own so. g outlives it. */
+/* Prepares every node. in_place: outputs use their input's memory wherever the op allows it and both have the same
+ * size, and a kernel that can run many nodes is called that way. g must outlive it. */
 int exec_new(struct exec **ret, struct graph *g, const struct rig *r, bool in_place, struct err *err);
 void exec_free(struct exec *e);
 
@@ -28,7 +28,7 @@ void exec_get(const struct exec *e, const struct tensor *t, double *values);
 
 int exec_run(struct exec *e, const struct step_page *page, struct err *err);
 
-/* Name of the first tensor or workspace with bytes written behind its end; NULL: none. */
+/* Name of the first tensor or workspace with bytes written past its end; NULL: none. */
 const char *exec_damage(const struct exec *e);
 
 double value_get(const void *p, enum dtype t, int64_t i);

@@ -1,5 +1,5 @@
-/* grad_test.c: gradients of the ref kernels against central differences, in f64, on small networks that together use
- * every op with a gradient, before and after fusing. A parameter stands for the images too, so that gradients towards
+/* grad_test.c: gradients of the ref kernels compared with central differences, in f64, on small networks that together
+ * use every op with a gradient, before and after fusing. A parameter replaces the images too, so that gradients of
  * every kind of operand are checked. */
 #include <math.h>
 #include <setjmp.h>
@@ -124,7 +124,7 @@ static void net_gelu(struct graph *g)
 	head(g, gelu_add(g, add_add(g, y, x)), 0.1);
 }
 
-/* Without norms: the rectifier alone, and a tensor that is used three times. */
+/* Without norms: the ReLU alone, and a tensor that is used three times. */
 static void net_plain(struct graph *g)
 {
 	struct tensor *x = relu_add(g, conv(g, images(g, 5, 5, 3), "a", 4, 3, 1)), *y;
@@ -161,7 +161,7 @@ static struct tensor *low(struct graph *g, struct tensor *x, const char *name, i
 	return linear_add_low(g, x, w, bias ? param(g, graph_printf(g, "%s.bias", name), SHAPE(k)) : NULL);
 }
 
-/* One block of a language model; the head is the embedding's table or one of its own. */
+/* One block of a language model; the head uses the embedding's table or a separate one. */
 static void net_words(struct graph *g, bool tied, double p)
 {
 	struct attention_attr attr = { .heads = 2, .seq = SEQ, .dropout.p = p };
@@ -334,7 +334,7 @@ static int count(const struct graph *g, const struct op *op)
 	return n;
 }
 
-/* Fusing leaves nothing of what the norms can absorb. */
+/* Fusing leaves no node that the norms can absorb. */
 static void test_fused_away(void **state)
 {
 	struct graph *g = make(&nets[0], true);
@@ -351,7 +351,7 @@ static void test_fused_away(void **state)
 	graph_free(g);
 }
 
-/* The nets above reach every op that has a gradient, and everything that gradients are made of. */
+/* The nets above use every op that has a gradient, and every op that gradients consist of. */
 static void test_coverage(void **state)
 {
 	bool seen[OP_COUNT] = { false };
@@ -366,7 +366,7 @@ static void test_coverage(void **state)
 	}
 	for (int i = 0; i < OP_COUNT; i++)
 		if ((ops_table[i]->grad || strstr(ops_table[i]->name, "grad")) && !seen[i])
-			fail_msg("no net here uses %s", ops_table[i]->name);
+			fail_msg("no net of this test uses %s", ops_table[i]->name);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-# tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values worked out by
+# tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values calculated by
 # hand (values_test); tiles.sh and own_conv.sh run those of ops_test that use tiles without the processor's.
-# Cases lie beside their op (trainer/ops/local.mk).
+# Cases are next to their op (trainer/ops/local.mk).
 EXTRA_DIST += $(op_cases)
 
 cmocka_tests += tests/ops/ops_test tests/ops/grad_test tests/ops/values_test

@@ -1,14 +1,14 @@
-/* ops_test.c: every op of ops.def, on every backend that runs here, in every pair of types that it takes, on every case
- * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word;
- * $OPS_TEST_BITS names a file that gets a line a case: a checksum of all its results, to be held against another run's.
+/* ops_test.c: every op of ops.def, on every available backend, in every supported pair of types, on every case of its
+ * table, compared with ref on the same rounded inputs. `ops_test [WORD]` runs the tests whose name contains the word;
+ * $OPS_TEST_BITS names a file that gets a line per case: a checksum of all its results, to compare with another run.
  *
  * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type
- * (f32 2^-24, bf16 2^-8, f16 2^-11), n = roundings behind the element, T = the sum of its absolute terms. The first
- * part is the rounding of the result; the second is the error of a sum in f32: n u T bounds any order, 10 sqrt(n) u T
- * is what independent roundings stay within (ten standard deviations), which keeps long sums from passing when they are
- * wrong. Where an op's products take intermediate results in the low type (rounds_inside), u of that type times T
- * joins; an operand that may be rounded to it first (rounds_first) brings u times itself; a result that went through it
- * (rounds_result) u |want|.
+ * (f32 2^-24, bf16 2^-8, f16 2^-11), n = number of roundings for the element, T = the sum of its absolute terms. The
+ * first part is the rounding of the result; the second is the error of a sum in f32: n u T is the bound for any order,
+ * 10 sqrt(n) u T the range of independent roundings (ten standard deviations), so that long sums do not pass when they
+ * are wrong. Where an op's products have intermediate results in the low type (rounds_inside), u of that type times T
+ * is added; an operand that may be rounded to it first (rounds_first) adds u times itself; a result that was rounded
+ * to it (rounds_result) u |want|.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@
 
 #define SHOWN_MAX 3
 #define TESTS_MAX (OP_COUNT * 8)
-#define SMALLEST 0x1p-120 /* results down there may be flushed to zero */
+#define SMALLEST 0x1p-120 /* smaller results may be flushed to zero */
 
 static const struct op_case *const tables[OP_COUNT] = {
 #define OP(name) [OP_##name] = cases_##name,
@@ -38,7 +38,7 @@ static const struct op_case *const tables[OP_COUNT] = {
 };
 
 static const struct step_page page = {
-	.step = 3, .epoch = 1, .micro = 1, .seed = 5, .first_sample = 2, .lr = 0.125, .inv_count = 1.0 / 24,
+	.step = 3, .epoch = 1, .epoch_step = 10, .micro = 1, .seed = 5, .first_sample = 2, .lr = 0.125, .label_weight = 0.375, .inv_count = 1.0 / 24,
 	.leaves = { .first = 6, .n = 3, .all = 11, .parts = 4 },
 	.loss_scale = 1, .watch = 1
 };
@@ -75,7 +75,7 @@ static struct built build(const struct op_case *c, const struct precision *p)
 	b.n = c->build(b.g, c);
 	if (!b.n)
 		fail_msg("%s: %s", c->name, b.g->err.text);
-	typed = b.n->op == &op_cast; /* states its types itself */
+	typed = b.n->op == &op_cast; /* sets its types itself */
 	for (int k = 0; k < b.n->n_out; k++)
 		if (b.n->out[k]) {
 			b.n->out[k]->keep = true;
@@ -100,7 +100,7 @@ static void round_inputs(const struct node *n, struct case_values *v)
 			v->in[k][i] = value_round(n->in[k]->dtype, v->in[k][i]);
 }
 
-/* Inputs that both sides can hold: drawn, rounded, adjusted by the case and rounded again. */
+/* Inputs that both sides can represent: drawn, rounded, adjusted by the case and rounded again. */
 static void fill(const struct op_case *c, const struct node *n, struct case_values *v)
 {
 	v->node = n;
@@ -132,7 +132,7 @@ static void values_done(struct case_values *v)
 	}
 }
 
-/* What the node's input is made of: passes put a pack in front of it, and a cast in front of that. */
+/* The tensor that a node's input is computed from: passes insert a pack before it, and a cast before that. */
 static const struct tensor *source(const struct tensor *t)
 {
 	while (t->producer && (t->producer->op == &op_pack || t->producer->op == &op_cast))
@@ -165,7 +165,7 @@ static void run(struct built *b, const struct rig *r, bool in_place, double *con
 		if (b->n->out[k])
 			exec_get(e, b->n->out[k], out[k]);
 	if (exec_damage(e))
-		fail_msg("%s: bytes behind its end were written", exec_damage(e));
+		fail_msg("%s: bytes past its end were written", exec_damage(e));
 	exec_free(e);
 }
 
@@ -215,14 +215,14 @@ static double unit_roundoff(enum dtype t)
 
 struct limit {
 	double unit;	 /* of the output's type */
-	double last;	 /* of a smaller type that it went through */
-	double smallest; /* normal number of it: below, a unit is as large as there */
+	double last;	 /* of a smaller type that it was rounded to */
+	double smallest; /* its smallest normal number: below, the unit is constant */
 	double sum;  /* factor of the absolute terms */
 	bool exact;
 	enum dtype dtype;
 };
 
-/* first: of an operand that may have been rounded to the result's type. */
+/* first: error of an operand that may have been rounded to the result's type. */
 static double allowed(double want, double terms, double first, const struct limit *l)
 {
 	return (2 * l->unit + l->last) * fmax(fabs(want), l->smallest) + l->sum * terms + l->unit * first + SMALLEST;
@@ -318,7 +318,7 @@ static void test_subject(void **state)
 	const struct subject *s = *state;
 	struct err err = ERR_INIT;
 
-	/* emulated, or on a device: no loops that share out work among threads */
+	/* emulated, or on a device: no loops that distribute work among threads */
 	for (int threads = 1; threads <= (s->precision.low == DTYPE_F16 || s->backend->streams ? 1 : 2); threads++) {
 		struct rig r;
 
@@ -330,7 +330,7 @@ static void test_subject(void **state)
 	}
 }
 
-/* A name that is in ops.def has a description that knows its place, and a kernel wherever a backend claims it. */
+/* A name in ops.def has a description with the correct index, and a kernel wherever a backend claims it. */
 static void test_table(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Own bf16 convolutions (trainer/backends/cpu/bf16_conv) against ref on any processor: plain C stands in for tile
-# registers, then for dot products.
+# The program's own bf16 convolutions (trainer/backends/cpu/bf16_conv) compared with ref on any processor: plain C
+# emulates tile registers, then dot products.
 test=${builddir:-.}/tests/ops/ops_test
 if [ ! -x "$test" ]; then
 	echo "tests/ops/ops_test is not built (no cmocka)"

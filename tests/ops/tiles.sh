@@ -1,6 +1,6 @@
 #!/bin/sh
-# Attention with plain loops in the place of tile registers (trainer/backends/cpu/amx.h), against ref. Where the processor
-# has such registers, ops_test itself runs in them.
+# Attention with plain loops instead of tile registers (trainer/backends/cpu/amx.h), compared with ref. Where the
+# processor has such registers, ops_test itself uses them.
 test=${builddir:-.}/tests/ops/ops_test
 if ! grep -q avx512_bf16 /proc/cpuinfo; then
 	echo "this processor has no AVX512_BF16: attention does not use tiles here"

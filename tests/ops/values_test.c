@@ -1,5 +1,5 @@
-/* values_test.c: ref kernels against numbers worked out by hand or with PyTorch in f64, so that the definition that all
- * other backends are compared with does not stand on itself alone. */
+/* values_test.c: ref kernels compared with numbers calculated by hand or with PyTorch in f64, so that the reference
+ * for all other backends is itself checked. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static void expect(struct fixture *f, const struct tensor *t, const double *want
 			fail_msg("%s[%lld] is %.17g, not %.17g", t->name, (long long)i, got[i], want[i]);
 }
 
-/* 3x3 image of 1..9, kernel of 1..9 with padding 1 and stride 2: corners see four products each. */
+/* 3x3 image of 1..9, kernel of 1..9 with padding 1 and stride 2: each corner is a sum of four products. */
 static void test_conv(void **state)
 {
 	struct fixture *f = *state;
@@ -117,7 +117,7 @@ static void test_bn(void **state)
 	exec_put(f->e, t.var, (double[]){ 2 });
 	run(f);
 	expect(f, y, want);
-	/* what they become, and not before the optimiser's guard lets it (bn_keep) */
+	/* the new values, applied only when the optimiser's guard allows it (bn_keep) */
 	expect(f, graph_find(f->g, "n.mean.next"), (double[]){ 0.9 * 1 + 0.1 * 2.5 });
 	expect(f, graph_find(f->g, "n.var.next"), (double[]){ 0.9 * 2 + 0.1 * 5 / 3 });
 	expect(f, t.mean, (double[]){ 1 });
@@ -174,7 +174,7 @@ static void test_xent(void **state)
 	expect(f, grad->out[0], (double[]){ (0.25 - 0.9) / 2, (0.75 - 0.1) / 2, (0.25 - 0.1) / 2, (0.75 - 0.9) / 2 });
 }
 
-/* Equal logits rank by index, NaN is never right, and six classes make the sixth rank a miss. */
+/* Equal logits rank by index, NaN is never correct, and six classes make the sixth rank a miss. */
 static void test_ranks(void **state)
 {
 	struct fixture *f = *state;
@@ -188,10 +188,27 @@ static void test_ranks(void **state)
 	ready(f);
 	exec_put(f->e, logits, rows);
 	exec_put(f->e, labels,
-		 (double[]){ 0, 5, 0, 0 }); /* first of equals; sixth of equals; NaN itself; NaN elsewhere */
+		 (double[]){ 0, 5, 0, 0 }); /* first of equals; sixth of equals; NaN itself; NaN in another class */
 	run(f);
 	exec_get(f->e, result, got);
 	assert_true(isnan(got[XENT_LOSS_SUM]));
+	assert_true(got[XENT_TOP1] == 1 && got[XENT_TOP5] == 2 && got[XENT_COUNT] == 4);
+}
+
+/* Among at most five classes every label is among the five largest, but for one whose logit is NaN. */
+static void test_nan_of_few_classes(void **state)
+{
+	struct fixture *f = *state;
+	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(4, 3)),
+		      *labels = tensor(f, "labels", DTYPE_I32, SHAPE(4));
+	struct tensor *result = xent_add(f->g, logits, labels, 0);
+	double got[XENT_RESULTS];
+
+	ready(f);
+	exec_put(f->e, logits, (double[]){ NAN, NAN, NAN, NAN, 1, 2, 1, NAN, 2, 1, 2, 3 });
+	exec_put(f->e, labels, (double[]){ 1, 0, 2, 2 });
+	run(f);
+	exec_get(f->e, result, got);
 	assert_true(got[XENT_TOP1] == 1 && got[XENT_TOP5] == 2 && got[XENT_COUNT] == 4);
 }
 
@@ -223,8 +240,8 @@ static void test_sgd(void **state)
 	expect(f, m, (double[]){ 7.4 });
 }
 
-/* Losses that are not finite end the run where no scale can be halved: a step behind them changes nothing either. A
- * step that a rank had no data for is skipped and leaves no trace. */
+/* Non-finite losses end the run where no scale can be halved: a later step changes nothing either. A step for which a
+ * rank had no data is skipped and has no effect. */
 static void test_guard(void **state)
 {
 	struct fixture *f = *state;
@@ -275,7 +292,7 @@ static void test_norm(void **state)
 	expect(f, graph_find(f->g, "grad_norm"), (double[]){ 7 });
 }
 
-/* Every finite 16-bit value survives the way through f32; the points between two neighbours go to the even one. */
+/* Every finite 16-bit value is unchanged by a conversion to f32 and back; ties between two neighbours round to even. */
 static void test_float16(void **state)
 {
 	(void)state;
@@ -303,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
 					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
+					    TEST(test_nan_of_few_classes),
 					    TEST(test_sgd),	TEST(test_guard), TEST(test_norm),
 					    cmocka_unit_test(test_float16) };
 

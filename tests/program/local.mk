@@ -1,2 +1,2 @@
-# How many threads load, once steps were measured; what stands still in pipelines, and what they hold.
+# The number of loading threads, chosen after steps were measured; idle times of pipelines, and their memory.
 cmocka_tests += tests/program/pipeline_test tests/program/workers_test

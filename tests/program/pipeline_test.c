@@ -1,7 +1,7 @@
-/* pipeline_test.c: pipelines of equal stages by a clock of their own: the schedules of all ranks are run as streams,
- * waits and messages order them, where a kernel takes as long as its floating-point operations say and nothing else
- * takes any time. What stands still is what the literature foresees (Huang et al. 2019, Narayanan et al. 2019), and so
- * is the number of micro-batches that a stage holds, in the schedule and in the memory of its plan. */
+/* pipeline_test.c: pipelines of equal stages with a simulated clock: the schedules of all ranks run as streams,
+ * ordered by waits and messages; a kernel takes a time proportional to its floating-point operations and nothing else
+ * takes any time. The idle share equals that in the literature (Huang et al. 2019, Narayanan et al. 2019), and so does
+ * the number of micro-batches that a stage holds, in the schedule and in the memory of its plan. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,16 +14,16 @@
 #include <cmocka.h>
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sendrecv/sendrecv.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/program/planning.h"
 
 #define ARGS_MAX 48
 #define STAGES_MOST 4
 #define MICROS_MOST 16
-#define LAYERS 2 /* of a stage */
+#define LAYERS 2 /* per stage */
 #define WIDTH 64
 #define LENGTH 8
-#define MESSAGE_BYTES (WIDTH * LENGTH * 8.0) /* what crosses for a micro-batch, one way */
+#define MESSAGE_BYTES (WIDTH * LENGTH * 8.0) /* sent per micro-batch, in one direction */
 
 struct kind {
 	int stages, micros;
@@ -49,7 +49,7 @@ static struct run_config *parse(const struct kind *s)
 	if (config_parse(&cfg, argc, argv, &err) ||
 	    config_resolve(cfg, &(struct config_world){ .world = s->stages }, &err))
 		fail_msg("%s", err.text);
-	cfg->command = COMMAND_BENCH; /* nothing is saved or evaluated */
+	cfg->command = COMMAND_BENCH; /* without saving and evaluation */
 	return cfg;
 }
 
@@ -67,7 +67,7 @@ struct line {
 	struct workload subject;
 	struct stage stage[STAGES_MOST];
 	int n;
-	double message[2][STAGES_MOST][STAGES_MOST][MICROS_MOST * 8]; /* when it is there: by direction, from, to */
+	double message[2][STAGES_MOST][STAGES_MOST][MICROS_MOST * 8]; /* the time of arrival: by direction, from, to */
 };
 
 static void open_stage(struct line *p, int number)
@@ -121,7 +121,7 @@ static double seconds_of(const struct node *n)
 	return n->op->flops ? n->op->flops(n) : 0;
 }
 
-/* When item i can begin as far as its own rank goes; < 0: something that it waits for has no end yet. */
+/* When item i can begin as far as its own rank is concerned; < 0: an item that it waits for has no end yet. */
 static double begin_of(const struct stage *s, int i)
 {
 	const struct schedule_item *it = &s->schedule->items[i];
@@ -138,10 +138,10 @@ static double begin_of(const struct stage *s, int i)
 	return begin;
 }
 
-/* Messages of a pair and direction are told apart by their order. */
+/* Messages of a pair and direction are distinguished by their order. */
 static double exchange(struct line *p, int self, const struct node *n, double begin)
 {
-	const int peer = ((const struct sendrecv_attr *)n->attr)->rank, sends = n->op == &op_send;
+	const int peer = ((const struct collective_attr *)n->attr)->rank, sends = n->op == &op_send;
 	const int from = sends ? self : peer, to = sends ? peer : self, direction = from < to;
 	int *count = sends ? &p->stage[self].sent[direction][peer] : &p->stage[self].received[direction][peer];
 	double *there = &p->message[direction][from][to][*count];
@@ -155,7 +155,7 @@ static double exchange(struct line *p, int self, const struct node *n, double be
 	return sends ? begin : fmax(begin, *there);
 }
 
-/* Whether some item of the stage got its end. */
+/* Advances the stage; returns whether the end of some item became known. */
 static bool advance(struct line *p, int self)
 {
 	struct stage *s = &p->stage[self];
@@ -177,7 +177,7 @@ static bool advance(struct line *p, int self)
 	return moved;
 }
 
-/* Runs all; the share of the step that each stage's compute stream stands still. */
+/* Runs all; idle: the share of the step that each stage's compute stream is idle. */
 static void run(struct line *p, double *idle)
 {
 	double length = 0;
@@ -218,7 +218,7 @@ static void bubbles(void **state)
 		run(p, idle);
 		for (int s = 0; s < p->n; s++)
 			if (fabs(idle[s] - want) > 0.03)
-				fail_msg("%s, %d micro-batches, stage %d of %d stands still for %.1f %%, not %.1f %%",
+				fail_msg("%s, %d micro-batches, stage %d of %d is idle for %.1f %%, not %.1f %%",
 					 kind.schedule, kind.micros, s, kind.stages, 100 * idle[s], 100 * want);
 		line_close(p);
 	}
@@ -235,7 +235,7 @@ static double activations(const struct kind *kind, int stage)
 	return bytes;
 }
 
-/* What the next micro-batch needs of the neighbours may come while this one is computed. */
+/* The inputs of the next micro-batch may arrive from the neighbours while this one is computed. */
 static void check_held(int stage, int micros, double once, double one)
 {
 	const struct kind kind = { STAGES_MOST, micros, "1f1b" };
@@ -246,11 +246,11 @@ static void check_held(int stage, int micros, double once, double one)
 	assert_int_equal(schedule_held(p->stage[stage].schedule), most);
 	line_close(p);
 	if (bytes < 0.99 * want || bytes > 1.01 * want + 2 * MESSAGE_BYTES)
-		fail_msg("stage %d of 1F1B, %d micro-batches: %.0f bytes, %.0f for the %d that it holds", stage, micros,
+		fail_msg("stage %d of 1F1B, %d micro-batches: %.0f bytes, want %.0f for %d held", stage, micros,
 			 bytes, want, most);
 }
 
-/* What one more micro-batch takes is what GPipe's plans of 8 and of 4 differ by; the rest is there once. */
+/* The memory of one more micro-batch is the difference between GPipe's plans of 8 and of 4; the rest is constant. */
 static void held(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* workers_test.c: --workers auto on machines that are made up: it comes to within 6 % of the best fixed number, and
- * stays. */
+/* workers_test.c: --workers auto on simulated machines: it reaches within 6 % of the best fixed number, and does not
+ * change afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,22 +8,22 @@
 
 #include <cmocka.h>
 
-#include "trainer/program/workers.h"
+#include "trainer/program/loading.h"
 
 #define MANY 2000
 
-/* A batch is load_s of a thread's work, of which the share `busy` needs a core; what is not done when it is needed, all
- * do together. */
+/* Loading a batch is load_s of a thread's work, of which the share `busy` needs a core; a batch that is not ready when
+ * it is needed is loaded by all threads together. */
 struct machine {
 	double compute_s, load_s, busy;
 	int cores, most;
-	double crowd; /* what a thread that works ahead costs those that compute */
-	bool on_device; /* they are elsewhere */
+	double crowd; /* slowdown of computing threads per thread that loads ahead */
+	bool on_device; /* computing uses no cores */
 };
 
 static double batch_s(const struct machine *m, int n, double *ret_wait)
 {
-	double over = 1 + m->crowd * n; /* cores are shared while something is computed */
+	double over = 1 + m->crowd * n; /* cores are shared during computation */
 	double ahead = n * m->compute_s * over * (m->on_device ? 1 : 0.5), late;
 
 	if (ahead > m->load_s)
@@ -54,7 +54,7 @@ static struct workers run(const struct machine *m, int *ret_batches)
 	return s;
 }
 
-static void comes_near_the_best(void **state)
+static void reaches_nearly_the_best(void **state)
 {
 	static const struct machine machines[] = {
 		{ 1, 0.01, 1, 2, 4, 0.1, false }, { 1, 0.1, 1, 2, 4, 0.1, false }, { 1, 2, 1, 2, 4, 0.5, false },
@@ -81,7 +81,7 @@ static void comes_near_the_best(void **state)
 	}
 }
 
-static void little_waiting_adds_nothing(void **state)
+static void little_waiting_adds_no_workers(void **state)
 {
 	struct workers s;
 
@@ -95,7 +95,7 @@ static void little_waiting_adds_nothing(void **state)
 	assert_false(workers_batch(&s, 1, 2));
 }
 
-static void what_does_not_help_is_taken_back(void **state)
+static void useless_workers_are_removed(void **state)
 {
 	struct workers s;
 
@@ -111,9 +111,9 @@ static void what_does_not_help_is_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(comes_near_the_best),
-		cmocka_unit_test(little_waiting_adds_nothing),
-		cmocka_unit_test(what_does_not_help_is_taken_back),
+		cmocka_unit_test(reaches_nearly_the_best),
+		cmocka_unit_test(little_waiting_adds_no_workers),
+		cmocka_unit_test(useless_workers_are_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Secrets that stand in a program's environment, arguments, settings, addresses, files of git and output are nowhere: not in what is
-recorded, in no reply of the server, in no export. What only looks like one stays readable."""
+"""Secrets in a program's environment, arguments, settings, addresses, git files and output are not in the records, in
+any reply of the server, or in any export. Text that only resembles a secret stays readable."""
 import glob
 import json
 import os
@@ -56,7 +56,7 @@ SAYING = '''
 
 
 def planted():
-    """Every secret by itself, as a program may come to print it."""
+    """Every secret alone, as a program might print it."""
     found = [v for k, v in ENVIRONMENT.items() if '://' not in v and not v.startswith('-')]
     found += [w for w in PEM.split() if 'planted' in w] + ['planted-db-pw', 'planted%2Dproxy', 'planted-proxy']
     return found + ['planted-arg-one', 'planted-arg-two', 'planted-arg-three', 'planted-arg-four', 'planted-arg-five', 'planted-arg-token-that-is-long',
@@ -64,7 +64,7 @@ def planted():
 
 
 def commit(folder):
-    """A program under git whose remote has a password, and whose change holds a secret."""
+    """A program under git whose remote has a password, and whose change contains a secret."""
     git = ['git', '-C', folder, '-c', 'user.name=n', '-c', 'user.email=e@x']
     path = os.path.join(folder, 'settings.py')
     with open(path, 'w', encoding='ascii') as f:
@@ -89,7 +89,7 @@ def in_files(folder, words):
 
 
 def replies(server, run_id):
-    """Everything that the server tells of a run."""
+    """Every reply of the server about a run."""
     listed = lib.ask(server.url, 'runs/%s/media' % run_id, limit=1000)['media']
     routes = ['runs', 'runs/%s' % run_id, 'runs/%s/code' % run_id, 'runs/%s/alerts' % run_id, 'runs/%s/console?limit=50000' % run_id, 'runs/%s/artifacts' % run_id,
               'runs/%s/files' % run_id, 'runs/%s/diagnosis' % run_id, 'export/runs.csv?experiment=h', 'export/runs.json?experiment=h', 'export/series.csv?run=' + run_id,
@@ -126,7 +126,7 @@ def by_python(folder):
 
 
 def by_dptrain(folder):
-    """Its command and its settings are recorded; its environment is not."""
+    """dptrain records its command and settings, and not its environment."""
     runs, far, words = folder + '/runs', folder + '/far', [b'planted']
     os.makedirs(far)
     with Server(far) as server:
@@ -139,7 +139,7 @@ def by_dptrain(folder):
     in_files(far, words)
     j = next(j for j in lib.journals(runs) if 'command' in j.env)
     assert j.env['command'].endswith('--report-to ' + server.url) and 'planted' not in str(j.env), j.env
-    holds('what it says', done.stdout + done.stderr, words)
+    holds('its output', done.stdout + done.stderr, words)
     return j.env['command'][-40:]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pip install ./tracker/python in a new environment, without the network and with nothing but a C compiler: the package
-records with the library it brought, says its version, and is imported without what it does not need."""
+"""pip install ./tracker/python in a new environment, without the network and with only a C compiler: the package
+records with its own library, has a version, and imports nothing that it does not need."""
 import glob
 import os
 import subprocess
@@ -41,7 +41,7 @@ def main():
         before = set(glob.glob(lib.PACKAGE + '/**', recursive=True))
         got = subprocess.run([venv + '/bin/pip', 'install', '-q', lib.PACKAGE], capture_output=True, text=True, env=env, cwd=folder)
         assert got.returncode == 0, got.stdout + got.stderr
-        assert set(glob.glob(lib.PACKAGE + '/**', recursive=True)) == before, 'the sources stay as they are'
+        assert set(glob.glob(lib.PACKAGE + '/**', recursive=True)) == before, 'the sources are unchanged'
         out = subprocess.run([venv + '/bin/python', '-c', PROGRAM], capture_output=True, text=True, cwd=folder,
                              env=dict(env, DPTRACK_RUNS_DIR=folder + '/runs'))
         assert out.returncode == 0, out.stderr

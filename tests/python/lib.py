@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: programs that record, and the journals that they leave, read by the format's
+"""Shared by the tests of the Python package: starts programs that record, and reads their journals by the format's
 description alone."""
 import glob
 import json
@@ -18,7 +18,7 @@ LIBRARY = os.path.join(BUILD, '.libs', 'libdptrack.so')
 sys.path.insert(0, os.path.join(SRC, 'tests', 'tracker'))
 import journal  # noqa: E402
 
-LIMIT_S = 250  # of a program; a busy machine takes long to load other people's packages
+LIMIT_S = 250  # for a program; a busy machine is slow to load large packages
 JOB_VARIABLES = ('RANK', 'WORLD_SIZE', 'SLURM', 'OMPI', 'PMI', 'TORCHELASTIC', 'DPTRACK')
 
 
@@ -30,7 +30,7 @@ def environment(runs, **more):
 
 
 def start(runs, code, *words, python=sys.executable, **more):
-    """A program of its own, written to a file so that spawned children can import it."""
+    """Starts a program, from a file so that spawned children can import it."""
     path = os.path.join(os.path.dirname(runs) or '.', 'program-%d.py' % len(glob.glob(os.path.join(os.path.dirname(runs), 'program-*'))))
     with open(path, 'w') as f:
         f.write(textwrap.dedent(code))
@@ -39,7 +39,7 @@ def start(runs, code, *words, python=sys.executable, **more):
 
 
 def run(runs, code, *words, status=0, **more):
-    """(stdout, stderr) of a program that ends with this status."""
+    """Returns (stdout, stderr) of a program that exits with this status."""
     process = start(runs, code, *words, **more)
     out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == status, (process.returncode, out, err)
@@ -47,7 +47,7 @@ def run(runs, code, *words, status=0, **more):
 
 
 def journals(runs, name='*', experiment='*'):
-    """Of all runs of a name, in the order of their segments and ranks."""
+    """Journals of all runs with the name, in the order of their segments and ranks."""
     found = [j for folder in glob.glob('%s/%s/%s-????????' % (runs, experiment, name)) for j in journal.journals(folder)]
     return sorted(found, key=lambda j: (j.header['run_id'], j.header['segment'], j.header['rank']))
 
@@ -59,14 +59,14 @@ def only(runs, name='*', experiment='*'):
 
 
 def ask(url, route, **query):
-    """The reply of a server to /api/v1/ROUTE."""
+    """Returns the reply of a server to /api/v1/ROUTE."""
     with urllib.request.urlopen('%s/api/v1/%s?%s' % (url, route, urllib.parse.urlencode(query)), timeout=60) as reply:
         return json.loads(reply.read())
 
 
 def choose(*cases):
-    """Runs the cases that the command line names, all where it names none, each with an empty folder; what one returns is printed.
-    --list prints their names. Ends the program: 1 when one failed."""
+    """Runs the cases named on the command line, by default all, each with an empty folder; prints what a case returns.
+    --list prints their names. Exits with 1 if one failed."""
     asked, failed = sys.argv[1:], False
     if asked == ['--list']:
         print('\n'.join(case.__name__ for case in cases))

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Pictures, histograms, texts, tables and sounds from Python: bytes and steps come out of the server as they were given, what a
-restart repeats hides the older ones, equal contents are kept once and go with the last run that has them, and the export holds
-the same messages. What TensorBoard's own reader makes of them is asked by
-with_pictures.py."""
+"""Pictures, histograms, texts, tables and sounds from Python: the server returns bytes and steps as they were logged,
+a restart's repeated steps hide the older ones, equal contents are stored once and deleted with the last run that uses
+them, and the export has the same messages. with_pictures.py tests them with TensorBoard's own reader."""
 import glob
 import hashlib
 import json
@@ -21,7 +20,7 @@ from told import Server  # noqa: E402
 
 
 def png(seed, width=3, height=2):
-    """A small picture of RGB pixels, made here."""
+    """Encodes a small RGB picture."""
     raw = b''.join(b'\0' + bytes((seed * 7 + x + y * width * 3) % 256 for x in range(width * 3)) for y in range(height))
 
     def chunk(name, data):
@@ -57,7 +56,7 @@ def fetch(server, run_id, content):
         return reply.headers['Content-Type'], reply.read()
 
 
-def come_out_as_they_went_in(folder):
+def media_are_read_back(folder):
     runs = folder + '/runs'
     record(runs, 1, 6)
     run_id = lib.only(runs).header['run_id']
@@ -71,7 +70,7 @@ def come_out_as_they_went_in(folder):
         for m in pictures:
             assert (m['width'], m['height'], m['type'], m['rank'], m['bytes']) == (3, 2, 'image/png', -1, len(png(m['step'] % 3)))
             assert fetch(server, run_id, m['content']) == ('image/png', png(m['step'] % 3))
-        assert len({m['content'] for m in pictures}) == 3, 'equal pictures are kept once'
+        assert len({m['content'] for m in pictures}) == 3, 'equal pictures are stored once'
         got = {m['key']: fetch(server, run_id, m['content']) for m in listed['media'] if m['step'] == 6}
         assert got['sound'] == ('audio/wav', WAV) and got['words'][1].decode() == '# said üüü'
         assert got['note of a step'][1] == b'plain words'
@@ -84,7 +83,7 @@ def come_out_as_they_went_in(folder):
 
 
 def values(payload):
-    """(step, Summary.Value) of media in an event."""
+    """Yields (step, Summary.Value) of the media in an event."""
     event = dict(lib.journal.fields(payload))
     for _, value in lib.journal.fields(event.get(5, b'')):
         if not any(n == 2 for n, _ in lib.journal.fields(value)) and b'_hparams_' not in value and b'notes' not in value[:8]:
@@ -112,7 +111,7 @@ def restarts_hide_pictures(folder):
         assert picture[0]['count'] == 7
 
 
-def contents_go_with_the_last_run(folder):
+def contents_are_deleted_with_the_last_run(folder):
     import sqlite3
     runs = folder + '/runs'
     record(runs, 1, 3)
@@ -136,7 +135,7 @@ def contents_go_with_the_last_run(folder):
 
 
 def main():
-    sys.exit(parallel.run([come_out_as_they_went_in, restarts_hide_pictures, contents_go_with_the_last_run]))
+    sys.exit(parallel.run([media_are_read_back, restarts_hide_pictures, contents_are_deleted_with_the_last_run]))
 
 
 if __name__ == '__main__':

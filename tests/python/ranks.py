@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Ranks of one job are one run, whoever launched them: the variables of torchrun, Slurm and mpirun, given to processes as those
-launchers give them. A restart is a segment that begins with the first step it logs; the next program of the job is the next run."""
+"""Ranks of one job form one run, whatever the launcher: processes get the variables of torchrun, Slurm and mpirun as
+these set them. A restart is a segment that begins with the first step it logs; the next program of the job is the next
+run."""
 import os
 import signal
 import subprocess
@@ -43,7 +44,7 @@ def mpich(rank, attempt=0):
 
 
 def together(runs, launcher, *words, attempt=0):
-    """Both ranks at once, the second one first; what each says of itself."""
+    """Starts both ranks, the second one first; returns what each prints about itself."""
     processes = [lib.start(runs, PROGRAM, *words, **launcher(rank, attempt)) for rank in (1, 0)]
     said = []
     for p in processes:
@@ -77,7 +78,7 @@ def one_run_by_every_launcher(folder):
 
 
 def wait_for_points(runs, n):
-    """What was logged in the second before a kill may be lost: until rank 0's journal has so many points."""
+    """Waits until rank 0's journal has this many points: what was logged in the second before a kill may be lost."""
     until = time.monotonic() + 60
     while not any(j.header['rank'] == 0 and len(j.series('loss')) == n for j in lib.journals(runs)):
         assert time.monotonic() < until, 'points do not arrive in the journal'
@@ -101,13 +102,13 @@ def restarts_are_segments(folder):
         found = lib.journals(runs)
         assert [(j.header['segment'], j.header['rank'], j.header['first_step']) for j in found] == \
             [(0, -2, 0), (0, 0, 0), (0, 1, 0), (1, 0, 7), (1, 1, 7), (2, 0, 9), (2, 1, 9)]
-        assert found[0].statuses[0] == (2, 'rank 1: RuntimeError: rank 1 breaks'), 'the rank that broke said so for all'
+        assert found[0].statuses[0] == (2, 'rank 1: RuntimeError: rank 1 breaks'), 'the failed rank reported the failure for all'
         assert found[3].series('loss') == [(s, float(s)) for s in range(7, 13)]
         check_server(runs, said[0][0])
 
 
 def check_server(runs, run_id):
-    """What the server makes of it: one curve, each step once, by the newest segment that has it."""
+    """The server's view: one curve, each step once, from the newest segment that has it."""
     out = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'export', '--series', '--csv', '--key', 'loss', '--logdir', runs, run_id],
                          capture_output=True, text=True)
     assert out.returncode == 0, out.stderr
@@ -121,7 +122,7 @@ def check_server(runs, run_id):
 
 
 def another_job_is_another_run(folder):
-    """Two torchruns one after the other have the same run id, address and port; their agents differ."""
+    """Two successive torchruns have the same run id, address and port; their agents differ."""
     runs = folder + '/runs'
     agent = ('import os, subprocess, sys\n'
              'ps = [subprocess.Popen([sys.executable, %r, "1", "2", "x"], env=dict(os.environ, RANK=r, WORLD_SIZE="2", MASTER_ADDR="h",\n'
@@ -136,7 +137,7 @@ def another_job_is_another_run(folder):
     assert [j.header['rank'] for j in found] == [0, 1, 0, 1] and len({j.header['run_id'] for j in found}) == 2
 
 
-def a_run_goes_on_by_hand(folder):
+def a_run_is_continued_manually(folder):
     runs = folder + '/runs'
     out, _ = lib.run(runs, '''
         import dptrack
@@ -162,7 +163,7 @@ def a_run_goes_on_by_hand(folder):
 
 
 def main():
-    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_goes_on_by_hand]))
+    sys.exit(parallel.run([one_run_by_every_launcher, restarts_are_segments, another_job_is_another_run, a_run_is_continued_manually]))
 
 
 if __name__ == '__main__':

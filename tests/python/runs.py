@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs recorded from Python: what is handed over reads back from the journal, every way in which a process ends gets its
-status, forks and children record nothing twice, and a killed process loses a second at most."""
+"""Runs recorded from Python: logged data read back from the journal, every way a process can end gives its status,
+forks and children record nothing twice, and a killed process loses at most a second."""
 import math
 import os
 import signal
@@ -160,7 +160,7 @@ def a_killed_process_loses_a_second_at_most(folder):
 
 
 def a_pool_of_workers(folder):
-    """Workers that only compute log nothing, whatever they call; those that open runs have them finished when the pool ends."""
+    """Idle workers record nothing, whatever they call; runs that workers open are finished when the pool ends."""
     runs = folder + '/runs'
     lib.run(runs, '''
         import concurrent.futures, dptrack, multiprocessing
@@ -190,7 +190,7 @@ def a_pool_of_workers(folder):
 
 
 def a_killed_process_leaves_a_child(folder):
-    """A million points on the way, lines too; the fork that lives on adds nothing and keeps nobody from going on with the run."""
+    """A million points are queued, and lines; the surviving fork adds nothing and does not prevent a resume."""
     runs = folder + '/runs'
     process = lib.start(runs, '''
         import dptrack, os, sys, time
@@ -234,7 +234,7 @@ def a_killed_process_leaves_a_child(folder):
     process.stdout.read()
     first, second = lib.journals(runs, 'killed')
     assert first.header['run_id'] == second.header['run_id'] and second.header['segment'] == 1 and second.series('t') == [(len(points) + 1, 0.0)]
-    assert len(first.series('t')) == len(points), 'the child has added something'
+    assert len(first.series('t')) == len(points), 'the child added points'
     lines = [x['text'].split() for x in console(runs, first.header['run_id'])]
     steps = [int(w[1]) for w in lines if w[:1] == ['line']]
     assert steps == list(range(1000, 1000 * len(steps) + 1, 1000)) and killed - float(lines[len(steps) - 1][2]) < 1.0, lines[-2:]
@@ -267,7 +267,7 @@ def disabled_and_refused(folder):
     assert not os.path.exists(runs)
 
 
-def secrets_are_nowhere(folder):
+def secrets_are_not_recorded(folder):
     runs = folder + '/runs'
     planted = ['s3cr3t-env-value', 's3cr3t-arg-value', 's3cr3t-config-val', 'hf_abcdefghijklmnopqrstuv', 's3cr3t-in-url']
     lib.run(runs, '''
@@ -326,7 +326,7 @@ def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
                            children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
                            a_killed_process_leaves_a_child, disabled_and_refused,
-                           secrets_are_nowhere, what_was_recorded_reads_back_by_queries]))
+                           secrets_are_not_recorded, what_was_recorded_reads_back_by_queries]))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Console, code and alerts of a run, from Python into the journal and out of the server: lines as they were printed and when, by
-rank and segment; the diff is git's own; a secret that is printed is hidden."""
+"""Console, code and alerts of a run, from Python through the journal to the server: lines as they were printed and
+when, by rank and segment; the diff is git's own; a printed secret is hidden."""
 import glob
 import hashlib
 import json
@@ -59,7 +59,7 @@ def lines_as_they_were_printed(folder):
         run.finish()
         print('behind the end')
         ''', MY_TOKEN='t0ps3cret-value')
-    assert 'behind the end' in out and 't0ps3cret-value' in err, 'what is printed stays as it is'
+    assert 'behind the end' in out and 't0ps3cret-value' in err, 'printed output is unchanged'
     run_id = lib.only(runs).header['run_id']
     assert b't0ps3cret' not in lib.only(runs).data
     with Server(runs) as server:
@@ -142,7 +142,7 @@ def code_and_alerts(folder):
             [('warning', 'loss is high', 'it is 3.2', 7, 0), ('info', 'done', '', 7, 0)], alerts
 
 
-def kept_out_when_asked(folder):
+def excluded_on_request(folder):
     runs = folder + '/runs'
     lib.run(runs, '''
         import dptrack
@@ -153,8 +153,8 @@ def kept_out_when_asked(folder):
     assert b'not recorded' not in data and b'packages' not in data
 
 
-def the_machine_is_looked_at(folder):
-    """By rank and by the newest step, once more at the end; not where it is not wanted."""
+def the_machine_is_measured(folder):
+    """System statistics by rank with the newest step, once more at the end; not where disabled."""
     runs = folder + '/runs'
     code = """
         import dptrack, sys, time
@@ -178,7 +178,8 @@ def the_machine_is_looked_at(folder):
 
 
 def files_are_kept(folder):
-    """Beside the journals, where the server lists them; sent, they are artifacts. A copy, whatever becomes of the file."""
+    """Saved next to the journals, where the server lists them; after an upload they are artifacts. A copy, independent
+    of the original file."""
     runs, far = folder + '/runs', folder + '/far'
     code = """
         import dptrack, os
@@ -217,19 +218,19 @@ def files_are_kept(folder):
 
 
 def written_to(pid, part):
-    """The file with part in its path of which the process has written something; a nameless one ends in " (deleted)"."""
+    """The file with `part` in its path to which the process has written; an unnamed one ends in " (deleted)"."""
     for fd in glob.glob('/proc/%d/fd/*' % pid):
         try:
             path = os.readlink(fd)
             if part in path and os.stat(fd).st_size:
                 return path
-        except FileNotFoundError:  # closed meanwhile
+        except FileNotFoundError:  # closed in the meantime
             pass
     return None
 
 
 def a_copy_that_was_cut_off(folder):
-    """A process is killed while it copies a file: what it leaves is nothing, or not listed."""
+    """A process is killed while it copies a file: the copy is absent, or not listed."""
     runs = folder + '/runs'
     process = lib.start(runs, """
         import dptrack
@@ -240,7 +241,7 @@ def a_copy_that_was_cut_off(folder):
         """)
     until, path = time.monotonic() + 60, None
     while not path:
-        assert process.poll() is None and time.monotonic() < until, 'it is not seen to copy'
+        assert process.poll() is None and time.monotonic() < until, 'the copy does not start'
         path = written_to(process.pid, '/files/in/')
     process.kill()
     process.communicate()
@@ -253,7 +254,7 @@ def a_copy_that_was_cut_off(folder):
 
 
 def main():
-    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_looked_at, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
+    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_measured, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, excluded_on_request]))
 
 
 if __name__ == '__main__':

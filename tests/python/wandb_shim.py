@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that import wandb, run by `python -m dptrack.as_wandb` where W&B is not installed: rows, their steps, a run that goes on, a
-child process; what is not there says so. Beside the real W&B: with_wandb.py."""
+"""Programs that import wandb, run by `python -m dptrack.as_wandb` where W&B is not installed: rows, their steps, a
+resumed run, a child process; missing features are reported. Comparison with the real W&B: with_wandb.py."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-"""What MLflow 3.17.2 itself makes: stores (SQLite and folders) brought in, and pictures that its client logs to our server, which are
-media there. Run by tests/python/all in an environment that has mlflow."""
+"""Imports of stores (SQLite and folders) made by MLflow 3.17.2 itself, and pictures that its client logs to our
+server, where they are media. Run by tests/python/all in an environment with mlflow."""
 import hashlib
 import json
 import os
@@ -15,7 +15,7 @@ BRING = os.path.join(lib.SRC, 'tests', 'cli', 'import')
 
 
 def stores(folder):
-    """Made anew by MLflow, brought in and compared with what its client says."""
+    """Fresh stores made by MLflow, imported and compared with what its client returns."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(('MLFLOW', 'DPTRACK'))}
     env.update(srcdir=lib.SRC, builddir=lib.BUILD, HOME=folder, GIT_PYTHON_REFRESH='quiet', PYTHONDONTWRITEBYTECODE='1')
     for script in ('make_mlflow.py', 'from_mlflow.py'):

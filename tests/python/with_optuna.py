@@ -1,5 +1,5 @@
-"""Optuna's own package: a study of 12 trials, four at once; each is one run with its params and values, pruned and failed ones
-end as such. Run by tests/python/all in an environment that has optuna."""
+"""Optuna's own package: a study of 12 trials, four at once; each is one run with its params and values; pruned and
+failed ones have that status. Run by tests/python/all in an environment with optuna."""
 import os
 import sys
 
@@ -32,7 +32,7 @@ for t in study.trials:
 '''
 
 
-# of a run, by the state of its trial
+# status of a run, by the state of its trial
 ENDS = {'COMPLETE': (1, ''), 'PRUNED': (3, 'pruned after step 3'), 'FAIL': (2, 'ValueError: planted')}
 
 

@@ -1,7 +1,7 @@
-"""`python -m dptrack.importers`: a repository that Aim 3.29.1 wrote, Parquet files by the schema of Neptune's own exporter, and W&B's
-API as the client wandb 0.31.0 asks it (a server here answers that client): every run, param, point, tag, picture and file is there,
-a repeat adds nothing, what is left out is listed. Queries become pandas' frames. Run by tests/python/all in an
-environment that has aim, pyarrow, pandas and wandb."""
+"""`python -m dptrack.importers`: a repository written by Aim 3.29.1, Parquet files in the schema of Neptune's
+exporter, and W&B's API as the client wandb 0.31.0 calls it (a server here answers): every run, param, point, tag,
+picture and file is imported, a repeat adds nothing, skipped data are listed. Queries become pandas data frames. Run by
+tests/python/all in an environment with aim, pyarrow, pandas and wandb."""
 import datetime
 import decimal
 import gzip
@@ -29,7 +29,7 @@ def bring(folder, *words, status=0, **more):
 
 
 class Brought:
-    """What a store says of the runs in it."""
+    """What a store returns about its runs."""
 
     def __init__(self, server):
         self.server = server
@@ -58,12 +58,12 @@ class Brought:
         return self.ask('runs/%s/artifacts/%s' % (self.runs[name]['id'], path))
 
     def whole(self):
-        """All of it, to be compared with a later look."""
+        """All data of the store, to compare with a later state."""
         return {n: (r['id'], r['status'], r['params'], r['tags'], self.points(n), sorted(map(str, self.media(n)))) for n, r in self.runs.items()}
 
 
 def repeated(folder, words, check, **more):
-    """Brings twice; check(Brought) sees both, which are the same."""
+    """Imports twice; check(Brought) is called after both imports, which give the same."""
     said = bring(folder, *words, **more)
     seen = []
     for _ in range(2):
@@ -71,7 +71,7 @@ def repeated(folder, words, check, **more):
             brought = Brought(server)
             check(brought)
             seen.append(brought.whole())
-        assert '0 files' in bring(folder, *words, **more), 'a repeat brings no file again'
+        assert '0 files' in bring(folder, *words, **more), 'a repeat imports no file again'
     assert seen[0] == seen[1], 'a repeat changes nothing'
     return said
 
@@ -148,7 +148,7 @@ def of_aim(folder):
     bring(folder, 'aim', os.path.join(folder, '.aim'))
     with Server(os.path.join(folder, 'runs')) as server:
         grown = Brought(server).points('first')['train/loss']
-        assert [p[0::2] for p in grown][-2:] == [(300, 'NaN'), (301, 0.25)] and len(grown) == 302, 'a run that went on'
+        assert [p[0::2] for p in grown][-2:] == [(300, 'NaN'), (301, 0.25)] and len(grown) == 302, 'a run that has grown'
     with open(os.path.join(folder, '.aim', 'seqs', 'chunks', name, 'CURRENT'), 'w') as f:
         f.write('damaged')
     said = bring(folder, 'aim', folder)
@@ -160,7 +160,7 @@ def of_aim(folder):
 # ---- Neptune ----
 
 def parquet(path, rows):
-    """By the schema of neptune-exporter (its README: Parquet schema)."""
+    """Writes rows in the schema of neptune-exporter (its README: Parquet schema)."""
     import pyarrow
     import pyarrow.parquet
     types = {'project_id': pyarrow.string(), 'run_id': pyarrow.string(), 'attribute_path': pyarrow.string(), 'attribute_type': pyarrow.string(),
@@ -212,7 +212,7 @@ def of_neptune(folder):
     def check(brought):
         assert {n: r['status'] for n, r in brought.runs.items()} == {'a': 'finished', 'b': 'failed'}
         for name, run in brought.runs.items():
-            fine = 10 if name == 'a' else 1  # steps of half: told ten times as large
+            fine = 10 if name == 'a' else 1  # fractional steps: stored times ten
             whole = brought.ask('runs/' + run['id'])
             assert (run['experiment'], run['start_time'], run['end_time'], whole['notes']) == ('team/vision', 1700000000000, 1700000090000, 'a note'), run
             assert run['params'] == {'params/lr': '0.1', 'params/n': '3', 'params/amp': 'true', 'params/names': '["a","b"]'}, run['params']
@@ -246,7 +246,7 @@ NO_MORE = {'endCursor': None, 'hasNextPage': False}
 
 
 class Api(http.server.BaseHTTPRequestHandler):
-    """Answers what the client asks, by the fields of W&B's schema that its queries name."""
+    """Answers the client's requests, by the fields of W&B's schema that its queries name."""
 
     def log_message(self, *_):
         pass

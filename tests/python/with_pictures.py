@@ -1,5 +1,6 @@
-"""Pictures, sounds, histograms and texts beside TensorBoard 2.21.0: those that torch.utils.tensorboard wrote come out of our server, bytes
-and steps as given; those of our journals are what TensorBoard's own reader reads. Run by tests/python/all."""
+"""Pictures, sounds, histograms and texts compared with TensorBoard 2.21.0: our server returns those written by
+torch.utils.tensorboard, with equal bytes and steps; TensorBoard's own reader reads those of our journals. Run by
+tests/python/all."""
 import glob
 import hashlib
 import json

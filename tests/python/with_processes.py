@@ -1,5 +1,6 @@
-"""Notebooks, in a real kernel of Jupyter's: cells record, raise, are interrupted, fork; a kernel is killed and the notebook run again.
-Nothing is recorded twice, a kill loses a second at most. Run by tests/python/all in an environment that has nbclient and ipykernel."""
+"""Notebooks, in a real Jupyter kernel: cells record, raise, are interrupted, fork; a kernel is killed and the notebook
+runs again. Nothing is recorded twice, a kill loses at most a second. Run by tests/python/all in an environment with
+nbclient and ipykernel."""
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ import lib  # noqa: E402
 
 
 class Notebook:
-    """A kernel, and cells that are run in it one by one."""
+    """A kernel, in which cells are run one by one."""
 
     def __init__(self, folder):
         import jupyter_client
@@ -29,18 +30,18 @@ class Notebook:
             self.manager.shutdown_kernel()
 
     def cell(self, code):
-        """(what it printed, the name of what it raised or None)"""
+        """Returns (what it printed, the name of the exception or None)."""
         for _ in range(50):
             printed = []
             reply = self.client.execute_interactive(code, timeout=lib.LIMIT_S, allow_stdin=False,
                                                     output_hook=lambda m: printed.append(m['content'].get('text', '')))
             if reply['content']['status'] != 'aborted':
                 return ''.join(printed), reply['content'].get('ename')
-            time.sleep(0.1)  # what stood behind a cell that was interrupted is not run
+            time.sleep(0.1)  # cells queued after an interrupted one are not run
         raise AssertionError('the kernel takes no cell')
 
     def begin(self, code):
-        """A cell that is not waited for."""
+        """Starts a cell without waiting for it."""
         self.client.execute(code)
 
     def kill(self):
@@ -53,7 +54,7 @@ SECOND = "dptrack.log({'x': 4.0}, step=4)\nrun = dptrack.init(experiment='n', ru
 
 
 def cells_record(folder):
-    """One that raises ends nothing; a second init ends the first run, the kernel's end the second."""
+    """A cell that raises ends nothing; a second init ends the first run, the kernel's end the second."""
     runs = os.path.join(folder, 'runs')
     with Notebook(folder) as book:
         assert [book.cell(c)[1] for c in (BEGIN, STEPS, '1 / 0', SECOND)] == [None, None, 'ZeroDivisionError', None]
@@ -64,7 +65,7 @@ def cells_record(folder):
     return 'two runs of four cells'
 
 
-def an_interrupted_cell_goes_on(folder):
+def an_interrupted_cell_continues(folder):
     with Notebook(folder) as book:
         book.cell(BEGIN)
         book.begin("for step in range(1, 10 ** 9):\n    run.log({'x': float(step)}, step=step)\n    time.sleep(0.01)")
@@ -105,7 +106,8 @@ dptrack.finish()""")
 
 
 def a_killed_kernel(folder):
-    """At most a second of points is gone; the same notebook again is another run, or goes on as a segment where it is asked to."""
+    """At most a second of points is lost; the notebook run again is another run, or on request a segment of the
+    first."""
     runs = os.path.join(folder, 'runs')
     resume = BEGIN.replace("config=", "resume='auto', config=")
     with Notebook(folder) as book:
@@ -135,9 +137,9 @@ def series(folder):
 def wait_for(true):
     until = time.monotonic() + lib.LIMIT_S / 2
     while not true():
-        assert time.monotonic() < until, 'it does not come about'
+        assert time.monotonic() < until, 'the condition was not met in time'
         time.sleep(0.1)
 
 
 if __name__ == '__main__':
-    lib.choose(cells_record, an_interrupted_cell_goes_on, children_record_nothing, a_killed_kernel)
+    lib.choose(cells_record, an_interrupted_cell_continues, children_record_nothing, a_killed_kernel)

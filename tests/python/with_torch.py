@@ -1,5 +1,5 @@
-"""PyTorch under torchrun: two ranks of DistributedDataParallel on gloo are one run; a rank that dies takes the job to a restart,
-which is a segment; 20 ms planted in a phase are found in that phase. Run by tests/python/all."""
+"""PyTorch under torchrun: two ranks of DistributedDataParallel on gloo form one run; a killed rank makes the job
+restart, which is a segment; a delay of 20 ms in a phase is found in that phase. Run by tests/python/all."""
 import os
 import statistics
 import subprocess
@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
-from told import Server  # noqa: E402
+from stragglers import Server  # noqa: E402
 
 PROGRAM = '''
 import os, signal, sys, time
@@ -88,7 +88,8 @@ dist.destroy_process_group()
 
 
 def torchrun(folder, runs, *words):
-    """Each attempt has a store of its own: in a shared one gloo finds the addresses of the attempt before, and waits for them."""
+    """Each attempt has a separate store: in a shared one gloo finds the addresses of the previous attempt, and waits
+    for them."""
     path = folder + '/train.py'
     with open(path, 'w') as f:
         f.write(PROGRAM)
@@ -106,7 +107,7 @@ def a_killed_rank_is_a_segment(folder):
     assert len({head[0] for head in heads}) == 1, heads
     assert [(j.header['segment'], j.header['rank'], j.header['first_step']) for j in found] == [(0, 0, 0), (0, 1, 0), (1, 0, 7), (1, 1, 7)], heads
     assert [s for s, _ in found[2].series('loss')] == list(range(7, 31)) and found[2].statuses[-1] == (1, '')
-    assert [s for s, _ in found[1].series('loss', 1)][:8] == list(range(1, 9)), 'what the killed rank had logged half a second before'
+    assert [s for s, _ in found[1].series('loss', 1)][:8] == list(range(1, 9)), 'what the killed rank logged half a second earlier'
     return 'one run, two ranks, two segments'
 
 
@@ -114,7 +115,7 @@ PHASES = ('data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer'
 
 
 def rises(j):
-    """{phase: ms that the median of even steps lies above that of odd ones}, but for the first steps."""
+    """{phase: ms by which the median of even steps exceeds that of odd ones}, without the first steps."""
     out = {}
     for phase in PHASES:
         points = [(s, v) for s, v in j.series('phase/' + phase, j.header['rank']) if s > 4]
@@ -124,7 +125,8 @@ def rises(j):
 
 
 def planted(phase):
-    """The case of 20 ms in every second step of rank 1 in a phase: there, within 2 ms of what the sleep took, and nowhere else."""
+    """A case: 20 ms in every second step of rank 1 in a phase appear there, within 2 ms of the actual sleep, and
+    nowhere else."""
     def case(folder):
         runs = folder + '/runs'
         torchrun(folder, runs, phase, '1', '0')
@@ -139,16 +141,16 @@ def planted(phase):
 
 
 def the_slow_rank_is_named(folder):
-    """By what the server says of the run: the rank whose own time is long, not the one that waits for it."""
+    """In the server's diagnosis: the rank with the long own time, not the one that waits for it."""
     runs = folder + '/runs'
     torchrun(folder, runs, 'forward', '1', '0')
     found = lib.journals(runs, 'forward')
     own = {j.header['rank']: statistics.mean(v for s, v in j.series('phase/forward', j.header['rank']) if s > 4) for j in found}
     with Server(runs) as server:
         diagnosis = server.get(found[0].header['run_id'], 'diagnosis')
-    told = [leaf for leaf in diagnosis['leaves'] if leaf['leaf'] == 'straggler']
-    assert own[1] > own[0] + 0.005 and told and 'rank 1' in told[0]['evidence'], (own, diagnosis)
-    return told[0]['evidence']
+    stragglers = [leaf for leaf in diagnosis['leaves'] if leaf['leaf'] == 'straggler']
+    assert own[1] > own[0] + 0.005 and stragglers and 'rank 1' in stragglers[0]['evidence'], (own, diagnosis)
+    return stragglers[0]['evidence']
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
-"""Hugging Face's, Lightning's, Keras' and Accelerate's trainers on data made here: what they log is the run's, value by value, and their settings its
-params. Run by tests/python/all in an environment that has all."""
+"""Trainers of Hugging Face, Lightning, Keras and Accelerate on synthetic data: the run has the values they log and, as
+params, their settings. Run by tests/python/all in an environment with all of them."""
 import os
 import sys
 
@@ -67,9 +67,9 @@ model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile(optimizer=keras.optimizers.SGD(0.01), loss='mse')
 x = numpy.linspace(0, 1, 64, dtype='float32').reshape(16, 4)
 callback = dptrack.keras.Callback(experiment='trainers', run_name='keras', every=4)
-told = model.fit(x, x[:, :1], epochs=3, batch_size=2, verbose=0, validation_split=0.25, callbacks=[callback]).history
+history = model.fit(x, x[:, :1], epochs=3, batch_size=2, verbose=0, validation_split=0.25, callbacks=[callback]).history
 for epoch in range(3):
-    print(epoch + 1, repr(told['loss'][epoch]), repr(told['val_loss'][epoch]))
+    print(epoch + 1, repr(history['loss'][epoch]), repr(history['val_loss'][epoch]))
 print('test', repr(model.evaluate(x, x[:, :1], verbose=0, callbacks=[callback])))
 '''
 
@@ -147,8 +147,8 @@ def keras(folder):
     assert j.series('epoch/val_loss') == [(e, val) for e, _, val in want], want
     assert j.series('test/loss') == [(18, float(out.split('test ')[1]))], j.series('test/loss')
     assert [step for step, _ in j.series('train/loss')] == [4, 8, 12, 16], j.series('train/loss')
-    told = [j.params.get(name) for name in ('parameters', 'epochs', 'optimizer.name', 'optimizer.learning_rate')]
-    assert (told, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
+    recorded = [j.params.get(name) for name in ('parameters', 'epochs', 'optimizer.name', 'optimizer.learning_rate')]
+    assert (recorded, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
 
 
 def accelerate(folder):
@@ -160,7 +160,7 @@ def accelerate(folder):
 
 
 def watched(folder):
-    """Histograms of the steps that were logged behind them, as long as they were wanted."""
+    """Histograms of the gradients before each logged step, until watching is removed."""
     out, err = lib.run(folder + '/runs', WATCHED)
     j = lib.only(folder + '/runs', 'watched', 'trainers')
     assert [h for h in lines(out, 3)][:2], err
@@ -174,7 +174,7 @@ def watched(folder):
 
 
 def histograms(j):
-    """[(step, key, lowest edge, highest edge)] of TensorBoard's tensors of histograms: rows of left, right, count."""
+    """[(step, key, lowest edge, highest edge)] from TensorBoard's histogram tensors: rows of left, right, count."""
     import struct
     out = []
     for payload in j.payloads:

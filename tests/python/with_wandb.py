@@ -1,5 +1,6 @@
-"""Programs that call W&B, unmodified: once with wandb 0.31.0 offline, once by `python -m dptrack.as_wandb`: the numbers, their steps and
-the settings are the same ones. Run by tests/python/all in an environment that has wandb, transformers, lightning and keras."""
+"""Unmodified programs that use W&B: once with wandb 0.31.0 offline, once by `python -m dptrack.as_wandb`: the numbers,
+their steps and the settings are equal. Run by tests/python/all in an environment with wandb, transformers, lightning
+and keras."""
 import glob
 import json
 import math
@@ -123,7 +124,7 @@ print(json.dumps([rows, config]))
 '''
 
 def keras_counter(key, config):
-    """The kind of rows that counts is the one that was asked for."""
+    """The step counter of a key's rows, which depends on the requested logging frequency."""
     asked = 'epoch' if config['every'] == 'epoch' else 'batch'
     return {'epoch': 'epoch/epoch', 'batch': 'batch/batch_step'}[asked] if key.startswith(asked) else None
 
@@ -152,7 +153,7 @@ def is_timed(key):
 
 
 def recorded_by_wandb(folder, counter_of):
-    """[({key: [(step, value)]}, config)] of the offline runs."""
+    """Returns [({key: [(step, value)]}, config)] of the offline runs."""
     out = []
     for path in glob.glob(os.path.join(folder, 'wandb', 'offline-run-*', '*.wandb')):
         rows, config = json.loads(python('-c', READ, path, os.path.join(lib.SRC, 'tests', 'cli', 'import'), cwd=folder))
@@ -180,7 +181,7 @@ def same(number, other):
 
 
 def compare(name, program, counter_of, folder, finals=()):
-    """finals: keys that are set in the summary, points of ours alone."""
+    """finals: keys set in the summary, which are points only in ours."""
     path = os.path.join(folder, 'program.py')
     with open(path, 'w', encoding='utf-8') as f:
         f.write(program)
@@ -193,8 +194,8 @@ def compare(name, program, counter_of, folder, finals=()):
         for key, points in series.items():
             assert [p[0] for p in points] == [p[0] for p in mine[key]], (name, key, points, mine[key])
             assert all(same(p[1], q[1]) for p, q in zip(points, mine[key])), (name, key, points, mine[key])
-        told = {k: v for k, v in config.items() if not k.startswith('_wandb') and isinstance(v, (int, float, str)) and v != ''}
-        missing = {k: (v, params.get(k)) for k, v in told.items() if k not in params}
+        simple = {k: v for k, v in config.items() if not k.startswith('_wandb') and isinstance(v, (int, float, str)) and v != ''}
+        missing = {k: (v, params.get(k)) for k, v in simple.items() if k not in params}
         assert not missing, (name, missing)
         assert j.statuses[-1][0] == 1, (name, j.statuses)
     return ours
@@ -221,7 +222,7 @@ def keras(folder):
 
 
 def store(folder):
-    """An offline folder that W&B makes anew, brought in and compared with what its own classes read."""
+    """A fresh offline folder made by W&B, imported and compared with what its own classes read."""
     bring = os.path.join(lib.SRC, 'tests', 'cli', 'import')
     out = ''
     for script in ('make_wandb.py', 'from_wandb.py'):

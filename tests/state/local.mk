@@ -1,2 +1,2 @@
-# Persistent tensors whose ranks hold parts of them.
+# Persistent tensors that are distributed over ranks.
 cmocka_tests += tests/state/tensors_test

@@ -1,6 +1,6 @@
-/* tensors_test.c: strategies that are made up, whose ranks hold ranges of each tensor only: what is drawn, written,
- * read and given is what one rank that holds everything has, bit by bit, and nothing is written beside a rank's own
- * range. */
+/* tensors_test.c: artificial strategies whose ranks hold only ranges of each tensor: drawing, writing, reading and
+ * restoring give the same values as one rank that holds everything, bit by bit, and nothing is written outside a
+ * rank's own range. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,9 +15,9 @@
 
 #include "tracker/base/file.h"
 #include "trainer/data/formats/synthetic.h"
-#include "trainer/state/draw.h"
-#include "trainer/state/snapshot.h"
+#include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
+#include "trainer/state/tensors.h"
 
 #define CHECK(x)                                                                        \
 	do {                                                                            \
@@ -36,7 +36,7 @@ static int rewrite_nothing(struct graph *g, const struct strategy_opts *o, struc
 	return 0;
 }
 
-/* Each its part, in order; of short tensors some ranks hold nothing. */
+/* Each rank holds its part, in order; of short tensors some ranks hold nothing. */
 static struct strategy_part in_order(const struct tensor *t, const struct strategy_opts *o, int rank)
 {
 	int64_t n = shape_count(&t->shape);
@@ -58,7 +58,7 @@ static const struct strategy whole = { .rewrite = rewrite_nothing };
 static const struct strategy parts[] = { { .rewrite = rewrite_nothing, .holds = in_order },
 					 { .rewrite = rewrite_nothing, .holds = elsewhere } };
 
-struct held { /* by one rank, or by one that is alone */
+struct held { /* by one of several ranks, or by a single rank */
 	struct workload subject;
 	struct prepared prepared;
 	struct tensors tensors;
@@ -101,7 +101,7 @@ static void close_held(struct held *h)
 		backend_ref.close(module);
 }
 
-/* Rank 0, the others in tensors_help: what the ranks hold together is what `want` holds alone. */
+/* On rank 0, the others in tensors_help: all ranks together hold the same as `want` holds alone. */
 static void same_as(const struct held *h, const struct held *want)
 {
 	int at = 0;
@@ -141,8 +141,8 @@ static void compare(const struct held *h, const struct held *want)
 		CHECK(tensors_help(&h->tensors, &err) == 0);
 }
 
-/* Memory behind what this rank holds of each tensor is as it was allocated: zeroed. */
-static void nothing_beside(const struct held *h)
+/* Memory after the part of a tensor that this rank holds is unchanged since its allocation: zero. */
+static void expect_rest_is_zero(const struct held *h)
 {
 	int at = 0;
 	struct err err = ERR_INIT;
@@ -182,7 +182,7 @@ static void save(const struct held *h, const char *path)
 	CHECK(files_save_weights(&w, path, &err) == 0);
 }
 
-/* Everything at once: the optimiser's state too, which no weights file holds. */
+/* Everything at once: also the optimiser's state, which is not in weights files. */
 static void give_all(const struct held *h, const struct held *from)
 {
 	int at = 0;
@@ -205,7 +205,7 @@ static void give_all(const struct held *h, const struct held *from)
 	CHECK(tensors_end(&h->tensors, NULL, &err) == 0);
 }
 
-/* What is read of a snapshot is what was there when it was taken, whatever became of the tensors. */
+/* A snapshot contains the values at the time it was taken, even when the tensors change later. */
 static void snapshot(const struct held *h, const struct held *want, const struct held *later)
 {
 	struct tensors copy;
@@ -218,8 +218,8 @@ static void snapshot(const struct held *h, const struct held *want, const struct
 	compare(h, later);
 }
 
-/* A failure of rank 0 while it gives is everybody's. */
-static void failure_is_told(const struct held *h)
+/* A failure of rank 0 while it distributes values is reported to all ranks. */
+static void failure_is_reported(const struct held *h)
 {
 	const struct err failure = { .code = ERR_CORRUPT, .text = "the file ended" };
 	struct err err = ERR_INIT;
@@ -245,7 +245,7 @@ static void rank_main(struct comm *c, const struct strategy *strategy)
 	CHECK(draw_values(&other.tensors, &other_cfg, other.subject.model, &err) == 0);
 	CHECK(draw_values(&mine.tensors, &cfg, mine.subject.model, &err) == 0);
 	compare(&mine, &alone);
-	nothing_beside(&mine);
+	expect_rest_is_zero(&mine);
 	if (c->rank == 0)
 		save(&alone, path_of(one, sizeof(one), "one"));
 	save(&mine, path_of(many, sizeof(many), "many"));
@@ -254,13 +254,13 @@ static void rank_main(struct comm *c, const struct strategy *strategy)
 	give_all(&mine, &other);
 	compare(&mine, &other);
 	snapshot(&mine, &other, &alone);
-	nothing_beside(&mine);
+	expect_rest_is_zero(&mine);
 	CHECK(c->ops->barrier(c, &err) == 0);
 	CHECK(files_load_weights(&mine.tensors, &(struct weights_load_opts){ .path = many }, &err) == 0);
 	CHECK(files_load_weights(&other.tensors, &(struct weights_load_opts){ .path = many }, &err) == 0);
 	compare(&mine, &other);
-	nothing_beside(&mine);
-	failure_is_told(&mine);
+	expect_rest_is_zero(&mine);
+	failure_is_reported(&mine);
 	close_held(&mine);
 	close_held(&other);
 	close_held(&alone);

@@ -1,5 +1,6 @@
-"""Points of ended runs as objects (tests/data/s3server.py): every answer is the one that rows gave, byte for byte; runs that go on
-are rows again, whoever writes and however many at once; the object store away; servers killed in every phase; gc, doctor, moves."""
+"""Points of ended runs as objects (tests/data/s3server.py): every reply equals the one from rows, byte for byte. A run
+that gets new points becomes rows again, with any number of concurrent writers. The object store is down; servers are
+killed in every phase; gc, doctor and migrate work."""
 import hashlib
 import http.client
 import json
@@ -22,7 +23,7 @@ ADDRESS = "s3://shop/team"
 NEVER, SOON = ("--archive-after", "0"), ("--archive-after", "1s")
 STREAMS = ("/api/2.0/mlflow/metrics/get-history?run_id={}&metric_key=loss", "/api/v1/export/series.csv?run={}&key=loss",
            "/api/v1/export/series.tfevents?run={}")
-POINTS = 9000  # several chunks and a piece
+POINTS = 9000  # several chunks and a part of one
 
 
 def serve(folder, s3, *args):
@@ -59,14 +60,14 @@ def make(server, name, n, end=True):
         some = points("loss", first, min(3000, n - first)) + points("grad/norm", first, min(3000, n - first), rank=1)
         equal(post(server, run, some)[0], 200, "points")
     back = [{"key": "back", "step": (i * 31) % 500, "value": i, "wall_time": 1.7e9 + i} for i in range(2500)]
-    equal(post(server, run, back)[0], 200, "points that go back")
+    equal(post(server, run, back)[0], 200, "points with descending steps")
     if end:
         equal(server.json("PATCH", f"/api/v1/runs/{run}", {"status": "finished"})[0], 200, "end")
     return run
 
 
 def asked(server, runs):
-    """Every way to read points: answers by question."""
+    """Returns {query: reply} for every way to read points."""
     questions = ["/api/v1/export/runs.json?experiment=Default", "/api/v1/runs?experiment=Default"]
     for run in runs:
         questions += [f"/api/v1/export/series.csv?run={run}", f"/api/v1/export/series.jsonl?run={run}&key=loss",
@@ -84,7 +85,7 @@ def same(got, want, what):
 
 
 def dump(folder, s3):
-    """The store as text (dptrack migrate --dump), which says nothing of where points lie."""
+    """The store as text (dptrack migrate --dump), which does not show where points are stored."""
     done = subprocess.run([lib.PROGRAM, "migrate", "--dump", lib.in_database(folder).get("DPTRACK_DB", folder)], capture_output=True,
                           env=s3.environment(), timeout=120)
     check(done.returncode == 0, f"dump: {done.stderr.decode()}")
@@ -103,16 +104,16 @@ def folded(folder):
     return lib.number(folder, "SELECT count(*) FROM log") == 0
 
 
-def told(server, **want):
-    """What /metrics says of archives."""
+def check_metrics(server, **want):
+    """Checks the archive metrics in /metrics."""
     text = server.request("GET", "/metrics")[2].decode()
     got = {name: int(re.search(rf"^dptrack_archive_{name}_total (\d+)$", text, re.M)[1]) for name in want}
     equal(got, want, "/metrics")
     check(bool(want["runs"]) == (float(re.search(r"^dptrack_archive_last_timestamp_seconds (\S+)$", text, re.M)[1]) > 1.7e9), text)
 
 
-def moves_there(folder, s3):
-    """What rows answered, archives do."""
+def runs_become_archives(folder, s3):
+    """Archives give the same replies as rows."""
     server = serve(folder, s3, "--artifacts", ADDRESS, *NEVER)
     equal(server.request("PUT", f"/api/v1/runs/{make(server, 'keeps', 10)}/artifacts/a.txt", b"hello")[0], 200, "PUT")
     runs = [make(server, "long", POINTS), make(server, "short", 30)]
@@ -126,19 +127,19 @@ def moves_there(folder, s3):
     same(asked(server, runs + [going]), want, "archived")
     same(asked(server, runs + [going]), want, "archived, again")
     equal(len(objects(s3) - kept), 3, "objects of archives")
-    told(server, runs=3, series=9, returns=0, failures=0, bytes=lib.number(folder, "SELECT sum(bytes) FROM archive"))
+    check_metrics(server, runs=3, series=9, returns=0, failures=0, bytes=lib.number(folder, "SELECT sum(bytes) FROM archive"))
     alone = lib.number(folder, f"SELECT coalesce(sum(length(c.data)), 0) FROM chunk c JOIN series s ON s.id = c.id / 1048576 "
                            f"JOIN run r ON r.id = s.run_id WHERE r.uuid = '{going}'")
-    check(rows_left(folder) == alone and alone < before, f"{rows_left(folder)} bytes of rows, {alone} of the run that goes on, {before}")
+    check(rows_left(folder) == alone and alone < before, f"{rows_left(folder)} bytes of rows, {alone} of the live run, {before}")
     equal(server.stop(), 0, "exit code")
     equal(dump(folder, s3), text, "the store as text")
     server = serve(folder, s3, *NEVER)
-    same(asked(server, runs + [going]), want, "archived, by a process that has read nothing yet")
+    same(asked(server, runs + [going]), want, "archived, by a fresh process")
     return server, runs, going, want
 
 
-def goes_on(server, folder, runs):
-    """New points of an archived run: all of them, once, behind those that were there; several at once."""
+def grows_again(server, folder, runs):
+    """New points of an archived run, from several clients at once: each is stored once, after the old ones."""
     run, n = runs[0], archived(folder)
     old = server.request("GET", f"/api/v1/export/series.jsonl?run={run}&key=loss")[2]
     repeat = {"run_id": run, "metrics": [{"key": "loss", "value": value(100), "timestamp": int((1.7e9 + 100 / 8) * 1000), "step": 100},
@@ -155,18 +156,18 @@ def goes_on(server, folder, runs):
         t.join()
     equal([a for a in answers if a != (200, {"accepted": 10})], [], "new points")
     equal(server.json("POST", "/api/2.0/mlflow/runs/log-batch", repeat)[0], 200, "log-batch")
-    equal(archived(folder), n - 1, "it is rows again")
-    told(server, runs=0, returns=1, failures=0)
+    equal(archived(folder), n - 1, "the run is rows again")
+    check_metrics(server, runs=0, returns=1, failures=0)
     got = server.request("GET", f"/api/v1/export/series.jsonl?run={run}&key=loss")[2]
     check(got.startswith(old) and got.count(b"\n") == old.count(b"\n") + 1, f"old points and one: {got[len(old):]}")
     lines = server.request("GET", f"/api/v1/export/series.csv?run={run}&key=more")[2].splitlines()
     equal(sorted(int(line.split(b",")[5]) for line in lines[1:]), list(range(80)), "steps")
     equal(server.json("PATCH", f"/api/v1/runs/{runs[1]}", {"notes": "n"})[0], 200, "a note of an archived run")
-    equal(archived(folder), n - 1, "which stays archived")
+    equal(archived(folder), n - 1, "a note leaves the run archived")
 
 
-def away(server, folder, s3, runs, going):
-    """Without the object store archived points are 503, read or added to, and soon; all others go on."""
+def object_store_down(server, folder, s3, runs, going):
+    """While the object store is down, reading or adding archived points quickly gives 503; other runs work."""
     port = s3.server_address[1]
     s3.stop()
     began = time.monotonic()
@@ -175,7 +176,7 @@ def away(server, folder, s3, runs, going):
         equal(server.request("GET", question.format(runs[1]))[0], 503, f"a stream without the object store: {question}")
     equal(post(server, runs[1], points("loss", 99999, 1))[0], 503, "a point of an archived run")
     check(time.monotonic() - began < 25, "answers without the object store")
-    told(server, runs=0, returns=0, failures=1)
+    check_metrics(server, runs=0, returns=0, failures=1)
     equal(post(server, going, points("loss", 99999, 1))[0], 200, "a point of another run")
     equal(server.request("GET", f"/api/v1/series?run={going}&key=loss&buckets=5")[0], 200, "its chart")
     back = s3server.S3(s3.folder, port=port)
@@ -185,7 +186,7 @@ def away(server, folder, s3, runs, going):
 
 
 def lost(folder, s3):
-    """An object that is not there any more: an error of the server's (another store answers 503 at most), said once in its log."""
+    """A missing object is a server error (a store that is down gives 503), and is logged once."""
     server = serve(folder, s3, *NEVER)
     run = lib.text(folder, "SELECT r.uuid FROM archive a JOIN run r ON r.id = a.run_id")
     name = lib.text(folder, "SELECT object FROM archive")
@@ -199,14 +200,14 @@ def lost(folder, s3):
     os.rename(path + ".away", path)
     damaged(folder, server, path, name)
     cut(folder, server, path)
-    equal(server.request("GET", chart)[0], 200, "its copy was put back")
+    equal(server.request("GET", chart)[0], 200, "after its copy is restored")
     equal(server.stop(), 0, "exit code")
     undumped(folder, s3, path, name)
-    equal(server.stderr().count(f"team/{name}"), 2, "lines of the log that name it: lost, damaged")
+    equal(server.stderr().count(f"team/{name}"), 2, "log lines that name the object: lost, damaged")
 
 
 def damaged(folder, server, path, name):
-    """Bytes of an object that are others: named, no fault of who asks, and read again once a copy is put back."""
+    """Wrong bytes in an object: the error names it and does not blame the client; a restored copy is read again."""
     run = lib.text(folder, "SELECT r.uuid FROM archive a JOIN run r ON r.id = a.run_id")
     with open(path, "rb") as f:
         good = f.read()
@@ -225,7 +226,7 @@ def damaged(folder, server, path, name):
 
 
 def undumped(folder, s3, path, name):
-    """Damaged points are not carried to another store."""
+    """Damaged points are not migrated to another store."""
     with open(path, "rb") as f:
         good = f.read()
     with open(path, "wb") as f:
@@ -238,7 +239,7 @@ def undumped(folder, s3, path, name):
 
 
 def cut(folder, server, path):
-    """Damage that shows when bytes have been sent already: the connection ends, the answer does not."""
+    """Damage found after bytes were sent: the connection is closed before the reply ends."""
     run, series = lib.text(folder, "SELECT r.uuid || ' ' || s.id FROM archive a JOIN run r ON r.id = a.run_id JOIN series s ON s.run_id = r.id "
                                    "JOIN key k ON k.id = s.key_id WHERE k.name = 'loss'").split()
     with open(path, "rb") as f:
@@ -251,17 +252,17 @@ def cut(folder, server, path):
     for question in STREAMS:
         try:
             status, _, body = server.request("GET", question.format(run))
-            check(status == 500, f"cut, and as if whole: {question}: {status}, {len(body)} bytes")
+            check(status == 500, f"truncated, but looks complete: {question}: {status}, {len(body)} bytes")
         except http.client.IncompleteRead as e:
-            check(e.partial, f"nothing of {question}")
+            check(e.partial, f"no bytes of {question}")
     with open(path, "wb") as f:
         f.write(good)
     for question in STREAMS:
-        equal(server.request("GET", question.format(run))[0], 200, f"its copy was put back: {question}")
+        equal(server.request("GET", question.format(run))[0], 200, f"after its copy is restored: {question}")
 
 
 def killed(folder, s3, runs, rounds):
-    """Killed while runs move to objects and back: nothing is lost, doubled or half, and gc finds the rest."""
+    """Killed while runs move to objects and back: no point is lost, duplicated or partial, and gc deletes the rest."""
     expected = {run: set() for run in runs}
     for i in range(rounds):
         server = serve(folder, s3, *SOON)
@@ -273,7 +274,7 @@ def killed(folder, s3, runs, rounds):
                 if post(server, run, points("killed", i, 1))[0] == 200:
                     expected[run].add(i)
             except (OSError, ValueError):
-                sent[run] = i  # nobody knows
+                sent[run] = i  # unknown
         threads = [threading.Thread(target=send, args=(run,)) for run in runs]
         for t in threads:
             t.start()
@@ -293,7 +294,7 @@ def killed(folder, s3, runs, rounds):
         check(len(got) == len(set(got)) and sure <= set(got) <= sure | maybe, f"steps {got}, acknowledged {sure}, perhaps {maybe}")
     status, reply = server.json("POST", "/api/v1/gc", {"keep_objects_days": 0})
     equal(status, 200, f"gc: {reply}")
-    equal(len(objects(s3)), archived(folder) + 1, "objects behind gc: of archives, and a file")
+    equal(len(objects(s3)), archived(folder) + 1, "objects after gc: archives, and a file")
     check(not s3.uploads, f"{len(s3.uploads)} uploads are open")
     return server
 
@@ -304,23 +305,23 @@ def main():
         bucket, store = os.path.join(folder, "bucket"), os.path.join(folder, "runs")
         os.makedirs(os.path.join(bucket, "shop"))
         s3 = s3server.S3(bucket)
-        server, runs, going, want = moves_there(store, s3)
-        goes_on(server, store, runs)
+        server, runs, going, want = runs_become_archives(store, s3)
+        grows_again(server, store, runs)
         equal(server.stop(), 0, "exit code")
-        server = serve(store, s3, *NEVER)  # which has read nothing yet
-        s3 = away(server, store, s3, runs, going)
+        server = serve(store, s3, *NEVER)  # a fresh process
+        s3 = object_store_down(server, store, s3, runs, going)
         equal(server.stop(), 0, "exit code")
         lost(store, s3)
         server = killed(store, s3, runs, rounds)
         same(asked(server, runs), {q: a for q, a in want.items() if any(f"{r}&key=back" in q or f"{r}&metric_key=back" in q for r in runs)},
-             "a key that nobody wrote to, after all that")
+             "an untouched key, at the end")
         equal(server.stop(), 0, "exit code")
         server = serve(store, s3, *SOON)
-        until(lambda: archived(store) == 3, "archived in the end")
+        until(lambda: archived(store) == 3, "archived at the end")
         for run in runs:
             equal(server.request("DELETE", f"/api/v1/runs/{run}")[0], 200, "DELETE")
         equal(server.json("POST", "/api/v1/gc", {"keep_objects_days": 0})[1]["runs"], 2, "gc of runs")
-        equal((archived(store), len(objects(s3))), (1, 2), "archives and objects that are left")
+        equal((archived(store), len(objects(s3))), (1, 2), "remaining archives and objects")
         equal(server.stop(), 0, "exit code")
         check("Sanitizer" not in server.stderr(), server.stderr())
         s3.stop()

@@ -1,4 +1,4 @@
-/* The lists of kinds of changes: each kind can be carried out, has a name of its own, and refuses what it requires
+/* The tables of change kinds: each kind can be applied, has a unique name, and is rejected without its required fields
  * before anything is copied. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,25 +10,25 @@
 
 #include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/saved_view/saved_view.h"
 #include "web/store/mlflow/mlflow.h"
-#include "web/store/registry/registry.h"
+#include "web/store/registry/registered.h"
+#include "web/store/saved_view/saved_view.h"
 #include "web/store/write/change.h"
 
 static const struct change_ops *const kinds[] = {
 #define CHANGE(name) &name,
 #include "web/store/auth/changes.def"
 #include "web/store/files/changes.def"
-#include "web/store/saved_view/changes.def"
 #include "web/store/mlflow/changes.def"
 #include "web/store/registry/changes.def"
+#include "web/store/saved_view/changes.def"
 #include "web/store/write/changes.def"
 #undef CHANGE
 };
 
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static void each_is_whole(void **state)
+static void each_kind_is_complete(void **state)
 {
 	size_t i, k;
 
@@ -41,7 +41,7 @@ static void each_is_whole(void **state)
 	}
 }
 
-static void what_names_a_run_wants_an_id(void **state)
+static void kinds_with_a_run_need_an_id(void **state)
 {
 	const struct change_ops *const of_runs[] = {
 		&change_journal, &change_points, &change_run_patch, &change_run_params, &change_run_tags,
@@ -61,8 +61,8 @@ static void what_names_a_run_wants_an_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_whole),
-		cmocka_unit_test(what_names_a_run_wants_an_id),
+		cmocka_unit_test(each_kind_is_complete),
+		cmocka_unit_test(kinds_with_a_run_need_an_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

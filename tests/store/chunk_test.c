@@ -1,4 +1,4 @@
-/* chunk_test.c: chunks, log rows and summaries give back what went in, bit for bit, and refuse damage. */
+/* chunk_test.c: chunks, log rows and summaries return their input bit for bit, and detect damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,7 @@
 
 #include "tracker/base/sha256.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/log_row.h"
-#include "web/store/points/spike.h"
+#include "web/store/points/series_summary.h"
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -32,7 +31,7 @@ static double bits(uint64_t u)
 	return v;
 }
 
-/* Kinds: regular f32 losses, wild doubles, constant, any bits at all. */
+/* Kinds: regular f32 losses, arbitrary doubles, constant, random bits. */
 static struct sum_point make_point(unsigned kind, unsigned i)
 {
 	struct sum_point p = { (int64_t)i, 1.7e9 + i * 0.25 + (double)(draw() % 1000) * 1e-6, 0 };
@@ -85,7 +84,7 @@ static void chunk_round_trip(void **state)
 		assert_memory_equal(in, out, n * sizeof in[0]);
 		if (n == CHUNK_POINTS && (round & 3) == 0)
 			assert_true(b.len < (size_t)n * 9);
-		/* a flipped bit anywhere is noticed (head and table at once; the 8 bytes of padding carry nothing) */
+		/* a flipped bit is detected (in header and table at once; the 8 bytes of padding are unused) */
 		b.data[4 + draw() % (b.len - 12)] ^= (char)(1 << (draw() & 7));
 		assert_true(chunk_open(&c, b.data, b.len) || chunk_points(&c, out));
 	}

@@ -1,5 +1,5 @@
-/* crash_test.c: a process that ingests is killed again and again: what it was told is durable is there, once. And two
- * processes on one store: the second is refused by name. */
+/* crash_test.c: an ingesting process is killed many times: everything acknowledged is stored exactly once. And two
+ * processes open one store: the second is refused with the name of the first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ struct client {
 	int number;
 	char writer[33];
 	struct buf journal;
-	volatile uint64_t *acked; /* shared with the process that kills */
+	volatile uint64_t *acked; /* shared with the killing process */
 };
 
 static void make_client(struct client *c, struct helper *h, int number, volatile uint64_t *acked)
@@ -57,7 +57,7 @@ static void *send_all(void *arg)
 	unsigned int seed = (unsigned int)getpid() + (unsigned int)c->number;
 
 	ingest_durable(c->h->s, HELPER_RUN, c->writer, &at, NULL);
-	*c->acked = at; /* what was durable when the one before was killed, before it could say so */
+	*c->acked = at; /* durable when the previous process was killed, but not yet acknowledged */
 	while (at < c->journal.len) {
 		size_t n = 200 + (size_t)rand_r(&seed) % 9000;
 		struct buf part = { .data = c->journal.data, .len = c->journal.len - at < n ? c->journal.len : at + n };
@@ -148,8 +148,7 @@ static void killed_while_ingesting(void **state)
 	munmap(acked, 4096);
 }
 
-/* What this program does when it is started with the path of a database: 0 when the store is refused as it should
- * be. */
+/* Main function when started with the path of a database: returns 0 if the store is refused as expected. */
 static int second_process(const char *db)
 {
 	struct store *s = NULL;

@@ -1,4 +1,4 @@
-/* follow_test.c: a folder that is followed: our journals and foreign event files, growing, torn, restarted, polled. */
+/* follow_test.c: a followed folder with our journals and foreign event files: growing, torn, restarted, polled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "tracker/event/record.h"
 #include "web/store/follow/follow.h"
 
-/* Whole records as TensorBoard's own writer makes them: version, `loss` 0.5 at step 7 in both forms, session end. */
+/* Complete records as TensorBoard's writer makes them: version, `loss` 0.5 at step 7 in both forms, session end. */
 static const char foreign_hex[] =
 	"1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e4576656e743a32eced8f9d"
 	"1a00000000000000129bd82d0900004040fc54d94110072a0d0a0b0a046c6f7373150000003f368fc084"
@@ -68,7 +68,7 @@ static struct follow *start(struct helper *h, const struct follow_opts *opts)
 	return f;
 }
 
-/* A run folder as another writer leaves it; its id goes to id. */
+/* Makes a run folder as another writer leaves it; its id goes to id. */
 static void make_foreign(const struct helper *h, const char *folder, char id[65])
 {
 	unsigned char bytes[400];
@@ -93,7 +93,7 @@ static uint64_t count_of(struct helper *h, const char *run, const char *key)
 	return m ? m->count : 0;
 }
 
-/* Until the count is reached; fails after 30 s. */
+/* Waits until the series has `count` points; fails after 30 s. */
 static void wait_for(struct helper *h, const char *run, const char *key, uint64_t count)
 {
 	double began = clock_mono_s();
@@ -162,8 +162,7 @@ static void polled(void **state)
 	our_journals(state, &(struct follow_opts){ .poll = true, .poll_s = 0.1 });
 }
 
-/* Where no watch tells of changes, files that grow are looked at between the scans of a large folder, which are far
- * apart. */
+/* Without inotify, growing files are read between the scans of a large folder, which are rare. */
 static void polled_between_scans(void **state)
 {
 	struct helper *h = *state;
@@ -247,7 +246,7 @@ static void foreign_folders(void **state)
 	follow_stop(f);
 }
 
-/* A second file of a run that begins with a session start at step 7: what the first one had from there on is hidden. */
+/* A second file of a run begins with a session start at step 7: it hides the first file's points from there on. */
 static void foreign_restart(void **state)
 {
 	struct helper *h = *state;
@@ -295,8 +294,8 @@ static void append_note(const struct helper *h, const char *path)
 	append(h, path, bytes, from_hex(note_hex, bytes));
 }
 
-/* hparams written before their run says anything wait for it. A second folder of them is a run. */
-static void hparams_beside_their_run(void **state)
+/* hparams written before the run's own data wait for it. A second folder of them is a run. */
+static void hparams_of_a_run(void **state)
 {
 	struct helper *h = *state;
 	unsigned char bytes[400];
@@ -358,7 +357,7 @@ static void damaged_files_do_not_stop_others(void **state)
 
 #define CUT_POINTS 4
 
-/* A small journal of run `number`; its file's name goes to path, the run's id to run. */
+/* Makes a small journal of run `number`; its file name goes to path, the run's id to run. */
 static void make_small(struct buf *b, size_t number, char path[80], char run[40])
 {
 	struct event_header header = helper_header(0, 0, 0);
@@ -376,7 +375,7 @@ static void make_small(struct buf *b, size_t number, char path[80], char run[40]
 		helper_scalar(b, "a", i, i);
 }
 
-/* Files cut at every byte are read as far as they are whole; once the rest is there, all of it is, once. */
+/* Files cut at every byte are read up to the last complete record; the rest, once appended, is read once. */
 static void torn_files(void **state)
 {
 	struct helper *h = *state;
@@ -414,7 +413,7 @@ static void torn_files(void **state)
 	buf_done(&b);
 }
 
-/* One flipped bit costs its record, or what comes behind when it breaks the framing; never another file. */
+/* A flipped bit costs its record, or the rest of the file if it breaks the framing; never another file. */
 static void flipped_bits(void **state)
 {
 	struct helper *h = *state;
@@ -494,7 +493,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(posted_and_followed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_restart, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(hparams_beside_their_run, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(hparams_of_a_run, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(damaged_files_do_not_stop_others, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(torn_files, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(flipped_bits, helper_setup, helper_teardown),

@@ -1,5 +1,5 @@
-/* full_test.c: a full disk (a small tmpfs, so it needs root): writes are refused as such, reads go on, nothing that was
- * acknowledged is lost, and writing goes on once there is room, without a restart. */
+/* full_test.c: a full disk (a small tmpfs, so it needs root): writes are refused with that reason, reads work, nothing
+ * acknowledged is lost, and writing resumes once there is space, without a restart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ static void check(struct helper *h, const char *run, size_t want)
 	assert_int_equal(helper_rows(h, run, NULL, -1, false, rows, 400000), want);
 }
 
-/* Without room to open it for writing the store still tells what it holds. */
+/* A store that cannot be opened for writing, for lack of space, can still be read. */
 static void read_when_full(struct helper *h, const char *run, size_t stored)
 {
 	struct store_opts o = { .db_path = h->db };
@@ -53,8 +53,8 @@ static void read_when_full(struct helper *h, const char *run, size_t stored)
 	int fd;
 
 	store_close(h->s);
-	/* It stays when the end could not bring all of the log into the file; connections share it, and it wants
-	 * room. */
+	/* The WAL index remains if the close could not checkpoint the complete log; connections share it, and it
+	 * needs space. */
 	snprintf(path, sizeof path, "%s-shm", h->db);
 	unlink(path);
 	snprintf(path, sizeof path, "%s/rest", folder);

@@ -1,5 +1,5 @@
-/* gc_test.c: removing for good: every table forgets the run, its files go as asked and no others, its journal is
- * refused from then on, ids are not given again, an interrupted removal is finished by the next one. */
+/* gc_test.c: permanent removal: no table has a row of the run, its files are deleted as requested and no others, its
+ * journal is refused from then on, ids are not reused, the next gc finishes an interrupted removal. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static struct store_gc_result gc(struct helper *h, struct store_gc_opts o)
 	return res;
 }
 
-/* A run with a row in every table, by REST and by journals of two ranks. */
+/* Makes a run with a row in every table, by REST and by journals of two ranks. */
 static void fill(struct helper *h)
 {
 	static const struct ingest_kv pair = { "k", "v" };
@@ -142,7 +142,7 @@ static const char *const tables_of_runs[] = {
 	"segment_param", "series", "tag", "told", "writer"
 };
 
-/* Whichever tables there are: no row may name the run, nor any chunk a series that is not there. */
+/* Checks all tables of the schema: no row refers to the run, and every chunk has its series. */
 static void check_rows(struct helper *h, int64_t run_id, bool want)
 {
 	enum { TABLES = sizeof tables_of_runs / sizeof tables_of_runs[0] };
@@ -220,7 +220,7 @@ static void removed_for_good(void **state)
 	assert_true(is_there(h->folder, "outside"));
 	check_rows(h, id, false);
 	check_gone(h);
-	/* The folder is scanned again, the journal is sent again: the run stays gone. */
+	/* The folder is scanned again, the journal is sent again: the run stays removed. */
 	follow_once(h);
 	open_with_folders(h);
 	follow_once(h);
@@ -234,7 +234,7 @@ static void removed_for_good(void **state)
 	check_rows(h, id, false);
 }
 
-static void journals_go_when_asked(void **state)
+static void journals_deleted_on_request(void **state)
 {
 	struct helper *h = *state;
 	struct store_gc_result sum;
@@ -249,8 +249,8 @@ static void journals_go_when_asked(void **state)
 	assert_true(is_there(h->folder, "exp/first-01234567/foreign.tfevents"));
 }
 
-/* The changes that page and scripts follow tell of a removal, also after a restart. */
-static void changes_tell(void **state)
+/* The changes that page and scripts follow report a removal, also after a restart. */
+static void changes_report_removals(void **state)
 {
 	struct helper *h = *state;
 	struct query_changes before, after;
@@ -268,7 +268,7 @@ static void changes_tell(void **state)
 	assert_string_equal(after.runs[0], HELPER_RUN);
 }
 
-/* As if the process had died after the first step. */
+/* Simulates a process that died after the first step. */
 static void interrupted(void **state)
 {
 	struct helper *h = *state;
@@ -309,7 +309,7 @@ static struct ingest_result track(struct helper *h, struct mlflow_op op)
 	return res;
 }
 
-/* An experiment with a model that was deleted and one that was not; their rows in all tables, and files. */
+/* Makes an experiment with a deleted model and a live one, with rows in all tables, and files. */
 static int64_t fill_models(struct helper *h)
 {
 	static const char *const ids[] = { "m-0000000000000000000000000000000a", "m-0000000000000000000000000000000b" };
@@ -371,7 +371,7 @@ static void models_and_experiments(void **state)
 	assert_int_equal(gc(h, (struct store_gc_opts){ 0 }).experiments, 0);
 }
 
-static void taken_back(void **state)
+static void restored_run_is_kept(void **state)
 {
 	struct helper *h = *state;
 
@@ -392,11 +392,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(removed_for_good, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(journals_go_when_asked, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(changes_tell, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(journals_deleted_on_request, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(changes_report_removals, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(interrupted, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(models_and_experiments, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(taken_back, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(restored_run_is_kept, helper_setup, helper_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,11 +23,11 @@ void helper_needs_file(void)
 {
 	if (!helper_in_database())
 		return;
-	print_message("of a file alone: a store in PostgreSQL has none\n");
+	print_message("skipped: needs a store in a file, not in PostgreSQL\n");
 	skip();
 }
 
-/* Runs psql in a database of the tests' server (tests/team/cluster.py); what it prints, or NULL. */
+/* Runs psql in a database of the test cluster (tests/team/cluster.py); returns its output, or NULL. */
 static char *psql(const char *database, const char *sql, char *ret, size_t room)
 {
 	const char *server = getenv("DPTRACK_TEST_SERVER"), *port = server ? strrchr(server, ':') : NULL;
@@ -118,7 +118,7 @@ int helper_setup(void **state)
 	const char *tmp = getenv("TMPDIR");
 
 	assert_non_null(h);
-	/* In memory where that is possible: these tests are about content, and commit thousands of times. */
+	/* In memory where possible: these tests are about content, and commit thousands of times. */
 	if (!tmp)
 		tmp = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
 	snprintf(h->folder, sizeof h->folder, "%s/dptrack-test-XXXXXX", tmp);
@@ -229,7 +229,7 @@ size_t helper_rows(struct helper *h, const char *run, const char *key, int rank,
 			fail_msg("%s", err.text);
 		n += got;
 	} while (got && n < max);
-	/* The texts go with the cursor. */
+	/* The texts are freed with the cursor. */
 	for (got = 0; got < n && got < 1000; got++)
 		rows[got].key = arena_strdup(h->a, rows[got].key);
 	points_close(c);

@@ -1,4 +1,4 @@
-/* helper.h: what the tests of web/store share: a store in a fresh folder, journals made by the encoder. */
+/* helper.h: shared by the tests of web/store: a store in a fresh folder, journals made by the encoder. */
 #ifndef DPT_TESTS_STORE_HELPER_H
 #define DPT_TESTS_STORE_HELPER_H
 
@@ -17,7 +17,7 @@
 
 struct helper {
 	char folder[PATH_MAX / 2];
-	char db[PATH_MAX];     /* or the address of a database of its own */
+	char db[PATH_MAX];     /* or the address of a private database */
 	char database[64];
 	struct store *s;
 	struct arena *a;
@@ -27,9 +27,9 @@ int helper_setup(void **state);    /* *state: a struct helper with an open store
 int helper_teardown(void **state);
 void helper_reopen(struct helper *h);
 bool helper_in_database(void); /* DPTRACK_TEST_STORE=postgresql, see tests/team/cluster.py */
-void helper_needs_file(void);  /* skips the test where the store is none */
+void helper_needs_file(void);  /* skips the test if the store is not a file */
 
-/* The first column of the first row as a number, -1 without one; rows changed behind the store's back. */
+/* The first column of the first row as a number, -1 without a row. And a direct change of rows, without the store. */
 int64_t helper_number(struct helper *h, const char *sql);
 void helper_execute(struct helper *h, const char *sql);
 void helper_reopen_with(struct helper *h, const struct store_opts *opts);
@@ -39,11 +39,11 @@ void helper_reopen_with(struct helper *h, const struct store_opts *opts);
 
 struct event_text helper_text(const char *s);
 
-/* The first record of a journal of HELPER_RUN. */
+/* The header record of a journal of HELPER_RUN. */
 struct event_header helper_header(int rank, int segment, int64_t first_step);
 void helper_scalar(struct buf *b, const char *key, int64_t step, double value);
 
-/* Submits bytes; returns the code, *ret filled. */
+/* Submits bytes; returns the code and fills *ret. */
 int helper_post(struct helper *h, const char *run, const char *writer, uint64_t offset, const struct buf *b,
 		size_t from, struct ingest_result *ret);
 

@@ -1,6 +1,6 @@
-/* limits_test.c: a name has so many characters; a run may hold so many params and metric keys: a client is refused
- * whole, a journal's surplus is listed and never blocks it; and health stays as it was. Journals that are cut, or
- * damaged, at every byte. */
+/* limits_test.c: limits on the characters of a name and on the params and metric keys of a run. A client's request
+ * beyond them is refused as a whole; a journal's surplus is listed and does not block it; a run's health is
+ * unaffected. Journals truncated or damaged at every byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void keys_per_run(void **state)
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
 						       .points = points + LIMIT_keys_per_run, .point_count = 1 }, &err),
 						       ERR_LIMIT);
-	points[0].rank = 5; /* another rank of a key that is there */
+	points[0].rank = 5; /* another rank of an existing key */
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
 						       .point_count = 1 }, &err), 0);
 	begin_journal(&journal);
@@ -128,7 +128,7 @@ static void keys_per_run(void **state)
 	free(names);
 }
 
-/* One run and writer a trial: the ids in the header differ in their last digits. */
+/* One run and writer per trial: the ids in the header differ in their last digits. */
 static void make_journal(struct buf *b, int trial, char run[33])
 {
 	struct event_header header = helper_header(0, 0, 0);
@@ -186,7 +186,7 @@ static void cut_at_every_byte(void **state)
 	assert_true(n > 300);
 }
 
-/* A POST with a damaged byte ends before its record; the rest, sent right, follows. */
+/* A POST with a damaged byte is accepted up to that record; the rest, sent undamaged, follows. */
 static void damaged_at_every_byte(void **state)
 {
 	struct helper *h = *state;

@@ -1,5 +1,5 @@
-"""A list of runs says of each what the run alone says: its own words, params, tags, metrics and alerts, whatever part of them is asked
-for. On PostgreSQL a list reads its runs by sets, a run alone row by row."""
+"""A list of runs gives each run the same texts, params, tags, metrics and alerts as a query of that run alone,
+whichever parts are requested. On PostgreSQL a list reads its runs by sets, a single run row by row."""
 import sys
 sys.dont_write_bytecode = True
 import math
@@ -45,7 +45,7 @@ def listed(server, words=""):
     return {r["id"]: r for r in answer["runs"]}
 
 
-def same_as_alone(server):
+def same_as_single_run(server):
     runs = listed(server)
     alone = {i: server.json("GET", f"/api/v1/runs/{i}")[1] for i in runs}
     lib.equal(len(runs), 45, "runs")
@@ -66,7 +66,7 @@ def some_parts(server, alone):
                         ("&metrics_max=2&metrics=m1", {"m1"})):
         for i, run in listed(server, words).items():
             lib.equal(run["metrics"], cut(alone[i]["metrics"], keys), f"{run['name']}, {words}")
-            if "=keys" in words or "_max" in words:  # else the metrics that alerts are made of are not looked at
+            if "=keys" in words or "_max" in words:  # otherwise the metrics behind the alerts are not read
                 lib.equal(run["alerts"], alone[i]["alerts"], f"{run['name']}: alerts, {words}")
     for words, must in (("&params_max=3&params=lr", "lr"), ("&params_max=1&params=arch", "arch")):
         runs = listed(server, words)
@@ -90,7 +90,7 @@ def main():
     with lib.fresh() as server:
         fill(server)
         lib.check(spike_is_found(server), "no spike was found in 30 s")
-        some_parts(server, same_as_alone(server))
+        some_parts(server, same_as_single_run(server))
     lib.finish("lists")
 
 

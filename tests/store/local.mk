@@ -1,4 +1,4 @@
-# Tests of web/store: one cmocka program a subject.
+# Tests of web/store: one cmocka program per subject.
 store_tests = tests/store/change_test tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \
 	tests/store/gc_test tests/store/limits_test tests/store/queue_test tests/store/tree_test
@@ -28,7 +28,7 @@ tests_store_gc_test_LDADD = $(store_test_libs)
 EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv
 TESTS += tests/store/migrate.py
 
-# Lists of runs beside each run alone.
+# Lists of runs compared with each run alone.
 EXTRA_DIST += tests/store/lists.py
 TESTS += tests/store/lists.py
 

@@ -1,7 +1,7 @@
-"""A store that the first version wrote (old_1.sql) is brought up to date when it is opened: a copy of it as it was
-stays beside it, and it answers as it did then (old_1.csv). A newer store is refused and left alone.
+"""A store of the first version (old_1.sql) is migrated when it is opened: a copy of the old file stays next to it, and
+it gives the same answers as then (old_1.csv). A newer store is refused and left unchanged.
 
-    tests/store/migrate.py --record    makes old_1.sql and old_1.csv from a store of now, in the tables of 0001_start.sql"""
+    tests/store/migrate.py --record    makes old_1.sql and old_1.csv from a current store, in the tables of 0001_start.sql"""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -88,7 +88,7 @@ def main():
         lib.equal(answers(folder), want, "answers of a migrated store")
         lib.equal(version(path), (newest, "ok"), "the migrated store")
         copies = sorted(n for n in os.listdir(folder) if ".before-" in n)
-        lib.equal(copies, ["dptrack.db.before-2"], "one copy, however many steps")
+        lib.equal(copies, ["dptrack.db.before-2"], "one copy for all steps")
         lib.equal(version(f"{path}.before-2"), (1, "ok"), "the copy")
         lib.equal(answers(folder), want, "answers the second time")
         worst = json.loads(run("doctor", "--full", "--json", "--logdir", folder))["worst"]
@@ -97,7 +97,7 @@ def main():
         db.execute(f"PRAGMA user_version = {newest + 1}")
         db.close()
         lib.check("newer" in run("ls", "--logdir", folder, code=1), "a newer store is refused")
-        lib.equal(version(path)[0], newest + 1, "and left alone")
+        lib.equal(version(path)[0], newest + 1, "a newer store is left unchanged")
     lib.finish("migrate")
 
 

@@ -1,4 +1,4 @@
-/* query_test.c: search grammar, order, pages; raw points in pages; charts against a plain recount. */
+/* query_test.c: search grammar, order, pages; raw points in pages; charts compared with a plain recount. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +31,8 @@ static void put(struct helper *h, struct ingest_op op, struct ingest_result *res
 		fail_msg("%s", err.text);
 }
 
-/* 60 runs r0..r59: lr i/10, model by parity, acc with last i%7 and max 100-i (none for every fifth), tag odd, NaN at
- * r8. */
+/* Makes 60 runs r0..r59: lr i/10, model by parity, acc with last i%7 and max 100-i (none for every fifth), tag odd,
+ * NaN at r8. */
 static void fill(struct helper *h)
 {
 	struct ingest_result res;
@@ -172,7 +172,7 @@ static void orders(void **state)
 	assert_string_equal(r.items[1].name, "r2");
 	assert_string_equal(r.items[49].name, "r0");
 	search(h, NULL, "metrics.\"epoch/acc\"", 0, &r);
-	/* numbers, then NaN, then what is missing (newest first) */
+	/* numbers, then NaN, then missing values (newest first) */
 	assert_string_equal(r.items[39].name, "r8");
 	assert_string_equal(r.items[40].name, "r45");
 	search(h, NULL, "metrics.\"epoch/acc\" DESC", 0, &r);
@@ -186,7 +186,7 @@ static void orders(void **state)
 	assert_null(r.next_page_token);
 }
 
-/* Pages of every size give each run once, in the order of the whole. */
+/* Pages of every size return each run once, in the overall order. */
 static void pages(void **state)
 {
 	static const char *const orders_of[] = { NULL, "metrics.\"epoch/acc\" DESC", "params.model, name DESC",
@@ -322,7 +322,7 @@ static void raw_points(void **state)
 		}
 }
 
-/* The same buckets by the plainest means. */
+/* Computes the same buckets by brute force. */
 static void check_bucket(const struct truth *t, const struct points_chart *chart, const struct points_bucket *b,
 			 bool time)
 {
@@ -368,7 +368,7 @@ static void check_bucket(const struct truth *t, const struct points_chart *chart
 struct view {
 	uint32_t buckets;
 	bool time;
-	double from, to; /* NaN: the series' ends */
+	double from, to; /* NaN: the ends of the series */
 };
 
 static void check_chart(struct helper *h, const char *run, const struct truth *t, const struct view *v)
@@ -430,8 +430,8 @@ static void charts(void **state)
 	}
 }
 
-/* Chunks are read one by one or several ahead, are kept, and make room for others: in an address of which nearly
- * nothing is kept, too. */
+/* Chunks are read one by one or with read-ahead, are cached and evicted: also in an address space that holds nearly no
+ * cache. */
 static void charts_of_many_chunks(void **state)
 {
 	static struct truth t;
@@ -502,8 +502,8 @@ static void charts_join_segments(void **state)
 	buf_done(&b);
 }
 
-/* Ids need not come in order: what searches keep in memory must not take the new run for another one. */
-static void searches_take_any_new_id(void **state)
+/* Ids may be out of order: the searches' cache must not mistake the new run for another. */
+static void searches_accept_any_new_id(void **state)
 {
 	struct helper *h = *state;
 	struct query_runs r;
@@ -527,8 +527,8 @@ static void searches_take_any_new_id(void **state)
 	assert_int_equal(first, 1);
 }
 
-/* Segment n logs the steps 10 n to 10 n + 14, the last five of which the next segment hides. */
-static void many_restarts_hide_alike(void **state)
+/* Segment n logs the steps 10 n to 10 n + 14; the next segment hides the last five of them. */
+static void many_restarts_hide_points(void **state)
 {
 	enum { SEGMENTS = 100, STEPS = 15, SHOWN = 10 * (SEGMENTS - 1) + STEPS };
 	static struct points_row rows[SEGMENTS * STEPS];
@@ -570,7 +570,7 @@ static void log_key(struct helper *h, const char *run, const char *key)
 	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .points = &point, .point_count = 1 }, &res);
 }
 
-/* How many runs have each key, as "a 2, b 1". */
+/* Returns how many runs have each key, as "a 2, b 1". */
 static const char *key_counts(struct helper *h, const char *const *metrics, size_t n)
 {
 	struct query_runs_opts o = { .with_keys = true, .some_metrics = n > 0, .metrics = metrics, .metric_count = n };
@@ -589,8 +589,8 @@ static const char *key_counts(struct helper *h, const char *const *metrics, size
 	return text;
 }
 
-/* Sets of keys are remembered: a run that gains one, that comes or goes, is not counted as it was. */
-static void keys_are_counted_anew(void **state)
+/* Sets of keys are cached: a run that gains a key, is added or deleted changes the counts. */
+static void key_counts_follow_changes(void **state)
 {
 	static const char *const some[] = { "b" };
 	struct helper *h = *state;
@@ -625,9 +625,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(charts, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_of_many_chunks, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(searches_take_any_new_id, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(many_restarts_hide_alike, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(keys_are_counted_anew, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(searches_accept_any_new_id, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(many_restarts_hide_points, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(key_counts_follow_changes, helper_setup, helper_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

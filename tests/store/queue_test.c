@@ -1,4 +1,4 @@
-/* What waits for the writer: the order in which groups take it, compared with the promises of queue.h. */
+/* The writer's queue: the order in which groups are formed, compared with the guarantees in queue.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #define RUN_A "0000000000000000000000000000000a"
 #define RUN_B "0000000000000000000000000000000b"
 
-/* Jobs are told apart by their offsets. */
+/* Jobs are identified by their offsets. */
 static void put(struct queue *q, uint64_t number, const char *run, size_t points, size_t series)
 {
 	struct queue_job *j = calloc(1, sizeof *j);
@@ -44,7 +44,7 @@ static void put_other(struct queue *q, uint64_t number, bool step)
 	assert_int_equal(queue_put(q, j, NULL), 0);
 }
 
-/* Numbers of the next group, as "1 2 3 ". */
+/* Checks the numbers of the next group, given as "1 2 3 ". */
 static void expect(struct queue *q, const char *want)
 {
 	char have[200] = "";
@@ -81,21 +81,21 @@ static void small_goes_ahead(void **state)
 
 	(void)state;
 	put(q, 1, RUN_A, 150000, 1);
-	put(q, 2, RUN_A, 150000, 1); /* beyond a group */
+	put(q, 2, RUN_A, 150000, 1); /* larger than a group */
 	put(q, 3, RUN_B, 1, 1);      /* small, of another run */
-	put(q, 4, RUN_A, 1, 1);      /* small, but its run waits */
+	put(q, 4, RUN_A, 1, 1);      /* small, but its run is queued */
 	put(q, 5, RUN_B, 2000, 2000); /* many new series are not small */
-	put(q, 6, NULL, 0, 0);       /* of no run */
+	put(q, 6, NULL, 0, 0);       /* without a run */
 	expect(q, "1 3 6 ");
 	expect(q, "2 4 ");
 	expect(q, "5 ");
-	/* A single one is never too large. */
+	/* A single job is never too large. */
 	put(q, 1, RUN_A, 1000000, 1);
 	expect(q, "1 ");
 	queue_free(q);
 }
 
-/* What takes long by itself: small ones do not wait for two of them. */
+/* Long jobs: small ones do not wait for two of them. */
 static void small_waits_for_one_large(void **state)
 {
 	struct queue *q = queue_new(100);
@@ -105,12 +105,12 @@ static void small_waits_for_one_large(void **state)
 	expect(q, "1 ");
 	put(q, 2, RUN_A, 20000, 20000);
 	put(q, 3, RUN_B, 1, 1);
-	put(q, 4, RUN_A, 1, 1); /* its run waits */
+	put(q, 4, RUN_A, 1, 1); /* its run is queued */
 	put(q, 5, RUN_B, 20000, 20000);
 	put(q, 6, NULL, 0, 0);
 	expect(q, "3 6 ");
 	put(q, 7, NULL, 0, 0);
-	expect(q, "2 4 7 "); /* they are not put off for ever */
+	expect(q, "2 4 7 "); /* they are not starved */
 	put_other(q, 8, true);
 	put(q, 9, NULL, 0, 0);
 	expect(q, "5 ");
@@ -119,8 +119,8 @@ static void small_waits_for_one_large(void **state)
 	queue_free(q);
 }
 
-/* Between pieces of long work. */
-static void small_alone(void **state)
+/* Small jobs run between the pieces of a long one. */
+static void small_between_pieces(void **state)
 {
 	struct queue *q = queue_new(100);
 	struct queue_job *j;
@@ -135,7 +135,7 @@ static void small_alone(void **state)
 	assert_true(j && j->change.op.offset == 3 && !j->next);
 	free(j);
 	put_other(q, 4, true);
-	put(q, 5, RUN_B, 1, 1); /* behind a step */
+	put(q, 5, RUN_B, 1, 1); /* after a step */
 	assert_null(queue_take_small(q));
 	expect(q, "1 2 ");
 	assert_null(queue_take_small(q));
@@ -168,7 +168,7 @@ static void *put_late(void *arg)
 	return NULL;
 }
 
-static void full_makes_wait(void **state)
+static void full_queue_blocks(void **state)
 {
 	struct queue *q = queue_new(0);
 	struct queue_job late = { .bytes = 1 };
@@ -183,7 +183,7 @@ static void full_makes_wait(void **state)
 	pthread_join(thread, NULL);
 	queue_stop(q);
 	assert_int_equal(queue_put(q, &late, &err), ERR_CANCELED);
-	expect(q, "2 "); /* what waited is still handed out */
+	expect(q, "2 "); /* queued jobs are still taken */
 	assert_null(queue_take(q, 10, &end));
 	assert_true(end);
 	queue_free(q);
@@ -205,7 +205,7 @@ static void held_runs_wait(void **state)
 	put_other(q, 4, true);
 	expect(q, "4 ");
 	queue_release(q, RUN_A);
-	for (j = queue_take(q, 0.001, &end); j; j = next) { /* given back in the order taken, before what comes */
+	for (j = queue_take(q, 0.001, &end); j; j = next) { /* returned in the order taken, ahead of new jobs */
 		next = j->next;
 		queue_give_back(q, j);
 	}
@@ -226,9 +226,9 @@ int main(void)
 		cmocka_unit_test(in_order),
 		cmocka_unit_test(small_goes_ahead),
 		cmocka_unit_test(small_waits_for_one_large),
-		cmocka_unit_test(small_alone),
+		cmocka_unit_test(small_between_pieces),
 		cmocka_unit_test(nothing_passes_a_barrier),
-		cmocka_unit_test(full_makes_wait),
+		cmocka_unit_test(full_queue_blocks),
 		cmocka_unit_test(held_runs_wait),
 	};
 

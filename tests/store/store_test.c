@@ -1,4 +1,4 @@
-/* store_test.c: what goes in comes out: journals by offset, JSON writes, segments, status, locks, changes. */
+/* store_test.c: what is written can be read: journals by offset, JSON writes, segments, status, locks, changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +98,7 @@ static void offsets_count_once(void **state)
 	make_journal(&b, 100);
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, b.len, &b, b.len, &res), ERR_EXISTS);
 	assert_int_equal(res.durable, cut);
-	/* the whole again: what is stored already is left out */
+	/* the complete journal again: the stored part is skipped */
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
 	assert_int_equal(res.durable, b.len);
 	assert_int_equal(helper_post(h, HELPER_RUN, HELPER_WRITER, 0, &b, 0, &res), 0);
@@ -110,7 +110,7 @@ static void offsets_count_once(void **state)
 	buf_done(&b);
 }
 
-/* Every cut of a journal, then the rest: nothing lost, nothing doubled. */
+/* A journal is sent up to every byte, then the rest: nothing is lost or duplicated. */
 static void torn_at_every_byte(void **state)
 {
 	struct helper *h = *state;
@@ -223,7 +223,7 @@ static void check_segments(struct helper *h, bool fold)
 	assert_int_equal(helper_rows(h, HELPER_RUN, "train/loss", -1, true, rows, 400), 110);
 	assert_int_equal(helper_rows(h, HELPER_RUN, "epoch/top1", -1, false, rows, 400), 1);
 	buf_done(&b);
-	/* the first segment's journal speaks once more: what is hidden stays hidden */
+	/* the first segment's journal continues: hidden points stay hidden */
 	make_journal(&b, 100);
 	i = (int)b.len;
 	helper_scalar(&b, "train/loss", 101, 99);
@@ -243,7 +243,7 @@ static void segments_hide_folded_points(void **state)
 	check_segments(*state, true);
 }
 
-static void silence_is_death_until_it_speaks(void **state)
+static void silent_run_counts_as_killed(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_result res;
@@ -267,8 +267,8 @@ static void silence_is_death_until_it_speaks(void **state)
 	buf_done(&b);
 }
 
-/* A spike is told once its points are folded, and only the worst of a series. */
-static void spikes_are_told(void **state)
+/* A spike is reported once its points are folded, and only the worst of a series. */
+static void spikes_are_reported(void **state)
 {
 	struct helper *h = *state;
 	struct event_header header = helper_header(0, 0, 0);
@@ -297,7 +297,7 @@ static void spikes_are_told(void **state)
 	buf_done(&b);
 }
 
-/* One connection may write; every other one is read-only down to its descriptor. */
+/* One connection may write; every other one is read-only, including its file descriptor. */
 static void one_connection_writes(void **state)
 {
 	struct helper *h = *state;
@@ -364,7 +364,7 @@ static struct ingest_result submit(struct helper *h, struct ingest_op op)
 	return res;
 }
 
-static void launcher_has_the_last_word(void **state)
+static void launcher_status_wins(void **state)
 {
 	struct helper *h = *state;
 	struct event_header header = helper_header(EVENT_RANK_LAUNCHER, 0, 0);
@@ -394,11 +394,11 @@ static void launcher_has_the_last_word(void **state)
 	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = &elsewhere,
 				      .point_count = 1 });
 	r = helper_run(h, HELPER_RUN);
-	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series that counts otherwise moves nothing */
+	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series with other steps does not change it */
 	buf_done(&b);
 }
 
-/* A batch of very many series is one change, but it can be folded in pieces. */
+/* A batch with very many series is one change, but is folded in pieces. */
 static void many_series_at_once(void **state)
 {
 	struct helper *h = *state;
@@ -430,9 +430,9 @@ static void many_series_at_once(void **state)
 	assert_int_equal(stats.log_points, 0);
 }
 
-/* What is written into a deleted file is lost: it must not be acknowledged. With the log alone what was stored is
+/* Writes to a deleted file are lost, so they must not be acknowledged. As long as the log remains, stored data are
  * safe. */
-static void deleted_under_way(void **state)
+static void deleted_while_open(void **state)
 {
 	static const char *const endings[] = { "-wal", "" };
 	struct helper *h = *state;
@@ -455,12 +455,12 @@ static void deleted_under_way(void **state)
 		store_stats(h->s, &stats);
 		assert_int_equal(stats.write_error, ERR_IO);
 		assert_non_null(strstr(stats.write_error_text, "was deleted"));
-		helper_reopen(h); /* the end brings the log into the file */
+		helper_reopen(h); /* closing checkpoints the log into the file */
 		assert_int_equal(helper_rows(h, res.id, "a", -1, false, &row, 1), i == 0 ? 1 : 0);
 	}
 }
 
-static void replaced_under_way(void **state)
+static void replaced_while_open(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
@@ -486,8 +486,8 @@ static void replaced_under_way(void **state)
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" }).code, 0);
 }
 
-/* What is said of a loss that is not finite is true of every point. */
-static void nonfinite_words(void **state)
+/* The text of an alert about a non-finite loss is true of every point. */
+static void nonfinite_alert_text(void **state)
 {
 	static const struct {
 		double values[4]; /* of steps 1 to 4 */
@@ -605,7 +605,7 @@ static void bad_records_are_listed(void **state)
 	buf_done(&b);
 }
 
-static void changes_tell_once(void **state)
+static void changes_are_reported_once(void **state)
 {
 	struct helper *h = *state;
 	struct query_changes c;
@@ -630,7 +630,7 @@ static void changes_tell_once(void **state)
 	buf_done(&b);
 }
 
-/* Counted in the file's header (sqlite.org/fileformat2.html, 1.3.6) whenever something was written to it. */
+/* Counter in the file's header (sqlite.org/fileformat2.html, 1.3.6), incremented by each write. */
 static uint32_t times_written(const char *path)
 {
 	unsigned char count[4] = { 0 };
@@ -649,14 +649,14 @@ static void opening_writes_nothing(void **state)
 	uint32_t first;
 
 	helper_needs_file();
-	helper_reopen(h); /* what making it wrote is in the file */
+	helper_reopen(h); /* the writes of its creation are in the file */
 	first = times_written(h->db);
 	helper_reopen(h);
 	helper_reopen(h);
 	assert_int_equal(times_written(h->db), first);
 }
 
-static void one_process_holds_it(void **state)
+static void one_process_opens_it(void **state)
 {
 	struct helper *h = *state;
 	struct store_holder holder;
@@ -685,20 +685,20 @@ int main(void)
 		cmocka_unit_test_setup_teardown(corrupt_at_every_byte, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(segments_hide_logged_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(segments_hide_folded_points, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(silence_is_death_until_it_speaks, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(spikes_are_told, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(silent_run_counts_as_killed, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(spikes_are_reported, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(one_connection_writes, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(other_files_are_refused, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(launcher_has_the_last_word, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(launcher_status_wins, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_series_at_once, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(deleted_under_way, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(replaced_under_way, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(deleted_while_open, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(replaced_while_open, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(nonfinite_words, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(nonfinite_alert_text, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(changes_are_reported_once, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(opening_writes_nothing, helper_setup, helper_teardown),
-		cmocka_unit_test_setup_teardown(one_process_holds_it, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(one_process_opens_it, helper_setup, helper_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* What a walk below a folder finds, and in which order: level by level, newest folders first, in steps, no loops, what
- * comes meanwhile too. */
+/* Scan of a folder: which files it finds, and in which order: level by level, newest folders first, in steps, without
+ * loops, and with files created during the scan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 struct fixture {
 	char root[200];
-	char found[4000]; /* paths, each with a space behind it; new ones with a + before it */
+	char found[4000]; /* paths, each followed by a space; new ones preceded by a + */
 };
 
 static void on_found(void *arg, const struct tree_file *f)
@@ -102,14 +102,14 @@ static void newest_first(void **state)
 	set_age(x, "b/new", 3000);
 	set_age(x, "a", 2000);
 	set_age(x, "b", 4000);
-	assert_int_equal(tree_open(&t, x->root, false, on_found, x, NULL), 0);
+	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
 	assert_int_equal(tree_scan(t, NULL), 0);
 	assert_string_equal(x->found, "a/10.journal a/2.journal b/new/y.tfevents.1 b/old/x.tfevents.1 ");
 	assert_int_equal(tree_folders(t), 5);
 	tree_close(t);
 }
 
-static void links_lead_nowhere_twice(void **state)
+static void link_loops_end(void **state)
 {
 	struct fixture *x = *state;
 	char path[400];
@@ -123,7 +123,7 @@ static void links_lead_nowhere_twice(void **state)
 	assert_int_equal(symlink("x.journal", path), 0);
 	path_of(x, "a/z.journal", path);
 	assert_int_equal(symlink("nothing", path), 0);
-	assert_int_equal(tree_open(&t, x->root, false, on_found, x, NULL), 0);
+	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
 	assert_int_equal(tree_scan(t, NULL), 0);
 	assert_string_equal(x->found, "a/x.journal a/y.journal@ ");
 	tree_close(t);
@@ -142,9 +142,9 @@ static void in_steps(void **state)
 		snprintf(name, sizeof name, "r%02d/x.journal", i);
 		make_file(x, name);
 	}
-	assert_int_equal(tree_open(&t, x->root, false, on_found, x, NULL), 0);
+	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, false, on_found, x }, NULL), 0);
 	tree_scan_begin(t);
-	assert_int_equal(tree_step(t, -1, NULL), 1); /* no time: one folder, the root */
+	assert_int_equal(tree_step(t, -1, NULL), 1); /* no time left: one folder, the root */
 	assert_string_equal(x->found, "");
 	while ((rc = tree_step(t, 1e-9, NULL)) > 0 && steps < 100000)
 		steps++;
@@ -154,7 +154,7 @@ static void in_steps(void **state)
 	tree_close(t);
 }
 
-static void what_comes_meanwhile(void **state)
+static void files_created_during_scan(void **state)
 {
 	struct fixture *x = *state;
 	double until_s = clock_mono_s() + 30;
@@ -162,10 +162,10 @@ static void what_comes_meanwhile(void **state)
 
 	make_folder(x, "a");
 	make_file(x, "a/x.journal");
-	assert_int_equal(tree_open(&t, x->root, true, on_found, x, NULL), 0);
+	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, true, on_found, x }, NULL), 0);
 	if (!tree_watching(t)) {
 		tree_close(t);
-		skip(); /* no inotify here */
+		skip(); /* no inotify on this system */
 	}
 	tree_watch_file(t, "a/x.journal");
 	make_file(x, "a/x.journal"); /* grows before any scan */
@@ -184,7 +184,7 @@ static void what_comes_meanwhile(void **state)
 	tree_close(t);
 }
 
-/* What grows in a folder that a walk knows of, but has not listed yet, is heard of. */
+/* Growth of files is noticed in a folder that a scan knows, but has not listed yet. */
 static void watched_before_it_is_listed(void **state)
 {
 	struct fixture *x = *state;
@@ -195,13 +195,13 @@ static void watched_before_it_is_listed(void **state)
 	make_folder(x, "exp");
 	make_folder(x, "exp/run");
 	make_file(x, "exp/run/x.journal");
-	assert_int_equal(tree_open(&t, x->root, true, on_found, x, NULL), 0);
+	assert_int_equal(tree_open(&t, &(struct tree_opts){ x->root, true, on_found, x }, NULL), 0);
 	if (!tree_watching(t)) {
 		tree_close(t);
-		skip(); /* no inotify here */
+		skip(); /* no inotify on this system */
 	}
 	tree_scan_begin(t);
-	for (i = 0; i < 4; i++) /* no time: a listing or an entry a step */
+	for (i = 0; i < 4; i++) /* no time left: one listing or entry per step */
 		assert_int_equal(tree_step(t, -1, NULL), 1);
 	assert_int_equal(tree_folders(t), 2);
 	make_file(x, "exp/run/x.journal");
@@ -215,9 +215,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(newest_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(links_lead_nowhere_twice, setup, teardown),
+		cmocka_unit_test_setup_teardown(link_loops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_steps, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_comes_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(files_created_during_scan, setup, teardown),
 		cmocka_unit_test_setup_teardown(watched_before_it_is_listed, setup, teardown),
 	};
 

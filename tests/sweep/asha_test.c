@@ -1,6 +1,6 @@
-/* asha_test.c: successive halving against its definition on small cases, and against a full search on learning curves
- * that cross, made and recorded: it must come close for a third of the steps; and settings that follow from seed and
- * number alone. */
+/* asha_test.c: successive halving compared with its definition on small cases, and with a full search on learning
+ * curves that cross, generated and recorded: its result must be close for a third of the steps; and settings are
+ * determined by seed and number. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "trainer/graph/rng.h"
-#include "trainer/sweep/asha.h"
-#include "trainer/sweep/space.h"
+#include "trainer/sweep/sweep_plan.h"
 
 #define TRIALS 27
 #define DRAWS 100
@@ -32,7 +31,7 @@ static void test_rungs(void **state)
 	int rung;
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) { /* one of three may climb, as soon as three are there */
+	for (size_t i = 0; i < 3; i++) { /* one of three is promoted, as soon as there are three */
 		assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
 		assert_true(trial == i && rung == 0);
 		reach(&t[i], i == 1 ? 5 : 1);
@@ -45,7 +44,7 @@ static void test_rungs(void **state)
 	for (size_t i = 3; i < 9; i++)
 		reach(&t[i], i == 4 ? NAN : (double)i);
 	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
-	assert_true(trial == 8 && rung == 1); /* of 8, 7, 6 */
+	assert_true(trial == 8 && rung == 1); /* among 8, 7, 6 */
 	t[8].failed = true;
 	assert_int_equal(asha_next(&a, &trial, &rung), ASHA_RUN);
 	assert_true(trial == 7 && rung == 1);
@@ -61,16 +60,16 @@ static void test_rungs(void **state)
 	assert_int_equal(asha_best(&a), 7);
 }
 
-/* Accuracies of settings by number after so many epochs, of one draw of TRIALS of them. */
+/* Accuracies of settings by number after a number of epochs, for one draw of TRIALS of them. */
 struct curves {
 	double (*at)(const struct curves *c, size_t trial, int epoch);
 	uint64_t draw;
-	json_t *right;       /* of each recorded setting, after each epoch; NULL: curves are made */
+	json_t *right;       /* of each recorded setting, after each epoch; NULL: curves are generated */
 	double judged_by;
-	size_t drawn[TRIALS]; /* which recorded ones */
+	size_t drawn[TRIALS]; /* the drawn recorded settings */
 };
 
-/* Of a made setting: it approaches its end at its own pace, with noise. */
+/* The accuracy of a generated setting: it approaches its end at its own rate, with noise. */
 static double made(const struct curves *c, size_t trial, int epoch)
 {
 	struct rng_key key = { .seed = c->draw, .stream = rng_stream("curves") };
@@ -87,7 +86,7 @@ static double recorded(const struct curves *c, size_t trial, int epoch)
 	return 100 * (double)json_integer_value(json_array_get(right, (size_t)epoch - 1)) / c->judged_by;
 }
 
-/* Which of the recorded settings a draw has: the first of a shuffle. */
+/* Draws from the recorded settings: the first of a shuffle. */
 static void draw_recorded(struct curves *c)
 {
 	struct rng_key key = { .seed = c->draw, .stream = rng_stream("settings") };
@@ -104,7 +103,7 @@ static void draw_recorded(struct curves *c)
 	}
 }
 
-/* Epochs that it took; *ret_regret: what its choice ends below the best one's end. */
+/* Returns the number of epochs; *ret_regret: by how much the chosen setting ends below the best one. */
 static int search_once(const struct curves *c, double *ret_regret)
 {
 	struct asha_trial t[TRIALS] = { { 0 } };
@@ -124,7 +123,7 @@ static int search_once(const struct curves *c, double *ret_regret)
 	return epochs;
 }
 
-/* The mean regret of DRAWS draws, which may take a third of a full search's epochs. */
+/* The mean regret of DRAWS draws, which may use a third of a full search's epochs. */
 static double mean_regret(struct curves *c)
 {
 	double sum = 0, regret;
@@ -150,7 +149,7 @@ static void test_regret(void **state)
 	assert_true(mean_regret(&c) < 1);
 }
 
-/* Of trainings that make_curves.py made. */
+/* With trainings recorded by make_curves.py. */
 static void test_recorded(void **state)
 {
 	const char *top = getenv("srcdir");
@@ -177,19 +176,18 @@ static void test_space(void **state)
 	struct err err = ERR_INIT;
 	struct search_space *s, *other;
 	int below = 0, depths[5] = { 0 };
-	bool is_bool;
 
 	(void)state;
 	assert_int_equal(space_new(&s, parameters, 7, &err), 0);
 	assert_int_equal(space_new(&other, parameters, 7, &err), 0);
 	assert_int_equal(space_grid(s), 0);
 	for (size_t i = 0; i < 300; i++) {
-		space_value(s, false, i, 0, value, &is_bool);
-		space_value(other, false, i, 0, again, &is_bool);
+		space_value(s, false, i, 0, value);
+		space_value(other, false, i, 0, again);
 		assert_string_equal(value, again);
 		assert_true(strtod(value, NULL) >= 0.001 && strtod(value, NULL) <= 1);
 		below += strtod(value, NULL) < sqrt(0.001);
-		space_value(s, false, i, 1, value, &is_bool);
+		space_value(s, false, i, 1, value);
 		depths[strtol(value, NULL, 10)]++;
 	}
 	assert_true(below > 120 && below < 180);
@@ -198,10 +196,9 @@ static void test_space(void **state)
 	space_free(s);
 	assert_int_equal(space_new(&s, grid, 0, &err), 0);
 	assert_int_equal(space_grid(s), 6);
-	space_value(s, true, 4, 0, value, &is_bool);
+	space_value(s, true, 4, 0, value);
 	assert_string_equal(value, "2");
-	space_value(s, true, 4, 1, value, &is_bool);
-	assert_true(is_bool && !strcmp(value, "true"));
+	assert_true(space_value(s, true, 4, 1, value) && !strcmp(value, "true"));
 	space_free(s);
 	json_decref(grid);
 	json_decref(parameters);

@@ -1,5 +1,6 @@
-"""Whole sweeps: a grid, and successive halving whose launcher is killed again and again: every setting is one run, none is begun
-twice, the same file gives the same settings, promotion goes on from the checkpoint, and what ended is not run again."""
+"""Complete sweeps: a grid, and successive halving whose launcher is killed repeatedly: every setting is one run, none
+is started twice, the same file gives the same settings, promotion continues from the checkpoint, and finished trials
+are not repeated."""
 import sys
 sys.dont_write_bytecode = True
 import fcntl
@@ -40,12 +41,12 @@ def sweep(folder, path, *words, code=0):
 
 
 def trials(folder, name):
-    """{name of a trial: its journals of rank 0}, and how many run folders stand behind each name."""
+    """{name of a trial: its journals of rank 0}, and the number of run folders with each name."""
     found, folders = {}, {}
     for path in glob.glob(os.path.join(folder, "runs", "default", name + "-[0-9][0-9][0-9]-*")):
         key = os.path.basename(path)[:-9]
         folders[key] = folders.get(key, 0) + 1
-        found[key] = [j for j in journal.journals(path) if j.header.get("rank") == 0] # one that was killed at once may have none
+        found[key] = [j for j in journal.journals(path) if j.header.get("rank") == 0] # a run killed at once may have none
     return found, folders
 
 
@@ -64,7 +65,7 @@ def epochs(journals, key="epoch/train_loss"):
 def grid(folder):
     path = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.1]}, "opt": {"values": ["sgd", "adamw"]}}, flags={"epochs": 1})
     said = sweep(folder, path, "--max-parallel", "2")
-    helper.check(re.search(r"best: trial \d, epoch/train_loss [\d.]+: lr 0.\d+, opt", said), "grid: the best one is said: " + said)
+    helper.check(re.search(r"best: trial \d, epoch/train_loss [\d.]+: lr 0.\d+, opt", said), "grid: the best trial is printed: " + said)
     found, folders = trials(folder, "grid")
     settings = sorted((params(j)["lr"], params(j)["opt"]) for j in found.values())
     helper.check(settings == [(0.01, "adamw"), (0.01, "sgd"), (0.1, "adamw"), (0.1, "sgd")], "grid: %s" % settings)
@@ -75,7 +76,7 @@ def grid(folder):
 
 
 def killed(folder, count):
-    """Killed while trials run, some time after each begin; then left alone to the end."""
+    """Killed while trials run, some time after each begins; then run to the end."""
     plan = {"method": "asha", "trials": 6, "asha": {"min_epochs": 1, "eta": 2}, "flags": {"epochs": 4},
             "parameters": {"lr": {"min": 0.001, "max": 0.3, "distribution": "log_uniform_values"}}}
     path = write(folder, "asha", **plan)
@@ -101,7 +102,8 @@ def killed(folder, count):
 
 
 def held(folder):
-    """What a killed launcher left may not have told of its run yet: whoever still holds the trial's log is waited for."""
+    """A process left by a killed launcher may not have registered its run yet: the sweep waits for the process that
+    holds the log."""
     path = write(folder, "held", method="grid", parameters={"lr": {"values": [0.01]}}, flags={"epochs": 1})
     sweep(folder, path)
     trial, = glob.glob(os.path.join(folder, "runs", "default", "held-000-*"))
@@ -111,7 +113,7 @@ def held(folder):
         fcntl.flock(f, fcntl.LOCK_EX)
         p = subprocess.Popen([DPTRAIN, "sweep", path, "--runs-dir", os.path.join(folder, "runs")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         time.sleep(1)
-        helper.check(not trials(folder, "held")[1] and p.poll() is None, "held: it waits")
+        helper.check(not trials(folder, "held")[1] and p.poll() is None, "held: the sweep waits")
     said = p.communicate(timeout=120)[1]
     helper.check(p.returncode == 0 and trials(folder, "held")[1] == {"held-000": 1}, "held: exit %d, %s" % (p.returncode, said))
 
@@ -130,10 +132,10 @@ def main():
             helper.check(what in sweep(folder, path, code=2), "refused: " + text)
         missing = os.path.join(folder, "missing.json")
         said = sweep(folder, missing, code=2)
-        helper.check(said.rstrip().endswith(missing + ": No such file or directory"), "a file that is not there: " + said)
+        helper.check(said.rstrip().endswith(missing + ": No such file or directory"), "a missing file: " + said)
         path = write(folder, "fails", method="grid", parameters={"lr": {"values": [0.1]}}, flags={"epochs": 1, "image-size": 4096, "classes": 3})
         said = sweep(folder, path, code=2)
-        helper.check("trial 1: refused" in said and "classes" in said.split("trial 1: refused")[1], "a trial that cannot begin: " + said)
+        helper.check("trial 1: refused" in said and "classes" in said.split("trial 1: refused")[1], "a trial that cannot start: " + said)
     helper.finish("sweep/sweeps")
 
 

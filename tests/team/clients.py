@@ -1,5 +1,5 @@
-"""Clients of several processes, each of a kind: every request goes to any of them, and each keeps a ledger of what was
-acknowledged, which `judge` holds against what is stored."""
+"""Clients of several processes, one class per kind: a request goes to any of the processes, and each client records
+what was acknowledged, which `judge` compares with what is stored."""
 import collections
 import http.client
 import json
@@ -22,7 +22,7 @@ AGAIN = (ConnectionError, http.client.HTTPException, OSError)
 
 
 class Client(threading.Thread):
-    """Of a run of its own. A batch is five points with the numbers that follow."""
+    """A client with a run of its own. A batch is five points with consecutive numbers."""
 
     batch = BATCH
 
@@ -35,7 +35,7 @@ class Client(threading.Thread):
         return self.team[0].json("POST", "/api/v1/runs", {"experiment": "team", "name": self.name})[1]["id"]
 
     def send(self, path, body, headers, fine=(200, 201)):
-        """The answer of whichever process takes it; None when all shall stop and none did for a while."""
+        """Returns the reply of the process that accepts the request; None after a stop without a reply."""
         end_s = None
         while end_s is None or time.monotonic() < end_s:
             try:
@@ -48,7 +48,7 @@ class Client(threading.Thread):
             time.sleep(0.02)
             if end_s is None and self.stop.is_set():
                 end_s = time.monotonic() + 60
-        check(False, f"{self.name} gets no answer any more")
+        check(False, f"{self.name} no longer gets an answer")
         return None
 
     def steps(self):
@@ -60,17 +60,17 @@ class Client(threading.Thread):
         return rows
 
     def judge(self):
-        """Exactly what was acknowledged, for a client that repeats until it is."""
+        """Exactly the acknowledged points are stored, for a client that repeats requests until acknowledged."""
         steps, want = self.steps(), self.batch * self.done
         twice = [s for s, n in collections.Counter(steps).items() if n > 1]
-        check(not twice, f"{self.name}: {len(twice)} points are there twice")
+        check(not twice, f"{self.name}: {len(twice)} points are duplicated")
         lost = set(range(want)) - set(steps)
         check(not lost, f"{self.name}: {len(lost)} of {want} acknowledged points are lost")
-        check(set(steps) <= set(range(want)), f"{self.name}: {len(set(steps) - set(range(want)))} points that nobody acknowledged")
+        check(set(steps) <= set(range(want)), f"{self.name}: {len(set(steps) - set(range(want)))} points that were not acknowledged")
 
 
 class Keyed(Client):
-    """Repeats what is not answered under its Idempotency-Key."""
+    """Repeats unanswered requests with the same Idempotency-Key."""
 
     def run(self):
         while not self.stop.is_set():
@@ -81,13 +81,13 @@ class Keyed(Client):
 
 
 class Filler(Keyed):
-    """Its run has so many points that the log is folded again and again."""
+    """Sends so many points that the log is folded many times."""
 
     batch = 10000
 
 
 class Mlflow(Client):
-    """Repeats as MLflow's client does: the same batch, by MLflow's rules once."""
+    """Repeats the same batch as MLflow's client does; by MLflow's rules it counts once."""
 
     def run(self):
         while not self.stop.is_set():
@@ -99,7 +99,7 @@ class Mlflow(Client):
 
 
 class Journal(Client):
-    """Sends the records of a journal that libdptrack wrote, a few at a time, from where the store says that it is."""
+    """Sends the records of a journal written by libdptrack, a few at a time, from the offset that the store returns."""
 
     def make_run(self):
         folder = os.path.join(self.team[0].artifacts + ".journals", self.name)
@@ -125,9 +125,9 @@ class Journal(Client):
             reply = self.send(path, self.bytes[begin:end], {"Content-Type": "application/octet-stream"}, (200, 409))
             if reply is None:
                 return
-            check(reply["durable"] >= begin, f"{self.name}: {begin} bytes were acknowledged, {reply['durable']} are there")
+            check(reply["durable"] >= begin, f"{self.name}: {begin} bytes were acknowledged, {reply['durable']} are stored")
             at = self.ends.index(reply["durable"]) if reply["durable"] in self.ends else at
-            check(self.ends[at] == reply["durable"], f"{self.name}: {reply['durable']} lies inside a record")
+            check(self.ends[at] == reply["durable"], f"{self.name}: {reply['durable']} is inside a record")
             self.done += 1
         self.acknowledged = self.ends[at]
 
@@ -135,13 +135,14 @@ class Journal(Client):
         steps = self.steps()
         check(steps == list(range(len(steps))), f"{self.name}: {len(steps)} points, some twice or missing")
         reply = random.choice(self.team).json("GET", f"/api/v1/runs/{self.run_id}/journal?writer={self.writer}")[1]
-        check(reply["durable"] == self.acknowledged, f"{self.name}: {self.acknowledged} bytes were acknowledged, {reply['durable']} are there")
+        check(reply["durable"] == self.acknowledged, f"{self.name}: {self.acknowledged} bytes were acknowledged, {reply['durable']} are stored")
         records = self.ends.index(self.acknowledged)
         check(records - 10 <= len(steps) <= records, f"{self.name}: {len(steps)} points of {records} records")
 
 
 class Plain(Client):
-    """Batches without a key: one that is not answered, or refused, is never repeated, and may be there or not, but whole."""
+    """Batches without a key: one that is unanswered or refused is not repeated; it may be stored or not, but
+    completely."""
 
     def run(self):
         self.known, self.unknown, n = set(), set(), 0
@@ -159,14 +160,14 @@ class Plain(Client):
     def judge(self):
         count = collections.Counter(self.steps())
         batches = {s // BATCH for s in count}
-        check(set(count.values()) <= {1}, f"{self.name}: {sum(n > 1 for n in count.values())} points are there twice")
+        check(set(count.values()) <= {1}, f"{self.name}: {sum(n > 1 for n in count.values())} points are duplicated")
         check(all(BATCH * b + i in count for b in batches for i in range(BATCH)), f"{self.name}: half a batch")
         check(self.known <= batches, f"{self.name}: {len(self.known - batches)} acknowledged batches are lost")
-        check(batches <= self.known | self.unknown, f"{self.name}: batches nobody sent")
+        check(batches <= self.known | self.unknown, f"{self.name}: batches that were not sent")
 
 
 class Maker(Client):
-    """Makes run after run; each one that was acknowledged is told to whoever follows the changes."""
+    """Makes run after run; each acknowledged one is reported to a client that follows the changes."""
 
     def make_run(self):
         self.made, self.told, self.follower = [], set(), threading.Thread(target=self.follow, daemon=True)
@@ -187,7 +188,7 @@ class Maker(Client):
         return set(self.made) - self.told
 
     def follow(self):
-        """From a token of before the first on; where it says that it began anew, all there are."""
+        """Follows from a token of before the first run; after a reset, lists all runs."""
         end_s = None
         while end_s is None or (time.monotonic() < end_s and self.missing()):
             try:
@@ -211,13 +212,13 @@ class Maker(Client):
 
     def judge(self):
         until(30, lambda: not self.follower.is_alive())
-        check(not self.missing(), f"{self.name}: {len(self.missing())} of {len(self.made)} new runs were never told")
+        check(not self.missing(), f"{self.name}: {len(self.missing())} of {len(self.made)} new runs were not reported")
         gone = [r for r in self.made[-50:] if random.choice(self.team).request("GET", f"/api/v1/runs/{r}")[0] != 200]
         check(not gone, f"{self.name}: {len(gone)} runs are lost")
 
 
 class Probe(Client):
-    """A point after the other through one process; when each was answered."""
+    """Sends point after point through one process, and records the time of each reply."""
 
     def __init__(self, team, number, stop):
         super().__init__([team[number]], number, stop)
@@ -235,11 +236,11 @@ class Probe(Client):
             time.sleep(0.01)
 
     def stall_s(self, since_s):
-        """The longest time between two answers, of those that came behind since_s."""
+        """The longest time between two replies, of those after since_s."""
         at = [t for t in self.at_s if t >= since_s]
         return max((b - a for a, b in zip([since_s] + at, at)), default=float("inf"))
 
     def judge(self):
-        """What was not answered is sent again, so a point may be there twice."""
+        """Unanswered points are repeated, so a point may be stored twice."""
         lost = set(range(self.done)) - set(self.steps())
         check(not lost, f"{self.name}: {len(lost)} of {self.done} acknowledged points are lost")

@@ -1,6 +1,7 @@
-"""A PostgreSQL of the tests' own, in a folder of its own: a context, or `cluster.py TEST...`, which runs tests with
-DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (the socket's), with --beside also on the default store, and
-compares how much they looked at. Databases made from the template `dptrack` hold an empty store. Exit 77 with the reason where PostgreSQL is not installed or dptrack was built without it."""
+"""A private PostgreSQL for tests, in a temporary folder: a context, or `cluster.py TEST...`, which runs tests with
+DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (of the socket); with --beside also on the default
+store, and compares their numbers of checks. Databases from the template `dptrack` contain an empty store. Exits with
+77 and the reason if PostgreSQL is not installed or dptrack was built without it."""
 import glob
 import hashlib
 import os
@@ -21,12 +22,12 @@ import wire
 SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
-COUNTS_DIFFER = {"tests/cli/upkeep.py": "doctor looks at a file, and --restore puts one in its place",
-                 "tests/store/store_test": "four tests are of a file alone, which the test says",
-                 "tests/api/alerts.py": "looks again while it waits",
+COUNTS_DIFFER = {"tests/cli/upkeep.py": "doctor and --restore work on a file",
+                 "tests/store/store_test": "four tests need a file, and print that",
+                 "tests/api/alerts.py": "polls while it waits",
                  "tests/fault/kill.py": "a file's integrity is checked",
-                 "tests/api/downloads.py": "looks for as long as a link is swapped",
-                 "tests/api/objects.py": "kills uploads where they happen to be"}
+                 "tests/api/downloads.py": "checks as long as a link is swapped",
+                 "tests/api/objects.py": "kills uploads at random moments"}
 
 
 def binaries():
@@ -36,7 +37,7 @@ def binaries():
 
 
 def reason():
-    """Why there can be none, or None."""
+    """The reason why there is no cluster, or None."""
     if not binaries():
         return "PostgreSQL is not installed (Debian: postgresql)"
     version = subprocess.run([PROGRAM, "db", "status", "--db", "postgresql://%zz@"], capture_output=True, text=True)
@@ -44,12 +45,12 @@ def reason():
 
 
 def as_nobody():
-    """What a command is prefixed with: initdb refuses root."""
+    """The prefix of a command that must not run as root: initdb refuses root."""
     return ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
 
 
 def stat_of(pid):
-    """The fields of /proc/PID/stat behind the name: state, parent, ..."""
+    """The fields of /proc/PID/stat after the name: state, parent, ..."""
     with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
         return f.read().rpartition(")")[2].split()
 
@@ -90,14 +91,14 @@ class Cluster:
         subprocess.run([PROGRAM, "db", "init", "--db", self.address("dptrack")], check=True, stdout=subprocess.DEVNULL)
 
     def follow(self, primary):
-        """Begins anew, as a standby of another one, which it reaches through the wire `replication`."""
+        """Starts over as a standby of another cluster, which it reaches through the wire `replication`."""
         shutil.rmtree(self.data, ignore_errors=True)
         self.replication = wire.Wire(primary.folder, primary.port)
         self.tool("pg_basebackup", "-d", self.replication.address("").rstrip("/"), "-D", self.data, "-R", "-c", "fast", "--no-sync")
         self.start()
 
     def tool(self, name, *args, within=()):
-        """within: words before the command, which run it elsewhere."""
+        """within: a prefix that runs the command elsewhere."""
         done = subprocess.run([*within, *as_nobody(), os.path.join(self.bin, name), *args], capture_output=True, text=True, cwd="/")
         assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
 
@@ -110,15 +111,15 @@ class Cluster:
             return int(f.readline())
 
     def kill(self):
-        """SIGKILL to all of it."""
+        """SIGKILL to all of its processes."""
         parent = self.pid()
-        os.kill(parent, signal.SIGSTOP)  # starts no more
+        os.kill(parent, signal.SIGSTOP)  # starts no more processes
         family = [parent] + children_of(parent)
         for pid in family:
             os.kill(pid, signal.SIGKILL)
         while not all(has_ended(pid) for pid in family):
             time.sleep(0.01)
-        # They name a process, which may be dead and still have its number as long as nobody waits for it.
+        # A pid may belong to a zombie as long as its parent does not wait for it.
         for name in (os.path.join(self.data, "postmaster.pid"), os.path.join(self.folder, f".s.PGSQL.{self.port}.lock")):
             os.unlink(name)
 
@@ -134,13 +135,13 @@ class Cluster:
         return ["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1"]
 
     def sql(self, database, text):
-        """What psql prints of the rows, one a line."""
+        """Returns the lines that psql prints, one per row."""
         done = subprocess.run([*self.psql(database), "-c", text], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 
     def store(self, name):
-        """The address of a fresh store."""
+        """Returns the address of a fresh store."""
         self.sql("postgres", f"CREATE DATABASE {name} TEMPLATE dptrack")
         return self.address(name)
 
@@ -158,7 +159,7 @@ class Cluster:
 
 
 def of_folder(logdir):
-    """The address of the store that stands for a folder's, made when it is not there yet (DPTRACK_TEST_SERVER)."""
+    """The address of the database that replaces a folder's store; created if missing (DPTRACK_TEST_SERVER)."""
     folder, port = os.environ["DPTRACK_TEST_SERVER"].rsplit(":", 1)
     name = "t" + hashlib.sha256(os.path.abspath(logdir).encode()).hexdigest()[:24]
     subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", "postgres", "-Xq", "-c",
@@ -167,7 +168,7 @@ def of_folder(logdir):
 
 
 def add_token(query):
-    """An administrator's token of a store that query(SQL) reaches; it asks for one from now on."""
+    """Adds an administrator's token to a store that query(SQL) reaches; from then on the store requires one."""
     text = "dpt_" + secrets.token_hex(32)
     query(f"INSERT INTO token (name, hash, scope, created_ms) SELECT 'owner {text[4:12]}', '{hashlib.sha256(text.encode()).hexdigest()}',"
           " 3, 0; UPDATE token_count SET changes = changes + 1; NOTIFY dptrack")
@@ -175,7 +176,7 @@ def add_token(query):
 
 
 def query_of_folder(logdir, sql):
-    """What psql prints of the rows of the store that stands for a folder's."""
+    """Returns the lines that psql prints for a query of the database that replaces a folder's store."""
     folder, port = os.environ["DPTRACK_TEST_SERVER"].rsplit(":", 1)
     name = "t" + hashlib.sha256(os.path.abspath(logdir).encode()).hexdigest()[:24]
     return subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", name, "-XAtq", "-c", sql], check=True,
@@ -183,13 +184,13 @@ def query_of_folder(logdir, sql):
 
 
 def owner_token(logdir):
-    """An administrator's token of a folder's store."""
+    """Returns an administrator's token of a folder's store."""
     return add_token(lambda sql: query_of_folder(logdir, sql))
 
 
 def outcome(test, environment):
-    """Runs tests/ROOM/NAME, a script or a program: whether it did not fail, and how much it looked at (None: it does not say);
-    tells how it ended, and what it said where it failed."""
+    """Runs tests/ROOM/NAME, a script or a program; returns whether it succeeded, and its number of checks (None: not
+    printed). Prints how it ended, and its output if it failed."""
     command = ["python3", os.path.join(SOURCE, test)] if test.endswith(".py") else [os.path.join(BUILD, test)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     counts = re.findall(r"(\d+) checks|PASSED  \] (\d+) test", done.stdout)
@@ -202,7 +203,7 @@ def outcome(test, environment):
 
 
 def passes(test, environment, beside):
-    """beside: looks at as much as on the default store, unless it has a reason."""
+    """beside: the number of checks equals that on the default store, unless there is a reason."""
     good, count = outcome(test, environment)
     if beside and good and test not in COUNTS_DIFFER:
         default = {k: v for k, v in environment.items() if not k.startswith("DPTRACK_TEST_")}

@@ -1,9 +1,9 @@
-"""One run through three processes: journals of 8 ranks and 16 clients of MLflow's API, which bring the same keys in opposite orders, at
-once: every point once, nobody a deadlock's victim. Then writes through one process after the other, each read through another one
-by one of all reading routes: none is stale.
+"""One run through three processes: journals of 8 ranks and 16 clients of MLflow's API, which create the same keys in
+opposite orders, at once: every point is stored once, without deadlocks. Then writes through the processes in turn,
+each read through another one by one of the reading routes: no read is stale.
 
 usage: tests/team/exact.py [--seconds 4] [--writes 240] [--mlflow]; the long run: --seconds 60 --writes 10000 --mlflow
---mlflow: the 16 clients once more, at MLflow's own server on the same PostgreSQL, whose deadlocks are printed"""
+--mlflow: also runs the 16 clients on MLflow's own server on the same PostgreSQL, and prints its deadlocks"""
 import argparse
 import http.client
 import json
@@ -31,7 +31,7 @@ MLFLOW = "/api/2.0/mlflow"
 
 
 class Connection:
-    """One process, asked again and again."""
+    """A persistent connection to one process."""
 
     def __init__(self, process):
         self.c = http.client.HTTPConnection("127.0.0.1", process.port, timeout=60)
@@ -46,10 +46,10 @@ class Connection:
         return json.loads(data)
 
 
-# --- one run from all sides ------------------------------------------------------------------------------------
+# --- one run through all processes ------------------------------------------------------------------------------------
 
 class Rank(threading.Thread):
-    """A rank of the run: libdptrack records, and sends the journal to a process."""
+    """A rank of the run: libdptrack records, and uploads the journal to a process."""
 
     def __init__(self, folder, run, rank, process, seconds):
         super().__init__()
@@ -71,7 +71,7 @@ class Rank(threading.Thread):
 
 
 class Client(threading.Thread):
-    """Batches of the same keys, half of the clients from the last to the first; steps are the client's own."""
+    """Sends batches of the same keys, half of the clients in reverse order; steps are unique to the client."""
 
     def __init__(self, run, number, process, seconds):
         super().__init__()
@@ -92,7 +92,7 @@ class Client(threading.Thread):
 
 
 class Impatient(Client):
-    """One of a server that may refuse."""
+    """A client of a server that may refuse."""
 
     refused = 0
 
@@ -122,7 +122,7 @@ def deadlocks_of(db, name):
 def one_run(team, db, folder, seconds):
     run = "5" * 32
     ranks = [Rank(folder, run, r, team[r % PROCESSES], seconds) for r in range(RANKS)]
-    check(lib.until(60, lambda: team[0].request("GET", f"/api/v1/runs/{run}")[0] == 200), "the run is not there")
+    check(lib.until(60, lambda: team[0].request("GET", f"/api/v1/runs/{run}")[0] == 200), "the run is missing")
     clients = [Client(run, n, team[n % PROCESSES], seconds) for n in range(CLIENTS)]
     for t in ranks + clients:
         t.start()
@@ -134,7 +134,7 @@ def one_run(team, db, folder, seconds):
         check(sorted(s for s, _ in got) == want, f"k{n:02}: {len(got)} points, {len(want)} were acknowledged")
         check(all(v == s / 4 for s, v in got), f"k{n:02}: values")
     for r, rank in enumerate(ranks):
-        got = points_of(team[r % PROCESSES], run, "time/step", rank=r or -1)  # rank 0 speaks for the run
+        got = points_of(team[r % PROCESSES], run, "time/step", rank=r or -1)  # rank 0 records the run's series
         check([s for s, _ in got] == list(range(rank.points)), f"rank {r}: {len(got)} points of {rank.points}")
     for p in team:
         metrics = p.json("GET", f"/api/v1/runs/{run}")[1]["metrics"]
@@ -147,7 +147,7 @@ def one_run(team, db, folder, seconds):
 
 
 class Theirs:
-    """MLflow's server, two workers."""
+    """MLflow's server, with two workers."""
 
     def __init__(self, db, folder):
         self.port, python = lib.free_port(), mlflow_server.python(cluster.BUILD, postgresql=True)
@@ -157,7 +157,7 @@ class Theirs:
         check(lib.until(120, self.make_run), "MLflow's server did not start")
 
     def make_run(self):
-        """Whether there is one: a worker that answers does not mean that the other one does."""
+        """Whether a run can be created: one worker may answer before the other."""
         try:
             made = Connection(self).json("POST", f"{MLFLOW}/runs/create", {"experiment_id": "0", "start_time": 1795000000000})
         except (AssertionError, OSError, http.client.HTTPException):
@@ -171,7 +171,7 @@ class Theirs:
 
 
 def of_mlflow(db, folder, seconds):
-    """The same clients at MLflow's server: nothing is asked of it."""
+    """The same clients on MLflow's server: nothing is required of it."""
     theirs = Theirs(db, folder)
     try:
         clients = [Impatient(theirs.run, n, theirs, seconds) for n in range(CLIENTS)]
@@ -186,7 +186,7 @@ def of_mlflow(db, folder, seconds):
           f"{seconds:g} s, {refused} batches refused, deadlocks {deadlocks_of(db, 'mlflow')}", flush=True)
 
 
-# --- written here, read there ----------------------------------------------------------------------------------
+# --- written through one process, read through another ----------------------------------------------------
 
 def last(points, name="value"):
     return points[-1][name] if points else None
@@ -196,7 +196,7 @@ def mlflow_metric(run):
     return {m["key"]: m["value"] for m in run["data"]["metrics"]}.get("v")
 
 
-ROUTES = {  # what the newest value of `v` is by each of them; w: of the write
+ROUTES = {  # the newest value of `v` by each route; w: the write
     "run": lambda c, w: c.json("GET", f"/api/v1/runs/{w.run}")["metrics"]["v"]["last"],
     "runs, filtered": lambda c, w: w.n if [r["id"] for r in c.json("GET", f"/api/v1/runs?filter=metrics.v%20%3D%20{w.n}&limit=5")["runs"]]
     == [w.run] else None,
@@ -220,7 +220,7 @@ ROUTES = {  # what the newest value of `v` is by each of them; w: of the write
 
 
 class Write:
-    """The newest write: of run `run`, value n of `v`, and one of a key of its own."""
+    """The newest write: value n of `v` in run `run`, and a value of a new key."""
 
     def __init__(self):
         self.n, self.runs, self.run, self.other, self.token = 0, 0, None, None, None
@@ -251,7 +251,7 @@ def written_and_read(team, writes):
         if got != w.n:
             stale.append((name, w.n, got))
     check(not stale, f"{len(stale)} reads were stale, such as {stale[:5]}")
-    print(f"exact: {writes} writes here, reads there by {len(names)} routes in {time.monotonic() - began_s:.0f} s: {len(stale)} stale", flush=True)
+    print(f"exact: {writes} writes, each read elsewhere by one of {len(names)} routes in {time.monotonic() - began_s:.0f} s: {len(stale)} stale", flush=True)
 
 
 def main():

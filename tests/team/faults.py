@@ -1,5 +1,5 @@
-"""What may happen to three processes and their PostgreSQL. A fault returns once it is over, with the processes that it was done to,
-whose clients cannot but wait."""
+"""Faults of three processes and their PostgreSQL. A fault returns when it is over, with the affected processes, whose
+clients have to wait."""
 import os
 import random
 import signal
@@ -14,7 +14,8 @@ SYNCHRONOUS = ("ALTER SYSTEM SET synchronous_standby_names = '%s'", "SELECT pg_r
 
 
 class Site:
-    """Three processes, each with a wire to one PostgreSQL. filled: somebody writes so much that the log is folded meanwhile."""
+    """Three processes, each with a wire to one PostgreSQL. filled: a client writes so much that the log is folded
+    meanwhile."""
 
     def __init__(self, process, folder, instead=(), settings=(), first=None, filled=False):
         self.filled = filled
@@ -32,7 +33,7 @@ class Site:
 
 
 class Databases:
-    """A primary and its standby, whose answer commits wait for. make: makes the database t1 on the primary."""
+    """A primary and its standby; commits wait for the standby. make: creates the database t1 on the primary."""
 
     def __init__(self, make, synchronous=True):
         self.synchronous = synchronous
@@ -56,7 +57,7 @@ class Databases:
 
 
 class Pair(Databases):
-    """Three processes on both."""
+    """Three processes on a primary and its standby."""
 
     filled = False
 
@@ -86,7 +87,7 @@ def kill_database(site):
 
 
 def swallow_commit(site):
-    """Of each process a commit's reply, then a commit."""
+    """Each process loses the reply of a commit, then a commit."""
     for what in ("reply", "request"):
         for w in site.wires:
             check(w.swallow(what, 20), f"no commit whose {what} could be swallowed")
@@ -118,7 +119,7 @@ def cut_network(site):
 
 
 def promote_standby(pair):
-    """What the primary sends no longer arrives, it dies, the standby takes its place; then the old one begins anew as its standby."""
+    """The primary's network is cut, it dies, and the standby is promoted; then the old primary becomes its standby."""
     pair.standby.replication.cut()
     time.sleep(0.5)
     pair.primary.kill()
@@ -131,12 +132,12 @@ def promote_standby(pair):
     return pair.team
 
 
-# Others than those it was done to may wait so long, and all may from its end on.
+# Processes that are not affected may wait this long, and all may from the fault's end on.
 FAULTS = {f.__name__: (f, kind, stall_s) for f, kind, stall_s in (
     (kill_process, Site, 1), (kill_database, Site, None), (swallow_commit, Site, None), (end_backends, Site, None),
     (stop_process, Site, 4), (cut_network, Site, 4), (promote_standby, Pair, None))}
 
-# What keeps the promises, left out: the fault that shows it, how it is left out, and what is then found.
+# Mechanisms that keep the guarantees, removed: the fault that shows it, how it is removed, and what is then found.
 ASYNCHRONOUS = (r"set_config\('synchronous_commit'.*, true\)", "set_config('synchronous_commit', 'off', true)")
 UNDONE = (r"(DELETE FROM process WHERE id = \$1 RETURNING) done", r"\1 CAST(-1 AS bigint) AS done")
 BY_NUMBER = (r"DELETE FROM log WHERE id = ANY \((CAST\(\$1 AS bigint\[\]\))\)",
@@ -145,12 +146,12 @@ SEQUENCE = [(r"UPDATE counter SET rev = rev \+ \$1 RETURNING rev", "SELECT nextv
             ("SELECT rev FROM counter", "SELECT last_value AS rev FROM hook_rev"),
             ("FROM counter c", "FROM (SELECT last_value AS rev FROM hook_rev) c")]
 UNWRITTEN = ["synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1000000", "wal_buffers=64MB"]
-SLOW = ["commit_delay=60000", "commit_siblings=0"]  # so that others come between
+SLOW = ["commit_delay=60000", "commit_siblings=0"]  # so that others run in between
 HOOKS = {
     "async-commit": ("kill_database", {"instead": [ASYNCHRONOUS], "settings": UNWRITTEN}, "lost"),
     "async-standby": ("promote_standby", {"synchronous": False}, "lost"),
     "blind-repeat": ("swallow_commit", {"instead": [UNDONE]}, "twice"),
     "log-by-number": ("stop_process", {"instead": [BY_NUMBER], "settings": SLOW, "filled": True}, "lost"),
     "rev-sequence": ("kill_process", {"instead": SEQUENCE, "settings": SLOW,
-                                      "first": "CREATE SEQUENCE hook_rev INCREMENT 1000 START 1000000"}, "never told"),
+                                      "first": "CREATE SEQUENCE hook_rev INCREMENT 1000 START 1000000"}, "not reported"),
 }

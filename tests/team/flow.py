@@ -1,5 +1,6 @@
-"""The classic flow of MLflow's own client (tests/mlflow/flow.py) through HAProxy with the shipped configuration, before two processes on
-one PostgreSQL: each of its requests comes to either of them, and each reads what the other one has acknowledged."""
+"""The classic flow of MLflow's own client (tests/mlflow/flow.py) through HAProxy with the shipped configuration, in
+front of two processes on one PostgreSQL: requests go to either process, and each reads what the other has
+acknowledged."""
 import os
 import re
 import sys

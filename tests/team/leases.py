@@ -1,6 +1,6 @@
-"""Leases: of two processes with one folder of runs one follows it, and the other goes on with it when that is killed, or stopped for
-a while; the points are there once. One process holds alert rules against runs. What one process does at a time another one refuses to begin; a lease that ran out is nobody's.
-`--full`: the upkeep of a process that is killed moves, too."""
+"""Leases: one of two processes with one folder of runs follows it, and the other takes over when that one is killed or
+stopped for a while; each point is stored once. One process evaluates alert rules. A task that one process runs at a
+time is refused by the other; an expired lease is free. `--full`: maintenance also moves from a killed process."""
 import http.server
 import json
 import os
@@ -19,7 +19,7 @@ RECORD = os.path.join(cluster.BUILD, "tests", "tracker", "record")
 
 
 def holder(db, name):
-    """The number of the process that has the lease, or None."""
+    """The number of the process that holds the lease, or None."""
     rows = db.sql("t1", f"SELECT split_part(split_part(value, ' ', 2), ':', 2) FROM meta WHERE name LIKE 'lease {name}%'")
     check(len(rows) <= 1, f"leases {name}: {rows}")
     return int(rows[0]) if rows else None
@@ -41,7 +41,7 @@ def arrived(process, run, points):
 
 
 def one_follows(db, team, folder):
-    """The leader is killed, then the next one is stopped and goes on later: the folder is followed by somebody all the time."""
+    """The leader is killed, then the next one is stopped and later continued: the folder is followed at all times."""
     runs = [record(folder, "first", 50)]
     for p in team:
         arrived(p, runs[0], 50)
@@ -51,44 +51,44 @@ def one_follows(db, team, folder):
     leader.kill()
     runs.append(record(folder, "second", 60))
     arrived(other, runs[1], 60)
-    check(holder(db, "follow") == other.process.pid, "who follows after a kill")
+    check(holder(db, "follow") == other.process.pid, "the follower after a kill")
     leader.start()
     other.process.send_signal(signal.SIGSTOP)
     runs.append(record(folder, "third", 70))
     arrived(leader, runs[2], 70)
-    check(holder(db, "follow") == leader.process.pid, "who follows while the other is stopped")
+    check(holder(db, "follow") == leader.process.pid, "the follower while the other is stopped")
     other.process.send_signal(signal.SIGCONT)
     runs.append(record(folder, "fourth", 80))
     for p in team:
         for run, points in zip(runs, (50, 60, 70, 80)):
             arrived(p, run, points)
-    check(holder(db, "follow") == leader.process.pid, "who follows after both are back")
+    check(holder(db, "follow") == leader.process.pid, "the follower after both are back")
     rows = leader.json("GET", f"/api/v1/series?run={runs[2]}&key=loss")[1]["points"]
     check([r["step"] for r in rows] == list(range(70)), "the points of a run whose follower changed")
     return leader, other
 
 
-def one_cleans(db, team):
-    """gc is refused while another process is at it, by its name; a lease of one who died is taken over."""
+def one_runs_gc(db, team):
+    """gc is refused while another process, which is named, runs it; the lease of a dead process is taken over."""
     until_ms = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
     db.sql("t1", f"INSERT INTO meta VALUES ('lease gc', {until_ms} + 600000 || ' elsewhere:7:x')")
     for p in team:
         status, reply = p.json("POST", "/api/v1/gc", {})
-        check(status == 503 and "elsewhere:7:x" in json.dumps(reply), f"gc beside another one: {status} {reply}")
+        check(status == 503 and "elsewhere:7:x" in json.dumps(reply), f"gc during another one: {status} {reply}")
     check(team[0].json("POST", "/api/v1/gc", {"dry_run": True})[0] == 200, "counting needs no lease")
     db.sql("t1", f"UPDATE meta SET value = {until_ms} - 1 || ' elsewhere:7:x' WHERE name = 'lease gc'")
     status, reply = team[0].json("POST", "/api/v1/gc", {})
-    check(status == 200, f"gc after another one died: {status} {reply}")
-    check(holder(db, "gc") is None, "the lease of a gc that has ended")
+    check(status == 200, f"gc after the death of another one: {status} {reply}")
+    check(holder(db, "gc") is None, "the lease of a finished gc")
     check(team[1].json("POST", "/api/v1/gc", {})[0] == 200, "another gc")
 
 
-def one_judges(db, leader, other):
-    """Rules are held against runs by one process; when that is killed another one goes on, and each alert is there once."""
+def one_evaluates_rules(db, leader, other):
+    """One process evaluates rules; when it is killed another one continues, and each alert is raised once."""
     check(leader.json("POST", "/api/v1/runs", {"experiment": "judged", "name": "none"})[0] == 201, "a run")
     status, rule = leader.json("POST", "/api/v1/alerts/rules", {"experiment": "judged", "kind": "metric", "metric": "loss", "above": 10})
     check(status == 201, f"a rule: {status} {rule}")
-    check(until(60, lambda: holder(db, "alerts") is not None), "nobody holds rules against runs")
+    check(until(60, lambda: holder(db, "alerts") is not None), "no process evaluates rules")
     judge = next(p for p in (leader, other) if p.process.pid == holder(db, "alerts"))
     rest = next(p for p in (leader, other) if p is not judge)
 
@@ -100,7 +100,7 @@ def one_judges(db, leader, other):
     fired("one")
     judge.kill()
     fired("two")
-    check(holder(db, "alerts") == rest.process.pid, "who judges after a kill")
+    check(holder(db, "alerts") == rest.process.pid, "the evaluating process after a kill")
     judge.start()
     alerts = [a["run"] for a in judge.json("GET", "/api/v1/alerts")[1]["alerts"]]
     check(len(alerts) == 2 == len(set(alerts)), f"alerts: {alerts}")
@@ -108,7 +108,7 @@ def one_judges(db, leader, other):
 
 
 def posted(db, poster, judge, fired):
-    """Who finds an alert need not be who posts it."""
+    """The process that raises an alert need not be the one that posts it."""
     taken = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -130,27 +130,27 @@ def posted(db, poster, judge, fired):
         plain = poster.args
         poster.args += ("--webhook", f"http://127.0.0.1:{receiver.server_address[1]}/", "--webhook-secret-file", secret.name)
         poster.start()
-        check(until(30, lambda: holder(db, "webhook") == poster.process.pid), "who posts does not say so")
-        check(holder(db, "alerts") == judge.process.pid, "who judges beside one that posts")
+        check(until(30, lambda: holder(db, "webhook") == poster.process.pid), "the posting process has no lease")
+        check(holder(db, "alerts") == judge.process.pid, "the evaluating process next to one that posts")
         fired("three")
         check(until(30, lambda: taken) and taken == ["three"], f"posts: {taken}")
-        poster.args = plain  # whoever starts it again has no receiver and no secret
+        poster.args = plain  # a restart has no receiver and no secret
     receiver.shutdown()
     receiver.server_close()
 
 
 def upkeep_moves(db, leader, other):
-    """Lost runs and old keys are looked after by one process, by another one when that is gone."""
-    check(until(30, lambda: holder(db, "upkeep") is not None), "nobody looks after lost runs")
+    """One process handles stale runs and old keys; when it is gone, the other does."""
+    check(until(30, lambda: holder(db, "upkeep") is not None), "no process handles stale runs")
     busy = next(p for p in (leader, other) if p.process.pid == holder(db, "upkeep"))
     rest = next(p for p in (leader, other) if p is not busy)
     busy.kill()
-    check(until(60, lambda: holder(db, "upkeep") == rest.process.pid), "the upkeep of a killed process")
+    check(until(60, lambda: holder(db, "upkeep") == rest.process.pid), "the maintenance of a killed process")
     busy.start()
 
 
 def after_the_database(db, folder, leader, other):
-    """A database that goes away and comes back finds the folder followed again, though nobody else writes."""
+    """After the database is gone and back, the folder is followed again, even without other writes."""
     db.stop()
     run = record(folder, "away", 90)
     db.start()
@@ -168,14 +168,14 @@ def main():
         os.mkdir(runs)
         team = [lib.Process(address, os.path.join(folder, "artifacts"), "--logdir", runs) for _ in range(2)]
         leader, other = one_follows(db, team, runs)
-        one_cleans(db, team)
-        one_judges(db, leader, other)
+        one_runs_gc(db, team)
+        one_evaluates_rules(db, leader, other)
         if "--full" in sys.argv:
             upkeep_moves(db, leader, other)
         after_the_database(db, runs, leader, other)
         for p in team:
             p.stop()
-        check(holder(db, "follow") is None, "the folder's lease after all have ended")
+        check(holder(db, "follow") is None, "the folder's lease after all processes have ended")
     lib.finish("leases")
 
 

@@ -1,4 +1,4 @@
-"""What the tests of several processes on one database share: a process of `dptrack serve`, requests to it."""
+"""Helpers for tests of several processes on one database: a process of `dptrack serve`, requests to it."""
 import http.client
 import json
 import os
@@ -69,7 +69,7 @@ class Process:
 
 
 class Proxy:
-    """HAProxy with the shipped configuration before two processes, on a port of its own."""
+    """HAProxy with the shipped configuration in front of two processes, on a port of its own."""
 
     def __init__(self, team):
         self.port = free_port()
@@ -90,7 +90,7 @@ def proxy_reason():
 
 
 def status(port, path):
-    """Of a GET; 0: nobody answers."""
+    """The status of a GET; 0 if there is no answer."""
     try:
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
         c.request("GET", path)
@@ -104,7 +104,7 @@ def ready(port):
 
 
 def until(seconds, what):
-    """What `what` returns once that is true, else its last value."""
+    """Calls `what` until it returns a true value; returns its last value."""
     end = time.monotonic() + seconds
     value = what()
     while not value and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Clients that write, read and upload through one address until they are told to stop, and a restart that they must not notice."""
+"""Clients that write, read and upload through one address until stopped, and a restart that must not affect them."""
 import http.client
 import json
 import signal
@@ -7,12 +7,12 @@ import time
 
 from lib import check, ready, until
 
-BYTES = 100000  # of a file
+BYTES = 100000  # per file
 
 
 class Client(threading.Thread):
-    """Asks on a connection that it keeps for as long as it is given. While it is `patient` it takes 503 and asks the same again, and
-    its points bear a key, so that a repeat counts once."""
+    """Sends requests on a persistent connection. A `patient` client repeats a request after 503, and its points have a
+    key, so that a repeat counts once."""
 
     def __init__(self, port, number, stop, token, pause_s=0):
         super().__init__(daemon=True)
@@ -32,7 +32,7 @@ class Client(threading.Thread):
         return r.status, data
 
     def ask(self, method, path, body, want, **headers):
-        """The answer; None: not the one that was wanted."""
+        """Returns the reply; None if its status is not the expected one."""
         status, data = self.once(method, path, body, headers)
         end_s = time.monotonic() + 60
         while status == 503 and self.patient and time.monotonic() < end_s:
@@ -49,7 +49,7 @@ class Client(threading.Thread):
         self.c = None
 
     def write(self):
-        """The next point; its own key is sent only by a patient one, so that a repeat which nobody asked for is found."""
+        """Writes the next point; only a patient client sends its key, so that an unintended repeat is detected."""
         point = {"key": "a", "step": self.points, "value": 1.0}
         key = {"Idempotency-Key": f"{self.run_id}-{self.points}"} if self.patient else {}
         if self.ask("POST", f"/api/v1/runs/{self.run_id}/metrics", {"points": [point]}, 200, **key):
@@ -78,7 +78,7 @@ class Client(threading.Thread):
         self.close()
 
     def judge(self, port=None):
-        """All that was acknowledged is there, once; port: as somebody else sees it."""
+        """Checks that everything acknowledged is stored once; port: the server to ask."""
         self.close()
         self.port = port or self.port
         seen = self.ask("GET", f"/api/v1/runs/{self.run_id}", None, 200)
@@ -90,7 +90,7 @@ class Client(threading.Thread):
 
 
 class Load:
-    """So many clients work while the block runs; behind it they are judged."""
+    """Runs `count` clients during the block, and checks them afterwards."""
 
     def __init__(self, port, token, pause_s=0, count=4):
         self.stop = threading.Event()
@@ -120,14 +120,14 @@ class Load:
         return sum(c.refused for c in self.clients)
 
     def go_on(self, seconds):
-        """Every one of them gets answers again within so many."""
+        """Each client gets answers again within this time."""
         before = [c.points for c in self.clients]
         check(until(seconds, lambda: all(c.points > n for c, n in zip(self.clients, before))), f"no answers for {seconds} s")
 
 
 def restart(process, between=lambda start: start()):
-    """Ends when HAProxy, which looks twice a second, sends it requests again: the next one may be restarted then.
-    between: does the start itself, where something is to be done around it."""
+    """Restarts a process; returns when HAProxy, which checks twice a second, sends it requests again, so that the next
+    one can be restarted. between: performs the start, if something must be done around it."""
     process.process.send_signal(signal.SIGTERM)
     check(until(2, lambda: ready(process.port) == 503), "/ready while a process is stopping")
     check(process.process.wait(30) == 0, "exit code")

@@ -1,5 +1,5 @@
-# Several processes on one PostgreSQL; the tests of the store, the API, MLflow's, the commands and a killed server on one, each
-# beside the default store (check-postgresql).
+# Several processes on one PostgreSQL; and the tests of the store, the API, MLflow's API, the commands and a killed
+# server on PostgreSQL, compared with the default store (check-postgresql).
 team_tests = tests/team/together.py tests/team/pooled.py tests/team/rolling.py \
 	tests/team/migrate.py tests/team/leases.py tests/team/exact.py tests/team/archive.py tests/team/silent.py \
 	tests/team/outside.py

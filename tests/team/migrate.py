@@ -1,8 +1,8 @@
-"""`dptrack migrate`: a store goes from a file into PostgreSQL and back, its files from a folder into an object store and back, and is
-the same everywhere (one text, one SHA-256); older tables are brought up to date first; a target that holds something is refused.
-Migrations are killed: the source stays as it was, half a target is nobody's store, and the next try finishes it. With a number as
-the first argument so many kills in each direction, and every older version. A dump of a database that was served, restored, gives
-the same answers, and tokens of changes begin anew."""
+"""`dptrack migrate`: a store moves from a file into PostgreSQL and back, its files from a folder into an object store
+and back, and is the same everywhere (one text, one SHA-256). Older tables are upgraded first; a non-empty target is
+refused. Migrations are killed: the source stays unchanged, an incomplete target is not accepted as a store, and the
+next attempt completes it. With a number as the first argument, that many kills in each direction, and every older
+version. A dump of a served database, restored, gives the same answers, and change tokens are reset."""
 import glob
 import hashlib
 import os
@@ -53,7 +53,7 @@ def made(process, experiment, name, points):
 
 
 def fill(folder):
-    """Something of everything that a store holds."""
+    """Creates some of everything that a store contains."""
     s = Folder(folder)
     for n in range(6):
         values = ["NaN", "Infinity", "-Infinity", -0.0, 1e-300, 0.1]
@@ -69,7 +69,7 @@ def fill(folder):
 
 
 def old_store(folder, version):
-    """As the first version wrote it, in the tables of a later one; its files beside it."""
+    """A store with the rows of the first version in the tables of a later one, with its files."""
     db = sqlite3.connect(os.path.join(folder, "dptrack.db"))
     for path in [MIGRATIONS[0], ROWS] + MIGRATIONS[1:version]:
         with open(path, encoding="utf-8") as f:
@@ -83,23 +83,24 @@ def answers(*place, experiment="e0"):
 
 
 def there_and_back(db, folder):
-    """From a file into a database, and into another folder: equal texts, equal answers; a moved store goes on."""
+    """From a file into a database, and into another folder: equal texts, equal answers; the moved store accepts
+    writes."""
     first, back = os.path.join(folder, "first"), os.path.join(folder, "back")
     os.mkdir(first)
     fill(first)
-    want, told = digest(first), answers("--logdir", first)
+    want, expected = digest(first), answers("--logdir", first)
     check(len(run("migrate", "--dump", first).splitlines()) > 100, "the text of a store")
-    db.sql("postgres", "CREATE DATABASE moved")  # without tables
+    db.sql("postgres", "CREATE DATABASE moved")  # has no tables
     address, files = db.address("moved"), os.path.join(folder, "moved.files")
     said = run("migrate", first, address, "--artifacts", files)
     check(want in said, f"migrate said {said!r}, the source is {want}")
     check(digest(address, "--from-artifacts", files) == want, "the text of the database")
-    check(answers("--db", address) == told, "answers of the database")
+    check(answers("--db", address) == expected, "answers of the database")
     check("has a store already" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
     team = [lib.Process(address, files) for _ in range(2)]
-    held = run("migrate", address, back, "--from-artifacts", files)  # of a snapshot, while it is served
+    held = run("migrate", address, back, "--from-artifacts", files)  # from a snapshot, while it is served
     check(want in held, f"a served database: {held}")
-    check(digest(back) == want and answers("--logdir", back) == told, "the store that came back")
+    check(digest(back) == want and answers("--logdir", back) == expected, "the store moved back")
     runs = {made(p, "new", f"n{i}", [{"key": "k0", "step": 1, "value": 1.0}]) for i, p in enumerate(team)}
     check(len(runs) == 2, "new runs in a moved store")
     found = team[0].json("GET", "/api/v1/runs?experiment=new")[1]["runs"]
@@ -115,7 +116,8 @@ def there_and_back(db, folder):
 
 
 def of_older_versions(db, folder, versions):
-    """A store of any older version goes into a database and comes back as the same store, a copy of it as it was beside it."""
+    """A store of any older version moves into a database and back unchanged; a copy of the old file remains next to
+    it."""
     seen = set()
     for version in versions:
         old, new, files = (os.path.join(folder, f"{name}{version}") for name in ("old", "new", "old_files"))
@@ -130,7 +132,7 @@ def of_older_versions(db, folder, versions):
 
 
 def files_into_objects(db, folder, source, want):
-    """A folder's files become objects of an S3 store, and files again; objects are not shared by two stores."""
+    """A folder's files become objects of an S3 store, and files again; two stores do not share objects."""
     s3 = s3server.S3(os.path.join(folder, "s3"))
     env, address = s3.environment(), db.store("objects")
     os.makedirs(os.path.join(folder, "s3", "shop"), exist_ok=True)
@@ -141,18 +143,19 @@ def files_into_objects(db, folder, source, want):
     check(len(kept) == 18, f"{len(kept)} objects")
     check("another prefix" in run("migrate", address, os.path.join(folder, "x"), "--artifacts", "s3://shop/team", env=env, code=2), "shared")
     run("migrate", address, os.path.join(folder, "y"), "--artifacts", "s3://shop/other/", env=env)
-    check(digest(os.path.join(folder, "y"), env=env) == want, "from objects to objects, in a file")
-    # The rows say that files are objects; a folder has to be named.
+    check(digest(os.path.join(folder, "y"), env=env) == want, "from objects to objects, into a file store")
+    # The rows say that files are objects; a folder has to be given.
     run("migrate", address, os.path.join(folder, "z"), env=env)
     check(digest(os.path.join(folder, "z")) == want, "objects as files again")
     with open(os.path.join(folder, "s3", "shop", "team", sorted(kept)[0]), "r+b") as f:
         f.write(b"X")
-    check("is damaged" in run("migrate", address, os.path.join(folder, "w"), env=env, code=1), "a damaged object is moved")
+    check("is damaged" in run("migrate", address, os.path.join(folder, "w"), env=env, code=1), "a damaged object is not refused")
     s3.stop()
 
 
 def backed_up(db, folder):
-    """`dptrack backup` of a database makes a folder that serves as it is: from one snapshot, whole batches, while others write."""
+    """`dptrack backup` of a database makes a folder that can be served: from one snapshot, complete batches, during
+    writes."""
     address, files = db.address("moved"), os.path.join(folder, "moved.files")
     team = [lib.Process(address, files) for _ in range(2)]
     run_id = made(team[0], "new", "busy", [{"key": "k0", "step": -1, "value": 1.0}])
@@ -183,13 +186,13 @@ def backed_up(db, folder):
     run("backup", os.path.join(folder, "quiet"), "--db", address, "--json", env={"DPTRACK_DB": ""})
     os.rename(files, os.path.join(folder, "quiet", "dptrack.artifacts"))
     check(digest(os.path.join(folder, "quiet")) == digest(address, "--from-artifacts", os.path.join(folder, "quiet", "dptrack.artifacts")),
-          "a backup of a database that nobody uses")
+          "a backup of a database without processes")
     check("ok" in run("doctor", "--full", "--logdir", os.path.join(folder, "quiet")), "doctor")
 
 
 def dumped(db, folder):
-    """pg_dump while others write; restored, it answers as it did then, and who followed the changes is told to look at all again, even
-    when more has changed than before."""
+    """pg_dump during writes; restored, it gives the answers of that time, and clients that follow changes are told to
+    reload, even if more has changed since than before."""
     address, files = db.store("dumped"), os.path.join(folder, "dumped.files")
     s, dump = lib.Process(address, files), os.path.join(db.folder, "dumped.pgdump")
     for n in range(3):
@@ -198,23 +201,23 @@ def dumped(db, folder):
     db.tool("pg_dump", "-h", db.folder, "-p", str(db.port), "-U", "postgres", "-Fc", "-f", dump, "dumped")
     lost = made(s, "e0", "lost", [{"key": "k", "step": 1, "value": 1.0}])
     heard = s.json("GET", "/api/v1/changes")[1]["token"]
-    check(not s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token of now")
+    check(not s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a current token")
     s.stop()
     db.sql("postgres", "DROP DATABASE dumped")
     db.sql("postgres", "CREATE DATABASE dumped")
     db.tool("pg_restore", "-h", db.folder, "-p", str(db.port), "-U", "postgres", "-d", "dumped", dump)
     check(answers("--db", address) == want, "answers of a restored dump")
     s = lib.Process(address, files)
-    check(s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token of rows that are gone")
+    check(s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token of rows that are lost")
     for n in range(20):
         made(s, "e0", f"new{n}", [{"key": "k", "step": 1, "value": 1.0}])
     check(s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token that newer changes have overtaken")
-    check(s.request("GET", f"/api/v1/runs/{lost}")[0] == 404, "a run that was made behind the dump")
+    check(s.request("GET", f"/api/v1/runs/{lost}")[0] == 404, "a run created after the dump")
     s.stop()
 
 
 def killed(source, target, wait_s, env):
-    """A migration that is killed after a while; whether it had ended before."""
+    """Kills a migration after a while; returns whether it had ended before."""
     process = subprocess.Popen([cluster.PROGRAM, "migrate", *source, *target], env={**os.environ, **env}, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL)
     try:
@@ -225,15 +228,15 @@ def killed(source, target, wait_s, env):
 
 
 def is_no_store(place, env):
-    """Half a target is refused by whoever would serve it."""
+    """An incomplete target is refused by a server."""
     done = subprocess.run([cluster.PROGRAM, "ls", *place], capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
     empty = done.returncode == 0 and "r0" not in done.stdout
     return empty or "half a store" in done.stderr or "no store" in done.stderr or "no folder" in done.stderr
 
 
 def kills(name, source, target, want, count, env):
-    """Kills at moments that are spread over a migration; the source stays as it was; then the last one is finished. target(n): the
-    arguments of a new place, and those that look at it."""
+    """Kills at moments spread over a migration; the source stays unchanged; then the last one is completed. target(n):
+    the arguments of a new target, and those of commands that read it."""
     began = time.monotonic()
     run("migrate", *source, *target(0)[0], env=env)
     span, died, tried = time.monotonic() - began, 0, 1
@@ -244,16 +247,16 @@ def kills(name, source, target, want, count, env):
         ended = killed(source, arguments, wait_s, env)
         span = min(span, time.monotonic() - began) if ended else span
         died += not ended
-        if not is_no_store(place, env):  # the machine was faster this time, or it was killed when all was done
-            check(digest(arguments[0], env=env) == want, f"{name}: after {wait_s:.3f} s half a target is taken for a store")
+        if not is_no_store(place, env):  # it finished in time, or was killed after the last step
+            check(digest(arguments[0], env=env) == want, f"{name}: after {wait_s:.3f} s an incomplete target is accepted as a store")
             tried += 1
             arguments, place = target(tried)
             continue
-        check(not ended, f"{name}: a migration ended well, and there is no store")
+        check(not ended, f"{name}: a migration succeeded without a store")
         if died % 5 == 0 or died == count:
             check(digest(*source, env=env) == want, f"{name}: after {wait_s:.3f} s the source has changed")
     said = run("migrate", *source, *arguments, env=env)
-    check(want in said, f"{name}: finishing a killed migration: {said}")
+    check(want in said, f"{name}: completing a killed migration: {said}")
     check(digest(arguments[0], env=env) == want, f"{name}: the target of a killed migration")
     print(f"migrate: {name}: {died} kills on {tried} targets")
 

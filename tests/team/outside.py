@@ -1,5 +1,6 @@
-"""What a team server lets out: over TLS, with passwords for the database and the object store, it connects to these two alone (by
-strace); no password is in an argument, in what it logs or in a reply, whatever fails; each refusal to start is one line."""
+"""What a team server discloses: over TLS, with passwords for the database and the object store, it connects only to
+these two (by strace); no password is in an argument, in its log or in a reply, whatever fails; each refused start
+prints one line."""
 import json
 import os
 import secrets
@@ -27,13 +28,13 @@ ROLES = (f"CREATE ROLE dptrack LOGIN PASSWORD '{PASSWORD}'", f"CREATE ROLE reade
          "CREATE DATABASE t1 OWNER dptrack", "CREATE DATABASE t2", "ALTER SYSTEM SET ssl = on")
 
 
-def spoken(text, what):
-    """No secret is in it."""
+def check_no_secret(text, what):
+    """Checks that the text contains no secret."""
     check("planted" not in text and not any(s in text for s in SECRETS), f"a secret is in {what}: {text}")
 
 
 class Site:
-    """A cluster and an object store; each wants a password, and shows a certificate of its own."""
+    """A cluster and an object store; each requires a password, and has its own certificate."""
 
     def __init__(self, db, folder):
         self.db = db
@@ -60,7 +61,7 @@ class Site:
         return f"postgresql://{user}@localhost:{self.db.port}/{name}?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={ca or self.ca}"
 
     def environment(self, **more):
-        """With everything that is right. Nothing forbids to ask for a machine's own role, nobody needs to."""
+        """A valid environment. The metadata service of a machine's role is not disabled, but not needed."""
         clean = {k: v for k, v in self.s3.environment().items() if not k.startswith(("DPTRACK_", "AWS_EC2"))}
         return {**clean, "PGPASSWORD": PASSWORD, "AWS_CA_BUNDLE": self.other, **more}
 
@@ -73,7 +74,7 @@ class Site:
 
 
 def refusals(site):
-    """Each in one line that says what is wrong."""
+    """Each refused start prints one line with the reason."""
     reader = {"PGPASSWORD": READER}
     for what, words, (code, text) in (
             ("another CA of the database", "certificate verify failed", site.serve(site.address(ca=site.other))),
@@ -85,11 +86,11 @@ def refusals(site):
             ("a wrong secret of the object store", "SignatureDoesNotMatch", site.serve(AWS_SECRET_ACCESS_KEY="planted-wrong")),
             ("another bucket", "not found", site.serve(files="s3://nobody"))):
         check(code != 0 and words in text and text.count("\n") == 1, f"{what}: {code} {text}")
-        spoken(text, what)
+        check_no_secret(text, what)
 
 
 def readable(process, boss):
-    """Replies of everything that can be read without naming anything."""
+    """Yields the replies of everything that can be read without naming a run."""
     with open(os.path.join(cluster.SOURCE, "schema", "api", "openapi.json"), encoding="utf-8") as f:
         paths = json.load(f)["paths"]
     for path in (p for p, methods in paths.items() if "get" in methods and "{" not in p and p != "/api/v1/events"):
@@ -97,7 +98,7 @@ def readable(process, boss):
 
 
 def work(process, boss):
-    """A run with a point and a file, and what the server answers of it."""
+    """Creates a run with a point and a file; yields the server's replies about it."""
     run = process.json("POST", "/api/v1/runs", {"experiment": "e", "name": "r"}, headers=boss)[1]["id"]
     at = f"/api/v1/runs/{run}"
     for method, path, body in (("POST", "/metrics", {"points": [{"key": "k", "step": 1, "value": 1}]}), ("PUT", "/artifacts/a", os.urandom(100000)),
@@ -110,7 +111,8 @@ def work(process, boss):
 
 
 def failing(site, process, boss):
-    """Replies while each of the two is away; the role's password is another one afterwards, which new connections do not know."""
+    """Yields replies while each of the two is down; afterwards the role's password is changed, so new connections
+    fail."""
     run = process.json("POST", "/api/v1/runs", {"experiment": "e", "name": "f"}, headers=boss)[1]["id"]
     site.s3.stop()
     status, reply = process.request("PUT", f"/api/v1/runs/{run}/artifacts/b", b"x" * 100000, headers=boss)
@@ -127,7 +129,7 @@ def failing(site, process, boss):
 
 
 def outside(site, folder):
-    """The server's life under strace."""
+    """Runs a server under strace from start to stop."""
     trace = strace.Traced(cluster.PROGRAM, folder)
     boss = {"Authorization": "Bearer " + cluster.add_token(lambda sql: site.db.sql("t1", sql))}
     os.environ.clear()
@@ -136,15 +138,15 @@ def outside(site, folder):
     process = lib.Process(site.address(), FILES)
     cluster.PROGRAM = program
     for name, reply in (*work(process, boss), *readable(process, boss), *failing(site, process, boss)):
-        spoken(reply, f"the reply of {name}")
+        check_no_secret(reply, f"the reply of {name}")
         check(boss["Authorization"][7:] not in reply, f"the token is in the reply of {name}")
     with open(f"/proc/{process.process.pid}/cmdline", encoding="utf-8") as f:
-        spoken(f.read(), "its arguments")
+        check_no_secret(f.read(), "its arguments")
     process.stop()
-    spoken(process.serving.stderr(), "what it logs")
+    check_no_secret(process.serving.stderr(), "its log")
     check(until(10, trace.ended), "the end of the trace")
     check(trace.reached() == site.places, f"connected to {trace.reached()}, not to {site.places}")
-    spoken("".join(trace.executed()), "what it executes")
+    check_no_secret("".join(trace.executed()), "the programs it executes")
 
 
 def reason(folder):

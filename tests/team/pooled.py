@@ -1,5 +1,5 @@
-"""Several processes through pgbouncer, which gives each transaction another connection: what one takes the others answer, one run is
-written from all sides, a revoked token is refused."""
+"""Several processes through pgbouncer, which gives each transaction another connection: what one stores the others
+return, one run is written through all of them, a revoked token is refused."""
 import contextlib
 import os
 import shutil
@@ -18,7 +18,7 @@ import together
 
 @contextlib.contextmanager
 def pooler(db, folder):
-    """pgbouncer before a cluster, once it answers; the address of its store t1."""
+    """pgbouncer in front of a cluster, once it answers; yields the address of its store t1."""
     port = free_port()
     path = os.path.join(folder, "pgbouncer.ini")
     with open(path, "w", encoding="utf-8") as f:
@@ -38,7 +38,7 @@ def pooler(db, folder):
 
 
 def reason():
-    """Why there can be none, or None."""
+    """The reason why there is no pgbouncer, or None."""
     return cluster.reason() or (None if os.path.exists("/usr/sbin/pgbouncer") else "pgbouncer is not installed (Debian: pgbouncer)")
 
 
@@ -52,10 +52,10 @@ def main():
         with pooler(db, folder) as address:
             team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
             together.read_everywhere(team)
-            together.one_run_from_all_sides(team, db)
+            together.one_run_through_all_processes(team, db)
             together.changes_miss_nothing(team)
             together.streams_wake(team)
-            together.tokens_are_everybodys(team)
+            together.tokens_are_shared(team)
             for p in team:
                 p.stop()
     lib.finish("pooled")

@@ -1,5 +1,5 @@
-"""HAProxy with the shipped configuration before two processes: while clients write, read and upload through it, each process is
-restarted in turn; no request fails, and everything that was acknowledged is there."""
+"""HAProxy with the shipped configuration in front of two processes: while clients write, read and upload through it,
+each process is restarted in turn; no request fails, and everything acknowledged is stored."""
 import os
 import sys
 import tempfile

@@ -1,7 +1,8 @@
-"""A machine that falls silent amid a group of writes, its rows locked: no more of its statements come, and no end of its connection
-either. What dptrack asks of PostgreSQL for its groups (schema/sql/queries.sql, pg_write_limits) ends that group within seconds, so
-that others can write; by itself the system would take two hours to notice. Two machines are network namespaces; what is asked for is
-taken from the statements that are shipped, and sent by a client that stops where it is told to. Skipped without root."""
+"""A machine that becomes unreachable during a group of writes, with rows locked: it sends no more statements, and its
+connection is not closed. The limits that dptrack sets in PostgreSQL for its groups (schema/sql/queries.sql,
+pg_write_limits) end that group within seconds, so that others can write; by default the system would take two hours to
+notice. Two network namespaces act as the machines; a client sends the limits from the shipped statements, and stops
+where told. Skipped without root."""
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ import cluster
 from helper import skip
 from spaces import Spaces
 
-MOST_S = 6  # that others wait: 3 until it is noticed, on a loaded machine
+MOST_S = 6  # that others may wait: 3 until it is noticed, on a loaded machine
 CLIENT = r"""
 import socket, struct, sys, time
 address, port, limits = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -52,7 +53,7 @@ def write_limits():
 
 
 def move(db, spaces):
-    """The database, to the first machine."""
+    """Moves the database to the first machine."""
     db.stop("fast")
     with open(os.path.join(db.data, "pg_hba.conf"), "a", encoding="ascii") as f:
         f.write(f"host all all {spaces.address[1]}/32 trust\n")
@@ -60,11 +61,11 @@ def move(db, spaces):
 
 
 def others_waited(db, spaces, where):
-    """Seconds from the end of the wire to another one's write."""
+    """Returns the seconds from the network's failure to another client's write."""
     client = subprocess.Popen(spaces.command(1, sys.executable, "-c", CLIENT, spaces.address[0], db.port, write_limits(), where),
                               stdout=subprocess.PIPE, text=True)
     try:
-        assert client.stdout.readline() == "locked\n", "the client did not come so far"
+        assert client.stdout.readline() == "locked\n", "the client did not lock the row"
         time.sleep(0.2)
         spaces.link(1, "down")
         began = time.monotonic()

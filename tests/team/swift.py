@@ -1,6 +1,6 @@
-"""OpenStack Swift with its S3 interface (Debian's swift-proxy, -account, -container, -object, and memcached): one of each server, all
-below one folder, for tests and benches that want an object store that others wrote. `python3 swift.py` runs one until it is ended
-and prints its variables."""
+"""OpenStack Swift with its S3 interface (Debian's swift-proxy, -account, -container, -object, and memcached): one
+server of each kind, all in one folder, for tests and benchmarks that need an object store of another project. `python3
+swift.py` runs one until it is interrupted, and prints its variables."""
 import os
 import pwd
 import shutil
@@ -15,11 +15,11 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from ports import free_port
 
-PYTHON = "/usr/bin/python3"  # whose packages Debian's are
+PYTHON = "/usr/bin/python3"  # has Debian's packages
 PACKAGES = ("swift-proxy", "swift-account", "swift-container", "swift-object", "memcached")
 ID, SECRET = "test:tester", "testing"
 
-# What Debian's scripts do, with swift.conf from a folder of ours.
+# Does what Debian's scripts do, with swift.conf in a folder of ours.
 SERVER = """
 import sys
 from swift.common import utils
@@ -81,13 +81,13 @@ use = egg:swift#dlo
 
 
 def reason():
-    """Why there is none; None: there can be one."""
+    """The reason why Swift is unavailable; None if it is available."""
     missing = [name for name in ("swift-proxy-server", "swift-object-server", "swift-ring-builder", "memcached") if not shutil.which(name)]
     return f"Swift is not installed ({', '.join(PACKAGES)})" if missing else None
 
 
 def install():
-    """For commands that are long anyway: installs what is missing, as root or by sudo."""
+    """For commands that are long anyway: installs missing packages, as root or by sudo."""
     if not reason():
         return
     ask = ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES]
@@ -143,7 +143,7 @@ class Swift:
         self.processes.append(subprocess.Popen(command, stdout=self.log, stderr=self.log, start_new_session=True))
 
     def answers(self):
-        """All of them: the proxy leaves those alone for a minute that did not."""
+        """Whether all servers answer: the proxy ignores a server that did not answer for a minute."""
         try:
             for port in self.ports.values():
                 socket.create_connection(("127.0.0.1", port), timeout=2).close()
@@ -157,13 +157,13 @@ class Swift:
                 "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true", "HOME": "/nonexistent", "no_proxy": "*", **more}
 
     def token(self):
-        """For Swift's own interface."""
+        """A token of Swift's own interface."""
         ask = urllib.request.Request(self.url + "/auth/v1.0", headers={"X-Auth-User": ID, "X-Auth-Key": SECRET})
         with urllib.request.urlopen(ask, timeout=30) as reply:
             return reply.headers["X-Auth-Token"]
 
     def curl(self, *args):
-        """Bare curl, whose last argument is BUCKET/KEY."""
+        """Returns the curl command for a request; its last argument is BUCKET/KEY."""
         return ["curl", "-sS", "--fail", "--noproxy", "*", "-H", f"X-Auth-Token: {self.token()}", *args[:-1],
                 f"{self.url}/v1/AUTH_test/{args[-1]}"]
 

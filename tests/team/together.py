@@ -1,5 +1,6 @@
-"""Several processes on one database: what one takes the others answer at once, whoever is asked; changes are told in the order
-of commits, streams wake, a token that one revokes the others refuse; passwords and wrong addresses are one line."""
+"""Several processes on one database: what one stores the others return at once; changes are reported in commit order,
+streams are notified, a token revoked through one is refused by the others; passwords and wrong addresses give one
+line."""
 import http.client
 import json
 import subprocess
@@ -23,7 +24,7 @@ def log(process, run, step, key="loss"):
 
 
 def read_everywhere(team):
-    """Each write is there for whoever asks next, through every process."""
+    """The next read after a write finds it, through every process."""
     status, run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "one"})
     check(status == 201, f"POST /runs: {status} {run}")
     for step in range(1, POINTS + 1):
@@ -37,8 +38,9 @@ def read_everywhere(team):
         check([r["id"] for r in found] == [run["id"]], f"step {step}: not found by its value")
 
 
-def spikes_are_told_at_once(team):
-    """A loss that jumps is told when it comes, although folding, which finds it too, waits; whoever took the points before."""
+def spikes_are_reported_at_once(team):
+    """A jump of the loss is reported at once, although folding, which also finds it, is delayed; whichever process got
+    the points before."""
     run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "spike"})[1]["id"]
     values = [1 + 0.01 * (i % 7) for i in range(60)]
     values[30] = 50
@@ -51,8 +53,8 @@ def spikes_are_told_at_once(team):
         check([(a["kind"], a["key"], a["step"]) for a in alerts] == [("spike", "train/loss", 30)], f"alerts: {alerts}")
 
 
-def one_run_from_all_sides(team, db):
-    """New keys in opposite orders, into one run, through three processes at once: exact, and nobody is a deadlock's victim."""
+def one_run_through_all_processes(team, db):
+    """New keys in opposite orders, into one run, through three processes at once: exact, without deadlocks."""
     run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "shared"})[1]["id"]
     keys = [f"k{i}" for i in range(20)]
 
@@ -75,7 +77,7 @@ def one_run_from_all_sides(team, db):
 
 
 def changes_miss_nothing(team):
-    """Whoever asks what changed since a token hears of every run, while all processes make some."""
+    """A client that follows changes since a token sees every run, while all processes create some."""
     token, seen, made = team[1].json("GET", "/api/v1/changes")[1]["token"], set(), []
 
     def client(i):
@@ -92,11 +94,11 @@ def changes_miss_nothing(team):
         seen.update(reply["runs"])
     for t in threads:
         t.join()
-    check(seen.issuperset(made), f"{len(set(made) - seen)} of {len(made)} new runs were never told")
+    check(seen.issuperset(made), f"{len(set(made) - seen)} of {len(made)} new runs were not reported")
 
 
 def streams_wake(team):
-    """An event stream of one process tells what another one took."""
+    """An event stream of one process reports what another one stored."""
     c = team[2].connection()
     c.request("GET", "/api/v1/events")
     reply = c.getresponse()
@@ -105,12 +107,12 @@ def streams_wake(team):
     end, text = time.monotonic() + 10, ""
     while time.monotonic() < end and run not in text:
         text += reply.fp.readline().decode()
-    check(run in text, f"the stream told {text!r}")
+    check(run in text, f"the stream sent {text!r}")
     c.close()
 
 
-def tokens_are_everybodys(team):
-    """Made through one process, good on another; revoked there, refused here."""
+def tokens_are_shared(team):
+    """A token added through one process is valid on another; after its revocation there, it is refused here."""
     made = team[0].json("POST", "/api/v1/tokens", {"name": "boss", "scope": "admin"})[1]["token"]
     boss = {"Authorization": f"Bearer {made}"}
     check(until(5, lambda: team[1].request("GET", "/api/v1/runs")[0] == 401), "without a token: not refused")
@@ -124,7 +126,7 @@ def tokens_are_everybodys(team):
 
 
 def ends_within(stream, seconds):
-    """Whether an event stream's reply ends by itself."""
+    """Whether the server ends an event stream within this time."""
     began = time.monotonic()
     try:
         while stream.fp and stream.readline():
@@ -135,8 +137,8 @@ def ends_within(stream, seconds):
 
 
 def revoked_everywhere(team, administrator):
-    """A token that one process takes back is refused by another within a second, and so are its session and its stream; a session
-    of one process is good on another, and over for all when it ends."""
+    """A token revoked through one process is refused by another within a second, and so are its session and its
+    stream; a session of one process is valid on the others, and ends on all."""
     boss = {"Authorization": "Bearer " + administrator}
     made = team[0].json("POST", "/api/v1/tokens", {"name": "guest", "scope": "read"}, headers=boss)[1]["token"]
     guest = {"Authorization": f"Bearer {made}"}
@@ -147,13 +149,13 @@ def revoked_everywhere(team, administrator):
     check(until(5, lambda: [asked(p, guest) for p in team] == [200] * 3), "a guest")
     first, second = sign_in(team[0], made), sign_in(team[0], made)
     found = [asked(p, first) for p in team]
-    check(found == [200] * 3, f"a session of one process, asked of all: {found}")
+    check(found == [200] * 3, f"a session of one process, used on all: {found}")
     found = team[1].request("DELETE", "/api/v1/session", headers={**first, "Sec-Fetch-Site": "same-origin"})
     check(found[0] == 200, f"signing out: {found}")
     began = time.monotonic()
-    check(until(20, lambda: [asked(p, first) for p in team] == [401] * 3), "a session that is over is still good")
-    print(f"together: a session was over everywhere after {time.monotonic() - began:.2f} s")
-    check([asked(p, second) for p in team] == [200] * 3, "another session is over, too")
+    check(until(20, lambda: [asked(p, first) for p in team] == [401] * 3), "an ended session is still accepted")
+    print(f"together: a session had ended everywhere after {time.monotonic() - began:.2f} s")
+    check([asked(p, second) for p in team] == [200] * 3, "another session has ended, too")
     c = team[2].connection(timeout=10)
     c.request("GET", "/api/v1/events", headers=second)
     stream = c.getresponse()
@@ -161,9 +163,9 @@ def revoked_everywhere(team, administrator):
     stream.readline()
     check(team[0].request("DELETE", "/api/v1/tokens/guest", headers=boss)[0] in (200, 204), "revoking")
     began = time.monotonic()
-    check(until(20, lambda: asked(team[2], second) == 401), "the session of a revoked token is still good")
+    check(until(20, lambda: asked(team[2], second) == 401), "the session of a revoked token is still accepted")
     print(f"together: a token was refused elsewhere after {time.monotonic() - began:.2f} s")
-    check(ends_within(stream, 20), "the stream of a revoked token goes on")
+    check(ends_within(stream, 20), "the stream of a revoked token continues")
     print(f"together: its stream had ended after {time.monotonic() - began:.2f} s")
     team[1].kill()
     team[1].start()
@@ -172,7 +174,7 @@ def revoked_everywhere(team, administrator):
 
 
 def uploads_outlive_a_start(team, administrator):
-    """A process that starts clears what killed uploads left, and nothing that another one is taking."""
+    """A starting process deletes what killed uploads left, and nothing that another process is receiving."""
     boss = {"Authorization": "Bearer " + administrator}
     run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "files"}, headers=boss)[1]["id"]
     whole = b"x" * 300000
@@ -209,7 +211,7 @@ def sign_in(process, token):
 
 
 def ready_or_not(team, db):
-    """/ready follows the database, and knows that a process shall stop."""
+    """/ready follows the database, and fails when a process is stopping."""
     def ready(process):
         return process.request("GET", "/ready")[0]
 
@@ -227,7 +229,7 @@ TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_defau
     SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1;
     SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"""
 
-# What version 10 did not have.
+# Undoes what version 10 did not have.
 TO_10 = """DROP TABLE archive; DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
     DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
     DROP TABLE alert_rule; DROP TABLE alert_fired; DROP TABLE kept; DROP TABLE kept_text; DROP TABLE file;
@@ -235,7 +237,7 @@ TO_10 = """DROP TABLE archive; DROP TABLE session; DROP TRIGGER artifact_goes ON
 
 
 def upgraded(db):
-    """A store of an older version has the tables of a new one behind `db upgrade`, which is refused where there is no way."""
+    """After `db upgrade` a store of an older version has the tables of a new one; an impossible upgrade is refused."""
     def tool(word):
         done = subprocess.run([cluster.PROGRAM, "db", word, "--db", db.address("old")], capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout + done.stderr
@@ -249,7 +251,7 @@ def upgraded(db):
     check(db.sql("old", TABLES) == want, f"tables: {set(db.sql('old', TABLES)) ^ set(want)}")
     check("up to date" in tool("upgrade")[1], "a second upgrade")
     db.sql("old", "UPDATE meta SET value = '99' WHERE name = 'version'")
-    check(tool("upgrade")[0] != 0, "a newer store is taken")
+    check(tool("upgrade")[0] != 0, "a newer store is accepted")
     db.sql("old", "UPDATE meta SET value = '3' WHERE name = 'version'")
     code, text = tool("upgrade")
     check(code != 0 and "cannot be upgraded" in text and text.count("\n") == 1, f"from version 3: {code} {text}")
@@ -263,7 +265,7 @@ def refusals(db):
     code, text = tool("ls", "--db", "postgresql://me:hunter2@127.0.0.1/x")
     check(code == 2 and "PGPASSWORD" in text and "hunter2" not in text, f"a password in argv: {code} {text}")
     code, text = tool("serve", "--port", "0", env={"DPTRACK_DB": "postgresql://me:hunter2@127.0.0.1:1/x"})
-    check(code != 0 and text.count("\n") == 1 and "hunter2" not in text, f"no server there: {code} {text}")
+    check(code != 0 and text.count("\n") == 1 and "hunter2" not in text, f"no server at the address: {code} {text}")
     code, text = tool("ls", "--db", db.address("postgres"))
     check(code == 2 and "dptrack db init" in text, f"a database without tables: {code} {text}")
     code, text = tool("db", "status", "--db", db.address("dptrack"))
@@ -273,7 +275,7 @@ def refusals(db):
 
 
 def stops_without_its_database(db, folder):
-    """A process that shall stop while writes wait for a database that is gone gives up, and ends as always."""
+    """A process that must stop while writes wait for a lost database gives up, and stops normally."""
     p = lib.Process(db.address("t1"), os.path.join(folder, "artifacts"))
     boss = {"Authorization": "Bearer " + cluster.add_token(lambda sql: db.sql("t1", sql))}
     check(until(10, lambda: p.request("GET", "/api/v1/runs", headers=boss)[0] == 200), "an administrator")
@@ -307,11 +309,11 @@ def main():
         address = db.store("t1")
         team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
         read_everywhere(team)
-        spikes_are_told_at_once(team)
-        one_run_from_all_sides(team, db)
+        spikes_are_reported_at_once(team)
+        one_run_through_all_processes(team, db)
         changes_miss_nothing(team)
         streams_wake(team)
-        administrator = tokens_are_everybodys(team)
+        administrator = tokens_are_shared(team)
         revoked_everywhere(team, administrator)
         uploads_outlive_a_start(team, administrator)
         ready_or_not(team, db)

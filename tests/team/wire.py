@@ -1,16 +1,16 @@
-"""A wire between dptrack and PostgreSQL that reads what goes over it: it can fall silent, swallow a commit's reply or the commit
-itself, and put another statement in the place of one (so that a test shows what it is for)."""
+"""A wire between dptrack and PostgreSQL that parses the traffic: it can go silent, swallow a commit's reply or the
+commit itself, and replace a statement by another (so that a test shows its purpose)."""
 import re
 import socket
 import struct
 import threading
 
 NO_TLS = (80877103, 80877104)  # SSLRequest, GSSENCRequest
-NOTICED_S = 3  # by PostgreSQL, of a peer that is silent, as dptrack's groups ask for: tests/team/silent.py shows it
+NOTICED_S = 3  # until PostgreSQL notices a silent peer, as set by dptrack's groups; tested by tests/team/silent.py
 
 
 def messages(data, first):
-    """Cuts bytes into whole messages and the rest; `first` ones have no letter."""
+    """Splits bytes into complete messages and the rest; the `first` ones have no type letter."""
     found = []
     while len(data) >= (4 if first else 5):
         length = struct.unpack(">I", data[:4] if first else data[1:5])[0] + (0 if first else 1)
@@ -31,7 +31,7 @@ def shut(s):
 
 
 class Connection:
-    """Two threads, one for each direction; either ends both sockets."""
+    """Two threads, one for each direction; either closes both sockets."""
 
     def __init__(self, wire, near, far):
         self.wire, self.near, self.far, self.commits, self.writes = wire, near, far, set(), False
@@ -41,7 +41,7 @@ class Connection:
         shut(self.far)
 
     def end(self):
-        """Of one side: the other is told, where something passes."""
+        """One side ended: closes the other, unless the wire is silent."""
         self.wire.flows.wait()
         self.close()
 
@@ -101,7 +101,7 @@ class Connection:
 
 
 class Wire:
-    """Listens on a port of its own; instead: pairs of a pattern and what stands in a statement in its place."""
+    """Listens on a port of its own; instead: pairs of a pattern and its replacement in statements."""
 
     def __init__(self, folder, port, instead=()):
         self.far, self.instead, self.flows = f"{folder}/.s.PGSQL.{port}", instead, threading.Event()
@@ -130,7 +130,7 @@ class Wire:
                 threading.Thread(target=direction, daemon=True).start()
 
     def cut(self):
-        """From now on nothing passes, and nobody is told; PostgreSQL notices."""
+        """From now on nothing passes, and no connection is closed; PostgreSQL notices."""
         self.flows.clear()
         threading.Thread(target=self.notice, daemon=True).start()
 
@@ -142,7 +142,7 @@ class Wire:
                 shut(c.far)
 
     def mend(self):
-        """What was under way is lost; new connections pass."""
+        """Traffic in transit is lost; new connections pass."""
         with self.lock:
             gone, self.open = self.open, []
         for c in gone:
@@ -150,7 +150,8 @@ class Wire:
         self.flows.set()
 
     def swallow(self, what, seconds):
-        """The next group's commit ("request") or the answer to it ("reply") goes lost with its connection: whether one came."""
+        """Loses the next group's commit ("request") or its reply ("reply") with the connection; returns whether one
+        came."""
         self.sprung.clear()
         with self.lock:
             self.trap = what

@@ -1,4 +1,4 @@
-/* base_test.c: tracker/base against known values and brute force. */
+/* base_test.c: tracker/base compared with known values and brute force. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void crc_every_length_and_split(void **state)
 			assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, n - cut), crc_bitwise(bytes, n));
 }
 
-/* As long as several lanes of the instruction or folds, and a little more or less. */
+/* Lengths around several lanes or folds of the instruction. */
 static void crc_of_lanes(void **state)
 {
 	static const size_t lengths[] = { 1023, 1024, 1025, 1279,  1280,  1536,	 2047,	2048, 4096,
@@ -192,7 +192,7 @@ static void sha_known_values(void **state)
 	}
 }
 
-static void both_are_the_definition(const uint32_t h[8], const uint32_t other[8], const unsigned char *p, size_t blocks)
+static void both_equal_definition(const uint32_t h[8], const uint32_t other[8], const unsigned char *p, size_t blocks)
 {
 	uint32_t got[2][8], want[2][8];
 
@@ -205,7 +205,7 @@ static void both_are_the_definition(const uint32_t h[8], const uint32_t other[8]
 	assert_memory_equal(got, want, sizeof(got));
 }
 
-static void sha_instructions_are_the_definition(void **state)
+static void sha_instructions_equal_the_definition(void **state)
 {
 	unsigned char bytes[64 * 9];
 	uint32_t x = 1;
@@ -224,12 +224,12 @@ static void sha_instructions_are_the_definition(void **state)
 		sha256_mix_best()(b, bytes + round % 5, (size_t)(round % 9));
 		assert_memory_equal(a, b, sizeof(a));
 		memcpy(b, bytes + 100, sizeof(b));
-		both_are_the_definition(a, b, bytes + round % 5, (size_t)(round % 9));
+		both_equal_definition(a, b, bytes + round % 5, (size_t)(round % 9));
 	}
 }
 
-/* Two sums of the same bytes from different beginnings, cut anywhere, at equal and at different places in a block. */
-static void sha_of_both_is_that_of_each(void **state)
+/* Two sums of the same bytes from different offsets, split anywhere, at equal and different positions in a block. */
+static void sha_of_both_equals_each(void **state)
 {
 	unsigned char bytes[1000];
 
@@ -258,7 +258,7 @@ static void sha_of_both_is_that_of_each(void **state)
 	}
 }
 
-static int refuses; /* what a file system answers that knows no files without a name; 0: this one does */
+static int refuses; /* errno of a file system without unnamed files; 0: supported */
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -290,7 +290,7 @@ static int entries_of(const char *folder)
 	return n - 2;
 }
 
-static void nameless_files_are_found_by_nobody(void **state)
+static void unnamed_files_are_not_found(void **state)
 {
 	static const int answers[] = { 0, EOPNOTSUPP, EISDIR, EINVAL };
 	char folder[] = "nameless-XXXXXX", got[6];
@@ -322,7 +322,7 @@ static void nameless_files_are_found_by_nobody(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
-/* All of them, or an error that says why the rest is missing. */
+/* Writes all bytes, or returns an error with the reason. */
 static void bytes_are_all_written(void **state)
 {
 	char path[] = "/tmp/base_test_XXXXXX", bytes[] = "ten bytes", got[16];
@@ -346,7 +346,7 @@ static void bytes_are_all_written(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void text_is(const char *path, const char *want)
+static void expect_text_of(const char *path, const char *want)
 {
 	char got[16] = "";
 	int fd = open(path, O_RDONLY);
@@ -357,7 +357,7 @@ static void text_is(const char *path, const char *want)
 	close(fd);
 }
 
-/* A process begins such a file, writes some of it, and is killed. */
+/* A process creates such a file, writes some of it, and is killed. */
 static void begin_and_die(const char *part)
 {
 	struct file_whole f;
@@ -373,7 +373,7 @@ static void begin_and_die(const char *part)
 	assert_true(WIFSIGNALED(status));
 }
 
-static void files_are_whole_or_not_there(void **state)
+static void files_are_complete_or_absent(void **state)
 {
 	static const int answers[] = { 0, EOPNOTSUPP };
 	char folder[] = "whole-XXXXXX", path[32], part[32];
@@ -385,12 +385,12 @@ static void files_are_whole_or_not_there(void **state)
 	snprintf(part, sizeof(part), "%s/.part", folder);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
 		refuses = answers[i];
-		for (int time = 0; time < 2; time++) { /* the second one takes the first one's place */
+		for (int time = 0; time < 2; time++) { /* the second file replaces the first */
 			assert_int_equal(file_whole_open(&f, part), 0);
 			assert_int_equal(write(f.fd, time ? "new" : "old", 3), 3);
 			assert_int_equal(file_whole_keep(&f, path), 0);
 			file_whole_drop(&f);
-			text_is(path, time ? "new" : "old");
+			expect_text_of(path, time ? "new" : "old");
 			assert_int_equal(entries_of(folder), 1);
 		}
 		begin_and_die(part);
@@ -400,7 +400,7 @@ static void files_are_whole_or_not_there(void **state)
 		assert_int_equal(file_whole_open(&f, part), 0);
 		assert_int_equal(file_whole_keep(&f, "nowhere/file"), -1);
 		assert_int_equal(errno, ENOENT);
-		text_is(path, "new");
+		expect_text_of(path, "new");
 		assert_int_equal(entries_of(folder), 1);
 		assert_int_equal(unlink(path), 0);
 	}
@@ -725,8 +725,8 @@ static void threads_leave_signals_to_the_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nameless_files_are_found_by_nobody),
-		cmocka_unit_test(files_are_whole_or_not_there),
+		cmocka_unit_test(unnamed_files_are_not_found),
+		cmocka_unit_test(files_are_complete_or_absent),
 		cmocka_unit_test(bytes_are_all_written),
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
@@ -738,8 +738,8 @@ int main(void)
 		cmocka_unit_test(err_names_its_field),
 		cmocka_unit_test(median_is_in_the_middle),
 		cmocka_unit_test(sha_known_values),
-		cmocka_unit_test(sha_instructions_are_the_definition),
-		cmocka_unit_test(sha_of_both_is_that_of_each),
+		cmocka_unit_test(sha_instructions_equal_the_definition),
+		cmocka_unit_test(sha_of_both_equals_each),
 		cmocka_unit_test(no_memory_is_one_sentence),
 		cmocka_unit_test(arrays_grow),
 		cmocka_unit_test(fnv_known_values),

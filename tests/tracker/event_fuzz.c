@@ -1,6 +1,6 @@
 /* event_fuzz.c: damaged journals must neither crash the reader nor keep it busy. Without arguments: a fixed series of
- * mutations of a journal that holds every kind of record; with files as arguments: each of them. Built with
- * -fsanitize=fuzzer and -DLIBFUZZER it is libFuzzer's entry. */
+ * mutations of a journal with every kind of record; with files as arguments: each of them. Built with
+ * -fsanitize=fuzzer and -DLIBFUZZER it is libFuzzer's entry point. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include "tracker/event/record.h"
 
 #define ROUNDS 150000
-#define ITEMS_PER_BYTE 2 /* no payload yields more items than this */
+#define ITEMS_PER_BYTE 2 /* no payload contains more items than this */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
-/* Touches all that an item points to. */
+/* Reads everything that an item points to. */
 static unsigned look_at(const struct event_item *item)
 {
 	const struct event_text texts[] = { item->key, item->text };
@@ -96,7 +96,7 @@ static void add_journal(struct buf *b)
 	encode_hparams_end(b, 9, EVENT_FAILED);
 }
 
-/* One to six changes: a byte, a bit, a piece copied elsewhere, a shorter end. */
+/* Makes one to six changes: a byte, a bit, a piece copied elsewhere, a truncation. */
 static size_t mutate(uint8_t *bytes, size_t n)
 {
 	for (size_t changes = 1 + dice(6); changes && n; changes--) {
@@ -127,7 +127,7 @@ static void fuzz_payload(const uint8_t *payload, size_t n)
 		exit(1);
 	memcpy(bytes, payload, n);
 	n = mutate(bytes, n);
-	exact = malloc(n ? n : 1); /* a block of its own: reading beyond it is caught */
+	exact = malloc(n ? n : 1); /* a separate block, so that reads beyond it are detected */
 	if (!exact)
 		exit(1);
 	memcpy(exact, bytes, n);

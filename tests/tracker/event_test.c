@@ -1,4 +1,4 @@
-/* event_test.c: tracker/event against recorded bytes, and against itself for what only we write. */
+/* event_test.c: tracker/event compared with recorded bytes, and with itself for records that only we write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 #define ID_A "0123456789abcdef0123456789abcdef"
 #define ID_B "fedcba9876543210fedcba9876543210"
 
-/* Whole records made by other writers: wall time 1700000000 or 1700000001, tag loss, step 7, value 0.5. */
+/* Complete records of other writers: wall time 1700000000 or 1700000001, tag loss, step 7, value 0.5. */
 static const char hex_version[] = "1800000000000000a37f4b220900000040fc54d9411a0d627261696e2e4576656e743a32eced8f9d";
 static const char hex_scalar[] =
 	"1a00000000000000129bd82d0900004040fc54d94110072a0d0a0b0a046c6f7373150000003f368fc084";
@@ -273,7 +273,7 @@ static void our_records_read_back_once(void **state)
 	buf_done(&b);
 }
 
-static void a_file_cut_anywhere_reads_up_to_there(void **state)
+static void truncated_file_reads_to_its_end(void **state)
 {
 	size_t ends[32], n_ends = 0, at = 0;
 	struct record rec;
@@ -286,7 +286,7 @@ static void a_file_cut_anywhere_reads_up_to_there(void **state)
 		ends[n_ends++] = at;
 	for (size_t cut = 0; cut <= b.len; cut++) {
 		size_t whole = 0;
-		char *copy = malloc(cut + 1); /* its own block, so that a read beyond the cut is caught by ASan */
+		char *copy = malloc(cut + 1); /* a separate block, so that ASan detects a read beyond the cut */
 
 		memcpy(copy, b.data, cut);
 		copy = realloc(copy, cut ? cut : 1);
@@ -302,7 +302,7 @@ static void a_file_cut_anywhere_reads_up_to_there(void **state)
 	buf_done(&b);
 }
 
-static void damage_is_told_apart(void **state)
+static void kinds_of_damage_are_distinguished(void **state)
 {
 	struct record rec;
 	struct buf b;
@@ -328,7 +328,7 @@ static void damage_is_told_apart(void **state)
 }
 
 /* Every single-byte change of a payload either parses or is refused; nothing reads out of bounds (ASan). */
-static void no_change_of_a_byte_does_harm(void **state)
+static void changed_bytes_are_harmless(void **state)
 {
 	static const unsigned char flips[] = { 0x01, 0x08, 0x80, 0xff };
 	struct event_item item;
@@ -357,7 +357,7 @@ static void no_change_of_a_byte_does_harm(void **state)
 	buf_done(&b);
 }
 
-static void refuses_what_is_no_event(void **state)
+static void refuses_other_records(void **state)
 {
 	struct event ev;
 	const char nan_time[] = "\x09\0\0\0\0\0\0\xf8\x7f";
@@ -367,7 +367,7 @@ static void refuses_what_is_no_event(void **state)
 	assert_int_equal(event_open(&ev, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11), ERR_CORRUPT);
 	assert_int_equal(event_open(&ev, nan_time, 9), ERR_CORRUPT);
 	assert_int_equal(event_open(&ev, "", 0), 0);
-	assert_int_equal(event_open(&ev, "\x63\x08\x01\x63\x64\x64", 6), 0); /* groups, nested, are stepped over */
+	assert_int_equal(event_open(&ev, "\x63\x08\x01\x63\x64\x64", 6), 0); /* nested groups are skipped */
 	assert_int_equal(event_open(&ev, "\x63\x08\x01", 3), ERR_CORRUPT);
 }
 
@@ -441,10 +441,10 @@ int main(void)
 		cmocka_unit_test(foreign_hparams_become_params),
 		cmocka_unit_test(doubles_survive_bit_for_bit),
 		cmocka_unit_test(our_records_read_back_once),
-		cmocka_unit_test(a_file_cut_anywhere_reads_up_to_there),
-		cmocka_unit_test(damage_is_told_apart),
-		cmocka_unit_test(no_change_of_a_byte_does_harm),
-		cmocka_unit_test(refuses_what_is_no_event),
+		cmocka_unit_test(truncated_file_reads_to_its_end),
+		cmocka_unit_test(kinds_of_damage_are_distinguished),
+		cmocka_unit_test(changed_bytes_are_harmless),
+		cmocka_unit_test(refuses_other_records),
 		cmocka_unit_test(field_numbers_are_unique),
 		cmocka_unit_test(keys_follow_the_rule),
 		cmocka_unit_test(text_becomes_valid_utf8),

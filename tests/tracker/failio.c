@@ -1,11 +1,11 @@
-/* failio.c: preloaded into a program, makes writes of journals, and memory, fail. FAILIO is a list of words:
- *	short=N      every pwrite takes at most N bytes
+/* failio.c: preloaded into a program, makes writes of journals, and allocations, fail. FAILIO is a list of words:
+ *	short=N      every pwrite writes at most N bytes
  *	full=N,S     from the N-th byte on the disk is full, for S seconds (0: for ever)
- *	quota=N,S    the same of a user's share of it
+ *	quota=N,S    the same for the user's quota
  *	eio=N        once, the write that reaches the N-th byte fails with EIO after a part of it
  *	syncs=S      every fdatasync takes S seconds
  *	syncfail     every fdatasync fails
- *	alloc=N      the N-th allocation fails, and each 40th after it */
+ *	alloc=N      the N-th allocation fails, and every 40th after it */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ static const char *setting(const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* How many of n bytes may be written; 0 with errno set: none. */
+/* Returns how many of n bytes may be written; 0 with errno set if none. */
 static size_t allowed(size_t n)
 {
 	const char *s = setting("short="), *quota = setting("quota="), *full = quota ? quota : setting("full=");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Disks that fail under a run: nothing may be lost but what the queue cannot hold, journals stay readable, and no call
-waits. The faults come from failio.so, and from a real full filesystem where the test may mount one."""
+"""Disks that fail during a run: only what exceeds the queue may be lost, journals stay readable, and no call waits.
+The faults come from failio.so, and from a real full filesystem where the test may mount one."""
 import os
 import re
 import subprocess
@@ -37,7 +37,7 @@ def record(runs, script, faults, *options):
     r.code, r.dropped = map(int, re.search(r'^closed (-?\d+) (\d+)', out.stdout, re.M).groups())
     r.flushed = [int(code) for code in re.findall(r'^flushed (-?\d+)', out.stdout, re.M)]
     r.warnings = [line for line in out.stdout.split('\n') if line.startswith('warn ')]
-    r.journals = journal.journals(r.folder, check=r.dropped == 0)  # a million checksums take Python long
+    r.journals = journal.journals(r.folder, check=r.dropped == 0)  # a million checksums are slow in Python
     return r
 
 
@@ -53,7 +53,7 @@ def short_writes(runs):
 
 
 def full_for_a_while(runs):
-    """A flush does not wait for room."""
+    """A flush does not wait for disk space."""
     r = record(runs, 'burst 2000 x 1\nsleep 1\nflush 9\nburst 2000 x 2001\nsleep 1.5\nflush 9\nclose 1\n', 'full=5000,1.5')
     j, = r.journals
     assert r.flushed == [-5, 0], r.flushed
@@ -66,7 +66,7 @@ def full_for_ever(runs):
     r = record(runs, 'burst 2000 x 1\nsleep 0.5\nburst 100 y 1\nclose 1\n', 'full=5000')
     j, = r.journals
     assert r.code == -6 and r.seconds < 20, (r.code, r.seconds)
-    assert len(j.data) == 5000 and j.whole < 5000, 'a torn tail, and whole records before it'
+    assert len(j.data) == 5000 and j.whole < 5000, 'a torn tail after complete records'
     got = steps(r, 'x')
     assert got and got == list(range(1, len(got) + 1))
 
@@ -92,7 +92,7 @@ def queue_overflows(runs):
 
 
 def slow_sync(runs):
-    """A slow disk delays nobody but close: a flush in the middle of a sync of 3 s is at once."""
+    """A slow disk delays only close: a flush in the middle of a sync of 3 s returns at once."""
     r = record(runs, 'burst 10 x 1\nsleep 0.5\nburst 10 x 11\nflush 2\nclose 1\n', 'syncs=3')
     assert r.code == 0 and steps(r, 'x') == list(range(1, 21)) and r.flushed == [0], r.flushed
 
@@ -109,7 +109,7 @@ def a_hanging_disk_ends_too(runs):
     assert any('does not respond' in w for w in r.warnings), r.warnings
 
 
-def torn_tail_is_left_alone(runs):
+def torn_tail_is_kept(runs):
     first = record(runs, 'burst 2000 x 1\nsleep 0.4\nabort\n'.replace('abort', 'close 0'), 'full=5000')
     before = first.journals[0].data
     run_id = first.journals[0].header['run_id']
@@ -123,7 +123,7 @@ def torn_tail_is_left_alone(runs):
 
 def real_full_disk(runs):
     if os.geteuid() or subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', runs], capture_output=True).returncode:
-        return 'skipped: no tmpfs may be mounted here'
+        return 'skipped: mounting a tmpfs is not permitted'
     try:
         r = record(runs, 'burst 5000 x 1\nsleep 0.5\nclose 1\n', '')
         got = steps(r, 'x')
@@ -134,9 +134,9 @@ def real_full_disk(runs):
 
 
 def no_memory(runs):
-    """Whichever allocation fails: opening says so, or the run goes on; what is in the file is whole."""
+    """Whichever allocation fails, opening reports it, or the run continues; the records in the file are complete."""
     if ASAN:
-        return 'skipped: the address sanitizer has an allocator of its own'
+        return 'skipped: the address sanitizer replaces the allocator'
     opened = 0
     for n in range(1, 120):
         folder = os.path.join(runs, str(n))
@@ -155,7 +155,7 @@ def no_memory(runs):
 
 def main():
     sys.exit(parallel.run([short_writes, full_for_a_while, full_for_ever, io_error_moves_on, queue_overflows, slow_sync,
-                           failing_sync, a_hanging_disk_ends_too, torn_tail_is_left_alone, real_full_disk, no_memory]))
+                           failing_sync, a_hanging_disk_ends_too, torn_tail_is_kept, real_full_disk, no_memory]))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install DESTDIR, then a program outside the tree is built against it with pkg-config and records a run; nothing
-# but dptrack_* is exported, and the library needs only libc and zlib at start.
+# make install DESTDIR, then a program outside the tree is built with the installed library by pkg-config and records a
+# run; only dptrack_* is exported, and the library needs only libc and zlib to start.
 set -e
 top=${srcdir:-.}
 cd "${builddir:-.}"
@@ -32,7 +32,7 @@ stray=$(nm -D --defined-only "$lib/libdptrack.so" | awk '$3 !~ /^dptrack_|^DPTRA
 [ -z "$stray" ] || { echo "exported besides dptrack_*: $stray"; exit 1; }
 needed=$(readelf -d "$lib/libdptrack.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -vE '^(libc\.so|libz\.so|libm\.so|lib(a|ub)san|ld-linux|libpthread|libdl|librt)' || true)
 [ -z "$needed" ] || { echo "needed at start: $needed"; exit 1; }
-# The same program is C++ to those who want it.
+# The same header works for C++ programs.
 if command -v c++ >/dev/null; then
 	printf '#include <dptrack.h>\nint main() { return dptrack_run_close(nullptr, DPTRACK_FINISHED); }\n' >cpp.cc
 	# shellcheck disable=SC2086

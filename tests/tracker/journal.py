@@ -1,4 +1,4 @@
-"""Reads journals with nothing but the format's description: the independent truth of the tracker's tests."""
+"""Reads journals by the format's description alone: the independent reference of the tracker's tests."""
 import glob
 import os
 import struct
@@ -20,7 +20,7 @@ def masked_crc(data):
 
 
 def records(data, check=True):
-    """Payloads of the whole records in data and the offset behind the last one."""
+    """Returns the payloads of the complete records in data, and the offset after the last one."""
     at, out = 0, []
     while len(data) - at >= 12:
         n, crc = struct.unpack_from('<QI', data, at)
@@ -47,7 +47,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """[(number, value)]: varint and fixed as int, messages and strings as bytes."""
+    """Returns [(number, value)]: varint and fixed as int, messages and strings as bytes."""
     at, out = 0, []
     while at < len(data):
         tag, at = varint(data, at)

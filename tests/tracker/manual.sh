@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every function of libdptrack and every command has its manual page, and each page formats without a complaint.
+# Every function of libdptrack and every command has a manual page, and each page is formatted without warnings.
 cd "$builddir" || exit 1
 bad=0
 complain() { echo "manual: $*"; bad=1; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The S3 client against a server that checks every signature: published signatures, keys of any characters, ranges, listings in
-pages, uploads in parts, busy and cut answers, keys from variables, files, containers and instances, and what it refuses."""
+"""The S3 client with a server that checks every signature: published signatures, keys of any characters, ranges,
+listings in pages, uploads in parts, busy and truncated replies, credentials from variables, files, containers and
+instances, and refusals."""
 import http.server
 import json
 import os
@@ -110,7 +111,7 @@ def refusals(root):
     for more, words in wrong:
         said = run(server.environment(**more), "get", "shop", "plain", code=1)
         assert words in said, (more, said)
-    # A bucket elsewhere: signed anew for the region that the server names.
+    # A bucket in another region: signed again for the region that the server names.
     assert run(server.environment(AWS_REGION="us-west-2"), "get", "shop", "list/1") == b"12" and server.refused
     server.stop()
 
@@ -133,7 +134,7 @@ def files(root, home):
 
 
 class Machine(http.server.BaseHTTPRequestHandler):
-    """What an instance and a container are answered about themselves."""
+    """Metadata service: the credentials of an instance and of a container."""
 
     def log_message(self, *_):
         pass
@@ -170,10 +171,10 @@ def roles(root):
     server = S3(root, tokens={"lent2"})
     bare = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": ""}
     assert run(server.environment(**bare, AWS_EC2_METADATA_SERVICE_ENDPOINT=there + "/"), "get", "shop", "list/1") == b"12"
-    server.tokens = {"lent4"}  # the third is refused as one that ran out, and another one asked for
+    server.tokens = {"lent4"}  # the third is refused as expired, and another one is requested
     container = {**bare, "AWS_CONTAINER_CREDENTIALS_FULL_URI": there + "/task", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "known"}
     assert run(server.environment(**container), "get", "shop", "list/1") == b"12" and machine.asked == 4
-    machine.left, server.tokens = 60, {"lent6"}  # about to run out: asked for again before they are used
+    machine.left, server.tokens = 60, {"lent6"}  # about to expire: requested again before they are used
     assert run(server.environment(**container), "get", "shop", "list/1") == b"12"
     assert "did not return keys" in run(server.environment(**{**container, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "no"}), "get", "shop", "x", code=1)
     server.stop()
@@ -188,4 +189,4 @@ with tempfile.TemporaryDirectory(prefix="dptrack-object-") as tmp:
     refusals(f"{tmp}/store")
     files(f"{tmp}/store", f"{tmp}/home")
     roles(f"{tmp}/store")
-print("object: signed, read, written, listed; refused where it should be")
+print("object: signed, read, written, listed, refused as expected")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The S3 client beside other people's programs: 1,000 random signatures equal botocore's, and moto's server, which checks
-signatures against the keys of its own users, is read, written, listed and trained from; a wrong secret is refused first. The run says
-what it was trained on, by REST and MLflow's routes, and none of its files holds the key."""
+"""The S3 client with independent programs: 1,000 random signatures equal botocore's; it reads, writes, lists and
+trains from moto's server, which checks signatures against the keys of its users; a wrong secret is refused first. The
+run records what it was trained on, by REST and MLflow's routes, and none of its files contains the key."""
 import json
 import os
 import random
@@ -114,13 +114,13 @@ def objects(env):
     assert "SignatureDoesNotMatch" in wrong and "planted" not in wrong, wrong
     assert "InvalidAccessKeyId" in run({**env, "AWS_ACCESS_KEY_ID": "AKIAOTHER"}, "get", "shop", "x", code=1)
     big = os.urandom(11 << 20)
-    for key in ("plain", "a b/~c.txt"):  # moto refuses botocore's own signatures of other characters
+    for key in ("plain", "a b/~c.txt"):  # moto refuses even botocore's signatures of other characters
         run(env, "put", "shop", key, data=big[:70000])
         assert run(env, "get", "shop", key, "100", "700") == big[100:800], key
     assert run(env, "head", "shop", "plain").startswith(b"70000 \"")
     run(env, "upload", "shop", "parts/one", str(5 << 20), data=big)
     assert run(env, "get", "shop", "parts/one") == big
-    assert run(env, "list", "shop", "").decode().splitlines() == [  # with a slash in the query it refuses botocore's too
+    assert run(env, "list", "shop", "").decode().splitlines() == [  # with a slash in the query it refuses even botocore's
         "object 70000 a b/~c.txt", f"object {len(big)} parts/one", "object 70000 plain"]
     assert run(env, "list", "shop", "pl").decode() == "object 70000 plain\n"
     for key in ("plain", "none"):
@@ -129,7 +129,7 @@ def objects(env):
 
 
 def shards(env, folder):
-    """The stream of shards in the bucket is that of the same shards on the disk."""
+    """The stream of shards in the bucket equals that of the same shards on disk."""
     import io
     import tarfile
     draw = random.Random(3)
@@ -153,7 +153,7 @@ def shards(env, folder):
 
 
 def trained(env, runs):
-    """What a run over that store says of its data; the key stands in no file below its folder."""
+    """The record of a run's data; no file below its folder contains the key."""
     flags = ["--model", "resnet20", "-b", "16", "--threads", "1", "--workers", "1", "--max-steps", "2", "--experiment", "far"]
     serve.train(*flags, "--runs-dir", runs, "--data-path", "s3://shop/set/train-{000000..000001}.tar", "--val-path", "s3://shop/set/train-000002.tar",
                 "--nproc-per-node", "2", env=env)
@@ -169,8 +169,8 @@ def trained(env, runs):
             said = f.read()
         for secret in (env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]):
             assert secret.encode() not in said, path
-    told = [(i["context"], i["source_type"], i["source"], json.loads(i["profile"])["samples"], json.loads(i["profile"])["shards"]) for i in inputs]
-    assert told == [("training", "s3", "s3://shop/set/train-{000000..000001}.tar", 80, 2), ("validation", "s3", "s3://shop/set/train-000002.tar", 40, 1)], told
+    inputs_of_run = [(i["context"], i["source_type"], i["source"], json.loads(i["profile"])["samples"], json.loads(i["profile"])["shards"]) for i in inputs]
+    assert inputs_of_run == [("training", "s3", "s3://shop/set/train-{000000..000001}.tar", 80, 2), ("validation", "s3", "s3://shop/set/train-000002.tar", 40, 1)], inputs_of_run
     assert [(d["dataset"]["source"], d["dataset"]["digest"], d["tags"][0]["value"]) for d in theirs] == [
         (i["source"], i["digest"], i["context"]) for i in inputs], (theirs, inputs)
     assert len(files) > 3 and len({i["digest"] for i in inputs}) == 2, (files, inputs)
@@ -195,4 +195,4 @@ try:
 finally:
     moto.terminate()
     moto.wait()
-print("object_moto: 1000 signatures as botocore's; moto read, written, listed, trained from")
+print("object_moto: 1000 signatures equal botocore's; read, wrote, listed and trained from moto")

@@ -1,6 +1,7 @@
-/* object_tool.c: tracker/object for tests in Python. One call, exit 1 with the error's code and text on stderr:
+/* object_tool.c: tracker/object for tests in Python. One call; on an error exits with 1 and prints code and text to
+ * stderr:
  *   sign ID SECRET REGION DATE           requests on stdin: METHOD, key, payload, n, n x (name, value) of the query, m,
- *                                        m x headers; each a line. An Authorization header a request.
+ *                                        m x headers, one per line. Prints an Authorization header per request.
  *   head|get|delete BUCKET KEY [BEGIN N] size and ETag, or bytes
  *   put|fresh BUCKET KEY                 stdin; upload BUCKET KEY PART_BYTES: in parts
  *   list BUCKET PREFIX [DELIMITER] */
@@ -56,7 +57,7 @@ static char *line(void)
 	return text;
 }
 
-/* Pairs of lines behind a line with their number. */
+/* Reads pairs of lines after a line with their number. */
 static int pairs(const char *ret[][2])
 {
 	char *count = line();

@@ -1,10 +1,10 @@
-"""Runs test cases that mostly wait, side by side, each with a folder of its own."""
+"""Runs test cases that mostly wait, in parallel, each with its own folder."""
 import tempfile
 import threading
 
 
 def run(cases):
-    """Each case is called with an empty folder; what it returns is printed. 1 when one of them failed."""
+    """Calls each case with an empty folder and prints its result. Returns 1 if one of them failed."""
     failed = []
 
     def one(case):

@@ -1,6 +1,6 @@
-/* record.c: drives libdptrack from a script on stdin, so that tests in other languages can record runs. Options on the
- * command line are those of struct dptrack_run_opts (key=value). Prints "run <id> <folder> <segment>" once it is open,
- * each warning as "warn <text>", and at the end "closed <code> <dropped before closing>".
+/* record.c: drives libdptrack by a script on stdin, so that tests in other languages can record runs. Command-line
+ * options are those of struct dptrack_run_opts (key=value). Prints "run <id> <folder> <segment>" once it is open, each
+ * warning as "warn <text>", and at the end "closed <code> <dropped before closing>".
  *
  *	log STEP KEY VALUE            rank RANK STEP KEY VALUE       at RANK STEP KEY VALUE TIME
  *	many STEP KEY VALUE KEY VALUE
@@ -111,7 +111,7 @@ static void do_records(struct dptrack_run *run, const char *verb, char *rest)
 		dptrack_set_status(run, (enum dptrack_status)strtol(key, NULL, 10), value);
 }
 
-/* A child that uses the run all the same; it must find every door closed. */
+/* A child process that uses the run anyway; every call must be refused. */
 static void do_fork(struct dptrack_run *run)
 {
 	int status = -1;
@@ -127,7 +127,7 @@ static void do_fork(struct dptrack_run *run)
 	printf("forked %d\n", status);
 }
 
-/* False at the end; *ret_status then is what to close with, -1: not at all. */
+/* Returns false at the end; *ret_status is then the status to close with, or -1 to leave the run open. */
 static bool do_line(struct dptrack_run *run, char *line, int *ret_status)
 {
 	char *rest = line, *verb = strsep(&rest, " ");

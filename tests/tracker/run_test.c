@@ -26,7 +26,7 @@
 #define THREADS 8
 #define POINTS 50000
 
-static void lanes_hold_what_they_promise(void **state)
+static void lanes_hold_their_capacity(void **state)
 {
 	struct log_queue *l = log_queue_new(4096);
 	const struct point *p;
@@ -204,7 +204,7 @@ static void the_first_value_of_a_param_wins(void **state)
 	records_take(r, &b, false);
 	assert_int_equal(count_records(&b), 1);
 	records_end(r, &b, EVENT_FINISHED);
-	assert_int_equal(count_records(&b), 1); /* nothing ends that was not begun */
+	assert_int_equal(count_records(&b), 1); /* nothing ends that was not started */
 	records_take(r, &b, true);
 	records_end(r, &b, EVENT_FINISHED);
 	assert_int_equal(count_records(&b), 3);
@@ -238,7 +238,7 @@ static void count_text(void *user, const char *text)
 	++*(int *)user;
 }
 
-static void warnings_are_said_once(void **state)
+static void warnings_are_printed_once(void **state)
 {
 	int said = 0;
 	struct warn *w = warn_new(count_text, &said);
@@ -258,7 +258,7 @@ static void warnings_are_said_once(void **state)
 	warn_free(w);
 }
 
-/* The library's wall clock is one that leaps. */
+/* Replaces the library's wall clock by one that jumps. */
 static long wall_behind_s;
 
 int clock_gettime(clockid_t id, struct timespec *t)
@@ -270,7 +270,7 @@ int clock_gettime(clockid_t id, struct timespec *t)
 	return rc;
 }
 
-static void a_leaping_clock_ends_no_run(void **state)
+static void run_survives_a_jumping_clock(void **state)
 {
 	char dir[] = "/tmp/dptrack-test.XXXXXX", remove[64];
 	struct dptrack_run *run;
@@ -312,16 +312,16 @@ static void names_are_safe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lanes_hold_what_they_promise),
+		cmocka_unit_test(lanes_hold_their_capacity),
 		cmocka_unit_test(lanes_keep_each_threads_order),
 		cmocka_unit_test(lanes_merge_by_time),
 		cmocka_unit_test(keys_are_stored_once),
 		cmocka_unit_test(keys_end_at_their_limit),
 		cmocka_unit_test(the_first_value_of_a_param_wins),
 		cmocka_unit_test(records_stay_within_their_limit),
-		cmocka_unit_test(warnings_are_said_once),
+		cmocka_unit_test(warnings_are_printed_once),
 		cmocka_unit_test(names_are_safe),
-		cmocka_unit_test(a_leaping_clock_ends_no_run),
+		cmocka_unit_test(run_survives_a_jumping_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

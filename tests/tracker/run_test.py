@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What libdptrack writes: folders, journals of several processes, segments, statuses, kept files, refusals."""
+"""What libdptrack writes: folders, journals of several processes, segments, statuses, saved files, refusals."""
 import hashlib
 import math
 import os
@@ -51,7 +51,7 @@ def everything_reads_back(runs):
     assert got[0] == (1, 0.1) and got[1][0] == -2 and math.isnan(got[1][1]) and got[2] == (3, math.inf), got
     assert j.series('p', 0) == [(4, 1e300)] and j.series('p', 9) == [(4, 2.0)]
     assert j.series('m/one') == [(6, 0.1)] and j.series('m/two') == [(6, math.inf)]
-    assert len({p[3] for p in j.points if p[0] in ('m/one', 'm/two')}) == 1, 'of one moment'
+    assert len({p[3] for p in j.points if p[0] in ('m/one', 'm/two')}) == 1, 'one wall time'
     assert [p[3] for p in j.points if p[0] == 'old'] == [12.25]
     assert all(before - 1 < p[3] < time.time() + 1 for p in j.points if p[0] != 'old')
     assert [t for t, _ in j.hparams] == ['_hparams_/session_start_info', '_hparams_/session_end_info']
@@ -87,7 +87,7 @@ def segments(runs):
     assert {j.header['run_name'] for j in js} == {'keeps its name'} and {j.header['experiment'] for j in js} == {'e'}
     assert [j.sessions[0] for j in js] == [(1, 0), (1, 5), (1, 5), (1, 5)] and js[1].header['first_epoch'] == 2
     names = [os.path.basename(j.path) for j in js if j.header['rank'] == 0]
-    assert names == sorted(names) and len({n.split('.')[3] for n in names}) == 3, 'a later file sorts behind'
+    assert names == sorted(names) and len({n.split('.')[3] for n in names}) == 3, 'a later file sorts after the others'
 
 
 def refusals(runs):
@@ -99,7 +99,7 @@ def refusals(runs):
     with open(os.path.join(runs, 'file'), 'w'):
         pass
     assert 'Not a directory' in record(os.path.join(runs, 'file'), '')
-    assert os.listdir(runs) == ['file'], 'nothing is made when it fails'
+    assert os.listdir(runs) == ['file'], 'a failed start creates nothing'
 
 
 def odd_names(runs):
@@ -118,7 +118,7 @@ def bad_keys_and_long_values(runs):
     j, = journal.journals(folder)
     assert [p[0] for p in j.points] == ['ok', 'ü' * 250, 'dptrack/dropped'] and j.points[-1][4] == 2.0
     assert j.params['p'] == 'ä' * 4000 and 'was truncated' in out and 'closed 0 2' in out
-    assert all(line.startswith(('warn', 'run', 'closed')) for line in out.strip().split('\n')), 'one line each'
+    assert all(line.startswith(('warn', 'run', 'closed')) for line in out.strip().split('\n')), 'one line per warning'
 
 
 def points_are_seen_soon(runs):
@@ -133,7 +133,7 @@ def points_are_seen_soon(runs):
             time.sleep(0.02)
     process.kill()
     process.wait()
-    assert len(journal.journals(folder)[0].points) == 3, 'what was seen survives the process'
+    assert len(journal.journals(folder)[0].points) == 3, 'the visible points survive the process'
 
 
 def a_forked_child_is_harmless(runs):
@@ -143,7 +143,7 @@ def a_forked_child_is_harmless(runs):
 
 
 def a_folder_that_is_removed(runs):
-    """What nobody will find again was not recorded: it is said, and close tells."""
+    """If the journal is deleted the points are lost: a warning is printed, and close returns an error."""
     p = start(runs)
     folder = p.stdout.readline().split(' ', 2)[2].rsplit(' ', 1)[0]
     shutil.rmtree(folder)
@@ -152,7 +152,7 @@ def a_folder_that_is_removed(runs):
 
 
 def kept_files(runs):
-    """A copy below files/, its size and digest in the journal; what is refused leaves nothing."""
+    """A copy in files/, its size and digest in the journal; a refused file leaves nothing."""
     os.makedirs(runs, exist_ok=True)
     large, empty, pipe = (os.path.join(runs, name) for name in ('large', 'empty', 'pipe'))
     content = bytes(range(256)) * 10000 + b'end'

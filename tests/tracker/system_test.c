@@ -1,5 +1,5 @@
-/* system_test.c: readers of /proc, /sys and control groups on made trees of files, for both versions of control groups;
- * and this machine under a load that is known. */
+/* system_test.c: readers of /proc, /sys and control groups on synthetic file trees, for both versions of control
+ * groups; and this machine under a known load. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,7 @@ static void unified_groups(void **state)
 	assert_true(g.memory_bytes == 777);
 }
 
-/* Whose group was throttled: its own, or the container's above it. */
+/* Throttling of the job's own group, or of the container's group above it. */
 static void groups_above(void **state)
 {
 	struct cgroup g;
@@ -116,12 +116,12 @@ static void groups_above(void **state)
 	put("sys/fs/cgroup/pod/job/memory.current", "1500\n");
 	cgroup_read(&g, root);
 	assert_true(g.throttled_s == 3 && g.memory_bytes == 1500);
-	put("sys/fs/cgroup/pod/job/rank/cpu.stat", "throttled_usec 500000\n"); /* now it is its own that stops it */
+	put("sys/fs/cgroup/pod/job/rank/cpu.stat", "throttled_usec 500000\n"); /* now its own group throttles it */
 	cgroup_read(&g, root);
 	assert_true(g.throttled_s == 3.5);
 }
 
-/* Quotas of the group and of those above it: files as the kernel shows them. */
+/* Quotas of the group and of its ancestors: files as the kernel shows them. */
 static void quotas(void **state)
 {
 	static const struct {
@@ -138,7 +138,7 @@ static void quotas(void **state)
 		{ "4:cpu,cpuacct:/q6\n", { "cpu/q6/cpu.cfs_quota_us", "cpu/q6/cpu.cfs_period_us" },
 		  { "-1\n", "100000\n" }, CGROUP_NO_QUOTA },
 		{ "nonsense\n", { "q7/cpu.max" }, { "100000 100000\n" }, CGROUP_NO_QUOTA },
-		{ "0::/\n", { "cpu.max" }, { "100000 100000\n" }, 1 }, /* the mount: last, as it stands above all */
+		{ "0::/\n", { "cpu.max" }, { "100000 100000\n" }, 1 }, /* the mount: last, above all others */
 	};
 
 	(void)state;
@@ -154,7 +154,7 @@ static void quotas(void **state)
 	}
 }
 
-/* The tightest limit counts, less what is used, and what the kernel would give up is room too. */
+/* The tightest limit applies, minus what is used; reclaimable memory counts as free. */
 static void room(void **state)
 {
 	(void)state;
@@ -167,7 +167,7 @@ static void room(void **state)
 	put("sys/fs/cgroup/r/memory.stat", "anon 5\ninactive_file 500\n");
 	assert_true(cgroup_room_bytes(root) == 1500);
 	put("sys/fs/cgroup/r/job/memory.max", "10\n");
-	assert_true(cgroup_room_bytes(root) == 1); /* nothing is left */
+	assert_true(cgroup_room_bytes(root) == 1); /* nothing remains */
 	put("proc/self/cgroup", "4:memory:/old\n");
 	put("sys/fs/cgroup/memory/old/memory.limit_in_bytes", "8000\n");
 	put("sys/fs/cgroup/memory/old/memory.usage_in_bytes", "3000\n");
@@ -197,7 +197,7 @@ static void machine(void **state)
 	assert_true(c.cores == 2 && fabs(c.busy_s - 132 * tick) < 1e-9 && fabs(c.idle_s - 304 * tick) < 1e-9);
 	assert_true(fabs(c.steal_s - 70 * tick) < 1e-9 && fabs(c.own_s - 560 * tick) < 1e-9);
 	assert_true(c.major_faults == 13 && c.memory_bytes == 600 * 1024 && c.memory_wait_s == 3);
-	assert_true(c.disk_read == 100 * 512 && c.disk_written == 200 * 512); /* the partition is in its disk */
+	assert_true(c.disk_read == 100 * 512 && c.disk_written == 200 * 512); /* the disk includes the partition */
 	assert_true(c.net_received == 1000 && c.net_sent == 2000);
 	assert_true(c.clock_mhz == 2500 && c.energy_j == 4);
 }
@@ -236,14 +236,14 @@ static void waiting_threads(void **state)
 	threads_read(&t, root, 1, &use);
 	put("proc/self/task/1/schedstat", "1900000000 600000000 9\n");
 	put("proc/self/task/2/schedstat", "1010000000 900000000 9\n");
-	put("proc/self/task/3/schedstat", "9000000000 9000000000 9\n"); /* a loader's: it is no compute thread */
+	put("proc/self/task/3/schedstat", "9000000000 9000000000 9\n"); /* a loader's: not a compute thread */
 	threads_read(&t, root, 1, &use);
 	assert_true(fabs(use.wait_s - 0.4) < 1e-9);
 	assert_true(use.busy == 1 && fabs(use.on_core_s - 0.9) < 1e-9);
 	threads_done(&t);
 }
 
-/* What a quota takes from threads, on two cores, of a second. */
+/* The time that a quota takes from threads on two cores in a second. */
 static void throttled_threads(void **state)
 {
 	static const struct {
@@ -251,13 +251,13 @@ static void throttled_threads(void **state)
 		double throttled_s, want_s;
 	} cases[] = {
 		{ { .busy = 1, .on_core_s = 0.3 }, 0.7, 0.7 },
-		{ { .busy = 1, .on_core_s = 0.3 }, 0.8, 0.7 }, /* a loader is stopped on another core */
-		{ { .busy = 2, .on_core_s = 0.6 }, 1.4, 0.7 },	/* both are stopped */
-		{ { .busy = 2, .on_core_s = 0.6 }, 0.7, 0.7 },	/* each waits while the other is stopped */
-		{ { .busy = 2, .on_core_s = 1.3 }, 0.7, 0.35 }, /* each is stopped for half of it, both at once */
+		{ { .busy = 1, .on_core_s = 0.3 }, 0.8, 0.7 }, /* a loader is throttled on another core */
+		{ { .busy = 2, .on_core_s = 0.6 }, 1.4, 0.7 },	/* both are throttled */
+		{ { .busy = 2, .on_core_s = 0.6 }, 0.7, 0.7 },	/* each waits while the other is throttled */
+		{ { .busy = 2, .on_core_s = 1.3 }, 0.7, 0.35 }, /* each is throttled for half of it, both at once */
 		{ { .busy = 2, .on_core_s = 0.6 }, 0.1, 0.1 },	/* they wait for something else */
 		{ { .busy = 8, .on_core_s = 1.9 }, 0.1, 0.05 }, /* they wait for cores */
-		{ { .busy = 0 }, 0.2, 0.2 },			/* a loader's are stopped */
+		{ { .busy = 0 }, 0.2, 0.2 },			/* a loader's threads are throttled */
 		{ { .busy = 2, .on_core_s = 1.9 }, 0, 0 },
 	};
 
@@ -270,7 +270,7 @@ static void throttled_threads(void **state)
 	}
 }
 
-/* 0.3 s of one core, of this process. */
+/* 0.3 s of one core, used by this process. */
 static void known_load(void **state)
 {
 	double v[SAMPLE_SERIES], until, start_s = clock_mono_s(), spent_s;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Real TensorBoard (2.21.0 from PyPI, in build/venv/tensorboard) reads every scalar and all hparams of a run that
-libdptrack wrote: its Python reader, and its server with the fast reader. The values equal those of `dptrack export`,
-which equal those in the journal. Skips where it cannot be installed."""
+"""Real TensorBoard (2.21.0 from PyPI, in build/venv/tensorboard) reads every scalar and all hparams of a run written
+by libdptrack: its Python reader, and its server with the fast reader. The values equal those of `dptrack export`,
+which equal those in the journal. Skipped where it cannot be installed."""
 import csv
 import json
 import math
@@ -64,7 +64,7 @@ def record(runs, script, *options):
 
 
 def recorded(folder):
-    """{tag: [(step, wall time, value)]} of rank 0's journals, what a later segment repeats left out."""
+    """{tag: [(step, wall time, value)]} of rank 0's journals, without what a later segment repeats."""
     points = {}
     for j in sorted((j for j in journal.journals(folder) if j.header['rank'] == 0), key=lambda j: j.header['segment']):
         if j.header['segment']:
@@ -92,7 +92,7 @@ def equal_exactly(a, b):
 
 
 def same(a, b):
-    """b as a float32 that TensorBoard keeps."""
+    """Whether a equals b as a float32, which TensorBoard stores."""
     import struct
     try:
         b = struct.unpack('<f', struct.pack('<f', b))[0]
@@ -183,7 +183,7 @@ def check_server(runs, want, params):
         assert group['sessions'][0]['status'] == 'STATUS_SUCCESS', group['sessions'][0]['status']
         metrics = {m['name']['tag'] for m in server.get('/data/plugin/hparams/experiment', {'experimentName': ''})['metricInfos']}
         assert 'train/loss' in metrics, metrics
-    print('server with the fast reader: the same, hparams %s beside %d metrics' % (params, len(metrics)))
+    print('server with the fast reader: the same, hparams %s with %d metrics' % (params, len(metrics)))
 
 
 def main():
@@ -195,7 +195,7 @@ def main():
         assert equal_exactly(exported(runs, run_id), want), 'the export differs from the journal'
         check_python_reader(folder, want)
         check_server(runs, want, {'lr': 0.1, 'batch': 128, 'amp': True, 'opt': 'sgd'})
-        # A restart from a checkpoint after step 2000: both readers drop what it repeats.
+        # A restart from a checkpoint after step 2000: both readers drop the repeated steps.
         record(runs, 'burst 1500 train/loss 2001\nclose 1\n', 'run_id=' + run_id, 'reopen=1', 'first_step=2001')
         want = recorded(folder)
         assert len(want['train/loss']) == 3500 and equal_exactly(exported(runs, run_id), want)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The journal's way to a server, against a small server on loopback that is down, slow, failing, forgetful or restarted.
-What the server holds in the end must be the journal, byte for byte, and logging must never wait for it."""
+"""The journal's upload to a small server on loopback that is down, slow, failing, forgetful or restarted. At the end
+the server must have the journal, byte for byte, and logging must never wait for it."""
 import gzip
 import http.server
 import json
@@ -23,7 +23,7 @@ from ports import free_port  # noqa: E402
 
 
 class Store:
-    """What a server keeps over restarts: bytes for each (run, writer)."""
+    """What a server keeps over restarts: bytes of each (run, writer)."""
 
     def __init__(self):
         self.data, self.lock = {}, threading.Lock()
@@ -51,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         m = re.fullmatch(r'/prefix/api/v1/runs/([0-9a-f]{32})/journal\?writer=([0-9a-f]{32})&offset=(\d+)', self.path)
         assert m, self.path
         payloads, whole = journal.records(body)
-        assert payloads and whole == len(body), 'a request must hold whole records'
+        assert payloads and whole == len(body), 'a request must contain complete records'
         key, offset = (m[1], m[2]), int(m[3])
         with store.lock:
             store.requests += 1
@@ -78,7 +78,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.reply(200, {'durable': durable, **interval})
 
     def do_PUT(self):
-        """A run's artifact: taken once its journal has come, as the server does it."""
+        """A run's artifact: accepted once its journal has arrived, as the server does."""
         server, store = self.server, self.server.store
         body = self.rfile.read(int(self.headers['Content-Length']))
         m = re.fullmatch(r'/prefix/api/v1/runs/([0-9a-f]{32})/artifacts/(.+)', self.path)
@@ -108,7 +108,8 @@ class Server(http.server.ThreadingHTTPServer):
         self.thread.start()
 
     def listen(self):
-        """A process that another case begins has all sockets until it is the program: for a moment a port is not free yet."""
+        """A process that another case starts inherits all sockets until its exec, so a port may be in use for a
+        moment."""
         until = time.monotonic() + 10
         while True:
             try:
@@ -161,7 +162,7 @@ def check(store, recorder, code=0, complete=True):
 
 
 def asked_to_wait(runs):
-    """Little waits as long as the server asked for, whatever the locale's decimal point; the end does not wait."""
+    """Small data wait as long as the server asked for, whatever the locale's decimal point; the end does not wait."""
     store = Store()
     server = Server(store, interval_s=45.25)
     r = Recorder(runs, server.server_port, 'close_wait_s=60')
@@ -196,7 +197,7 @@ def down_at_first(runs):
     assert any('stays on disk and is sent again' in w for w in r.warnings), r.warnings
 
 
-def never_there(runs):
+def server_never_up(runs):
     r = Recorder(runs, free_port(), 'close_wait_s=1')
     r.end('burst 1000 x 1', 'close 1')
     check(Store(), r, code=-10, complete=False)
@@ -247,7 +248,7 @@ def lost_replies(runs):
     r.end('burst 1000 x 1001', 'close 1')
     server.stop()
     check(store, r)
-    assert store.repeats, 'the same bytes came twice'
+    assert store.repeats, 'no bytes were repeated'
 
 
 def slow(runs):
@@ -257,7 +258,7 @@ def slow(runs):
     start = time.monotonic()
     r.do('burst 10000 x 1', 'flush 5')
     assert r.process.stdout.readline() == 'flushed 0\n'
-    assert time.monotonic() - start < 3.8, 'logging and flushing wait for no server'
+    assert time.monotonic() - start < 3.8, 'logging and flushing do not wait for the server'
     r.end('close 1')
     server.stop()
     check(store, r)
@@ -278,7 +279,7 @@ def restarted(runs):
 
 
 def addresses(runs):
-    """A bad address costs a warning, never the run; a password is not repeated; url= wins over DPTRACK_URL."""
+    """A bad address gives a warning, and the run continues; a password is not printed; url= overrides DPTRACK_URL."""
     for url, said in (('ftp://127.0.0.1/x', 'not an http'), ('127.0.0.1:80', 'not an http'),
                       ('http://user:hunter2@127.0.0.1:%d/' % free_port(), 'with a password')):
         r = Recorder(runs, free_port(), 'url=' + url, 'close_wait_s=1')
@@ -313,8 +314,8 @@ def ranks(runs):
     assert len(store.data) == 3
 
 
-def left_behind(runs):
-    """What a killed rank and a crashed first segment could not send, the launcher and the restart bring."""
+def uploads_left_journals(runs):
+    """The launcher and the restart upload what a killed rank and a crashed first segment could not."""
     store = Store()
     server = Server(store, fault=lambda n: 500 if n <= 2 else None)
     first = Recorder(runs, server.server_port, 'world_size=2')
@@ -345,7 +346,7 @@ def file_of(runs, name, content):
 
 
 def said_of_file(recorder):
-    """What dptrack_file returned; warnings may come at any time."""
+    """The return value of dptrack_file; warnings may come at any time."""
     line = recorder.process.stdout.readline()
     while line.startswith('warn '):
         recorder.warnings.append(line.rstrip('\n'))
@@ -354,7 +355,7 @@ def said_of_file(recorder):
 
 
 def kept_files(runs):
-    """Files that are kept arrive as they were when they were kept; one that is refused holds up no other."""
+    """Saved files arrive as they were when they were saved; a refused one does not delay others."""
     store = Store()
     server = Server(store, put_fault=lambda name, n: 400 if name == 'refused' else 503 if n in (1, 3) else None)
     r = Recorder(runs, server.server_port, 'close_wait_s=60')
@@ -375,7 +376,7 @@ def kept_files(runs):
 
 
 def files_without_a_server(runs):
-    """Never there: close does not wait longer than it may; there later: all come."""
+    """A server that is down: close waits no longer than its limit; a server that comes up later: all files arrive."""
     os.makedirs(runs, exist_ok=True)
     r = Recorder(runs, free_port(), 'close_wait_s=1')
     r.end('file a %s' % file_of(runs, 'a', b'a'), 'close 1')
@@ -392,8 +393,8 @@ def files_without_a_server(runs):
 
 
 def main():
-    sys.exit(parallel.run([plain, asked_to_wait, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
-                           larger_than_a_request, ranks, left_behind, addresses, kept_files, files_without_a_server]))
+    sys.exit(parallel.run([plain, asked_to_wait, down_at_first, server_never_up, failing, refusing, forgetful, lost_replies, slow, restarted,
+                           larger_than_a_request, ranks, uploads_left_journals, addresses, kept_files, files_without_a_server]))
 
 
 if __name__ == '__main__':

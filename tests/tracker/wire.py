@@ -1,4 +1,4 @@
-"""Writes protobuf messages and framed records with nothing but their descriptions; journal.py reads them."""
+"""Writes protobuf messages and framed records by their descriptions alone; journal.py reads them."""
 import struct
 
 import journal
@@ -13,7 +13,7 @@ def varint(n):
 
 
 def field(number, value):
-    """A field of a message: bytes, a double or a whole number."""
+    """Encodes a field of a message: bytes, a double or an integer."""
     if isinstance(value, bytes):
         return varint(number << 3 | 2) + varint(len(value)) + value
     if isinstance(value, float):
@@ -22,6 +22,6 @@ def field(number, value):
 
 
 def record(payload):
-    """As TFRecord and event files frame it."""
+    """Frames a record as TFRecord and event files do."""
     head = struct.pack("<Q", len(payload))
     return head + struct.pack("<I", journal.masked_crc(head)) + payload + struct.pack("<I", journal.masked_crc(payload))

@@ -1,6 +1,6 @@
-"""Gradient accumulation: several micro-batches are one optimiser step. On ref, in f64, against PyTorch's recorded losses
-(reference/make_accumulation.py) on 1, 2 and 3 ranks, with micro-batches of unequal size and one that is empty; on every
-backend's own terms: what is recorded, and the last, smaller batches of an epoch."""
+"""Gradient accumulation: several micro-batches form one optimiser step. On ref, in f64, compared with PyTorch's
+recorded losses (reference/make_accumulation.py) on 1, 2 and 3 ranks, with micro-batches of unequal size and an empty
+one. Every other backend is compared with itself: what is recorded, and the last, smaller batches of an epoch."""
 import json
 import os
 
@@ -38,8 +38,8 @@ def recorded(case, want):
 
 
 def one_big_batch():
-    """Nothing mixes the samples of a language model's batch, and dropout draws by the sample: any division of a step into
-    micro-batches and ranks gives the same losses and gradients."""
+    """In a language model's batch samples do not interact, and dropout depends on the sample only: any division of a
+    step into micro-batches and ranks gives the same losses and gradients."""
     def run(*flags):
         with Folder() as runs:
             series = train("words, %s" % (flags,), runs, "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32,
@@ -48,7 +48,7 @@ def one_big_batch():
             return [series.get(("train/" + key, -1), {}) for key in ("loss", "grad_norm")]
 
     whole = run("-b", 7)
-    check(len(whole[0]) == 4, "words: four steps are recorded")
+    check(len(whole[0]) == 4, "words: four recorded steps")
     for flags in (["-b", 3], ["-b", 2, "--nproc-per-node", 2], ["-b", 1, "--nproc-per-node", 3, "--activation-checkpointing", "full"]):
         for name, got, want in zip(("loss", "gradient norm"), run(*flags), whole):
             for step, value in want.items():
@@ -58,8 +58,8 @@ def one_big_batch():
 
 
 def words_like_torch():
-    """Three and one of the four samples: padding makes the micro-batches' tokens differ too. The losses are those of the
-    whole batch, as PyTorch recorded them under two optimisers."""
+    """Micro-batches of three and of one of the four samples: padding makes the numbers of tokens differ too. The
+    losses are those of the complete batch, as PyTorch recorded them with two optimisers."""
     with open(os.path.join(HERE, "optimizers.json"), encoding="utf-8") as f:
         runs = json.load(f)["runs"]
     for name in ("sgd", "adamw"):
@@ -73,8 +73,8 @@ def words_like_torch():
 
 
 def tails():
-    """26 samples in steps of 8: three whole ones of two passes, then 2 samples in one pass; every precision that is there,
-    and twice the same numbers."""
+    """26 samples in steps of 8: three full steps of two passes, then 2 samples in one pass; with every precision
+    available, and equal numbers in two runs."""
     with Folder() as tmp:
         data = make_set(tmp, 26, 6)
         for ranks in (1, 2):
@@ -82,7 +82,7 @@ def tails():
                      "--nproc-per-node", ranks, "--epochs", 1, "--deterministic", *fast()]
             first = train("tail", os.path.join(tmp, "a%d" % ranks), *flags)
             again = train("tail", os.path.join(tmp, "b%d" % ranks), *flags)
-            check(sorted(first.get(("train/loss", -1), {})) == [1, 2, 3, 4], "%d ranks: four steps are recorded" % ranks)
+            check(sorted(first.get(("train/loss", -1), {})) == [1, 2, 3, 4], "%d ranks: four recorded steps" % ranks)
             check(first.get(("train/loss", -1)) == again.get(("train/loss", -1)), "%d ranks: two runs have the same losses" % ranks)
 
 

@@ -1,7 +1,7 @@
-/* alloc_count.c: a preload library that counts allocations of the whole process, those of at least $ALLOC_COUNT_LEAST
- * bytes, and with $ALLOC_COUNT_OF those that are asked for by code of a file whose name begins with one of its words
- * ("dptrain libc."); written to $ALLOC_COUNT_FILE.<pid> at exit, as one number. The test runs twice with different
- * numbers of steps: the difference is what steps allocate. */
+/* alloc_count.c: a preload library that counts the allocations of the process of at least $ALLOC_COUNT_LEAST bytes;
+ * with $ALLOC_COUNT_OF ("dptrain libc.") only those by code in files whose name begins with one of these words. It
+ * writes the count to $ALLOC_COUNT_FILE.<pid> at exit, as one number. A test runs twice with different numbers of
+ * steps: the difference is what steps allocate. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -103,7 +103,7 @@ EXPORT void *mmap(void *at, size_t n, int protect, int flags, int fd, off_t offs
 	return (void *)syscall(SYS_mmap, at, n, protect, flags, fd, offset);
 }
 
-/* The ranks end with _exit: the count is written where they do. */
+/* The ranks exit by _exit: the count is written there. */
 EXPORT void _exit(int code)
 {
 	void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "_Exit");

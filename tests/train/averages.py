@@ -1,7 +1,7 @@
-"""--model-ema: averages that forget everything at once evaluate to what the weights themselves do, on one rank and two;
-slow averages stay where the first step put them; nothing but the evaluation is changed by keeping averages. In f64 on ref
-losses and averages are those that PyTorch's AveragedModel keeps (reference/make_averages.py), and the file they are left
-in is a weights file like any other."""
+"""--model-ema: averages with decay 0 evaluate like the weights themselves, on one rank and two; slow averages stay
+where the first step put them; keeping averages changes nothing except the evaluation. In f64 on ref, losses and
+averages equal those of PyTorch's AveragedModel (reference/make_averages.py), and the file with the averages is an
+ordinary weights file."""
 import json
 import math
 import os
@@ -49,7 +49,7 @@ def as_recorded(name, want, decay):
             check(d <= 1e-8, "%s: the average of %s is %.2e from PyTorch's" % (name, k, d))
         p = dptrain(*start, "--init-from", path, "--test-only", "--save-outputs", logits[1])
         check(p.returncode == 0, "%s: --test-only of the averages: exit %d: %s" % (name, p.returncode, p.stderr))
-        check(p.returncode == 0 and safetensors(logits[0]) == safetensors(logits[1]), "%s: the file evaluates to what the run did" % name)
+        check(p.returncode == 0 and safetensors(logits[0]) == safetensors(logits[1]), "%s: the file gives the run's outputs" % name)
 
 
 def main():
@@ -63,7 +63,7 @@ def main():
             losses, plain = run(tmp, "plain-%d" % ranks, ranks)
             same, forgets = run(tmp, "forgets-%d" % ranks, ranks, "--model-ema", "--model-ema-decay", 1e-300)
             check(same == losses, "%d ranks: averages change no loss: %s, %s" % (ranks, same, losses))
-            check(forgets is not None and math.isfinite(forgets) and forgets == plain, "%d ranks: no memory: %s, weights: %s" % (ranks, forgets, plain))
+            check(forgets is not None and math.isfinite(forgets) and forgets == plain, "%d ranks: decay 0: %s, weights: %s" % (ranks, forgets, plain))
         unused, slow = run(tmp, "slow", 1, "--model-ema", "--model-ema-decay", 0.999)
         check(slow is not None and math.isfinite(slow) and slow != plain, "slow averages evaluate to something else: %s" % slow)
     finish("averages")

@@ -1,6 +1,6 @@
-"""--resume from the outside: other numbers of ranks go on with the same losses; damaged, foreign and unfitting checkpoints
-are skipped or refused; a full disk costs a warning; which checkpoints are kept; nobody takes a run that is being
-written."""
+"""--resume as a user sees it: other numbers of ranks continue with the same losses; damaged, foreign and incompatible
+checkpoints are skipped or refused; a full disk causes a warning; which checkpoints are kept; a run that is being
+written cannot be resumed."""
 import json
 import os
 import resource
@@ -33,7 +33,7 @@ def losses(runs):
 
 
 def other_ranks(tmp):
-    """From step 5 of a momentum run on two ranks, in f64 on ref with batch norm over all ranks."""
+    """Resumes from step 5 of a momentum run on two ranks, in f64 on ref with batch norm over all ranks."""
     os.mkdir(os.path.join(tmp, "small"))
     data = make_set(os.path.join(tmp, "small"), 40, 4, size=8)
     runs = os.path.join(tmp, "two")
@@ -54,7 +54,7 @@ def other_ranks(tmp):
 
 
 def edit_state(path, change):
-    """As a checkpoint without a checksum of its own, which those of old are."""
+    """Edits a checkpoint's state and removes its checksum, which old checkpoints do not have."""
     with open(os.path.join(path, "state.json"), encoding="utf-8") as f:
         state = json.load(f)
     change(state)
@@ -63,7 +63,7 @@ def edit_state(path, change):
         json.dump(state, f)
 
 
-def what_is_kept(tmp, data, common):
+def kept_checkpoints(tmp, data, common):
     """Returns the folder of a run with checkpoints 4 and 6, the first of them kept as the best."""
     runs = os.path.join(tmp, "kept")
     run("limits", *common, "--max-steps", 6, "--save-steps", 1, "--save-total-limit", 2, "--runs-dir", runs)
@@ -71,7 +71,7 @@ def what_is_kept(tmp, data, common):
     runs = os.path.join(tmp, "best")
     run("best", *common, "--epochs", 3, "--save-best", "epoch/val_loss", "--save-steps", 1, "--save-total-limit", 1, "--runs-dir", runs)
     values = read_run(runs)["series"][("epoch/val_loss", -1)]
-    best = 2 * min(values, key=lambda epoch: (values[epoch], epoch)) # two steps an epoch
+    best = 2 * min(values, key=lambda epoch: (values[epoch], epoch)) # two steps per epoch
     check(steps_of(runs) == sorted({best, 6}), "--save-best: %s of %s" % (steps_of(runs), values))
     run("another series", *common, "--epochs", 4, "--save-best", "epoch/top1", "--save-total-limit", 1, "--runs-dir", runs, "--resume",
         folder_of(runs))
@@ -83,7 +83,7 @@ def what_is_kept(tmp, data, common):
     check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")
 
 
-def what_is_refused(tmp, data, common):
+def bad_checkpoints_are_refused(tmp, data, common):
     runs = os.path.join(tmp, "refused")
     common = [*common, "--runs-dir", runs, "--run-name", "r"]
     run("the run", *common, "--max-steps", 4, "--save-steps", 2)
@@ -110,11 +110,11 @@ def what_is_refused(tmp, data, common):
     for folder in ("step-2", "step-6"):
         edit_state(os.path.join(folder_of(runs), "checkpoints", folder), lambda s: s.update(run_id="f" * 32))
     run("foreign, auto", *more, "--resume", "auto", says=("belongs to another run", "begins again"))
-    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "after all that: steps %s" % sorted(losses(runs)))
+    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "at the end: steps %s" % sorted(losses(runs)))
 
 
 def killed_at_once(tmp, common):
-    """As if killed when the journal had no more than its first line: what goes on from step 1 says the run's params."""
+    """Killed when the journal had only its first line: the run continued from step 1 records its params."""
     runs = os.path.join(tmp, "early")
     common = [*common, "--runs-dir", runs, "--run-name", "r", "--max-steps", 1, "--save-total-limit", 0]
     run("the run", *common)
@@ -123,14 +123,14 @@ def killed_at_once(tmp, common):
         if name.startswith("events.") or name.endswith(".journal"):
             path = os.path.join(folder_of(runs), name)
             os.truncate(path, sum(len(r) + 16 for r in list(records(path))[:2])) # the version and the header
-    check("lr" not in read_run(runs)["params"], "the journal is cut before its params")
+    check("lr" not in read_run(runs)["params"], "the journal is truncated before its params")
     run("again", *common, "--resume", "auto", says=("begins again",))
     got = read_run(runs)["params"]
-    check({k: v for k, v in got.items() if k != "resume"} == want, "params of a run begun again: %s, not %s" % (got, want))
+    check({k: v for k, v in got.items() if k != "resume"} == want, "params of a restarted run: %s, not %s" % (got, want))
 
 
 def full_disk(tmp, data, common):
-    """A limit on the size of files stands in for the disk: journals fit, tensors do not."""
+    """A limit on the size of files simulates a full disk: journals fit, tensors do not."""
     runs = os.path.join(tmp, "full")
     common = [*common, "--runs-dir", runs, "--run-name", "r"]
     run("room", *common, "--max-steps", 2)
@@ -138,11 +138,11 @@ def full_disk(tmp, data, common):
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, restore_signals=False,
                        preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
                                            resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))))
-    check(p.stderr.count("training continues") == 1, "a full disk is said once: %s" % p.stderr)
+    check(p.stderr.count("training continues") == 1, "a full disk is reported once: %s" % p.stderr)
     check(p.returncode == 1 and "weights.safetensors" in p.stderr, "weights that cannot be written: exit %d: %s" % (p.returncode, p.stderr))
-    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "training goes on to its end: %s" % sorted(losses(runs)))
-    check(os.listdir(os.path.join(folder_of(runs), "checkpoints")) == ["step-2"], "the older checkpoint is all there is")
-    run("room again", *common, "--max-steps", 6, "--resume", "auto", says=("continuing after step 2",))
+    check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "training continues to its end: %s" % sorted(losses(runs)))
+    check(os.listdir(os.path.join(folder_of(runs), "checkpoints")) == ["step-2"], "only the older checkpoint exists")
+    run("space again", *common, "--max-steps", 6, "--resume", "auto", says=("continuing after step 2",))
 
 
 def being_written(tmp, data, common):
@@ -168,9 +168,9 @@ def being_written(tmp, data, common):
 
 
 def during_evaluation(tmp):
-    """Asked to end while the epoch is evaluated: the continuation evaluates it, and nothing of it is lost."""
+    """Asked to stop during an evaluation: the continuation evaluates the epoch, and no result is lost."""
     os.mkdir(os.path.join(tmp, "long"))
-    data = make_set(os.path.join(tmp, "long"), 16, 300 if sanitized() else 3000, size=20) # which take as long
+    data = make_set(os.path.join(tmp, "long"), 16, 300 if sanitized() else 3000, size=20) # which take about as long
     common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--eval-steps", 2, "--deterministic", "--run-name", "r",
               "--print-freq", 1, *FAST]
     one, two = os.path.join(tmp, "whole"), os.path.join(tmp, "asked")
@@ -181,7 +181,7 @@ def during_evaluation(tmp):
             break
     p.send_signal(signal.SIGTERM)
     _, err = p.communicate(timeout=60)
-    check(p.returncode == 75, "asked to end while evaluating: exit %d: %s" % (p.returncode, err))
+    check(p.returncode == 75, "asked to stop while evaluating: exit %d: %s" % (p.returncode, err))
     run("continued", *common, "--runs-dir", two, "--resume", "auto", says=("continuing after step 2",))
     want, got = read_run(one)["series"], read_run(two)["series"]
     for key in ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "train/loss", "val/loss", "val/top1"):
@@ -194,33 +194,33 @@ def kernels_of(runs, step):
 
 
 def same_kernels(tmp, data, common):
-    """What was chosen by the clock stays with the run, whatever the cache says later: the same bits."""
+    """A run keeps the kernels chosen by timing, whatever the cache contains later: the same bits."""
     cache = os.path.join(tmp, "cache")
     flags = [*common, "--augment", "crop,flip", "--workers", 1]
     run("choosing", *flags, "--max-steps", 1, "--runs-dir", os.path.join(tmp, "chosen"), env={"XDG_CACHE_HOME": cache})
     picks = os.path.join(cache, "dptrain", "cpu-picks-11")
     if not os.path.exists(picks):
-        return # this backend times nothing
+        return # this backend does not time kernels
     with open(picks, encoding="utf-8") as f:
         keys = [line.split("\t")[0] for line in f]
     with open(picks, "w", encoding="utf-8") as f:
-        f.writelines("%s\tanother\n" % key for key in keys) # of no library: its first choice does
+        f.writelines("%s\tanother\n" % key for key in keys) # not a library: its first choice is used
     one, two = os.path.join(tmp, "uncut"), os.path.join(tmp, "cut")
     run("uncut", *flags, "--max-steps", 6, "--runs-dir", one, env={"XDG_CACHE_HOME": cache})
     run("cut", *flags, "--max-steps", 6, "--save-steps", 3, "--runs-dir", two, env={"XDG_CACHE_HOME": cache})
     chosen = kernels_of(two, 3)
-    check(chosen and set(chosen.values()) == {"another"}, "kernels that were chosen: %s" % chosen)
+    check(chosen and set(chosen.values()) == {"another"}, "the chosen kernels: %s" % chosen)
     shutil.rmtree(os.path.join(folder_of(two), "checkpoints", "step-6"))
     run("goes on", *flags, "--max-steps", 6, "--runs-dir", two, "--resume", os.path.join(folder_of(two), "checkpoints", "step-3"),
         env={"XDG_CACHE_HOME": os.path.join(tmp, "empty")}, says=("continuing after step 3",))
     check(kernels_of(two, 6) == chosen, "kernels after the resume: %s instead of %s" % (kernels_of(two, 6), chosen))
     for name in ("model.safetensors", "optimizer.safetensors"):
         files = [os.path.join(folder_of(r), "checkpoints", "step-6", name) for r in (one, two)]
-        check(open(files[0], "rb").read() == open(files[1], "rb").read(), "other bits in %s" % name)
+        check(open(files[0], "rb").read() == open(files[1], "rb").read(), "different bits in %s" % name)
 
 
 def where_from(tmp, data, common):
-    """--init-from takes folders; --mean and --std."""
+    """--init-from takes folders and files; --mean and --std override the file."""
     runs = os.path.join(tmp, "source")
     run("source", *common, "--max-steps", 1, "--runs-dir", runs, "--mean", "0.25", "--std", "0.5")
     folder, tests = folder_of(runs), []
@@ -241,15 +241,15 @@ def main():
         data = make_set(tmp, 40, 20, size=12)
         common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 20, *FAST]
         other_ranks(tmp)
-        what_is_kept(tmp, data, common)
-        what_is_refused(tmp, data, common)
+        kept_checkpoints(tmp, data, common)
+        bad_checkpoints_are_refused(tmp, data, common)
         killed_at_once(tmp, common)
         full_disk(tmp, data, common)
         being_written(tmp, data, common)
         during_evaluation(tmp)
         same_kernels(tmp, data, common)
         where_from(tmp, data, common)
-        run("nothing to choose by", "--synthetic", "--model", "resnet20", "--max-steps", 1, "--save-best", "epoch/top1", "--runs-dir", tmp, code=2,
+        run("--save-best without its series", "--synthetic", "--model", "resnet20", "--max-steps", 1, "--save-best", "epoch/top1", "--runs-dir", tmp, code=2,
             says=("--save-best epoch/top1",))
         shutil.rmtree(tmp)
     finish("checkpoints")

@@ -1,6 +1,6 @@
-"""Same seed, same bits: two runs with the same ranks and threads have the same losses, with --deterministic and, once the
-choice of kernels is kept, without it; in f32 and bf16, on 1 and 2 ranks, batch norm and attention. The choice of several
-ranks is one: whatever rank 0 measured."""
+"""Same seed, same bits: two runs with the same ranks and threads have the same losses, with --deterministic and, once
+the choice of kernels is cached, without it; in f32 and bf16, on 1 and 2 ranks, with batch norm and attention. Several
+ranks use one choice: the one that rank 0 measured."""
 import os
 
 from helper import Folder, check, dptrain, fast, finish, make_set, read_run
@@ -18,7 +18,7 @@ def run(name, flags, env):
 
 
 def chosen_once(data, tmp):
-    """Of a first start with nothing kept, each computation is timed by one rank."""
+    """On a first start with an empty cache, each computation is timed by one rank."""
     env = {"XDG_CACHE_HOME": os.path.join(tmp, "fresh")}
     run("first start of 3 ranks", ["--data-path", data, "--model", "resnet20", "-b", 3, "--max-steps", 1, "--nproc-per-node", 3], env)
     path = os.path.join(tmp, "fresh", "dptrain", "cpu-picks-11")
@@ -45,7 +45,7 @@ def main():
                         name = "%s, %s, %d ranks %s" % (kind, precision, ranks, more)
                         all_flags = [*backend[:2], *flags, "--precision", precision, "--nproc-per-node", ranks, *more]
                         if not more:
-                            run(name, [*all_flags, "--max-steps", 1], env)  # chooses kernels and keeps the choice
+                            run(name, [*all_flags, "--max-steps", 1], env)  # chooses kernels and caches the choice
                         first = run(name, all_flags, env)
                         check(first[0] and first == run(name, all_flags, env), "%s: two runs differ" % name)
     finish("determinism")

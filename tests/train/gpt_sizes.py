@@ -1,5 +1,5 @@
-"""The sizes of the GPT family: exact counts of parameters, worked out here from the architecture; and that describing
-the largest costs nothing."""
+"""The sizes of the GPT family: exact parameter counts, computed here from the architecture; describing the largest is
+cheap."""
 import resource
 
 from helper import check, dptrain, finish, sanitized
@@ -26,22 +26,23 @@ def counts():
     check(p.stdout.startswith("gpt2-124m: %d parameters" % count(3, 768, False, 100, 32)), "flags change the count: %s" % p.stdout[:80])
 
 
-def describing_costs_nothing():
-    """The plan of a trillion parameters: a second of a core and 100 MB, and the sum of its parts."""
+def describing_is_fast():
+    """The plan of a trillion parameters takes at most a second of one core and 100 MB, and equals the sum of its
+    parts."""
     if sanitized():
-        print("cost of a description: not under a sanitizer")
+        print("cost of a description: skipped under a sanitizer")
         return
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     p = dptrain("plan", "--model", "gpt-1t", "--dump=summary")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     check(p.returncode == 0 and "memory of a rank" in p.stdout, "plan of gpt-1t: exit %d: %s %s" % (p.returncode, p.stdout, p.stderr))
-    check(seconds < 1, "plan of gpt-1t: %.2f s of a core" % seconds)
+    check(seconds < 1, "plan of gpt-1t: %.2f s of CPU time" % seconds)
     check(after.ru_maxrss < 100 << 10, "plan of gpt-1t: %.0f MB resident" % (after.ru_maxrss / 1024))
 
 
 def main():
-    describing_costs_nothing()
+    describing_is_fast()
     counts()
     finish("gpt_sizes")
 

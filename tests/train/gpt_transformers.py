@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) reads the weights and config.json of a GPT
-that dptrain trained without a missing, unexpected or mismatched key and gives the same logits; what it writes from a
-random small config, with and without the names' prefix, dptrain reads and gives the same. Skips where it cannot be installed."""
+"""transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) loads the weights and config.json of
+a GPT trained by dptrain without a missing, unexpected or mismatched key, and computes the same logits. dptrain loads
+what it writes from a small random config, with and without the names' prefix, and computes the same. Skipped where it
+cannot be installed."""
 import os
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def main():
         weights = os.path.join(own, "model.safetensors")
         p = dptrain(*MODEL, "--batch-from", batch, "--max-steps", 5, "--lr", 0.5, "--backend", "ref", "--runs-dir", os.path.join(tmp, "runs"),
                     "--init-from", os.path.join(bare, "model.safetensors"), "--save-weights", weights)
-        check(p.returncode == 0, "training on from their weights: exit %d: %s" % (p.returncode, p.stderr))
+        check(p.returncode == 0, "training from their weights: exit %d: %s" % (p.returncode, p.stderr))
         if python(READ, own, batch, out):
             compare("ours", weights, safetensors(out), tmp)
         if python(READ, full, batch, out):

@@ -1,5 +1,5 @@
-"""What the tests of training share: starting dptrain, small data sets, and independent readers of journals and
-safetensors files (plain Python, none of the project's code)."""
+"""Shared by the tests of training: starts dptrain, makes small data sets, and reads journals and safetensors files
+independently (plain Python, none of the project's code)."""
 import array
 import hashlib
 import json
@@ -53,14 +53,14 @@ class Folder:
 
 
 def registered(path, macro):
-    """Lines of a registry's list: the arguments of each as texts."""
+    """The entries of a registry's list: the arguments of each as texts."""
     with open(os.path.join(SOURCE, path), encoding="utf-8") as f:
         return [[a.strip() for a in line.split(")")[0].split(",")]
                 for line in re.findall(r"^%s\((.*)" % macro, f.read(), re.M)]
 
 
 def strategies(ranks):
-    """Names of all strategies that take so many ranks."""
+    """Names of all strategies that support this number of ranks."""
     return [name for name, most, _ in registered("trainer/strategies/strategies.def", "STRATEGY")
             if int(most) == 0 or int(most) >= ranks]
 
@@ -74,7 +74,7 @@ def environment(extra=None):
 
 
 def dptrain(*flags, env=None, timeout=100):
-    """Runs to the end; returns the completed process, stdout and stderr as text."""
+    """Runs dptrain to its end; returns the completed process, with stdout and stderr as text."""
     return subprocess.run([DPTRAIN, *map(str, flags)], env=environment(env), timeout=timeout, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True, stdin=subprocess.DEVNULL)
 
@@ -90,7 +90,7 @@ def write_idx(path, shape, data):
 
 
 def make_set(folder, train=120, val=30, size=28, classes=10, seed=5):
-    """A small IDX set whose classes can be told apart: bright bars at a place that the label says."""
+    """Makes a small IDX set with separable classes: a bright bar at a position given by the label."""
     draw = random.Random(seed)
     for prefix, n in (("train", train), ("t10k", val)):
         labels = [draw.randrange(classes) for _ in range(n)]
@@ -196,7 +196,7 @@ LAUNCHER = -2
 
 
 def digest(folder):
-    """Of everything that the runs in a folder leave of the maths: losses, gradient norms and tensors."""
+    """Digest of the numeric results of the runs in a folder: losses, gradient norms and tensors."""
     h = hashlib.sha256()
     series = read_run(folder)["series"]
     for key in ("train/loss", "train/grad_norm"):
@@ -210,7 +210,7 @@ def digest(folder):
 
 
 def read_run(runs_dir):
-    """The only run below a folder: series {(key, rank): {step: value}}, params, status by writer."""
+    """Reads the only run below a folder: series {(key, rank): {step: value}}, params, status by writer."""
     run = {"series": {}, "params": {}, "env": {}, "status": {}, "reason": "", "folder": None}
     for folder, _, names in os.walk(runs_dir):
         for name in sorted(names):
@@ -221,7 +221,7 @@ def read_run(runs_dir):
 
 
 def safetensors(path):
-    """{name: (shape, values)}"""
+    """Returns {name: (shape, values)}."""
     with open(path, "rb") as f:
         n, = struct.unpack("<Q", f.read(8))
         head = json.loads(f.read(n))
@@ -260,7 +260,7 @@ def distance(got, want, total):
 
 
 def fast():
-    """Flags of the fastest backend that is there."""
+    """Flags of the fastest available backend."""
     for line in dptrain("backends").stdout.splitlines():
         if line.startswith("cpu") and "fp32" in line:
             return ["--backend", "cpu", "--threads", 1]
@@ -285,7 +285,7 @@ def alive(pid):
 
 
 def shared_objects(wait_s=3):
-    """Shared-memory objects of dptrain that stay (other tests that run beside this one have some for a moment)."""
+    """Shared-memory objects of dptrain that remain (concurrent tests have some for a moment)."""
     deadline = time.monotonic() + wait_s
     stay = None
     while stay is None or (stay and time.monotonic() < deadline):
@@ -296,6 +296,6 @@ def shared_objects(wait_s=3):
 
 
 def sanitized():
-    """Whether dptrain was built with the address sanitizer, which has an allocator of its own."""
+    """Whether dptrain was built with the address sanitizer, which replaces the allocator."""
     with open(DPTRAIN, "rb") as f:
         return b"__asan_init" in f.read()

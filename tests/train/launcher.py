@@ -1,5 +1,5 @@
-"""The launcher: ranks that die, people who press ctrl-C, launchers of others, and bad input: what is said, the exit code,
-the recorded status, and that nothing remains."""
+"""The launcher: ranks that die, ctrl-C, other launchers, and bad input: messages, the exit code, the recorded status,
+and that nothing remains."""
 import fcntl
 import os
 import pty
@@ -53,12 +53,12 @@ def killed_rank(ranks, victim, number):
         p = endless(runs, ranks)
         wait_for_steps(p, 3)
         pids = children(p.pid)
-        check(len(pids) == ranks, "%s: the launcher's only children are the ranks" % name)
+        check(len(pids) == ranks, "%s: the ranks are the launcher's only children" % name)
         os.kill(pids[victim], number)
         seconds, _, err = ended(p, 100, name)
         check(seconds < 60, "%s: the job ended after %.1f s" % (name, seconds))
         check(p.returncode == 1, "%s: exit code %d" % (name, p.returncode))
-        check("rank %d" % victim in err and "signal %d" % number in err, "%s: said: %s" % (name, err))
+        check("rank %d" % victim in err and "signal %d" % number in err, "%s: message: %s" % (name, err))
         nothing_left(name, pids + [p.pid])
         run = read_run(runs)
         check(run["status"].get(LAUNCHER) == FAILED, "%s: status %s" % (name, run["status"]))
@@ -66,7 +66,7 @@ def killed_rank(ranks, victim, number):
 
 
 def small_files():
-    """Files that may not grow (ulimit -f) end a run with a line, not with a signal, and what was recorded stays."""
+    """A run whose files may not grow (ulimit -f) ends with a message, not by a signal, and its records stay."""
     with Folder() as runs:
         limit = (resource.RLIMIT_FSIZE, (100 << 10, 100 << 10))
         p = start("--synthetic", "--max-steps", 2, "--model", "resnet20", "-b", 4, "--runs-dir", runs, *FAST,
@@ -77,7 +77,7 @@ def small_files():
 
 
 def stopped_rank():
-    """A rank that hangs is named after --ddp-timeout, and does not stay behind."""
+    """A hung rank is named after --ddp-timeout, and does not remain."""
     with Folder() as runs:
         p = endless(runs, 2, "--ddp-timeout", 5)
         wait_for_steps(p, 3)
@@ -90,7 +90,7 @@ def stopped_rank():
 
 
 def paused():
-    """A job that was stopped as a whole (ctrl-Z) for longer than --ddp-timeout goes on."""
+    """A job that is suspended as a whole (ctrl-Z) for longer than --ddp-timeout continues."""
     with Folder() as runs:
         p = endless(runs, 2, "--ddp-timeout", 2, preexec_fn=os.setsid)
         wait_for_steps(p, 3)
@@ -108,7 +108,7 @@ def paused():
 
 
 def shrinking_file():
-    """A data file that is cut off while it is read ends the run with a line that says so."""
+    """A data file that is truncated while it is read ends the run with a message about it."""
     with Folder() as tmp:
         data = make_set(tmp, 4000, 10)
         path = os.path.join(data, "train-images-idx3-ubyte")
@@ -116,7 +116,7 @@ def shrinking_file():
         wait_for_steps(p, 2)
         os.truncate(path, 16)
         _, _, err = ended(p, 100, "shrinking file")
-        said = "was truncated while it was read" in err or "Sanitizer" in err # which takes the signal for itself
+        said = "was truncated while it was read" in err or "Sanitizer" in err # which handles the signal itself
         check(p.returncode == 1 and said, "shrinking file: exit code %d: %s" % (p.returncode, err))
 
 
@@ -142,7 +142,7 @@ def interrupted(number, code, twice, status=KILLED, more=()):
 
 
 def nothing_begun():
-    """Ctrl-C while the ranks are still made ready: what is said is what happens."""
+    """Ctrl-C while the ranks are still starting: the message is accurate."""
     with Folder() as runs:
         p = start("--synthetic", "--model", "gpt2-124m", "-b", 1, "--max-steps", 1, "--nproc-per-node", 2, "--runs-dir", runs, *FAST)
         made = lambda pid: len(os.listdir("/proc/%d/task" % pid)) > 1
@@ -162,7 +162,7 @@ def nothing_begun():
 
 
 def hung_up():
-    """Under nohup a closed terminal ends nothing; nor does a reader of stdout who goes away."""
+    """Under nohup a closed terminal does not end a run; nor does a reader of stdout that exits."""
     with Folder() as runs:
         p = endless(runs, 2, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         wait_for_steps(p, 2)
@@ -176,7 +176,7 @@ def hung_up():
 
 
 def closed_terminal():
-    """A run in the foreground of a terminal that goes away ends after a checkpoint, though it can print no more."""
+    """A run in the foreground of a terminal that closes ends after a checkpoint, though it cannot print."""
     with Folder() as runs:
         master, slave = pty.openpty()
         p = subprocess.Popen([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "--classes", 10, "-b", 4, "--max-steps", 10**6, "--print-freq", 1,
@@ -192,7 +192,7 @@ def closed_terminal():
 
 
 def hung_up_placed():
-    """Ranks of another launcher, which get the signal themselves."""
+    """Ranks of another launcher, which receive the signal directly."""
     with Folder() as runs:
         place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "h%d" % os.getpid()}
         procs = [endless(runs, 2, env=place(r)) for r in range(2)]
@@ -232,7 +232,7 @@ def placed(name, variables):
 
 
 def closed_output():
-    """Whoever starts a run without stdin, stdout and stderr gets it whole: nothing is printed into its files."""
+    """A run started without stdin, stdout and stderr is recorded completely: nothing is printed into its files."""
     with Folder() as runs:
         p = subprocess.run([DPTRAIN, *map(str, ("--synthetic", "--model", "resnet20", "-b", 4, "--max-steps", 3, "--print-freq", 1, "--runs-dir", runs, *FAST))],
                            timeout=100, preexec_fn=lambda: [os.close(fd) for fd in (0, 1, 2)])
@@ -246,7 +246,7 @@ def closed_output():
 
 
 def without_memory():
-    """What keeps rank 0 from making the shared memory is said by every rank, at once."""
+    """If rank 0 cannot create the shared memory, every rank reports its reason at once."""
     with Folder() as tmp:
         place = lambda r: {"RANK": str(r), "WORLD_SIZE": "3", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "3", "MASTER_PORT": "m%d" % os.getpid()}
         flags = ["--synthetic", "--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *FAST]
@@ -259,7 +259,7 @@ def without_memory():
 
 
 def one_without_data():
-    """A rank that fails before training ends the others at once, who name it."""
+    """A rank that fails before training ends the others at once, and they name it."""
     with Folder() as tmp:
         place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "d%d" % os.getpid()}
         flags = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *FAST]
@@ -270,7 +270,8 @@ def one_without_data():
 
 
 def one_not_starting():
-    """A rank that refuses its flags is not waited for, whether it or the others came first; rank 0's reason is everybody's."""
+    """A rank that refuses its flags is not waited for, whatever the order of starts; all ranks report rank 0's
+    reason."""
     for broken, first in ((0, 0), (0, 1), (1, 0), (1, 1)):
         with Folder() as tmp:
             place = lambda r: {"RANK": str(r), "WORLD_SIZE": "3", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "3",
@@ -294,7 +295,7 @@ def refused(name, flags, words, env=None, code=2):
         lines = p.stderr.strip().splitlines()
         check(len(lines) == 1, "%s: one line, not %d: %s" % (name, len(lines), p.stderr))
         for word in words:
-            check(word in p.stderr, "%s: %r is said in: %s" % (name, word, p.stderr))
+            check(word in p.stderr, "%s: %r is not in: %s" % (name, word, p.stderr))
 
 
 def bad_input():
@@ -306,7 +307,7 @@ def bad_input():
         refused("unknown model", ["--data-path", good, "--model", "resnet21"], ["resnet21", "resnet20"])
         for foreign, ours in (("--optimizer", "--opt"), ("--num-epochs", "--epochs"), ("--batch", "--batch-size"), ("--learning_rate", "--lr")):
             refused(foreign, [*on_set, foreign, "1"], [foreign + "; dptrain calls it " + ours + "\n"])
-        refused("no run to go on with", [*on_set, "--resume", tmp + "/none"], ["--resume " + tmp + "/none", "auto"])
+        refused("no run to resume", [*on_set, "--resume", tmp + "/none"], ["--resume " + tmp + "/none", "auto"])
         refused("no run to test", [*on_set, "--test-only", "--resume", "auto", "--run-name", "none"], ["no run none"])
         refused("no weights", [*on_set, "--init-from", tmp + "/none"], ["--init-from " + tmp + "/none"])
         refused("too large for any machine", ["--synthetic", "--max-steps", 1, "--model", "resnet20", "--image-size", 4096, "-b", 1048576], ["2^40"])
@@ -338,13 +339,14 @@ def bad_input():
 
 
 def diverging():
-    """Rounding and the order of samples decide whether the loss or the gradients stop being numbers first: either is said."""
+    """Whether the loss or the gradients become non-finite first depends on rounding and sample order: either is
+    reported."""
     with Folder() as tmp:
         runs = os.path.join(tmp, "runs")
         p = dptrain("--data-path", make_set(tmp, 40, 10), "--model", "resnet20", "-b", 5, "--epochs", 20, "--lr", 1e6, "--lr-scheduler", "constant",
                     "--nproc-per-node", 2, "--runs-dir", runs, *FAST)
         check(p.returncode == 1, "a run that diverges: exit code %d" % p.returncode)
-        check("not finite" in p.stderr and ("in a row" in p.stderr or "the loss is" in p.stderr) and "step" in p.stderr, "a run that diverges: said: " + p.stderr)
+        check("not finite" in p.stderr and ("in a row" in p.stderr or "the loss is" in p.stderr) and "step" in p.stderr, "a run that diverges: message: " + p.stderr)
         check(read_run(runs)["status"].get(LAUNCHER) == FAILED, "a run that diverges: status")
 
 

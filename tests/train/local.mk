@@ -1,4 +1,4 @@
-# Whole runs of dptrain, started as a user does; the longest first.
+# Complete runs of dptrain, started as a user starts them; the longest first.
 train_tests = tests/train/ranks.py tests/train/resnet18.py tests/train/averages.py tests/train/stops.py \
 	tests/train/memory.py tests/train/checkpoints.py tests/train/phases.py tests/train/accumulation.py \
 	tests/train/optimizers.py tests/train/determinism.py tests/train/launcher.py tests/train/reference.py \
@@ -25,7 +25,7 @@ tests_train_alloc_count_la_SOURCES = tests/train/alloc_count.c
 tests_train_alloc_count_la_CFLAGS = $(AM_CFLAGS) -Wno-missing-prototypes
 tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-# Language models: their sizes, text from a trained one, and weights that transformers reads and writes.
+# Language models: their sizes, text sampled from a trained one, and weights that transformers reads and writes.
 TESTS += tests/train/gpt_sizes.py tests/train/sample.py
 CHECK_EXTRA += tests/train/gpt_transformers.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/gpt_transformers.py

@@ -1,7 +1,7 @@
-"""Memory is foreseen: the plan's total is what the process then takes, a plan is hardly larger than what is alive at once,
-for every model, and one that does not fit is refused before anything is allocated, with settings that do fit.
-memory.py --full [WORD] does so for the settings below whose line has WORD in it (about ten minutes of two cores, 4 GB), and
-for every model with every precision and kind of recomputation (two minutes)."""
+"""Memory planning: the plan's total is what the process then uses; a plan is hardly larger than the peak of live data,
+for every model; a run that does not fit is refused before anything is allocated, with settings that do fit.
+memory.py --full [WORD] checks this for the settings below whose line contains WORD (about ten minutes on two cores, 4
+GB), and for every model with every precision and kind of recomputation (two minutes)."""
 import itertools
 import os
 import re
@@ -47,8 +47,8 @@ def foreseen(line):
         check("memory of a rank: " in p.stdout and "activations" in p.stdout, "the plan is printed: %s" % p.stdout)
 
 
-def beside_data():
-    """What opening a data set takes for a moment, here twice its 31 MB, is none of what was planned."""
+def with_data():
+    """The temporary memory for opening a data set, here twice its 31 MB, is not part of the plan."""
     with Folder() as tmp:
         record = bytes([1]) + bytes(range(256)) * 12
         for name in ["data_batch_%d.bin" % i for i in range(1, 6)] + ["test_batch.bin"]:
@@ -70,7 +70,7 @@ def models():
 
 
 def tight(full):
-    """The plan beside the most that is alive at one moment, on the fastest backend, workspaces and batches included."""
+    """The plan compared with the peak of live data, on the fastest backend, including workspaces and batches."""
     modes = list(itertools.product(("none", "selective", "full"), ("fp32", "bf16") if fast()[1] == "cpu" else ("fp32",), (1, 2), (8, 1), (1, 3)))
     worst = 0
     for i, name in enumerate(models()):
@@ -83,7 +83,7 @@ def tight(full):
                 planned, bound = map(float, found.groups())
                 worst = max(worst, planned / bound)
                 check(planned <= 1.05 * bound, "planned %.1f MiB, %.1f MiB are alive at once: %s" % (planned, bound, flags))
-    print("plans are at most %.1f %% above what is alive at once" % (100 * (worst - 1)))
+    print("plans are at most %.1f %% above the peak of live data" % (100 * (worst - 1)))
 
 
 def refused():
@@ -94,17 +94,17 @@ def refused():
         env = {"DPTRAIN_TEST_MEMORY": str(int(0.7 * need * 2**20))}
         p = dptrain(*flags, *fast(), "--runs-dir", tmp, env=env)
         check(p.returncode == 2 and "needs" in p.stderr and "what fits: " in p.stderr, "refused: %d %s" % (p.returncode, p.stderr))
-        check(not os.listdir(tmp), "nothing was recorded")
+        check(not os.listdir(tmp), "files in the runs folder")
         for advice in re.findall(r"(--[^;()]*) \(", p.stderr):
             given = [f for f in flags if "--batch-size" not in advice or f not in ("-b", 256)]
             p = dptrain(*given, *advice.split(), *fast(), "--runs-dir", tmp, env=env)
-            check(p.returncode == 0, "%s was said to fit: %d %s" % (advice, p.returncode, p.stderr))
+            check(p.returncode == 0, "%s should fit: %d %s" % (advice, p.returncode, p.stderr))
         p = dptrain(*flags, *fast(), "--runs-dir", tmp, env={"DPTRAIN_TEST_MEMORY": "1000"})
         check(p.returncode == 2 and "no batch size" in p.stderr, "nothing fits: %d %s" % (p.returncode, p.stderr))
 
 
 def limited():
-    """ulimit -v counts like a small machine; threads that it leaves no room for are done without."""
+    """ulimit -v is respected like a small memory; threads that do not fit in it are not started."""
     for size, flags, code, words in ((800, ["--model", "gpt2-124m", "-b", 1], 2, "(ulimit -v) leaves"),
                                      (250, ["--model", "resnet20", "-b", 4, "--print-freq", 1], 0, "step 2")):
         with Folder() as runs:
@@ -119,10 +119,10 @@ def main():
     refused()
     tight(full and sys.argv[-1] == "--full")
     if sanitized():
-        print("memory used: not with a sanitizer's own memory")
+        print("memory used: skipped, a sanitizer uses memory itself")
     else:
         limited()
-        beside_data()
+        with_data()
         for line in MANY if full else [BIG]:
             if sys.argv[-1] in line or not full or sys.argv[-1] == "--full":
                 foreseen(line)

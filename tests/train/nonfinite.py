@@ -1,6 +1,7 @@
-"""A step whose loss or gradients are not finite changed nothing, so it is made again, node by node: the first node that
-made such a number, or read one of a parameter, is named with op, direction, rank and sample; on one rank and
-on two, with one micro-batch a step and with several. What ran before is unchanged: the step and batch are named too."""
+"""A step with a non-finite loss or gradient changes nothing, so it is repeated node by node: the message names the
+first node that produced such a number, or read one from a parameter, with op, direction, rank and sample; on one rank
+and two, with one micro-batch per step and several. The existing part of the message still names the step and the
+batch."""
 import array
 import math
 import os
@@ -14,7 +15,7 @@ NET = ["--model", "resnet20", "--threads", 1, "--max-steps", 2, "--lr", 0.001, "
 
 
 def batch(path, spoilt=None):
-    """A small batch; sums of sample `spoilt` overflow (a number that is none is refused when the file is read)."""
+    """A small batch; sums of sample `spoilt` overflow (a non-finite number is refused when the file is read)."""
     images = array.array("f", [math.sin(0.37 * i) for i in range(N * PIXELS)])
     if spoilt is not None:
         images[spoilt * PIXELS:(spoilt + 1) * PIXELS] = array.array("f", [3e38] * PIXELS)

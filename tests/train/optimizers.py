@@ -1,7 +1,8 @@
-"""The optimisers: 20 losses of a small GPT on ref against PyTorch's recorded f64 numbers under every optimiser, schedule
-and clipping (reference/make_optimizers.py), and of a net with batch norm under those that treat its gains and biases apart,
-and with smoothed labels (reference/make_resnet_optimizers.py: 4 steps of it, all 20 with optimizers.py --full); a step whose gradients are not finite leaves every weight as it is, bit for
-bit, on one rank and on two, and halves the loss scale."""
+"""The optimisers: 20 losses of a small GPT on ref compared with PyTorch's recorded f64 numbers for every optimiser,
+schedule and clipping (reference/make_optimizers.py); of a network with batch norm for those that treat its gains and
+biases separately, and with label smoothing (reference/make_resnet_optimizers.py: 4 steps of it, all 20 with
+optimizers.py --full). A step with non-finite gradients leaves every weight bit for bit unchanged, on one rank and two,
+and halves the loss scale."""
 import json
 import math
 import os
@@ -40,7 +41,7 @@ def like_torch(net, name, run, *flags):
 
 
 def read_raw(path):
-    """Header and data of a safetensors file."""
+    """Returns header and data of a safetensors file."""
     with open(path, "rb") as f:
         b = f.read()
     n, = struct.unpack("<Q", b[:8])
@@ -54,7 +55,8 @@ def write_raw(path, header, data):
 
 
 def overflowing(folder):
-    """One image whose label the network holds for impossible: with the first loss scale its gradient is beyond fp16."""
+    """One image whose label the network considers impossible: with the initial loss scale its gradient overflows
+    fp16."""
     header, data = read_raw(os.path.join(HERE, "weights.safetensors"))
     struct.pack_into("<f", data, header["fc.bias"]["data_offsets"][0], -60)
     weights, batch = os.path.join(folder, "w.safetensors"), os.path.join(folder, "b.safetensors")
@@ -77,7 +79,7 @@ def skipped(ranks, *flags):
             return
         before, after = safetensors(weights), safetensors(saved)
         for key in before:
-            check(list(before[key][1]) == list(after[key][1]), "%s: %s is as it was" % (name, key))
+            check(list(before[key][1]) == list(after[key][1]), "%s: %s is unchanged" % (name, key))
         p = dptrain(*base, "--max-steps", 4, "--runs-dir", os.path.join(tmp, "four"))
         check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr))
         series = read_run(os.path.join(tmp, "four"))["series"]

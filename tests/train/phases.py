@@ -1,5 +1,5 @@
-"""Where the time of a step goes: every series is complete, the parts sum to the step, a slowed loader shows in data_wait
-and nowhere else, a slowed rank in comm_exposed of the others; and bench's times of ops are parts of its steps."""
+"""The time of a step: every series is complete, the parts sum to the step, a slow loader shows only in data_wait, a
+slow rank only in comm_exposed of the others; and bench's times of ops are parts of its steps."""
 import json
 import os
 
@@ -16,7 +16,7 @@ def median(values):
 
 
 def medians(run, rank):
-    """Of each phase over the steps but the first two, which warm up."""
+    """Median of each phase over the steps, without the first two, which warm up."""
     return {part: median([v for s, v in run["series"][("phase/" + part, rank)].items() if s > 2]) for part in PARTS + ["step", "comm_total"]}
 
 
@@ -31,7 +31,7 @@ def sums(run, ranks, name):
     for rank in range(ranks):
         for key in PARTS + ["step", "comm_total"]:
             steps = sorted(run["series"].get(("phase/" + key, rank), {}))
-            check(steps == list(range(1, len(steps) + 1)) and steps, "%s: phase/%s of rank %d has every step" % (name, key, rank))
+            check(steps == list(range(1, len(steps) + 1)) and steps, "%s: phase/%s of rank %d: every step" % (name, key, rank))
         for step, total in run["series"][("phase/step", rank)].items():
             parts = {k: run["series"][("phase/" + k, rank)][step] for k in PARTS}
             check(parts["other"] >= 0, "%s: phase/other of step %d is %g" % (name, step, parts["other"]))
@@ -41,8 +41,8 @@ def sums(run, ranks, name):
 
 
 def slowed():
-    """The delay is so much longer than what a step takes here that a busy machine does not hide it; half of it must show where
-    it belongs, and less than a quarter anywhere else."""
+    """The delay is so much longer than a step that a busy machine does not hide it; at least half of it must show in
+    the expected phase, and less than a quarter in any other."""
     with Folder() as a, Folder() as b, Folder() as c:
         plain = train(a, "-b", 8, "--nproc-per-node", 2)
         delay = 0.5 + 5 * max(medians(plain, r)["step"] for r in range(2))
@@ -55,17 +55,17 @@ def slowed():
             base, slow = medians(plain, r), medians(run, r)
             for part in PARTS:
                 growth = slow[part] - base[part]
-                text = "%s: %s of rank %d grew by %.3f s, the delay being %.3f s" % (name, part, r, growth, delay)
+                text = "%s: %s of rank %d grew by %.3f s, with a delay of %.3f s" % (name, part, r, growth, delay)
                 check(growth > 0.5 * delay if part == expected else growth < 0.25 * delay, text)
 
         def waited(r, part):
             return medians(loader, r)[part] - medians(plain, r)[part]
 
-        # A rank whose first batch was there earlier stays ahead: it waits for the other rank in place of its data.
+        # A rank that got its first batch earlier stays ahead: it waits for the other rank instead of its data.
         late, early = sorted(range(2), key=lambda r: -waited(r, "data_wait"))
         grew("slow loader", loader, late, "data_wait")
         both = waited(early, "data_wait") + waited(early, "comm_exposed")
-        check(both > 0.5 * delay, "slow loader: rank %d waited %.3f s longer for data and rank %d, the delay being %.3f s" % (early, both, late, delay))
+        check(both > 0.5 * delay, "slow loader: rank %d waited %.3f s longer for data and rank %d, with a delay of %.3f s" % (early, both, late, delay))
         grew("slow rank", rank, 0, "comm_exposed")
         grew("slow rank", rank, 1, "forward")
 
@@ -81,7 +81,7 @@ def complete():
         for key in ("train/loss", "train/lr", "train/grad_norm"):
             check(sorted(run["series"].get((key, -1), {})) == steps, "%s has every step" % key)
         for key in ("train_loss", "val_loss", "top1", "top5", "seconds", "eval_seconds", "samples_per_s"):
-            check(sorted(run["series"].get(("epoch/" + key, -1), {})) == [1, 2], "epoch/%s has both epochs" % key)
+            check(sorted(run["series"].get(("epoch/" + key, -1), {})) == [1, 2], "epoch/%s: both epochs" % key)
         for rank in range(2):
             check(sorted(run["series"].get(("memory/peak_bytes", rank), {})) == [1, 2], "memory/peak_bytes of rank %d" % rank)
         top1 = run["series"][("epoch/top1", -1)][2]
@@ -103,7 +103,7 @@ def bench_by_op():
     steps, seconds = b["all_step_seconds"][1:], [o["seconds"] for o in b["ops"]]
     ops = {o["op"]: o for o in b["ops"]}
     check(len(b["loss"]) == 4 and all(s > 0 for s in steps), "bench: four steps")
-    check(seconds == sorted(seconds, reverse=True), "bench: the slowest op stands first")
+    check(seconds == sorted(seconds, reverse=True), "bench: the slowest op is first")
     check(0 < sum(seconds) <= 1.001 * sum(steps) / len(steps), "bench: ops take %g s of steps of %s" % (sum(seconds), steps))
     # 3 x 3 x 2 convolutions, the stem, two shortcuts; the stem's input needs no gradient
     check([ops[o]["nodes"] for o in ("conv", "conv_dgrad", "conv_wgrad")] == [21, 20, 21], "bench: convolutions of resnet20")

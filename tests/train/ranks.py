@@ -1,8 +1,7 @@
-"""A strategy changes speed and memory, never the maths: the same global batch on 1, 2 and 3 ranks, with every strategy
-that takes them, in f64 on ref, with batch norm over all ranks (which the stages of a pipeline have not in common), gives
-the same losses (architecture: invariants). Blocks
-begin as the identity: otherwise these ten steps of full length, without a warm-up, come to a kink of ReLU (with GELU they
-agree to 1e-12 either way)."""
+"""A strategy changes speed and memory, never the results: the same global batch on 1, 2 and 3 ranks, with every
+strategy that supports them, gives the same losses (architecture: invariants). In f64 on ref, with batch norm over all
+ranks (which the stages of a pipeline do not support). Blocks begin as the identity: otherwise these ten full-size
+steps without a warm-up reach a kink of ReLU (with GELU they agree to 1e-12 either way)."""
 import os
 
 from helper import DPTRAIN, FASHION, Folder, check, dptrain, finish, make_set, read_run, skip, strategies
@@ -29,8 +28,8 @@ def compare(name, one, many, key, first, limit):
 
 
 def same_evaluation():
-    """Without --sync-bn rank 0's running statistics are everybody's: the saved weights evaluate, alone, to what the
-    three ranks recorded together, each with a part of the set that does not divide evenly."""
+    """Without --sync-bn all ranks use rank 0's running statistics: the saved weights, evaluated on one rank, give the
+    results that the three ranks recorded together on uneven parts of the set."""
     with Folder() as tmp:
         data, weights, runs = make_set(tmp, 24, 11), os.path.join(tmp, "w.safetensors"), os.path.join(tmp, "runs")
         common = ["--data-path", data, "--model", "resnet20", "--backend", "ref"]
@@ -40,18 +39,18 @@ def same_evaluation():
         p = dptrain(*common, "-b", 4, "--test-only", "--init-from", weights)
         check(p.returncode == 0, "evaluation alone: exit %d: %s" % (p.returncode, p.stderr))
         want = "loss %.6f, top-1 %.2f %%" % (series[("epoch/val_loss", -1)][1], series[("epoch/top1", -1)][1])
-        check("evaluation of 11 samples" in p.stdout and want in p.stdout, "evaluation alone says %r, recorded is %r" % (p.stdout, want))
+        check("evaluation of 11 samples" in p.stdout and want in p.stdout, "evaluation alone printed %r, recorded is %r" % (p.stdout, want))
 
 
 def main():
     same_evaluation()
     if not os.path.isdir(FASHION):
-        finish("ranks, but the losses of Fashion-MNIST")
+        finish("ranks, without the losses of Fashion-MNIST")
         skip("dataset-fashion-mnist is not installed")
     check(os.access(DPTRAIN, os.X_OK), "dptrain is built")
     for batch, steps in ((12, 10), (10, 5)):
         one = losses(1, batch, steps)
-        for ranks, strategy in [(r, s) for r in (2, 3) for s in strategies(r) if s != "pdp"]:  # its micro-batches: strategies/pipelines.py
+        for ranks, strategy in [(r, s) for r in (2, 3) for s in strategies(r) if s != "pdp"]:  # tested by strategies/pipelines.py
             many = losses(ranks, batch, steps, ("--bucket-cap-mb", 0.2, "--strategy", strategy))
             if one and many:
                 name = "%s, batch %d on %d ranks" % (strategy, batch, ranks)

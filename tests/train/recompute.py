@@ -1,5 +1,5 @@
-"""--activation-checkpointing gives the same losses, bit for bit, and less memory: nets with batch norm, on 2 ranks with
-batch norm over both, with several micro-batches a step, and a language model with dropout."""
+"""--activation-checkpointing gives the same losses, bit for bit, with less memory: networks with batch norm, on 2
+ranks with batch norm over both, with several micro-batches per step, and a language model with dropout."""
 import os
 import re
 
@@ -25,7 +25,7 @@ def activations(*flags):
 
 def compare(name, *flags):
     results = {mode: losses("%s, %s" % (name, mode), *flags, "--activation-checkpointing", mode) for mode in MODES}
-    check(len(results["none"][0]) > 1, "%s: losses are recorded" % name)
+    check(len(results["none"][0]) > 1, "%s: recorded losses" % name)
     for mode in MODES[1:]:
         check(results[mode] == results["none"], "%s: %s changes losses or gradients: %s, without %s"
               % (name, mode, results[mode], results["none"]))

@@ -1,4 +1,4 @@
-"""What cannot be trained on is said in one line; evaluation every few steps; a loss that is not finite ends the run."""
+"""Unusable input is reported in one line; evaluation every few steps; a non-finite loss ends the run."""
 import os
 import struct
 
@@ -6,7 +6,7 @@ from helper import Folder, check, dptrain, fast, finish, make_set, read_run, wri
 
 
 def written(path, tensors):
-    """tensors: {name: (dtype, shape, bytes)}"""
+    """tensors: {name: (dtype, shape, bytes)}."""
     write_safetensors(path, [(name, *rest) for name, rest in tensors.items()])
     return path
 
@@ -34,7 +34,7 @@ def bad_batches(tmp):
 
 
 def sharing():
-    """What only fsdp can be asked for, and what ranks cannot be divided into."""
+    """Options that need fsdp, and numbers of ranks that cannot be divided as requested."""
     base = ["--synthetic", "--model", "resnet20", "--max-steps", 1, "--nproc-per-node", 2]
     for flags in (["--zero-stage", 2], ["--fsdp-unit", "layer"], ["--no-reshard-after-forward"], ["--shard-degree", 1], ["--gather-prefetch", 2],
                   ["--sync-each-batch"]):
@@ -47,22 +47,23 @@ def sharing():
     refused("devices and passes", ["--grad-accum-steps 2", "--strategy dp"], *dp, "-b", 6, "--grad-accum-steps", 2)
     refused("devices' batch norm", ["--sync-bn"], *dp, "--sync-bn")
     fsdp = [*base, "--strategy", "fsdp"]
-    refused("a part that is no rank's", ["--shard-degree 3", "2 ranks"], *fsdp, "--shard-degree", 3)
+    refused("a shard degree that does not divide the ranks", ["--shard-degree 3", "2 ranks"], *fsdp, "--shard-degree", 3)
     refused("stage 1 gathers once", ["--gather-prefetch", "--zero-stage 3"], *fsdp, "--zero-stage", 1, "--gather-prefetch", 2)
     refused("stage 1 keeps whole gradients", ["--sync-each-batch", "--zero-stage 2 or 3"], *fsdp, "--zero-stage", 1, "--sync-each-batch")
-    refused("trees of leaves need whole gradients", ["--sync-each-batch", "--deterministic", "2 passes"], *fsdp, "--sync-each-batch",
+    refused("deterministic sums need complete gradients", ["--sync-each-batch", "--deterministic", "2 passes"], *fsdp, "--sync-each-batch",
             "--deterministic", "--grad-accum-steps", 2)
 
 
 def without_effect(tmp):
-    """Flags that would change nothing are not taken in silence."""
+    """Flags without effect are reported."""
     one = ["--synthetic", "--model", "resnet20", "-b", 2, "--max-steps", 1, "--runs-dir", tmp]
-    refused("a trace of steps that are not made", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
+    refused("a trace of steps beyond the last", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
     refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
 
 
 def unwritable(tmp, data):
-    """What cannot be written at the end is said before the first step, and no device gives way to a file."""
+    """Files that cannot be written at the end are reported before the first step, and a device is never replaced by a
+    file."""
     base = ["--data-path", data, "--model", "resnet20", "-b", 8, "--epochs", 1, "--runs-dir", os.path.join(tmp, "unwritable")]
     pipe = os.path.join(tmp, "pipe")
     os.mkfifo(pipe)
@@ -74,7 +75,7 @@ def unwritable(tmp, data):
     refused("outputs of an evaluation", ["No such file"], *base, "--test-only", "--save-outputs", os.path.join(tmp, "nowhere", "x"))
     inside = os.path.join(tmp, "fresh", "w.safetensors")
     p = dptrain(*base[:-2], "--max-steps", 1, "--runs-dir", os.path.dirname(inside), "--save-weights", inside, *fast())
-    check(p.returncode == 0 and os.path.exists(inside), "a file in the runs' folder, which the run makes: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 0 and os.path.exists(inside), "a file in the runs folder, which the run creates: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def evaluation(tmp, data):
@@ -94,7 +95,7 @@ def evaluation(tmp, data):
 
 
 def documented():
-    """Keys of series in `dptrain --help`, which is the man page too."""
+    """Keys of series in `dptrain --help`, which is also the man page."""
     lines = iter(dptrain("--help").stdout.splitlines())
     for line in lines:
         if line.startswith("Series of a run"):
@@ -104,7 +105,7 @@ def documented():
 
 
 def series(tmp, data):
-    """What runs of all kinds record is what the help lists, nothing else and nothing less."""
+    """Runs of all kinds record exactly the series that the help lists."""
     keys = set()
     text = os.path.join(tmp, "text")
     os.mkdir(text)
@@ -120,8 +121,8 @@ def series(tmp, data):
                     "--runs-dir", runs, *fast(), env={"DPTRACK_URL": "http://127.0.0.1:1", "DPTRAIN_TEST_SLOW_LOADER": "100"})
         check(p.returncode == 0 and "server" not in p.stderr, "series: exit %d: %s" % (p.returncode, p.stderr))
         keys |= {key for key, _ in read_run(runs)["series"]}
-    # Of damaged images; of fp16; of several machines; of shards; of machines that tell; of runs of seconds; of pipelines;
-    # of watched steps in parts; of GPUs; of dptrain doctor.
+    # Series of damaged images; of fp16; of several machines; of shards; of machines with sensors; of runs of seconds;
+    # of pipelines; of watched steps in parts; of GPUs; of dptrain doctor.
     rare = {"doctor/bare_step", "data/unreadable", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes",
             "data/cache_bytes", "data/local_bytes", "data/requests", "data/retries", "system/power_watts", "system/clock_mhz",
             "system/cpu_throttled_percent", "system/memory_wait_percent", "system/loop_us", "phase/bubble", "train/noise_scale",

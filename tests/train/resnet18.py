@@ -1,6 +1,7 @@
-"""dptrain against PyTorch's recorded numbers for ResNet-18 on 32-pixel images (reference/make_resnet18.py): on ref, in f64,
-gradients of step 1 and 20 losses; on cpu the gradients of the smooth net (GELU), f32 held to f64 and bf16 to PyTorch's own
-distance from it, also as processors without bf16 compute it. Weights and images come from pattern.py."""
+"""dptrain compared with PyTorch's recorded numbers for ResNet-18 on 32-pixel images (reference/make_resnet18.py): on
+ref, in f64, gradients of step 1 and 20 losses; on cpu, gradients of the smooth network (GELU): f32 compared with f64,
+bf16 limited by PyTorch's own distance from it, also as processors without bf16 compute it. Weights and images come
+from pattern.py."""
 import json
 import os
 
@@ -27,11 +28,12 @@ def write_inputs(tmp):
 
 
 def run(tmp, base, name, steps, *flags, isa=None, says=""):
-    """Picked gradients by name, and the losses. isa: a lesser instruction set; says: what the run has to say."""
+    """Returns the picked gradients by name, and the losses. isa: a lower instruction set; says: expected in the
+    output."""
     grads, runs = os.path.join(tmp, "g.safetensors"), os.path.join(tmp, name)
     p = dptrain(*base, *flags, "--max-steps", steps, "--save-total-limit", 0, "--dump-grads", grads, "--runs-dir", runs, timeout=300,
                 env={"DPTRAIN_CPU_ISA": isa} if isa else None)
-    check(says in p.stdout, "%s: it does not say %r: %s" % (name, says, p.stdout))
+    check(says in p.stdout, "%s: %r is not in the output: %s" % (name, says, p.stdout))
     if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr)):
         return {}, {}
     return {k: pattern.spread(v[1]) for k, v in safetensors(grads).items()}, read_run(runs)["series"][("train/loss", -1)]
@@ -41,7 +43,7 @@ def same_gradients(name, got, want, limits):
     check(set(want) <= set(got), "%s: no gradients of %s" % (name, sorted(set(want) - set(got))))
     for k in sorted(set(got) & set(want)):
         d = distance(got[k], want[k], 1)
-        check(d <= limits[k], "%s: gradient of %s is %.2e from PyTorch's f64, allowed is %.2e" % (name, k, d, limits[k]))
+        check(d <= limits[k], "%s: gradient of %s is %.2e from PyTorch's f64, limit %.2e" % (name, k, d, limits[k]))
 
 
 def main():
@@ -64,7 +66,7 @@ def main():
                 got, _ = run(tmp, base, name, 1, "--backend", "cpu", "--precision", kind, "--act", "gelu", isa=isa, says=says)
                 same_gradients(name, got, want["gelu"], limits[kind])
             else:
-                print(kind + ": not offered by this machine")
+                print(kind + ": not supported on this machine")
     finish("resnet18")
 
 

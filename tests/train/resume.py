@@ -1,7 +1,7 @@
-"""Processes of a training die at any moment and --resume auto goes on: what the store then shows, point by point, and the
-weights at the end, are those of a run that nobody disturbed, bit for bit. Read through the store, so that what the
-killed processes had recorded beyond their last checkpoint is proven hidden. Over S3 the steps of the deaths are drawn: three of them,
-or as many as $RESUME_DEATHS says, by $SEED; and what the store hands out again after a death is counted."""
+"""Processes of a training are killed at any moment and --resume auto continues: the store's points, and the final
+weights, are those of an undisturbed run, bit for bit. Points are read through the store, which proves that whatever
+the killed processes recorded beyond their last checkpoint is hidden. Over S3 the steps of the deaths are drawn by
+$SEED: three of them, or $RESUME_DEATHS; and the bytes that the store delivers again after a death are counted."""
 import csv
 import io
 import os
@@ -20,7 +20,7 @@ SERIES = ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "epoch/top5")
 
 
 def points(runs, *more):
-    """What the store shows of the only run, as the texts that it prints (they read back bit for bit)."""
+    """The store's points of the only run, as printed (the texts read back bit for bit)."""
     p = subprocess.run([DPTRACK, "export", "--series", "--csv", "--experiment", "default", "--logdir", runs, *more], env=environment(), timeout=100,
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     check(p.returncode == 0, "export: exit %d: %s" % (p.returncode, p.stderr))
@@ -58,7 +58,7 @@ def make_shards(folder):
 
 
 def make_bucket(folder):
-    """The shards behind a server that checks every signature; this process's environment has the keys from now on."""
+    """The shards behind a server that checks every signature; this process's environment has the keys afterwards."""
     make_shards(folder)
     server = s3server.S3(folder)
     os.environ.update({k: v for k, v in server.environment().items() if k.startswith(("AWS_", "no_proxy"))})
@@ -66,7 +66,7 @@ def make_bucket(folder):
 
 
 def random_deaths():
-    """Who dies at which step, in order, between the first checkpoint and the last step."""
+    """Returns which process dies at which step, in order, between the first checkpoint and the last step."""
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     n, draw = int(os.environ.get("RESUME_DEATHS", "3")), random.Random(seed)
     print("SEED=%d RESUME_DEATHS=%d" % (seed, n))
@@ -83,7 +83,8 @@ def make_mix(folder):
 
 
 def age(run):
-    """Makes a run's checkpoints those of a version that had no choice of orders and no checksum of its state: it names neither."""
+    """Makes a run's checkpoints like those of an old version, which had neither a shuffle order nor a checksum of the
+    state."""
     for folder, _, names in os.walk(run):
         for path in [os.path.join(folder, n) for n in names if n == "state.json"]:
             with open(path, "rb") as f:
@@ -93,9 +94,10 @@ def age(run):
 
 
 def killed(name, make, flags, deaths, least=1, first=(), between=None):
-    """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first.
-    least: points that the deaths take back; 0 where they are drawn, since all can fall on steps that a checkpoint has.
-    first: flags of the undisturbed run, and of each start until there is a checkpoint. between: is called with the run's folder after each death."""
+    """make: writes the data set into a folder. deaths: (process, step); every start uses --resume auto, including the
+    first. least: points that the deaths roll back; 0 for drawn steps, since all of them can be steps with a checkpoint.
+    first: flags of the undisturbed run, and of each start until a checkpoint exists. between: called with the run's
+    folder after each death."""
     with Folder() as tmp:
         one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
         os.mkdir(os.path.join(tmp, "data"))
@@ -121,13 +123,13 @@ def killed(name, make, flags, deaths, least=1, first=(), between=None):
         check(sorted(got) == sorted(want), "%s: points differ: missing %s, too many %s" %
               (name, sorted(set(want) - set(got))[:5], sorted(set(got) - set(want))[:5] or len(got) - len(want)))
         taken_back = len(points(many, "--segments", "all")) - len(want)
-        check(taken_back >= least, "%s: what was taken back is kept" % name)
-        print("%s: %d points, %d restarts from a checkpoint, %d points taken back" % (name, len(want), went_on, taken_back))
+        check(taken_back >= least, "%s: rolled-back points are stored" % name)
+        print("%s: %d points, %d restarts from a checkpoint, %d points rolled back" % (name, len(want), went_on, taken_back))
         check(weights(one) and weights(one) == weights(many), "%s: the weights at the end are the same bytes" % name)
 
 
 def shards_asked(server):
-    """Bytes of each shard that were asked for since the last call, but for probes of its size."""
+    """Requested bytes of each shard since the last call, without probes of its size."""
     asked = {}
     for path, headers in server.log:
         want = re.fullmatch(r"bytes=(\d+)-(\d+)", headers.get("Range", ""))
@@ -138,7 +140,7 @@ def shards_asked(server):
 
 
 def order_of(shards, batch, window):
-    """Numbers of the training samples in the order of an epoch: by what the loader delivers."""
+    """Numbers of the training samples in the order of an epoch, as the loader delivers them."""
     def listed(*how):
         p = subprocess.run([os.path.join(BUILD, "tests", "data", "deliver"), shards, "list=1", "plain=1", *how], check=True, timeout=60,
                            stdout=subprocess.PIPE, universal_newlines=True)
@@ -148,8 +150,8 @@ def order_of(shards, batch, window):
 
 
 def counted():
-    """Of what a run has trained on, one that goes on after a death asks the store for one window again at most, and of each lane
-    for the shard in which its part of the window begins or ends."""
+    """A run resumed after a death requests at most one window of the data that it has trained on again, and for each
+    lane the shard in which its part of the window begins or ends."""
     samples, window, batch, save, shard = 960, 64, 8, 5, 4
     with Folder() as tmp:
         plain, shards = os.path.join(tmp, "plain"), os.path.join(tmp, "b", "shards")
@@ -166,7 +168,7 @@ def counted():
                  "--nproc-per-node", 2, "--save-steps", save, "--shuffle", "window", "--shuffle-window", window, "--runs-dir", os.path.join(tmp, "runs"),
                  "--resume", "auto", "--augment", "none", *fast()]
         env = {**{k: v for k, v in server.environment().items() if k.startswith(("AWS_", "no_proxy"))}, "XDG_CACHE_HOME": os.path.join(tmp, "cache")}
-        p = dptrain("bench", "--loader", *flags[:2], "--no-decode", env=env)  # finds the samples, which reads everything once
+        p = dptrain("bench", "--loader", *flags[:2], "--no-decode", env=env)  # indexes the samples, which reads everything once
         check(p.returncode == 0, "bench: exit %d: %s" % (p.returncode, p.stderr))
         shards_asked(server)
         p = dptrain("bench", "--loader", *flags[:2], "--no-decode", "--nproc-per-node", 4, "-b", batch // 4, "--epochs", 1, "--shuffle", "window", env=env)
@@ -181,9 +183,9 @@ def counted():
             if went_on:
                 trained = {"/b/shards/train-%06d.tar" % (i // shard) for i in order[:batch * int(went_on[1])]}
                 again = sum(n for path, n in asked.items() if path in trained)
-                check(again <= most, "after step %s %d bytes are asked for again, at most %d" % (went_on[1], again, most))
+                check(again <= most, "after step %s %d bytes are requested again, limit %d" % (went_on[1], again, most))
                 print("counted: after step %s %d of %d bytes again; a window is %d" % (went_on[1], again, size * len(trained), 2048 * window))
-            check(went_on or step == 30, "it continuing after step %s" % step)
+            check(went_on or step == 30, "the start that dies at step %s resumes" % step)
         server.stop()
 
 

@@ -1,5 +1,5 @@
-"""dptrain sample: what it says at temperature 0 is what a whole evaluation finds likeliest at each place, so the kept keys
-and values are those of the full attention; the same on cpu; seeds, contexts that run full, foreign and unfit files."""
+"""dptrain sample: at temperature 0 each token is the likeliest one in a full evaluation, so the KV cache gives the
+results of full attention; the same on cpu; seeds, contexts that are full, foreign and unusable files."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ CONTEXT = 80
 
 
 def write_safetensors(path, tensors, meta=None):
-    """tensors: {name: (dtype, shape, bytes)}"""
+    """tensors: {name: (dtype, shape, bytes)}."""
     head, at = {"__metadata__": meta} if meta else {}, 0
     for name, (dtype, shape, data) in tensors.items():
         head[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
@@ -37,7 +37,7 @@ def train(tmp):
     with open(os.path.join(tmp, "config.json"), encoding="ascii") as f:
         c = json.load(f)
     check(c["model_type"] == "gpt2" and (c["n_layer"], c["n_head"], c["n_embd"], c["n_positions"], c["vocab_size"]) == (2, 3, 24, CONTEXT, 256),
-          "config.json beside the weights: %s" % c)
+          "config.json next to the weights: %s" % c)
     return weights
 
 
@@ -63,8 +63,8 @@ def likeliest(tmp, weights):
     logits = safetensors(out)["logits"][1]
     for i in range(len(PROMPT) - 1, len(tokens) - 1):
         row = logits[i * 256:(i + 1) * 256]
-        check(row[tokens[i + 1]] >= max(row) - 1e-12, "token %d is the likeliest one" % (i + 1))
-    check(sample(weights, "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 0, "--backend", "cpu") == said, "cpu says the same")
+        check(row[tokens[i + 1]] >= max(row) - 1e-12, "token %d is the likeliest" % (i + 1))
+    check(sample(weights, "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 0, "--backend", "cpu") == said, "the same text on cpu")
     low = sample(weights, "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 0, "--backend", "cpu", "--precision", "fp16")
     check(low.startswith(PROMPT) and len(low) == len(said), "weights kept in 16 bits: %r" % low)
 
@@ -72,12 +72,12 @@ def likeliest(tmp, weights):
 def draws(weights):
     flags = ["--prompt", "To ", "--max-tokens", 150, "--backend", "ref"]
     a, b, c = (sample(weights, *flags, "--seed", s) for s in (1, 1, 2))
-    check(a == b and a != c, "the seed decides")
-    check(sample(weights, *flags, "--top-k", 1, "--seed", 3) == sample(weights, *flags, "--temperature", 0), "one of one is the likeliest")
+    check(a == b and a != c, "the seed determines the text")
+    check(sample(weights, *flags, "--top-k", 1, "--seed", 3) == sample(weights, *flags, "--temperature", 0), "the top 1 is the likeliest")
     check(sample(weights, "--max-tokens", 0, "--prompt", "x") == "x", "nothing to add")
-    check(sample(weights, "--max-tokens", 3, "--backend", "ref").startswith("\n"), "without a prompt a line begins")
+    check(sample(weights, "--max-tokens", 3, "--backend", "ref").startswith("\n"), "without a prompt the text starts a line")
     long = "to be or not to be " * 10
-    check(len(sample(weights, "--prompt", long, "--max-tokens", 5, "--temperature", 0)) == len(long) + 5, "a prompt beyond the context")
+    check(len(sample(weights, "--prompt", long, "--max-tokens", 5, "--temperature", 0)) == len(long) + 5, "a prompt longer than the context")
 
 
 def unfit(tmp, weights):
@@ -91,7 +91,7 @@ def unfit(tmp, weights):
     sample(foreign, "--prompt", "a", code=2, words="add --n-head N")
     sample(foreign, "--prompt", "a", "--n-head", 3, code=2, words="--tokenizer bytes or")
     said = sample(foreign, "--prompt", "a", "--n-head", 3, "--tokenizer", "bytes", "--temperature", 0, "--max-tokens", 9)
-    check(said == sample(weights, "--prompt", "a", "--temperature", 0, "--max-tokens", 9), "names without their prefix are the same model")
+    check(said == sample(weights, "--prompt", "a", "--temperature", 0, "--max-tokens", 9), "names without the prefix are the same model")
     sample(foreign, "--prompt", "a", "--n-head", 5, "--tokenizer", "bytes", code=2, words="5 heads")
     sample(weights, "--tokenizer", os.path.join(tmp, "none"), code=2, words="vocab.json")
     sample(os.path.join(tmp, "b.safetensors"), code=2, words="is not a GPT-2")
@@ -100,11 +100,11 @@ def unfit(tmp, weights):
     check(p.returncode == 2 and "--init-from" in p.stderr, "no weights: %s" % p.stderr)
     plain["lm_head.weight"] = ("F64",) + plain["wte.weight"][1:]
     write_safetensors(foreign, plain, {"heads": "3", "tokenizer": "bytes"})
-    check(sample(foreign, "--prompt", "a", "--temperature", 0, "--max-tokens", 9) == said, "a head that repeats the table is the table")
+    check(sample(foreign, "--prompt", "a", "--temperature", 0, "--max-tokens", 9) == said, "a head equal to the table counts as tied")
 
 
 def damaged(tmp):
-    """A checkpoint whose weights are others than those that were written is refused; the file itself is taken as it is."""
+    """A checkpoint whose weights differ from those written is refused; the file alone is accepted."""
     folder, = glob.glob(os.path.join(tmp, "runs", "*", "*", "checkpoints", "step-4"))
     sample(folder, "--prompt", "a", "--max-tokens", 1)
     file = os.path.join(folder, "model.safetensors")

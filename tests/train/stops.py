@@ -1,7 +1,8 @@
-"""A run of every optimiser under every schedule that is asked to end (SIGTERM), goes on, loses its launcher (kill -9) and goes
-on again ends with the bits of one that nobody disturbed: each point of train/*, parameters, moments, averages, loss scale. On
-two ranks, with micro-batches that do not divide evenly, averages, clipping, warm-up and, where the backend has fp16, a loss
-scale that steps have lowered. The lists are those of the flags: a new optimiser or schedule is tested because it exists."""
+"""A run with every optimiser and every schedule that is stopped by SIGTERM, resumed, killed with its launcher (kill
+-9) and resumed again ends with the bits of an undisturbed run: each point of train/*, parameters, moments, averages,
+loss scale. On two ranks, with micro-batches of unequal size, averages, clipping, warm-up and, if the backend has fp16,
+a loss scale that steps have lowered. The lists are those of the flags, so a new optimiser or schedule is tested
+automatically."""
 import json
 import os
 import struct
@@ -12,8 +13,8 @@ STEPS, ASKED, KILLED, SAVE = 10, 3, 8, 2
 GPT = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 8, "--block-size", 8, "--tokenizer", "bytes", "--dropout", 0.1]
 FILES = ("checkpoints/step-%d/model.safetensors" % STEPS, "checkpoints/step-%d/optimizer.safetensors" % STEPS, "weights.safetensors",
          "weights-ema.safetensors")
-ENV = {}  # of every run: tests/gpu/whole.py sets it
-EXTRA = {"sgd": ["--nesterov"]}  # what an optimiser can do beside its plain form
+ENV = {}  # for every run: tests/gpu/whole.py sets it
+EXTRA = {"sgd": ["--nesterov"]}  # options of an optimiser beyond its plain form
 
 
 def choices(flag):
@@ -28,7 +29,7 @@ def state(folder):
 
 
 def outcome(runs):
-    """All that the end of a run is: files, state, points."""
+    """The complete result of a run: files, state, points."""
     run = read_run(runs)
     files = {}
     for name in FILES:
@@ -40,7 +41,7 @@ def outcome(runs):
 
 
 def differences(one, other):
-    found = ["other bytes in " + n for n in FILES if one[0][n] != other[0][n]]
+    found = ["different bytes in " + n for n in FILES if one[0][n] != other[0][n]]
     found += ["state %s, not %s" % (other[1], one[1])] * (one[1] != other[1])
     for key in sorted(set(one[2]) | set(other[2])):
         a, b = ({step: repr(v) for step, v in o[2].get(key, {}).items()} for o in (one, other))
@@ -54,7 +55,7 @@ def run(name, flags, runs, code, **env):
 
 
 def disturbed(name, flags):
-    """Returns the undisturbed points."""
+    """Compares a disturbed run with an undisturbed one; returns the points of the latter."""
     with Folder() as tmp:
         one, other = os.path.join(tmp, "one"), os.path.join(tmp, "other")
         if not (run(name + ", undisturbed", flags, one, 0) and
@@ -64,19 +65,20 @@ def disturbed(name, flags):
         if not run(name + ", to the end", flags, other, 0):
             return None
         want, got = outcome(one), outcome(other)
-        check(got[3] == 2, "%s: both restarts went on from a checkpoint: %d segments" % (name, got[3] + 1))
+        check(got[3] == 2, "%s: both restarts continued from a checkpoint: %d segments" % (name, got[3] + 1))
         found = differences(want, got)
         check(not found, "%s: %s" % (name, "; ".join(found[:4])))
         return want[2]
 
 
 def steep(folder, data, common):
-    """Weights of which the first loss scales overflow fp16: the table of tokens, which is the classifier too, is multiplied."""
+    """Weights with which the first loss scales overflow fp16: the token table, which is also the classifier, is
+    multiplied."""
     with Folder() as tmp:
         path = os.path.join(folder, "steep.safetensors")
         p = dptrain(*common, "--precision", "fp32", "--data-path", data, "--max-steps", 1, "--runs-dir", tmp, "--save-weights", path,
                     env=ENV)
-        check(p.returncode == 0, "weights to begin with: exit %d: %s" % (p.returncode, p.stderr))
+        check(p.returncode == 0, "initial weights: exit %d: %s" % (p.returncode, p.stderr))
     with open(path, "rb") as f:
         b = bytearray(f.read())
     n, = struct.unpack("<Q", b[:8])

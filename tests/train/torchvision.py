@@ -1,5 +1,5 @@
-"""With weights of torchvision's names and shapes our ResNets compute what plain PyTorch modules computed in f64 (recorded:
-reference/make_torchvision.py). That all names and shapes agree is tests/weights/torchvision_test."""
+"""With weights of torchvision's names and shapes our ResNets compute what plain PyTorch modules computed in f64
+(recorded: reference/make_torchvision.py). tests/weights/torchvision_test checks all names and shapes."""
 import json
 import os
 import struct
@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def nets():
-    """{net: [(name, shape)]}"""
+    """Returns {net: [(name, shape)]}."""
     found = {}
     with open(os.path.join(HERE, "reference", "torchvision_resnets.txt"), encoding="ascii") as f:
         for line in f:

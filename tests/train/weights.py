@@ -1,5 +1,5 @@
-"""Weights in and out: what a run leaves says what it is; --init-from takes that, --reset-head and --freeze change only
-what they should; files of others are asked about or refused."""
+"""Weights in and out: the file that a run writes describes itself; --init-from reads it, --reset-head and --freeze
+change only what they should; files of other programs need flags or are refused."""
 import json
 import os
 import struct
@@ -10,7 +10,7 @@ FAST = fast()
 
 
 def raw(path):
-    """Header and {name: bytes} of a safetensors file."""
+    """Returns header and {name: bytes} of a safetensors file."""
     with open(path, "rb") as f:
         n, = struct.unpack("<Q", f.read(8))
         head = json.loads(f.read(n))
@@ -19,7 +19,7 @@ def raw(path):
 
 
 def rewrite(source, target, change):
-    """The same tensors with another header."""
+    """Writes the same tensors with another header."""
     head, tensors = raw(source)
     change(head)
     text = json.dumps(head).encode()
@@ -35,7 +35,7 @@ def train(name, *flags, code=0, says=""):
 
 
 def leaves_weights(tmp, data):
-    """The file in the run's folder tells all that an evaluation needs."""
+    """The file in the run's folder contains all that an evaluation needs."""
     runs = os.path.join(tmp, "runs")
     train("training", "--data-path", data, "--model", "resnet20", "--act", "gelu", "-b", 20, "--epochs", 1, "--runs-dir", runs)
     run = read_run(runs)
@@ -45,7 +45,7 @@ def leaves_weights(tmp, data):
     check({k: meta.get(k) for k in want} == want and float(meta["mean"]) > 0 and float(meta["std"]) > 0, "metadata: %s" % meta)
     p = train("evaluation", "--data-path", data, "--test-only", "--init-from", path, "-b", 20)
     said = "loss %.6f" % run["series"][("epoch/val_loss", -1)][1]
-    check(said in p.stdout, "evaluation says %r, recorded is %s" % (p.stdout, said))
+    check(said in p.stdout, "evaluation printed %r, recorded is %s" % (p.stdout, said))
     return path
 
 
@@ -62,13 +62,13 @@ def foreign(tmp, data, path):
 
 
 def normalises_alike(tmp, path):
-    """Other images are normalised as those were that the weights were trained on."""
+    """Other images are normalised with the mean and std with which the weights were trained."""
     os.mkdir(os.path.join(tmp, "bright"))
     other = make_set(os.path.join(tmp, "bright"), 40, 20, seed=6)
     plain = os.path.join(tmp, "plain.safetensors")
     rewrite(path, plain, lambda head: [head["__metadata__"].pop(k) for k in ("mean", "std")])
     said = [train("other images", "--data-path", other, "--test-only", "--init-from", p).stdout for p in (path, plain)]
-    check(said[0] != said[1], "the file's mean and std count: %r, without %r" % (said[0], said[1]))
+    check(said[0] != said[1], "the file's mean and std are used: %r, without them %r" % (said[0], said[1]))
 
 
 def fine_tunes(tmp, path):
@@ -76,7 +76,7 @@ def fine_tunes(tmp, path):
     data = make_set(os.path.join(tmp, "five"), 40, 20, classes=5)
     common = ["--data-path", data, "--init-from", path, "-b", 20, "--max-steps", 2, "--lr", 0.5]
     train("another number of classes", *common, "--runs-dir", os.path.join(tmp, "no"), code=2, says="--reset-head")
-    train("a name that is not there", *common, "--reset-head", "--freeze", "layer9.*", code=2, says="no parameter of resnet20")
+    train("a missing name", *common, "--reset-head", "--freeze", "layer9.*", code=2, says="no parameter of resnet20")
     train("everything", *common, "--reset-head", "--freeze", "*", code=2, says="nothing is left to train")
     before = raw(path)[1]
     for patterns, ranks, changes in (("*,!fc.*", 1, lambda n: n.startswith("fc.")),
@@ -94,8 +94,8 @@ def fine_tunes(tmp, path):
 
 
 def first_gains(tmp, data):
-    """A step of length 0 leaves the weights that were drawn: every gain is 1, the last of each block 0 on request. A run goes on
-    with either, for the flag says nothing about what comes after the start."""
+    """A step of length 0 leaves the initial weights: every gain is 1, the last of each block 0 on request. A run
+    continues with either, because the flag only affects the start."""
     common = ["--data-path", data, "--model", "resnet20", "-b", 20, "--lr", 0]
     for flags, last in (([], 1), (["--zero-init-residual"], 0)):
         name, out = " ".join(["first weights", *flags]), os.path.join(tmp, "first.safetensors")
@@ -106,7 +106,7 @@ def first_gains(tmp, data):
         for n, values in gains.items():
             check(values == {last if ".bn2." in n else 1}, "%s: %s is %s" % (name, n, sorted(values)[:3]))
         other = ["--zero-init-residual" if last else "--no-zero-init-residual"]
-        train(name + ", gone on with", *common, *other, "--max-steps", 2, "--runs-dir", runs, "--resume", read_run(runs)["folder"],
+        train(name + ", resumed", *common, *other, "--max-steps", 2, "--runs-dir", runs, "--resume", read_run(runs)["folder"],
               says="continuing after step 1")
 
 

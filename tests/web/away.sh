@@ -1,4 +1,4 @@
 #!/bin/sh
-# The page while its server is away, in Debian's chromium.
+# Browser test (chromium): the page while its server is down.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/away_test.mjs"

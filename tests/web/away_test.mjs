@@ -1,5 +1,5 @@
-// The server goes away and comes back while the page is open: it says so, goes on by itself, and shows what changed
-// meanwhile. What is filtered follows changes too, and a run that is deleted leaves the table.
+// The server stops and restarts while the page is open: the page reports it, reconnects and shows the changes. A
+// filtered table follows changes too, and a deleted run leaves the table.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { charted, loaded, says } from './browser.mjs';
@@ -23,7 +23,7 @@ const rows = (page, n) =>
 	page.waitForFunction((k) => document.querySelectorAll('.grid .body .row').length === k, n, WAIT);
 const points = (page, n) => charted(page, 'train/loss', (d) => d.lines[0]?.points === n);
 
-test('away and back', async (t) => {
+test('the page reconnects after the server restarts', async (t) => {
 	const { id } = await create('one');
 	await log(id, 0, 50);
 	const page = await open(t, '?e=here');
@@ -31,9 +31,9 @@ test('away and back', async (t) => {
 	const port = new URL(here.server.url).port;
 	await here.server.close();
 	await says(page, '.banner', /does not answer/);
-	assert.equal(await page.locator('.grid .body .row').count(), 1, 'what is there stays');
+	assert.equal(await page.locator('.grid .body .row').count(), 1, 'rows stay while the server is down');
 	await page.click('.grid .body .row a');
-	await page.waitForSelector('.empty, .lost', WAIT); // .lost: it went before the run's page was fetched
+	await page.waitForSelector('.empty, .lost', WAIT); // .lost: it stopped before the run page was fetched
 	here.server = await serveFolder(here.logdir, port);
 	await log(id, 50, 60);
 	await create('two');
@@ -44,7 +44,7 @@ test('away and back', async (t) => {
 	await rows(page, 2);
 });
 
-test('more runs than one page, of one experiment alone', async (t) => {
+test('an experiment with more runs than one page of the API', async (t) => {
 	for (let i = 0; i < 230; i++) await here.ask('POST', 'runs',
 		{ experiment: 'many', name: 'a-name-that-is-longer-than-its-column-number-' + i });
 	const page = await open(t, '?e=many');
@@ -52,7 +52,7 @@ test('more runs than one page, of one experiment alone', async (t) => {
 	assert.equal(await page.locator('.banner').count(), 0);
 });
 
-test('what is filtered and deleted', async (t) => {
+test('new runs appear if they match the filter, deleted runs disappear', async (t) => {
 	const page = await open(t, '?e=here&q=' + encodeURIComponent("name LIKE 'n%'"));
 	const { id } = await create('new');
 	await create('other');

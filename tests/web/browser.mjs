@@ -1,5 +1,5 @@
-// Debian's chromium behind playwright-core: one browser, a fresh context per test, everything that a page does
-// recorded.
+// Debian's chromium driven by playwright-core: one browser, a fresh context for each test, and a record of everything
+// that a page requests or logs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import path from 'node:path';
 import { builddir } from './serve.mjs';
 
 const WAIT_MS = 30000;
-/** Pixels from a panel's corner that are its own, round as it is. */
+/** Distance in pixels from a panel's corner at which its area starts, because its corners are round. */
 const CORNER = 8;
 
 export const require = createRequire(path.join(builddir, 'tests/web/work/x.js'));
@@ -20,7 +20,7 @@ export function launch() {
 	return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ARGS });
 }
 
-/** A page that notes its requests and complaints. */
+/** Opens a page and records its requests, console errors and exceptions. */
 export async function open(browser, address, { width = 1280, height = 800, colorScheme = 'light' } = {}) {
 	const context = await browser.newContext({ viewport: { width, height }, colorScheme, deviceScaleFactor: 1,
 		locale: 'en-GB',
@@ -45,7 +45,7 @@ export async function drawn(page) {
 	}, null, { timeout: WAIT_MS });
 }
 
-/** Fails where an open panel leaves the window, is cut off by what it stands in, or lies behind something. */
+/** Fails if an open panel is outside the window, clipped by its container or covered by another element. */
 export async function whole(page) {
 	const hidden = await page.evaluate((inset) => [...document.querySelectorAll('.picker')].flatMap((panel) => {
 		panel.scrollIntoView({ block: 'nearest' });
@@ -55,10 +55,10 @@ export async function whole(page) {
 			.filter(([x, y]) => !panel.contains(document.elementFromPoint(x, y)));
 		return lost.map((c) => `${panel.getAttribute('aria-label')}: ${c.map(Math.round)}`);
 	}), CORNER);
-	assert.deepEqual(hidden, [], 'corners of open panels that cannot be seen');
+	assert.deepEqual(hidden, [], 'hidden corners of open panels');
 }
 
-/** Fails where axe finds something serious, the page is wider than its window, or an open panel is not whole. */
+/** Fails if axe finds a serious problem, the page is wider than its window, or an open panel is partly hidden. */
 export async function clean(page) {
 	await whole(page);
 	await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
@@ -69,13 +69,13 @@ export async function clean(page) {
 	assert.ok(wide <= window, `${wide} px wide`);
 }
 
-/** What a chart has drawn; null as long as it is not there: an element stands before its chart does. */
+/** Returns what a chart has drawn, or null while it does not exist yet: its element is created earlier. */
 export function chart(page, key) {
 	return page.evaluate((k) =>
 		document.querySelector(`[data-chart="${k}"], [data-rank-chart="${k}"]`)?.chart?.drawn() ?? null, key);
 }
 
-/** Asks until test(await look()) holds; resolves to what was seen then. */
+/** Calls look() until test() accepts its result; resolves to that result. */
 export async function until(look, test, what = String(test)) {
 	const end = Date.now() + WAIT_MS;
 	for (;;) {
@@ -92,15 +92,15 @@ export function charted(page, key, test) {
 	return until(() => chart(page, key), (d) => d !== null && test(d), `${key}: ${test}`);
 }
 
-/** Waits until the text of the first element that the selector finds matches; resolves to the text. */
+/** Waits until the text of the first element that the selector finds matches the pattern; resolves to the text. */
 export function says(page, selector, pattern) {
 	return until(() => page.evaluate((q) => document.querySelector(q)?.textContent ?? '', selector),
-		(s) => pattern.test(s), `${selector} says ${pattern}`);
+		(s) => pattern.test(s), `${selector} matches ${pattern}`);
 }
 
 /**
- * Waits for something in a later part of the page; asks again as often as the page says that the part could not be had,
- * for a browser may remember that. A page that is loaded again meanwhile answers nothing.
+ * Waits for an element in a lazily loaded part of the page. Retries as often as the page reports that loading failed,
+ * because a browser may cache the failure. A page that reloads during the wait counts as not ready.
  */
 export function loaded(page, selector) {
 	return until(() => page.evaluate((q) => {

@@ -1,4 +1,4 @@
 #!/bin/sh
-# What the line charts draw of awkward points, and how they are read and zoomed, in Debian's chromium.
+# Browser test (chromium): how line charts draw unusual points, and how they are read and zoomed.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/charts_test.mjs"

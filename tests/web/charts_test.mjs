@@ -1,6 +1,6 @@
-// What reaches the canvas: a value too large for it, points between gaps, zero on a log axis; ticks in several units;
-// zooming by mouse and keyboard, reading by finger. Pixels are looked at where what is said to be drawn would not be
-// proof.
+// What is drawn on the canvas: values too large for it, points between gaps, zero on a log axis, ticks in several
+// units; zooming by mouse and keyboard, reading values by touch. Pixels are checked where the chart's own report would
+// prove nothing.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ async function run(experiment, name, values, key = KEY) {
 	return id;
 }
 
-/** Coloured pixels of the lines' canvas in the columns around x, whole and by rows from the top of the box. */
+/** Coloured pixels of the line canvas in the columns around x, in total and by rows from the top of the box. */
 const inked = (page, x) => page.evaluate(([key, at]) => {
 	const el = document.querySelector(`[data-chart="${key}"]`);
 	const { box, from, to } = el.chart.drawn();
@@ -36,7 +36,7 @@ const place = async (page, d, share, up = 0.5) => {
 	return [el.x + d.box.left + share * d.box.width, el.y + d.box.top + up * d.box.height];
 };
 
-test('a spike of any size is drawn to the edge, and said', async (t) => {
+test('a spike of any size is drawn to the edge and reported', async (t) => {
 	const smooth = (i) => 2 * Math.exp(-i / 50) + 0.1;
 	for (const [i, spike] of [1e3, 1e30, 1.7e308, -1e300].entries()) {
 		const experiment = 'spike' + i;
@@ -49,11 +49,11 @@ test('a spike of any size is drawn to the edge, and said', async (t) => {
 		const share = await until(() => inked(page, 201), (s) => s > 0);
 		const whole = spike > 0 ? 0.85 : 0.02;
 		assert.ok(share >= whole, `${spike}: ${share} of the height`);
-		assert.ok(await inked(page, 100) > 0 && await inked(page, 299) > 0, 'the rest of the line is there');
+		assert.ok(await inked(page, 100) > 0 && await inked(page, 299) > 0, 'the rest of the line is drawn');
 	}
 });
 
-test('points between gaps are dots, zero and below are counted on a log axis', async (t) => {
+test('points between gaps are drawn as dots; values not above zero are counted on a log axis', async (t) => {
 	await run('gaps', 'holes', Array.from({ length: 201 }, (_, i) => (i % 2 ? NaN : 2 + Math.sin(i / 20))));
 	await run('gaps', 'zero', Array.from({ length: 201 }, (_, i) => (i < 5 ? i - 4 : 1 + i / 400)));
 	const page = await here.open(t, '?e=gaps');
@@ -65,7 +65,7 @@ test('points between gaps are dots, zero and below are counted on a log axis', a
 		JSON.stringify(d.marks));
 });
 
-test('zoom by mouse and keys, and back', async (t) => {
+test('mouse and keys zoom in and out', async (t) => {
 	await run('zoom', 'a', Array.from({ length: 1000 }, (_, i) => 1 / (i + 1)));
 	const page = await here.open(t, '?e=zoom');
 	const d = await charted(page, KEY, (c) => c.lines.length === 1 && c.to === 1000);
@@ -96,7 +96,7 @@ test('zoom by mouse and keys, and back', async (t) => {
 	await charted(page, KEY, (c) => c.from > 600 && c.to > 1000);
 });
 
-test('x by factors: what is early takes its room, the cursor and a zoom stand where they point', async (t) => {
+test('a log x axis widens early steps; cursor and zoom match the pointer', async (t) => {
 	await run('factors', 'a', Array.from({ length: 10000 }, (_, i) => 1 / (i + 1)));
 	const page = await here.open(t, '?e=factors');
 	await charted(page, KEY, (c) => c.lines.length === 1 && c.to === 10000);
@@ -126,7 +126,7 @@ test('x by factors: what is early takes its room, the cursor and a zoom stand wh
 	await until(() => page.url(), (u) => !u.includes('logx'));
 });
 
-test('a finger reads values and selects nothing', async (t) => {
+test('a touch reads values and selects nothing', async (t) => {
 	await run('touch', 'a', Array.from({ length: 100 }, (_, i) => i));
 	await run('touch', 'b', Array.from({ length: 100 }, (_, i) => 100 - i));
 	const page = await here.open(t, '?e=touch');
@@ -142,7 +142,7 @@ test('a finger reads values and selects nothing', async (t) => {
 	assert.ok(!/[?&]z=/.test(page.url()));
 });
 
-test('a chart is enlarged, asks for as much detail as it can show, and is saved as a picture', async (t) => {
+test('a chart is enlarged, requests the detail it can show, and is saved as a picture', async (t) => {
 	await run('large', 'a', Array.from({ length: 9000 }, (_, i) => Math.sin(i / 100)));
 	await run('large', 'b', Array.from({ length: 9000 }, (_, i) => Math.cos(i / 100)), 'val/loss');
 	const page = await here.open(t, '?e=large');
@@ -159,7 +159,7 @@ test('a chart is enlarged, asks for as much detail as it can show, and is saved 
 	await charted(page, KEY, (c) => c.box.width === small.box.width);
 });
 
-test('a value that was not finite once is said and does not take the run out of the comparison', async (t) => {
+test('a non-finite value is reported and keeps the run in the comparison', async (t) => {
 	const once =
 		await run('once', 'once', Array.from({ length: 100 }, (_, i) => (i === 49 ? Infinity : 2 - i / 100)));
 	const nan =
@@ -174,7 +174,7 @@ test('a value that was not finite once is said and does not take the run out of 
 	assert.equal(await page.locator('.row.fallen').count(), 1);
 });
 
-test('parallel coordinates: from the goal back to the params, and into the charts', async (t) => {
+test('parallel coordinates: select by the goal, and show only these runs in the charts', async (t) => {
 	const make = async (lr, model, loss) => {
 		const { id } = await here.ask('POST', 'runs',
 			{ experiment: 'axes', name: model + lr, params: { lr: String(lr), model } });
@@ -206,7 +206,7 @@ test('parallel coordinates: from the goal back to the params, and into the chart
 	await page.click('button:has-text("show only these in the charts")');
 	await charted(page, KEY, (c) => c.lines.length === 2);
 	await page.click('.parallel button:has-text("clear")');
-	await page.mouse.move(0, 0); // else what moves below the pointer may take the light away between two keys
+	await page.mouse.move(0, 0); // otherwise a row under the pointer may take the highlight between two keys
 	await page.focus('[data-parallel]');
 	await page.keyboard.press('ArrowDown');
 	await page.waitForSelector(`[data-run="${best}"].lit`, { timeout: 30000 });
@@ -214,7 +214,7 @@ test('parallel coordinates: from the goal back to the params, and into the chart
 	await says(page, 'h1', /cnn0.1/);
 });
 
-test('parallel coordinates: words stay clear of lines, the last axis counts beyond it, a brush opens nothing',
+test('parallel coordinates: labels do not overlap lines, the last axis counts runs beyond it, a brush opens no run',
 	async (t) => {
 	const make = async (seed, loss) => {
 		const { id } = await here.ask('POST', 'runs', { experiment: 'bundle', name: 'seed-' + seed,
@@ -245,7 +245,7 @@ test('parallel coordinates: words stay clear of lines, the last axis counts beyo
 			.filter((c) => Math.max(...c) - Math.min(...c) > 60).length;
 	}, [x, y]);
 	const [x, y] = [d.axes[lr].x, Math.round(lines.reduce((a, l) => a + l.ys[lr], 0) / lines.length)];
-	await until(() => coloured([x - 30, y]), (n) => n > 0, 'lines on the way to the axis');
+	await until(() => coloured([x - 30, y]), (n) => n > 0, 'lines next to the axis');
 	assert.equal(await coloured([x + 8, y]), 0, 'pixels of lines between the digits of 0.05');
 
 	for (const l of [first, last]) {
@@ -262,7 +262,7 @@ test('parallel coordinates: words stay clear of lines, the last axis counts beyo
 	assert.ok(!/[?&]r=/.test(page.url()), page.url());
 });
 
-test('a range that is selected beyond the end of the lines opens no run', async (t) => {
+test('a range selected beyond the end of the lines opens no run', async (t) => {
 	for (const name of ['a', 'b']) await run('beyond', name, Array.from({ length: 100 }, (_, i) => i));
 	const page = await here.open(t, '?e=beyond');
 	const d = await charted(page, KEY, (c) => c.lines.length === 2 && c.names.length === 2);

@@ -1,5 +1,5 @@
-// A small stand-in for `dptrack serve`, for work on the page alone: serves a built page and answers the reads of
-// /api/v1 from the runs of twelve.py (or from none).
+// A small stand-in for `dptrack serve`, to work on the page alone: serves a built page and answers the read routes of
+// /api/v1 from the runs of twelve.py (or with no runs).
 // Usage: node devserver.mjs DIST [--port N] [--empty|--many N|--trained]
 import { execFileSync } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -31,7 +31,7 @@ function summary(list) {
 	};
 }
 
-/** The alerts that a server would find: a failure, the first NaN of a series, a point far above its neighbours. */
+/** The alerts that a server would raise: a failure, the first NaN of a series, a point far above its neighbours. */
 function alertsOf(run, series) {
 	const out = [];
 	if (run.status === 'failed') {
@@ -72,7 +72,7 @@ export function load() {
 	});
 }
 
-/** M4 buckets of one series as columns: of the finite points, and where the first that is not finite lies. */
+/** M4 buckets of the finite points of one series, as columns, with the position of the first non-finite point. */
 export function buckets(list, xOf, from, to, n) {
 	const names =
 		['i', 'x_first', 'first', 'x_min', 'min', 'x_max', 'max', 'x_last', 'last', 'sum', 'count', 'nonfinite',
@@ -98,7 +98,7 @@ export function buckets(list, xOf, from, to, n) {
 	return c;
 }
 
-/** The same as the points that are drawn, told in whole units of 1e-6. */
+/** The same points as they are drawn, as integers in units of 1e-6. */
 function lineForm(c) {
 	const at = { x: 0, y: 0 };
 	const coded = (k, v) => {
@@ -131,7 +131,7 @@ function lineForm(c) {
 	return out;
 }
 
-/** [rank, points] of a run's series: the run-level one, those of every rank, or both. */
+/** [rank, points] of a run's series: the run-level one, those of all ranks, or both. */
 function lines(r, key, rank) {
 	const out = r.series[key] && (rank === undefined || rank === -1) ? [[-1, r.series[key]]] : [];
 	for (const [n, list] of Object.entries(r.ranked?.[key] ?? {}))
@@ -169,7 +169,7 @@ function body(req) {
 	});
 }
 
-/** With the last step of what counts optimiser steps. */
+/** Adds the last step of the series that counts optimiser steps. */
 function whole(run) {
 	const steps = Object.entries(run.metrics).filter(([k]) => !k.startsWith('epoch/')).map(([, m]) => m.last_step);
 	return { last_step: steps.length ? Math.max(...steps) : -1, ...run };
@@ -242,7 +242,7 @@ export function start({ dist, all, port = 0 }) {
 	})));
 }
 
-/** Two runs as dptrain records them: epochs counted as such, phases by rank, one rank slower, one run still running. */
+/** Two runs as dptrain records them: epoch counters, phases by rank, one slower rank, one run still running. */
 export function trained() {
 	const perEpoch = 469;
 	return [['f32-1x2', 1, 'fp32', 0], ['bf16-ddp2', 2, 'bf16', 1]].map(([name, world, precision, live], n) => {
@@ -288,7 +288,7 @@ export function trained() {
 	});
 }
 
-/** n runs like the twelve, for the table's behaviour with many. */
+/** n runs like the twelve, to test the table with many runs. */
 export function many(n) {
 	const base = load();
 	return Array.from({ length: n }, (_, i) => {

@@ -1,4 +1,4 @@
 #!/bin/sh
-# What the page says of a run's speed, in Debian's chromium.
+# Browser test (chromium): the diagnosis of a run's speed on the page.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/insight_test.mjs"

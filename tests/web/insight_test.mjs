@@ -1,6 +1,6 @@
-// What the page of a run says of its speed: verdict, evidence and next action as the server has them; since when
-// it overfits; what a change bought, in a sentence and as a picture; the way to its trace. A run that tells nothing of
-// its time has no such box.
+// The speed section of a run's page: verdict, evidence and next action as the server returns them; the step at which
+// overfitting starts; what a change gained, as a sentence and as a picture; the link to its trace. A run without timing
+// series has no such section.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -15,7 +15,7 @@ const TRACED = '--model resnet20 --synthetic --classes 10 -b 4 --threads 1 --npr
 const here = stage((logdir) => execFileSync(path.join(process.env.builddir ?? 'build', 'dptrain'),
 	[...TRACED.split(' '), '--runs-dir', logdir], { stdio: 'ignore' }));
 
-/** A run of STEPS steps whose phases take so many seconds each. */
+/** Records a run of STEPS steps; phases gives the seconds of each phase per step. */
 async function run(name, phases, params = {}) {
 	const { id } = await here.ask('POST', 'runs',
 		{ experiment: 'speed', name, params: { batch_size: '8', ...params } });
@@ -35,7 +35,7 @@ async function run(name, phases, params = {}) {
 
 const COMPUTE = { forward: 0.03, backward: 0.06, optimizer: 0.01 };
 
-test('a run that waits is told so, with evidence and action', async (t) => {
+test('a run that waits for its loader gets a verdict with evidence and an action', async (t) => {
 	const id = await run('waits', { ...COMPUTE, data_wait: 0.1 }, { trace_steps: '10:13' });
 	const d = await here.ask('GET', `runs/${id}/diagnosis`);
 	const page = await here.open(t, '?e=speed&r=' + id);
@@ -50,7 +50,7 @@ test('a run that waits is told so, with evidence and action', async (t) => {
 	assert.equal(await page.getAttribute('.speed a[download]', 'href'), `api/v1/runs/${id}/trace`);
 });
 
-test('a run that overfits is told since when, whether its speed can be judged or not', async (t) => {
+test('the start of overfitting is shown, with and without a verdict on speed', async (t) => {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'speed', name: 'by-heart' });
 	const points = [];
 	for (let k = 1; k <= 20; k++) {
@@ -66,7 +66,7 @@ test('a run that overfits is told since when, whether its speed can be judged or
 	assert.equal(await page.locator('.speed').count(), 0);
 });
 
-test('a healthy run says what bounds it, and is compared with another', async (t) => {
+test('a healthy run shows what bounds it, and is compared with another', async (t) => {
 	const slow = await run('slow', { ...COMPUTE, data_wait: 0.03 });
 	const fast = await run('fast', COMPUTE);
 	const page = await here.open(t, '?e=speed&r=' + fast);
@@ -82,7 +82,7 @@ test('a healthy run says what bounds it, and is compared with another', async (t
 	assert.equal(await img.getAttribute('alt'), w.pairs[0].sentence);
 });
 
-test('a run without steps has no such box; its page follows it without a chart', async (t) => {
+test('a run without steps has no speed section; its page follows the run without a chart', async (t) => {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'speed', name: 'empty' });
 	const page = await here.open(t, '?e=speed&r=' + id);
 	await page.waitForSelector('.runpage h1', WAIT);
@@ -92,7 +92,7 @@ test('a run without steps has no such box; its page follows it without a chart',
 	assert.equal(await page.locator('.speed').count(), 0);
 });
 
-test('the speed by change of several runs is shown', async (t) => {
+test('the speed gained by each change is shown for several runs', async (t) => {
 	const slow = await run('one worker', { ...COMPUTE, data_wait: 0.1 }, { workers: '1' });
 	const half = await run('four workers', { ...COMPUTE, data_wait: 0.03 }, { workers: '4' });
 	const best = await run('bf16, many', { forward: 0.02, backward: 0.03, optimizer: 0.01 },
@@ -120,7 +120,7 @@ test('the speed by change of several runs is shown', async (t) => {
 	assert.equal(csv.trim().split('\n').length, 3);
 });
 
-test('the timeline of traced steps, looked at by keys', async (t) => {
+test('the timeline of traced steps is read by keys', async (t) => {
 	const { runs } = await here.ask('GET', 'runs?experiment=speed');
 	const traced = runs.find((r) => r.name === 'traced');
 	const { traceEvents } = await here.ask('GET', `runs/${traced.id}/trace`);
@@ -144,7 +144,7 @@ test('the timeline of traced steps, looked at by keys', async (t) => {
 		const points = Array.from({ length: all.length / 4 }, (_, i) => all.slice(4 * i, 4 * i + 4).join());
 		return new Set(points).size;
 	});
-	assert.ok(pixels > 5, `${pixels} colours are drawn`);
+	assert.ok(pixels > 5, `${pixels} colours drawn`);
 	await view.focus();
 	await page.keyboard.press('+');
 	const [from, to] = await look();

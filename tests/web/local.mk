@@ -1,4 +1,4 @@
-# The page: its pure parts under node --test (hermetic), and the whole of it in a browser.
+# The page: its pure parts under node --test (hermetic), and the complete page in a browser.
 TESTS += tests/web/pure.sh
 CHECK_EXTRA += tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh \
 	tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh \

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The page of a server that wants a token, in Debian's chromium.
+# Browser test (chromium): the page of a server that requires a token.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/login_test.mjs"

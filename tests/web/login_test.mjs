@@ -1,5 +1,5 @@
-// The page of a server that wants a token, in a real browser: a form instead of the page, a session that carries reads,
-// live changes and changes by the reader, and its end when the token is revoked.
+// The page of a server that requires a token: a sign-in form replaces the page; the session authorises reads, live
+// events and changes; it ends when the token is revoked.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const here = stage(writeTwelve);
 const dptrack = (...words) => execFileSync(path.join(builddir, 'dptrack'), [...words, '--logdir', here.logdir],
 	{ stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
 
-test('a reader is offered no changes; addresses of MLflow\'s clients lead to experiments too', async (t) => {
+test('a reader is offered no changes; addresses of MLflow\'s clients also open experiments', async (t) => {
 	const token = dptrack('token', 'add', 'reader', '--scope', 'read').trim();
 	const auth = { headers: { Authorization: 'Bearer ' + token } };
 	const [experiment] = (await (await fetch(here.server.url + 'api/v1/experiments',
@@ -28,7 +28,7 @@ test('a reader is offered no changes; addresses of MLflow\'s clients lead to exp
 	assert.equal(await page.locator('.notes button').count(), 0);
 });
 
-test('signing in', async (t) => {
+test('sign in, and lose access when the token is revoked', async (t) => {
 	const token = dptrack('token', 'add', 'browser', '--scope', 'write').trim();
 	const page = await here.open(t);
 	const complaints = [];
@@ -43,22 +43,22 @@ test('signing in', async (t) => {
 	await page.click('button');
 	await page.waitForSelector('.app[data-ready="true"]', { timeout: 30000 });
 	assert.ok(page.url().endsWith('/?e=fashion'), page.url());
-	assert.equal(await page.evaluate(() => document.cookie), '', 'scripts do not see the session');
+	assert.equal(await page.evaluate(() => document.cookie), '', 'scripts cannot read the session');
 
 	const run = await page.evaluate(async () => (await (await fetch('api/v1/runs?limit=1')).json()).runs[0].id);
 	const patch = (body) => page.evaluate(async ([id, b]) => (await fetch('api/v1/runs/' + id,
 		{ method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(b) })).status,
 		[run, body]);
-	assert.equal(await patch({ notes: 'seen' }), 200, 'the page may change what its token may');
-	const told = page.evaluate(() => new Promise((done) => {
+	assert.equal(await patch({ notes: 'seen' }), 200, 'the page may change what its token allows');
+	const notified = page.evaluate(() => new Promise((done) => {
 		const es = new EventSource('api/v1/events');
 		es.addEventListener('changes', (e) => JSON.parse(e.data).runs?.length && (es.close(), done(true)));
 	}));
 	await new Promise((done) => setTimeout(done, 500));
 	assert.equal(await patch({ notes: 'seen again' }), 200);
-	assert.equal(await told, true, 'live with a session');
+	assert.equal(await notified, true, 'live events arrive with a session');
 	assert.equal(await page.evaluate(async () => (await fetch('api/v1/tokens')).status), 403,
-		'no more than the token');
+		'nothing beyond the rights of the token');
 
 	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
 	await page.waitForSelector('.runpage h1', WAIT);

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The page of runs that are managed, and of MLflow's, in Debian's chromium.
+# Browser test (chromium): managing runs, and runs of MLflow clients.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/manage_test.mjs"

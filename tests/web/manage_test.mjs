@@ -1,5 +1,5 @@
-// What comes from MLflow's clients is on the run's page, and notes go both ways; so is what a training over S3 read;
-// experiments are renamed, deleted and brought back, deleted runs say so and lie in the trash.
+// A run of MLflow's clients shows their data on its page, and notes are shared in both directions. So is the data set
+// of a training over S3. Experiments are renamed, deleted and restored; deleted runs are marked and kept in the trash.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const WAIT = { timeout: 30000 };
 const here = stage((logdir) => execFileSync('python3', [path.join(srcdir, 'tests/data/inputs.py'), logdir],
 	{ env: { ...process.env, srcdir, builddir } }));
 
-/** A call as MLflow's clients make it. */
+/** Calls the server as MLflow's clients do. */
 async function mlflow(address, body) {
 	const r = await fetch(here.server.url + 'api/2.0/mlflow/' + address,
 		{ method: body ? 'POST' : 'GET', headers: { 'content-type': 'application/json' },
@@ -21,11 +21,11 @@ async function mlflow(address, body) {
 	return r.json();
 }
 
-/** What the box of a run's source says. */
+/** The text of the box that shows a run's source. */
 const sourceOf = (page) => until(() => page.$$eval('.box', (l) => l.map((b) => b.textContent)
 	.find((x) => x.startsWith('Source')) ?? ''), (x) => x !== '');
 
-test('description, source, commit and data sets of an MLflow run; the note is one and the same', async (t) => {
+test('description, source, commit and data sets of an MLflow run; both sides edit one note', async (t) => {
 	const { experiment_id } = await mlflow('experiments/create', { name: 'from mlflow' });
 	const { run: { info: { run_id: id } } } = await mlflow('runs/create', { experiment_id, run_name: 'm', tags: [
 		['mlflow.note.content', 'what it **was** for'], ['mlflow.user', 'ada'],
@@ -50,7 +50,7 @@ test('description, source, commit and data sets of an MLflow run; the note is on
 	assert.equal(await noteOf(), undefined);
 });
 
-test('a training over S3: where its data lie, what they are, and nobody\'s key', async (t) => {
+test('a training over S3 shows the location and kind of its data, and no credentials', async (t) => {
 	const [{ id }] = (await here.ask('GET', 'runs?experiment=inputs')).runs;
 	const page = await here.open(t, '?r=' + id);
 	const source = await sourceOf(page);
@@ -59,7 +59,7 @@ test('a training over S3: where its data lie, what they are, and nobody\'s key',
 	assert.doesNotMatch(await page.content(), /AKIATEST|wJalr/);
 });
 
-test('a deleted run says so after a reload and is brought back there; its lines have a colour', async (t) => {
+test('a deleted run is marked after a reload and restored on its page; its lines have a colour', async (t) => {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'bin', name: 'gone', params: { lr: '1' } });
 	await here.ask('POST', 'runs', { experiment: 'bin', name: 'kept', params: { lr: '2' } });
 	await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2, 3].map((step) =>
@@ -75,7 +75,7 @@ test('a deleted run says so after a reload and is brought back there; its lines 
 	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);
 });
 
-test('an experiment is renamed, deleted with its runs and brought back from the trash', async (t) => {
+test('an experiment is renamed, deleted with its runs and restored from the trash', async (t) => {
 	await here.ask('POST', 'runs', { experiment: 'before', name: 'inside' });
 	const page = await here.open(t, '?all');
 	await page.click('button[aria-label="rename before"]', WAIT);
@@ -95,7 +95,7 @@ test('an experiment is renamed, deleted with its runs and brought back from the 
 	await says(page, '.grid .body .row', /inside/);
 });
 
-test('what is in a run\'s files is seen without leaving the page', async (t) => {
+test('files of a run are previewed without leaving the page', async (t) => {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'files', name: 'f' });
 	const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFElEQVR4nGP8z8Dwn4GBgYGJ'
 		+ 'AQoAHxcCAk+Uzr4AAAAASUVORK5CYII=', 'base64');
@@ -133,5 +133,5 @@ test('what is in a run\'s files is seen without leaving the page', async (t) => 
 	await open('table.csv');
 	await until(() => page.$$eval('.preview :is(th, td)', (l) => l.map((c) => c.textContent).join('|')),
 		(x) => x === 'x|y, z|1|say "hi"');
-	assert.ok(/[?&]r=/.test(page.url()), 'the page is still there');
+	assert.ok(/[?&]r=/.test(page.url()), 'the page is still open');
 });

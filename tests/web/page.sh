@@ -1,4 +1,4 @@
 #!/bin/sh
-# The page in Debian's chromium.
+# Browser test (chromium): the page.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 400 node --test "$srcdir/tests/web/page_test.mjs"

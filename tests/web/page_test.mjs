@@ -1,5 +1,5 @@
-// The page in a real browser, with the twelve runs: what a reader must see at once, how much travels, keyboard, phone,
-// both themes, live. Figures are asserted on what the charts say they have drawn.
+// The page with the twelve runs in a real browser: what a reader must see at once, bytes transferred, keyboard, phone,
+// both themes, live updates. Numbers are compared with what the charts report as drawn.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { readFileSync } from 'node:fs';
@@ -25,10 +25,10 @@ after(async () => {
 	await server?.close();
 });
 
-/** Requests that the first screen waits for or draws. */
+/** Requests for data that the first screen waits for or draws. */
 const isData = (r) => r.url.includes('/api/') && !/\/api\/v1\/(events|changes|session)/.test(r.url);
 
-/** Opens the page of the twelve runs, waits until it is drawn; complaints of the browser fail the test. */
+/** Opens the page of the twelve runs and waits until it is drawn; console errors and exceptions fail the test. */
 async function page(t, { query = '', address = server.url, wait = true, ...options } = {}) {
 	const o = await open(browser, address + query, options);
 	t.after(async () => {
@@ -44,7 +44,7 @@ const rowNames = (p) => p.$$eval('.grid .body .row', (rows) => rows.sort((a, b) 
 const idOf = (p, name) => p.evaluate((n) => [...document.querySelectorAll('.grid .body .row')]
 	.find((r) => r.querySelector('a').textContent === n).dataset.run, name);
 
-test('the first screen is small, styles included', () => {
+test('the first screen is small, including styles', () => {
 	const html = readFileSync(path.join(dist, 'index.html'), 'utf8');
 	const names = ['index.html', ...[...html.matchAll(/(?:href|src)="([\w-]+\.(?:js|css))"/g)].map((m) => m[1])];
 	assert.ok(names.some((f) => f.endsWith('.js')) && names.some((f) => f.endsWith('.css')), names.join());
@@ -54,20 +54,20 @@ test('the first screen is small, styles included', () => {
 	assert.ok(bytes <= FIRST_BYTES, `${bytes} bytes`);
 });
 
-test('the first screen answers which run is best and what differs, without a click', async (t) => {
+test('the first screen shows which run is best and what differs, without a click', async (t) => {
 	const { page: p, seen } = await page(t);
 	const data = seen.requests.filter(isData).length;
 	const names = await rowNames(p);
 	assert.equal(names.length, 12);
 	assert.equal(names[0], 'resnet-base');
 	assert.deepEqual(new Set(names.slice(10)), new Set(['resnet-ddp2', 'cnn-ddp4-lr0.8']),
-		'those that fell out stand below');
+		'failed and diverged runs are listed last');
 	assert.equal(await p.textContent('.grid b.best'), '0.932');
 	const heads = await p.$$eval('.grid .head .cell',
 		(l) => l.map((c) => ({ text: c.textContent, right: c.getBoundingClientRect().right })));
 	for (const k of ['model', 'strategy', 'worldsize', 'precision', 'batchsize', 'lr', 'seed', 'top1best'])
 		assert.ok(heads.some((h) => h.text.replace(/[\s▾▴]/g, '') === k && h.right <= 1280),
-			`column ${k} is on the screen`);
+			`column ${k} is visible`);
 	assert.ok(heads.findIndex((h) => h.text === 'model') === 1, 'params come right after the name');
 	const last =
 		await p.$$eval('.grid .body .row', (l) => Math.max(...l.map((r) => r.getBoundingClientRect().bottom)));
@@ -80,7 +80,7 @@ test('the first screen answers which run is best and what differs, without a cli
 		`${data} data requests: ${seen.requests.filter(isData).map((r) => r.url).join(' ')}`);
 });
 
-test('no foreign host, and nothing travels while nothing runs', async (t) => {
+test('no foreign host is contacted, and an idle page sends nothing', async (t) => {
 	const { page: p, seen } = await page(t);
 	await p.waitForTimeout(1000);
 	const before = seen.requests.length;
@@ -92,7 +92,7 @@ test('no foreign host, and nothing travels while nothing runs', async (t) => {
 	for (const r of seen.requests) assert.ok(r.url.startsWith('data:') || new URL(r.url).host === host, r.url);
 });
 
-test('the spike of one step is drawn at full range, and said in words', async (t) => {
+test('the spike of one step is drawn at full range and described in words', async (t) => {
 	const { page: p } = await page(t);
 	const id = await idOf(p, 'cnn-base-s3');
 	const d = await chart(p, 'train/loss');
@@ -106,7 +106,7 @@ test('the spike of one step is drawn at full range, and said in words', async (t
 	await p.waitForURL(/[?&]z=/);
 });
 
-test('the NaN and the failure are marked and hide or flatten no other run', async (t) => {
+test('the NaN and the failure are marked and neither hide nor flatten other runs', async (t) => {
 	const { page: p } = await page(t);
 	const nan = await idOf(p, 'cnn-ddp4-lr0.8');
 	const failed = await idOf(p, 'resnet-ddp2');
@@ -120,7 +120,7 @@ test('the NaN and the failure are marked and hide or flatten no other run', asyn
 	assert.match(await p.textContent(`[data-run="${failed}"] .c-status`), /failed at step 268/);
 	const top1 = await chart(p, 'epoch/top1');
 	assert.equal(top1.lines.length, 12);
-	assert.ok(top1.lo > 0.5, `the diverged run does not set the axis: ${top1.lo}`);
+	assert.ok(top1.lo > 0.5, `the diverged run does not scale the axis: ${top1.lo}`);
 	assert.ok(top1.marks.some((m) => m.id === nan && m.kind === 'arrow-bottom' && m.text === '0.1'));
 	assert.ok(top1.marks.some((m) => m.text === '1 run outside'));
 	await p.click('button:has-text("full range")');
@@ -141,7 +141,7 @@ for (const colorScheme of ['light', 'dark'])
 						`${a.colour} ${b.colour}`);
 	});
 
-test('a row and its lines stand out together, and the pointer reads all values', async (t) => {
+test('a row and its lines are highlighted together, and the pointer reads all values', async (t) => {
 	const { page: p } = await page(t);
 	const id = await idOf(p, 'mlp-base');
 	await p.hover(`[data-run="${id}"] .c-p`);
@@ -167,7 +167,7 @@ test('a row and its lines stand out together, and the pointer reads all values',
 		document.querySelector('.grid .body .row[aria-rowindex="2"] a').textContent === 'resnet-base');
 });
 
-/** Whether the focused element shows an outline or a ring of its own. */
+/** Whether the focused element has a visible outline or focus ring. */
 const focusInfo = (p) => p.evaluate(() => {
 	const e = document.activeElement;
 	const s = getComputedStyle(e);
@@ -177,7 +177,7 @@ const focusInfo = (p) => p.evaluate(() => {
 		visible: (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1) || s.boxShadow !== 'none' };
 });
 
-test('keyboard: Tab reaches the table, focus is always visible, keys do what they say', async (t) => {
+test('keyboard: Tab reaches the table, focus is always visible, shortcuts work', async (t) => {
 	const { page: p } = await page(t);
 	let presses = 0;
 	do {
@@ -189,7 +189,7 @@ test('keyboard: Tab reaches the table, focus is always visible, keys do what the
 	for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'ArrowUp', 'ArrowLeft', 'End', 'Home', 'PageDown',
 		'PageUp']) {
 		await p.keyboard.press(key);
-		await until(() => focusInfo(p), (f) => f.grid && f.visible, `${key}: focus is seen in the table`);
+		await until(() => focusInfo(p), (f) => f.grid && f.visible, `${key}: focus is visible in the table`);
 	}
 	const shown = async () => (await chart(p, 'train/loss')).lines.length;
 	await p.keyboard.press(' ');
@@ -210,7 +210,7 @@ test('keyboard: Tab reaches the table, focus is always visible, keys do what the
 	await p.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 3);
 	await p.keyboard.press('Escape');
 	await p.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 12);
-	assert.ok((await focusInfo(p)).grid, 'Escape goes back to the table');
+	assert.ok((await focusInfo(p)).grid, 'Escape returns to the table');
 	await p.keyboard.press('Home');
 	await p.keyboard.press('Enter');
 	await p.waitForSelector('.runpage h1');
@@ -239,7 +239,7 @@ for (const [name, query] of [['comparison', ''], ['run', 'run'], ['experiments',
 		assert.ok(await p.$eval('.cards .spark path', (e) => e.getAttribute('d').length > 20));
 	});
 
-test('a narrow window: the header shrinks and stays whole', async (t) => {
+test('in a narrow window the header shrinks and nothing is cut off', async (t) => {
 	const { page: p } = await standinPage(t, standin.load()
 		.map((r) => ({ ...r, run: { ...r.run, experiment: 'an-experiment-with-quite-a-long-name' } })));
 	await drawn(p);
@@ -254,7 +254,7 @@ test('a narrow window: the header shrinks and stays whole', async (t) => {
 	}
 });
 
-test('what colours and dashes mean is legible in every window', async (t) => {
+test('the legend of colours and dashes is readable at every width', async (t) => {
 	const { page: p } = await page(t);
 	for (const width of [730, 800, 1000, 1200, 1400]) {
 		await p.setViewportSize({ width, height: 800 });
@@ -273,7 +273,7 @@ test('what colours and dashes mean is legible in every window', async (t) => {
 	}
 });
 
-test('a name that is too long for its bar ends in dots', async (t) => {
+test('a name too long for its bar ends in an ellipsis', async (t) => {
 	const { page: p } = await page(t, { width: 390, height: 844 });
 	const names = await until(() =>
 		p.$$eval('.steptime .name', (l) => l.map((e) => ({ whole: e.scrollWidth <= e.clientWidth,
@@ -309,7 +309,7 @@ for (const colorScheme of ['light', 'dark'])
 		}
 	});
 
-test('a link shows the same view to somebody else', async (t) => {
+test('a link shows another reader the same view', async (t) => {
 	const { page: p } = await page(t);
 	await p.selectOption('.goal select', 'epoch/val_loss');
 	await p.click('button:has-text("log y")');
@@ -327,7 +327,7 @@ test('a link shows the same view to somebody else', async (t) => {
 	assert.ok(x.to < 300 && x.to > 100, `seconds since the start of each run: ${x.to}`);
 });
 
-test('sort, columns and the filter', async (t) => {
+test('sorting, columns and the filter', async (t) => {
 	const { page: p } = await page(t);
 	await p.click('.grid .head .cell:has-text("lr")');
 	await p.waitForFunction(() =>
@@ -346,7 +346,7 @@ test('sort, columns and the filter', async (t) => {
 	await p.waitForURL(/q=ddp\+bf16/);
 });
 
-test('a filter expression goes to the server, its error comes back in words', { skip: !real && 'needs dptrack serve' },
+test('a filter expression is sent to the server, and its error is shown', { skip: !real && 'needs dptrack serve' },
 	async (t) => {
 	const { page: p, seen } = await page(t);
 	await p.fill('input[aria-label="Filter runs"]', 'metrics."epoch/top1".max > 0.91 AND params.world_size = 1');
@@ -356,7 +356,7 @@ test('a filter expression goes to the server, its error comes back in words', { 
 	seen.complaints.length = 0;
 });
 
-test('an empty store says how to start', async (t) => {
+test('an empty store shows how to start', async (t) => {
 	const s = await serve({ empty: true });
 	const { page: p } = await page(t, { address: s.url, wait: false });
 	t.after(() => s.close());
@@ -371,7 +371,7 @@ async function standinPage(t, all) {
 	return o;
 }
 
-test('more than 10,000 runs: the newest are held, which is said; few rows exist, the table answers', async (t) => {
+test('more than 10,000 runs: the newest are loaded, with a notice; few rows exist; the table responds', async (t) => {
 	const { page: p } = await standinPage(t, standin.many(11500));
 	await p.waitForFunction(() => document.querySelector('.grid')?.getAttribute('aria-rowcount') === '10001', null,
 		{ timeout: 20000 });
@@ -393,7 +393,7 @@ test('more than 10,000 runs: the newest are held, which is said; few rows exist,
 	await until(() => focusInfo(p), (f) => f.grid);
 });
 
-/** A run with the given series, each of a few points. */
+/** A run with the given series of a few points each. */
 function made(name, series, o = {}) {
 	const list = Object.fromEntries(Object.entries(series)
 		.map(([k, ys]) => [k, ys.map((v, i) => ({ s: i + 1, w: 1e9 + i, v }))]));
@@ -406,7 +406,7 @@ function made(name, series, o = {}) {
 		params: {}, tags: {}, metrics, notes: '', alerts: [], ...o } };
 }
 
-test('runs without accuracy, one run, a run without anything, 2000 metrics', async (t) => {
+test('runs without accuracy, a single run, a run without data, 2000 metrics', async (t) => {
 	const gpt = [made('gpt-a', { 'train/loss': [9, 5, 4], 'val/loss': [5, 4.2] }),
 		made('gpt-b', { 'train/loss': [9, 6, 3.9] })];
 	const { page: p } = await standinPage(t, gpt);
@@ -423,7 +423,7 @@ test('runs without accuracy, one run, a run without anything, 2000 metrics', asy
 	const many = await standinPage(t, [made('wide', wide), made('wider', wide)]);
 	await many.page.waitForSelector('.grid .body .row');
 	await many.page.waitForTimeout(300);
-	assert.ok(await many.page.locator('[data-chart]').count() < 60, 'charts are made as they are wanted');
+	assert.ok(await many.page.locator('[data-chart]').count() < 60, 'charts are created on demand');
 	await many.page.click('button:has-text("columns")');
 	await many.page.waitForSelector('.picker .line');
 	assert.ok(await many.page.locator('.picker .line').count() < 40);
@@ -437,7 +437,7 @@ async function post(url, path_, body) {
 	return json;
 }
 
-test('a running run appears and grows by itself, and only what is new travels',
+test('a running run appears and grows, and only new points are transferred',
 	{ skip: !real && 'needs dptrack serve' }, async (t) => {
 	const s = await serve();
 	const { page: p, seen } = await page(t, { address: s.url });

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The parts of the page that are loaded when they are wanted, in Debian's chromium.
+# Browser test (chromium): the parts of the page that are loaded on demand.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/parts_test.mjs"

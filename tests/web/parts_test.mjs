@@ -1,5 +1,5 @@
-// What the first screen loads and what comes later; what a reader sees when a later part cannot be had: the server is
-// away, has a newer page, or this once something went wrong.
+// What the first screen loads, and what is loaded later; what a reader sees when a later part fails to load: the server
+// is down, has a newer page, or one request failed.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ const MARKDOWN = /\/markdown-[\w-]+\.js/;
 const RUN = /\/run-[\w-]+\.js/;
 const here = stage(writeTwelve);
 
-/** A page of the stage whose scripts are noted; before(page) sets what stands in their way. */
+/** Opens a page of the stage and records its scripts; before(page) installs the obstacles. */
 async function open(t, query, before = () => {}) {
 	const scripts = [];
 	const page = await here.open(t, 'health');
@@ -29,7 +29,7 @@ const withNotes = async () => {
 	const { runs } = await here.ask('GET', 'runs?limit=50');
 	return runs.find((r) => r.notes).id;
 };
-/** Answers the page's script that asks for the page itself with one that has another script in it. */
+/** Answers the page's own request for the page with one that loads another script. */
 const newer = (route) => (route.request().resourceType() === 'fetch'
 	? route.fulfill({ contentType: 'text/html', body: '<script type="module" src="page-NEW00000.js"></script>' })
 	: route.fallback());
@@ -48,7 +48,7 @@ test('the first screen loads little, and nothing twice', async (t) => {
 	assert.match(reply.headers.get('cache-control'), /immutable/);
 });
 
-test('a note is never shown first as text, then as Markdown', async (t) => {
+test('a note is never shown as plain text before Markdown', async (t) => {
 	let pre = false;
 	const { page, scripts } = await open(t, '?r=' + await withNotes(), async (p) => {
 		await p.exposeFunction('sawText', () => (pre = true));
@@ -61,16 +61,16 @@ test('a note is never shown first as text, then as Markdown', async (t) => {
 	assert.equal(pre, false);
 });
 
-test('a part that could not be loaded says so, and comes when asked again', async (t) => {
+test('a part that failed to load is reported, and loads on retry', async (t) => {
 	const { page } = await open(t, '?r=' + await withNotes(), (p) => p.route(MARKDOWN, (r) => r.abort()));
 	await page.waitForSelector('.notes .lost:has-text("could not be loaded")', WAIT);
-	assert.ok((await page.textContent('.notes pre')).length > 10, 'the text is there all the same');
+	assert.ok((await page.textContent('.notes pre')).length > 10, 'the text is shown nevertheless');
 	await page.unroute(MARKDOWN);
 	await loaded(page, '.notes .markdown');
 	assert.equal(await page.locator('.lost').count(), 0);
 });
 
-test('a server with a newer page asks for a reload', async (t) => {
+test('a server with a newer page makes the page offer a reload', async (t) => {
 	const { page } = await open(t, '?r=' + await withNotes(), async (p) => {
 		await p.route(RUN, (r) => r.fulfill({ status: 404, body: '' }));
 		await p.route(here.server.url, newer);
@@ -82,7 +82,7 @@ test('a server with a newer page asks for a reload', async (t) => {
 	await page.waitForSelector('.runpage h1', WAIT);
 });
 
-test('a part waits for a server that is away', async (t) => {
+test('a part waits for a server that is down', async (t) => {
 	const { page } = await open(t, '?r=' + await withNotes(), async (p) => {
 		await p.route(MARKDOWN, (r) => r.abort());
 		await p.route(here.server.url,

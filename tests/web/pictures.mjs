@@ -1,5 +1,5 @@
-// Takes the pictures of web/ui/pictures again: node tests/web/pictures.mjs [FOLDER], after a build with chromium and
-// the packages of tests/web in place (tests/web/page.sh puts them there).
+// Takes the pictures of web/ui/pictures again: node tests/web/pictures.mjs [FOLDER]. It needs a build, chromium, and
+// the packages of tests/web (tests/web/page.sh installs them).
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';

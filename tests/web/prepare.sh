@@ -1,5 +1,5 @@
-# Sourced by what needs a browser: leaves with 77 and the reason where something is missing, else puts the pinned
-# packages into $builddir/tests/web/work.
+# Sourced by tests that need a browser: exits with 77 and the reason if something is missing, otherwise installs the
+# pinned packages in $builddir/tests/web/work.
 skip() {
 	echo "$1"
 	exit 77

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The parts of the page that need no browser, as the build bundled them.
+# The parts of the page that need no browser, as bundled by the build.
 if ! command -v node >/dev/null 2>&1; then
 	echo 'node is not installed'
 	exit 77

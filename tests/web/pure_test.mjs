@@ -15,7 +15,7 @@ const run = (id, o = {}) =>
 const twelve = load().map((r) => ({ ...r, run: { ...r.run, metrics: Object.fromEntries(Object.entries(r.run.metrics)
 	.map(([k, m]) => [k, { ...m, last: Number(m.last), max: Number(m.max), min: Number(m.min) }])) } }));
 
-test('one precision per column', () => {
+test('a column uses one precision', () => {
 	assert.equal(p.decimalsFor([0.932, 0.9301, 0.884]), 3);
 	assert.equal(p.decimalsFor([48, 8.626, 2.7]), 1);
 	assert.equal(p.decimalsFor([90.08, 90.31]), 2);
@@ -31,7 +31,7 @@ test('one precision per column', () => {
 	assert.equal(p.short(123456), '123500');
 });
 
-test('a trace: rows nest, steps have the rank that others wait for, looks stay inside', () => {
+test('a trace: rows nest, steps name the rank that others wait for, zoom stays inside', () => {
 	const slice = (pid, tid, name, cat, ts, dur, step) =>
 		({ ph: 'X', pid, tid, name, cat, ts, dur, args: { step } });
 	const thread = (pid, tid, name) => ({ ph: 'M', name: 'thread_name', pid, tid, args: { name } });
@@ -53,19 +53,19 @@ test('a trace: rows nest, steps have the rank that others wait for, looks stay i
 	assert.deepEqual(p.zoomed({ from: 50, to: 100 }, 100, 100, 4), { from: 0, to: 100 });
 });
 
-test('text orders naturally', () => {
+test('text sorts naturally', () => {
 	assert.deepEqual(['ddp10', 'ddp2', 'ddp1'].sort(p.natural), ['ddp1', 'ddp2', 'ddp10']);
 	assert.deepEqual(['0.1', '0.05', '1e-3'].sort(p.natural), ['1e-3', '0.05', '0.1']);
 });
 
-/** How many of the runs have each metric. */
+/** The number of runs that have each metric. */
 function keysOf(runs) {
 	const all = new Map();
 	for (const r of runs) for (const k in r.metrics) all.set(k, (all.get(k) ?? 0) + 1);
 	return all;
 }
 
-test('the goal is an accuracy where there is one, else a held-out loss, else any loss', () => {
+test('the goal is an accuracy if there is one, else a held-out loss, else any loss', () => {
 	const of = (...keys) =>
 		p.defaultGoal(new Map(keys.map((k) => [k, 1])), 1);
 	assert.deepEqual(of('train/loss', 'epoch/val_loss', 'epoch/top1', 'epoch/top5'),
@@ -79,7 +79,7 @@ test('the goal is an accuracy where there is one, else a held-out loss, else any
 	assert.equal(p.directionOf('epoch/samples_per_s'), 'max');
 });
 
-test('rows: best first, runs that fell out below, missing last', () => {
+test('rows: best first, then failed and diverged runs, then runs without a value', () => {
 	const runs = twelve.map((r) => r.run);
 	const goal = p.defaultGoal(keysOf(runs), runs.length);
 	assert.deepEqual(goal, { key: 'epoch/top1', dir: 'max' });
@@ -97,7 +97,7 @@ test('rows: best first, runs that fell out below, missing last', () => {
 	}
 });
 
-test('params are split into those that differ and those that are the same in all', () => {
+test('params are split into those that differ and those that are equal in all runs', () => {
 	const s = p.splitParams([run('a', { params: { model: 'm', lr: '1', host: 'x' } }),
 		run('b', { params: { model: 'm', lr: '2', host: 'y' } })]);
 	assert.deepEqual(s.same, [['model', 'm']]);
@@ -105,7 +105,7 @@ test('params are split into those that differ and those that are the same in all
 	assert.deepEqual(p.tellingParams(s, 8), ['lr']);
 });
 
-test('no two of the twelve look alike, nor of 60 runs that differ in their seed alone', () => {
+test('no two of the twelve runs look alike, nor of 60 runs that differ only in their seed', () => {
 	const seeds =
 		Array.from({ length: 60 }, (_, i) => run('r' + i, { n: i, params: { model: 'a', seed: String(i) } }));
 	const alone = Array.from({ length: 40 }, (_, i) => run('r' + i, { n: i }));
@@ -129,7 +129,7 @@ const sweep = Array.from({ length: 200 }, (_, i) => run('s' + String(i).padStart
 		seed: String(i) },
 }));
 
-test('of many runs those that are drawn are told apart, and a model keeps its colour', () => {
+test('the drawn runs among many have distinct colours, and a model keeps its hue', () => {
 	const drawn = new Set(sweep.slice(60, 72).map((r) => r.id));
 	const { byRun, hueParam } = p.assignLooks(sweep, drawn);
 	assert.equal(hueParam, 'model');
@@ -142,7 +142,7 @@ test('of many runs those that are drawn are told apart, and a model keeps its co
 	}
 });
 
-test('a chosen param of numbers is a scale, of words a list', () => {
+test('a numeric param gives a colour scale, a text param a list', () => {
 	const grey = (hex) => [1, 3, 5].reduce((n, i) => n + parseInt(hex.slice(i, i + 2), 16), 0);
 	const by = p.assignLooks(sweep, new Set(), { hue: 'lr', dash: null });
 	assert.ok(by.scale);
@@ -151,7 +151,7 @@ test('a chosen param of numbers is a scale, of words a list', () => {
 	assert.ok(!p.assignLooks(sweep, new Set(), { hue: 'model', dash: null }).scale);
 });
 
-test('a new run changes no colour', () => {
+test('a new run changes no existing colour', () => {
 	const list = twelve.map((r) => r.run);
 	const before = p.assignLooks(list).byRun;
 	const after = p.assignLooks([...list, run('new',
@@ -165,7 +165,7 @@ function extent({ ys }) {
 	return drawn.length ? { lo: Math.min(...drawn), hi: Math.max(...drawn) } : null;
 }
 
-test('M4: the drawn line holds every extreme, whatever the number of buckets', () => {
+test('M4: the drawn line contains every extreme, whatever the number of buckets', () => {
 	const spike = twelve.find((r) => r.run.name === 'cnn-base-s3').series['train/loss'];
 	for (const n of [1, 7, 50, 333, 1200]) {
 		const s = p.seriesOf('r', 'k', -1, buckets(spike, (q) => q.s, 0, 599, n));
@@ -179,7 +179,7 @@ test('M4: the drawn line holds every extreme, whatever the number of buckets', (
 	assert.deepEqual(fine.ys, spike.map((q) => q.v));
 });
 
-test('random series: extremes of every window of buckets are on the line', () => {
+test('random series: the line contains the extremes of every window of buckets', () => {
 	let seed = 1;
 	const rnd = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 	for (let t = 0; t < 300; t++) {
@@ -197,7 +197,7 @@ test('random series: extremes of every window of buckets are on the line', () =>
 	}
 });
 
-test('NaN: the line stops, the read-out says NaN, the place is known', () => {
+test('NaN: the line stops, the read-out shows NaN, the position is known', () => {
 	const nan = twelve.find((r) => r.run.name === 'cnn-ddp4-lr0.8').series['train/loss'];
 	for (const n of [13, 600]) {
 		const s = p.seriesOf('r', 'k', -1, buckets(nan, (q) => q.s, 0, 599, n));
@@ -223,7 +223,7 @@ const line = (id, ys, o = {}) =>
 
 const fit = (from, to, more = {}) => ({ from, to, log: false, full: false, ...more });
 
-test('the axis shows a spike in full, but a run that fell out does not flatten the rest', () => {
+test('the axis shows a spike in full, but a diverged run does not flatten the others', () => {
 	const calm = Array.from({ length: 600 }, (_, i) => 0.2 + 2 * Math.exp(-i / 60));
 	const spiky = calm.map((v, i) => (i === 337 ? 4.85 : v));
 	const r = p.fitRange([line('a', calm), line('b', spiky)], fit(0, 600));
@@ -242,7 +242,7 @@ test('the axis shows a spike in full, but a run that fell out does not flatten t
 		'nothing above zero on a log axis');
 });
 
-test('axis ranges of odd data', () => {
+test('axis ranges of unusual data', () => {
 	for (const log of [false, true])
 		for (const ys of [[], [NaN], [0], [5], [-1, 1], [1e-300, 1e300], [0, 0, 0]]) {
 			const r = p.fitRange([line('a', ys)], fit(0, 10, { log }));
@@ -259,7 +259,7 @@ test('ticks of a log axis are round and few', () => {
 	assert.ok(p.logTicks(1e-300, 1e300, 8).length <= 9);
 });
 
-test('labels keep their order and their distance', () => {
+test('labels keep their order and do not overlap', () => {
 	const at = p.spreadLabels([50, 50, 50, 10, 99], 12, 0, 100);
 	const sorted = [...at].sort((a, b) => a - b);
 	for (let i = 1; i < sorted.length; i++) assert.ok(sorted[i] - sorted[i - 1] >= 11.999);
@@ -270,7 +270,7 @@ test('labels keep their order and their distance', () => {
 		[0, 1, 0]);
 });
 
-test('the address: only what differs from the default, and back', () => {
+test('the address holds only what differs from the default, and is read back', () => {
 	assert.equal(p.viewQuery(p.emptyView), '');
 	const v = { ...p.emptyView, experiment: 'a b', goal: 'epoch/val_loss', dir: 'min', sort: 'p:lr', desc: true,
 		x: 'time', log: true,
@@ -309,14 +309,14 @@ test('addresses as MLflow prints them', () => {
 	assert.equal(p.linkedTarget('#/compare-runs'), null);
 });
 
-test('counts and short times', () => {
+test('counts and short durations', () => {
 	assert.deepEqual([p.count(0, 'run'), p.count(1, 'run'), p.count(2, 'more run')],
 		['0 runs', '1 run', '2 more runs']);
 	assert.deepEqual([3.2e-6, 4.25e-5, 4.2e-4, 0.00312, 0.0312, 0.312, 3.12, 312].map(p.seconds),
 		['3.20 µs', '42.5 µs', '420 µs', '3.12 ms', '31.2 ms', '312 ms', '3.1 s', '5 min']);
 });
 
-test('Markdown: blocks and words, and nothing that runs', () => {
+test('Markdown: blocks, inline markup, and no executable content', () => {
 	const kinds = (s) => p.parseMarkdown(s).map((t) => t.type).filter((k) => k !== 'space');
 	assert.deepEqual(kinds('# a\n\ntext\nmore\n\n- x\n- y\n\n1. z\n\n> q\n\n```\n# no\n```\n\n'
 		+ '| a | b |\n|--:|:-:|\n| 1 | 2 |\n\n---\n'),
@@ -325,7 +325,7 @@ test('Markdown: blocks and words, and nothing that runs', () => {
 	for (const s of ['javascript:alert(1)', 'data:text/html,1', ' javascript:x', '//host/y', 'x.html',
 		'JaVaScRiPt:x'])
 		assert.ok(!p.safeLink(s), s);
-	for (const s of ['> '.repeat(8000), 'x'.repeat(20000)]) // nested too deep, too long: as it is
+	for (const s of ['> '.repeat(8000), 'x'.repeat(20000)]) // nested too deep, too long: unchanged
 		assert.deepEqual(p.parseMarkdown(s).map((t) => [t.type, t.text]), [['code', s]]);
 	assert.equal(p.plainText('# A\n\n**b** [c](https://d.org)\n- e'), 'A b c e');
 	assert.equal(p.plainText('loss: 3 * 4 ** 5'), 'loss: 3 * 4 ** 5');
@@ -343,7 +343,7 @@ test('Markdown: blocks and words, and nothing that runs', () => {
 	assert.ok(performance.now() - t0 < 4000, `hostile notes took ${performance.now() - t0} ms`);
 });
 
-test('rank by step: own time beside the usual rank, the slow one named', () => {
+test('rank by step: own time compared with the typical rank, the slow rank named', () => {
 	const series = (key, rank, values) => ({ key, rank, columns: { i: values.map((_, i) => i),
 		x_first: values.map((_, i) => i * 2 + 1), x_last: values.map((_, i) => i * 2 + 2),
 		sum: values.map((v) => v * 2), count: values.map(() => 2), nonfinite: values.map(() => 0) } });
@@ -364,12 +364,12 @@ test('rank by step: own time beside the usual rank, the slow one named', () => {
 	assert.deepEqual(p.heatOf([], sign).ranks, []);
 });
 
-test('runs below their parents: order, folding, parents that are missing, circles, deep chains', () => {
+test('child runs follow their parents: order, folding, missing parents, cycles, deep chains', () => {
 	const run = (id, parent) => ({ id, tags: parent ? { 'mlflow.parentRunId': parent } : {} });
 	const lines = (list, closed = []) => p.nest(list, new Set(closed))
 		.map((n) => `${n.depth}${n.run.id}${n.below || ''}`).join(' ');
 	const list = [run('c', 'b'), run('x'), run('b', 'a'), run('d', 'a'), run('a'), run('e', 'gone')];
-	assert.equal(lines(list), '0a3 1b1 2c 1d 0x 0e', 'a tree stands where its first run stood');
+	assert.equal(lines(list), '0a3 1b1 2c 1d 0x 0e', 'a tree takes the place of its first run');
 	assert.equal(lines(list, ['b']), '0a3 1b1 1d 0x 0e');
 	assert.equal(lines(list, ['a']), '0a3 0x 0e');
 	assert.equal(lines([run('p', 'q'), run('q', 'p'), run('s', 's'), run('y', 'p')]).replace(/\d/g, '').split(' ')
@@ -381,14 +381,14 @@ test('runs below their parents: order, folding, parents that are missing, circle
 		&& performance.now() - t0 < 4000);
 });
 
-test('a param in a cell', () => {
+test('a param formatted for a cell', () => {
 	for (const [v, shown] of [['0.30000000000000004', '0.3'], ['0.1', '0.1'], ['1e-4', '1e-4'],
 		['12345678901', '12345678901'], ['0.0000123456789', '0.0000123457'],
 		['v1.2.3-rc.45678', 'v1.2.3-rc.45678'], ['', '']])
 		assert.equal(p.paramText(v), shown);
 });
 
-test('ticks: round, whole, never too many, and their words tell them apart', () => {
+test('ticks are round, complete and few, and their labels are distinct', () => {
 	assert.deepEqual(p.evenTicks(0, 600, 8), [0, 100, 200, 300, 400, 500, 600]);
 	assert.deepEqual(p.evenTicks(0, 3, 10, true), [0, 1, 2, 3]);
 	assert.deepEqual(p.evenTicks(-0.3, 0.3, 6), [-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3]);
@@ -410,7 +410,7 @@ test('ticks: round, whole, never too many, and their words tell them apart', () 
 	assert.deepEqual(p.tickTexts([1e8, 1e8 + 1, 1e8 + 2], false, p.short), ['1e8', '+1', '+2']);
 });
 
-test('axes of parallel coordinates: words, numbers, logarithms, what is missing', () => {
+test('axes of parallel coordinates: text, numbers, log scale, missing values', () => {
 	const o = { format: String };
 	const words = p.scaleOf(['cnn', 'mlp', 'mlp'], o);
 	assert.deepEqual(words.ticks, [{ at: 0.25, text: 'cnn' }, { at: 0.75, text: 'mlp' }]);
@@ -422,7 +422,7 @@ test('axes of parallel coordinates: words, numbers, logarithms, what is missing'
 		&& goal.at(null) === goal.at(Infinity));
 	assert.equal(goal.ticks[0].text, '–');
 	const even = p.scaleOf([0.88, 0.931, 0.932], o).ticks.map((k) => k.text);
-	assert.ok(even.includes('0.90') && even.every((s) => s.length === 4), `one number of decimals: ${even}`);
+	assert.ok(even.includes('0.90') && even.every((s) => s.length === 4), `the same number of decimals: ${even}`);
 	assert.equal(p.scaleOf([3, 3], o).at(3), 0.5);
 	assert.deepEqual(p.scaleOf([], o).ticks, []);
 	const wide = p.scaleOf([-1.7e308, 1.7e308], o);
@@ -430,7 +430,7 @@ test('axes of parallel coordinates: words, numbers, logarithms, what is missing'
 	assert.ok(p.scaleOf(Array.from({ length: 500 }, (_, i) => 'w' + i), o).ticks.length <= 14);
 });
 
-test('groups of runs: by params and tags, their numbers with what is not finite left out', () => {
+test('groups of runs by params and tags; non-finite values are excluded from their statistics', () => {
 	const list = [run('a', { params: { lr: '1', seed: '0' } }), run('b', { params: { lr: '1', seed: '1' } }),
 		run('c', { params: { lr: '10', seed: '0' }, tags: { team: 'x' } }), run('d', { params: {
 			seed: '1' } })];
@@ -440,14 +440,14 @@ test('groups of runs: by params and tags, their numbers with what is not finite 
 	assert.deepEqual(p.groupRuns(list, ['t:team'], tags).map((g) => g.name), ['team x', 'team –']
 		.sort(p.natural));
 	assert.deepEqual(p.allButSeed(p.splitParams(list)), ['lr']);
-	assert.deepEqual(p.allButSeed(p.splitParams(list.slice(0, 2))), ['lr'], 'the seed alone differs: one group');
+	assert.deepEqual(p.allButSeed(p.splitParams(list.slice(0, 2))), ['lr'], 'only the seed differs: one group');
 	assert.deepEqual(p.allButSeed(p.splitParams([list[0]])), []);
 	const t = p.together([1, NaN, 2, undefined, Infinity, 4]);
 	assert.ok(t.n === 3 && Math.abs(t.mean - 7 / 3) < 1e-12 && Math.abs(t.std - Math.sqrt(7 / 3)) < 1e-12);
 	assert.ok(p.together([]).n === 0 && Number.isNaN(p.together([]).mean) && Number.isNaN(p.together([3]).std));
 });
 
-test('the shortest edit between two texts, against what it makes of them', () => {
+test('the shortest edit between two texts, checked by applying it', () => {
 	let seed = 7;
 	const next = (n) => (seed = (seed * 16807) % 2147483647) % n;
 	for (let i = 0; i < 300; i++) {
@@ -465,10 +465,10 @@ test('the shortest edit between two texts, against what it makes of them', () =>
 		[null, 'c', 'd', 'x', 'e', null]);
 	assert.deepEqual(p.around(p.diff(['a'], ['a']), 2), []);
 	const [long, other] = ['x', 'y'].map((w) => Array.from({ length: 5000 }, (_, i) => w + i));
-	assert.equal(p.diff(long, other).length, 10000, 'too different: replaced');
+	assert.equal(p.diff(long, other).length, 10000, 'too different: replaced as a whole');
 });
 
-test('terminal lines: colours are kept, other sequences leave', () => {
+test('terminal lines keep colours and drop other sequences', () => {
 	assert.deepEqual(p.piecesOf('a\x1b[1;31mred\x1b[0m\x1b[2K b\x1b]0;title\x07\r'), [
 		{ text: 'a', colour: null, bold: false }, { text: 'red', colour: 1, bold: true },
 		{ text: ' b', colour: null, bold: false }]);
@@ -476,7 +476,7 @@ test('terminal lines: colours are kept, other sequences leave', () => {
 	assert.deepEqual(p.piecesOf('plain <b>'), [{ text: 'plain <b>', colour: null, bold: false }]);
 });
 
-test('side by side: which names differ; packages and diffs taken apart', () => {
+test('side by side: which names differ; packages and diffs are parsed', () => {
 	const file = (bytes, sha256) => ({ bytes, sha256 });
 	assert.deepEqual(p.fileRows([{ same: file(3, 'ab'), told: file(3, 'ab'), unknown: file(3, null) },
 		{ same: file(3, 'ab'), told: file(3, 'cd'), unknown: file(3, 'ab'), own: file(1, null) }])
@@ -490,7 +490,7 @@ test('side by side: which names differ; packages and diffs taken apart', () => {
 	assert.ok(!p.changeLines(diff).some((l) => /index|@@/.test(l)));
 });
 
-test('what parts of a net say of themselves is no goal, and no curve in front', () => {
+test('statistics of a network\'s layers are neither the goal nor the first charts', () => {
 	const inner = ['dead_units/bn1.relu', 'grad_norm/fc.bias', 'phase/step', 'update_ratio/fc.bias'];
 	assert.equal(p.defaultCurve([...inner, 'train/grad_norm', 'train/loss', 'train/lr'], 'train/loss'),
 		'train/grad_norm');
@@ -498,7 +498,7 @@ test('what parts of a net say of themselves is no goal, and no curve in front', 
 	assert.equal(p.defaultGoal(new Map(inner.map((k) => [k, 1])), 1), null);
 });
 
-test('curves by rank: the highest and lowest of many, what is not finite, values where the cursor stands', () => {
+test('curves by rank: highest and lowest of many, non-finite values, values at the cursor', () => {
 	const series = (rank, values, badX = null) => ({ rank, mean: values, weight: values.map(() => 1), badX });
 	const say = (list) => p.ranksSaid(list, String);
 	assert.equal(say([series(0, [1, 3])]), '1 rank. Mean: 2.');
@@ -515,7 +515,7 @@ test('curves by rank: the highest and lowest of many, what is not finite, values
 		'r7 7, r6 6, r5 5, r4 4, …, r0 0');
 });
 
-test('rank correlation: against counted ranks; how often noise is taken for more, and a relation for noise', () => {
+test('rank correlation against enumerated ranks; rates of false positives and false negatives', () => {
 	let seed = 11;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 	const rank = (x, v) => x.filter((u) => u < v).length + (x.filter((u) => u === v).length + 1) / 2;
@@ -540,8 +540,8 @@ test('rank correlation: against counted ranks; how often noise is taken for more
 	assert.ok(missed <= 40, `${missed} of 400 relations`);
 	const [a, b] = [p.relationOf([1, 2, 3, 4, 9], [9, 7, 5, 3, 1]), p.relationOf([1, 2, 3, 4], [1, 2, 3, 4])];
 	assert.ok(a.r === -1 && a.sure && a.low === -1 && a.high < 0, JSON.stringify(a));
-	assert.ok(b.r === 1 && !b.sure, 'four in order are one of twelve by chance');
-	assert.ok(!p.relationOf([1, 2, 3, 4, 9], [9, 7, 5, 3, 1], 40).sure, 'one of many');
+	assert.ok(b.r === 1 && !b.sure, 'four values are in order by chance once in twelve');
+	assert.ok(!p.relationOf([1, 2, 3, 4, 9], [9, 7, 5, 3, 1], 40).sure, 'one relation among many tests');
 	assert.equal(p.relationWords('lr', 'loss', a),
 		'Higher lr goes with lower loss: rank correlation −1 (95 % interval −1 to −0.16).');
 	const says = (x, y) => p.relationWords('x', 'y', p.relationOf(x, y));
@@ -550,7 +550,7 @@ test('rank correlation: against counted ranks; how often noise is taken for more
 	assert.match(says([1, 2, 3, 4], [1, 2, 3, 4]), /^Cannot tell .*: rank correlation 1 \(95 % interval /);
 });
 
-test('the front of two numbers', () => {
+test('the Pareto front of two numbers', () => {
 	const pairs = [{ x: 1, y: 1 }, { x: 2, y: 3 }, { x: 2, y: 2 }, { x: 3, y: 2.5 }, { x: NaN, y: 9 }, { x: 4,
 		y: 4 }];
 	assert.deepEqual(p.paretoFront(pairs, 'min', 'max'), [0, 1, 5]);
@@ -569,7 +569,7 @@ test('next to the best run: what differs, and whether seeds differ as much', () 
 	assert.match(found[1].text, /: significant$/);
 });
 
-test('importance: a param that moves the number is told, one that does not is not, twice the same', () => {
+test('importance: a param that matters is reported, one that does not is not; repeatable', () => {
 	let seed = 3;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 	const column = () => Array.from({ length: 120 }, () => String(next()));
@@ -589,7 +589,7 @@ test('importance: a param that moves the number is told, one that does not is no
 	assert.deepEqual(p.importanceOf({ a: ['1'] }, [1]).next(), { done: true, value: [] });
 });
 
-test('importance: what acts by waves, and through another param only, has its known total Sobol index', () => {
+test('importance: a non-monotonic param and one that acts by interaction only match their Sobol indices', () => {
 	let seed = 11;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
 	const drawn = () => Array.from({ length: 200 }, () => String(next()));
@@ -615,7 +615,7 @@ test('the address holds groups, axes and points', () => {
 	assert.equal(p.parseView('?sc=p:lr&scl=zz').scatter.log, '');
 });
 
-test('panels: names, patterns, a metric over another', () => {
+test('panels: names, patterns, one metric over another', () => {
 	const keys = ['a,b', 'lr', 'train/loss', 'val/loss'];
 	const of = (metrics) => p.panelMetrics({ metrics, x: '' }, keys).keys;
 	assert.deepEqual(of('train/loss,gone,lr'), ['train/loss', 'lr']);
@@ -633,7 +633,7 @@ test('panels: names, patterns, a metric over another', () => {
 	assert.equal(p.viewQuery(p.parseView(q)), q);
 });
 
-test('a formula over a run: the grammar of the server, missing values, what is wrong', () => {
+test('a formula over a run: the grammar of the server, missing values, errors', () => {
 	const m = { 'train/loss': metric({ first: 4, last: 0.5, min: 0.25, max: 8 }), 'a, (b)': metric({ last: 3 }) };
 	const r = run('r', { params: { lr: '0.1', batch: '32', model: 'mlp', 'odd name': '7' }, metrics: m });
 	const of = (text) => p.cell(r, 'f:' + text, () => 'min');
@@ -659,7 +659,7 @@ test('a formula over a run: the grammar of the server, missing values, what is w
 	assert.deepEqual(p.parseView(p.viewQuery(p.parseView(q))), p.parseView(q));
 });
 
-test('a pivot: repeats together, failed runs counted, empty places, too many values', () => {
+test('a pivot: repeats combined, failed runs counted, empty cells, too many values', () => {
 	const one = (lr, wd, v) => run(`${lr}${wd}${v}`, { params: { lr, ...wd && { wd } }, v });
 	const runs = [one('0.1', '1', 2), one('0.1', '1', 4), one('0.1', '1', null), one('10', '1', 5),
 		one('9', '', 7)];
@@ -674,7 +674,7 @@ test('a pivot: repeats together, failed runs counted, empty places, too many val
 	assert.deepEqual([many.rows.length, many.left], [60, 40]);
 });
 
-test('how far a run has come: from its params, at its pace', () => {
+test('the progress of a run, from its params and its pace', () => {
 	const at = (params, o = {}) => p.progressOf(run('r', { params, status: 'running', start_time: 1000,
 		end_time: null, last_step: 25, ...o }), 61000);
 	assert.deepEqual(at({ max_steps: '100' }), { share: 0.25, left: 180000 });
@@ -700,7 +700,7 @@ test('experiments as a tree by their slashes', () => {
 	assert.equal(p.treeOf(many, new Set()).length, 2040);
 });
 
-test('a table as Markdown and LaTeX: nothing in a text is markup', () => {
+test('a table as Markdown and LaTeX: texts are escaped', () => {
 	const cell = (text, best = false) => ({ text, best });
 	const t = { head: ['run', 'top1 best'], numbers: [false, true],
 		rows: [[cell('a|b_1'), cell('0.93', true)], [cell('50% & <x>'), cell('−1.5 ± 0.2')]] };
@@ -713,7 +713,7 @@ test('a table as Markdown and LaTeX: nothing in a text is markup', () => {
 		+ '\\end{tabular}\n');
 });
 
-test('what is drawn on a canvas is the same as SVG: clips and shifts end where they did', () => {
+test('SVG equals what is drawn on a canvas: clips and translations end at the same point', () => {
 	const g = new p.SvgCanvas((text) => ({ width: text.length * 6 }));
 	g.save();
 	g.translate(0, 24);
@@ -735,7 +735,7 @@ test('what is drawn on a canvas is the same as SVG: clips and shifts end where t
 	assert.equal(g.measureText('four').width, 24);
 });
 
-test('ends of the y axis that a reader sets; what they leave out is said', () => {
+test('y limits set by the reader; what lies outside is reported', () => {
 	const lines = [line('a', [0.5, 1, 4])];
 	const r = p.fitRange(lines, fit(0, 2, { limits: [0, 2] }));
 	assert.deepEqual([r.lo, r.hi], [0, 2]);
@@ -745,7 +745,7 @@ test('ends of the y axis that a reader sets; what they leave out is said', () =>
 	assert.ok(p.fitRange(lines, fit(0, 2, { log: true, limits: [0, 9] })).lo > 0, 'a log axis has no zero');
 });
 
-test('the address of a saved view, of a bare experiment, of ends of axes', () => {
+test('the address of a saved view, of an experiment alone, of axis limits', () => {
 	assert.equal(p.savedAlone('?v=12'), '12');
 	for (const q of ['?v=12&e=a', '?e=a', '', '?v=0', '?v=x']) assert.equal(p.savedAlone(q), null, q);
 	assert.ok(p.isBare(p.parseView('?e=a')) && p.isBare(p.parseView('')));
@@ -755,7 +755,7 @@ test('the address of a saved view, of a bare experiment, of ends of axes', () =>
 	assert.deepEqual(p.parseView(p.viewQuery(p.parseView(q))), p.parseView(q));
 });
 
-test('the text of a report: parts, what is frozen, a body that is edited without the data', () => {
+test('the text of a report: parts, frozen panels, a body edited without the data', () => {
 	const text = '# a\n\n```panel\nmetrics: x, y\nruns: 0123abcd\nscale: log\ncolour: red\n```\n'
 		+ 'b\n```c\nd\n```\n```panel\n';
 	const { parts } = p.readReport(text);
@@ -771,7 +771,7 @@ test('the text of a report: parts, what is frozen, a body that is edited without
 	assert.ok(!body.includes('{"a":1}') && body.includes('frozen: 1'));
 	assert.equal(p.withBody(kept, body), kept);
 	const live = p.withFrozen(kept, 1, null);
-	assert.equal(p.readReport(live).data.size, 0, 'what nobody shows is not kept');
+	assert.equal(p.readReport(live).data.size, 0, 'data that no panel shows is dropped');
 	assert.equal(p.readReport(p.withBody(kept, 'no panel')).data.size, 0);
 	assert.equal(p.parseView('?e=a&report=3&edition=2').edition, 2);
 	assert.equal(p.viewQuery(p.parseView('?e=a&report=3&edition=2&log')), '?e=a&report=3&edition=2');

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the page says of the twelve runs when libdptrack recorded them, instead of other people's event files.
+# The page of the twelve runs, recorded by libdptrack instead of read from event files of other programs.
 . "$srcdir/tests/web/prepare.sh"
 DPT_RECORDER=$builddir/tests/web/twelve_record
 export DPT_RECORDER

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The page of a run that was restarted and has artifacts, in Debian's chromium.
+# Browser test (chromium): a run that was restarted and has artifacts.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/restart_test.mjs"

@@ -1,4 +1,4 @@
-// The page of a run that was restarted: one curve, on request what the restart took back; and its artifacts, folder by
+// The page of a run that was restarted: one curve, with the rolled-back points on request; and its artifacts, folder by
 // folder, each a link to its bytes.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -17,7 +17,7 @@ const here = stage((logdir) => {
 	record('burst 80 train/loss 41\nclose 1\n', 'run_id=' + id, 'reopen=1', 'first_step=41');
 });
 
-/** A chart by rank is said in words, at the cursor of the keys, and as a table. */
+/** Checks that a chart by rank is readable as a sentence, at the keyboard cursor, and as a table. */
 async function readRanks(figure, page) {
 	const by = await figure.locator('.plot').getAttribute('aria-describedby');
 	assert.equal(await page.textContent('#' + by), '3 ranks. Highest mean: rank 1, 0.7; lowest: rank 2, 0.5.');
@@ -33,7 +33,7 @@ async function readRanks(figure, page) {
 	await page.keyboard.press('Escape');
 }
 
-test('notes are Markdown, ranks are compared step by step', async (t) => {
+test('notes are rendered as Markdown, ranks are compared step by step', async (t) => {
 	const points = [0, 1, 2].flatMap((rank) =>
 		Array.from({ length: 40 }, (_, i) => [['phase/step', 1], ['phase/forward', rank === 1 ? 0.7 : 0.5],
 		['phase/comm_exposed', rank === 1 ? 0.3 : 0.5]]
@@ -60,7 +60,7 @@ test('notes are Markdown, ranks are compared step by step', async (t) => {
 	await says(page, '.readout', /^rank 1, step 1: 700 ms, 40 % more than the usual rank$/);
 	const inks = () => page.$eval('.heat canvas', (c) => [0.2, 0.5, 0.8]
 		.map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
-	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'the slow rank alone has ink');
+	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'only the slow rank has ink');
 	await page.click('.group button:has-text("by rank")');
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
 	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
@@ -68,7 +68,7 @@ test('notes are Markdown, ranks are compared step by step', async (t) => {
 	await readRanks(page.locator('figure', { has: page.locator('[data-rank-chart="phase/forward"]') }), page);
 });
 
-test('what a restart took back, and artifacts', async (t) => {
+test('rolled-back points and artifacts', async (t) => {
 	for (const [name, body] of [['notes/a b.txt', 'hello'], ['top.txt', 'x']]) {
 		const place = name.split('/').map(encodeURIComponent).join('/');
 		const address = `${here.server.url}api/v1/runs/${id}/artifacts/${place}`;

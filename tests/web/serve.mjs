@@ -1,5 +1,5 @@
-// Gives the tests a running server with the twelve runs in it: `dptrack serve` on a folder of event files where that
-// program is built with the page, else the stand-in of devserver.mjs (DPT_STANDIN=1 asks for it).
+// Starts a server with the twelve runs for tests: `dptrack serve` on a folder of event files if that program is built
+// with the page, otherwise the stand-in of devserver.mjs (DPT_STANDIN=1 forces it).
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export const dist = [path.join(builddir, 'web/ui/dist'), path.join(srcdir, 'web/
 
 export const real = existsSync(program) && !process.env.DPT_STANDIN;
 
-/** The JSON of a REST v1 call of a server that must succeed. */
+/** Makes a REST v1 call that must succeed; returns its JSON. */
 export async function ask(url, address, body, method = 'POST') {
 	const r = await fetch(`${url}api/v1/${address}`, { method, headers: { 'content-type': 'application/json' },
 		body: body && JSON.stringify(body) });
@@ -33,7 +33,7 @@ export async function serveFolder(logdir, port = 0) {
 		{ stdio: ['ignore', 'pipe', 'pipe'] });
 	let said = '';
 	const url = await new Promise((done, fail) => {
-		const late = setTimeout(() => fail(new Error('dptrack serve says no address: ' + said)), START_MS);
+		const late = setTimeout(() => fail(new Error('dptrack serve printed no address: ' + said)), START_MS);
 		const take = (d) => {
 			said += d;
 			const m = /^dptrack: serving (http:\S+)$/m.exec(said);
@@ -59,7 +59,7 @@ function temporary() {
 	return mkdtempSync(path.join(tmpdir(), 'dptrack-web-'));
 }
 
-/** As event files, or with DPT_RECORDER naming that program through libdptrack. */
+/** Writes the runs as event files, or through libdptrack with the program that DPT_RECORDER names. */
 export function writeTwelve(logdir) {
 	const recorder = process.env.DPT_RECORDER;
 	const lines = execFileSync('python3',

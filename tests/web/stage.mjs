@@ -1,5 +1,5 @@
-// What the tests of a file play on: a browser and `dptrack serve` on a folder of its own, made before the first and
-// closed after the last. A page whose script throws fails its test.
+// The stage of a test file: a browser and `dptrack serve` on a private folder, created before its first test and closed
+// after its last. An exception in a page's script fails the test.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { after, before } from 'node:test';
 import { launch } from './browser.mjs';
 import { serveFolder } from './serve.mjs';
 
-/** The stage {browser, server, logdir, open}; fill(logdir) writes what the server finds when it starts. */
+/** Creates the stage {browser, server, logdir, open, ask}; fill(logdir) writes what the server reads at its start. */
 export function stage(fill = () => {}) {
 	const s = {};
 	before(async () => {
@@ -22,7 +22,7 @@ export function stage(fill = () => {}) {
 		await s.server?.close();
 		rmSync(s.logdir, { recursive: true, force: true });
 	});
-	/** A page in a context of its own, closed after test t. */
+	/** Opens a page in a fresh context, which is closed after test t. */
 	s.open = async (t, address = '') => {
 		const context = await s.browser.newContext({ viewport: { width: 1280, height: 800 } });
 		const page = await context.newPage();
@@ -35,7 +35,7 @@ export function stage(fill = () => {}) {
 		await page.goto(s.server.url + address);
 		return page;
 	};
-	/** The JSON of a REST v1 call that must succeed. */
+	/** Makes a REST v1 call that must succeed; returns its JSON. */
 	s.ask = async (method, address, body) => {
 		const r = await fetch(s.server.url + 'api/v1/' + address,
 			{ method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });

@@ -1,4 +1,4 @@
 #!/bin/sh
-# Tags, and runs that belong to other runs, in Debian's chromium.
+# Browser test (chromium): tags, and parent and child runs.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/tags_test.mjs"

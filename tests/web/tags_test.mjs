@@ -1,6 +1,6 @@
-// Tags are added, changed and removed on a run's page and for many runs at once, stand there before the server has
-// answered and are taken back in words when it refuses; a reader is offered none of it. Runs that belong to another run
-// are linked both ways and stand below it in the table. Runs are renamed, deleted and brought back.
+// Tags are added, changed and removed on a run's page and for several runs at once. They appear before the server
+// answers and are rolled back with a message when it refuses; a reader is offered no changes. Parent and child runs
+// link to each other and are nested in the table. Runs are renamed, deleted and restored.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -18,7 +18,7 @@ const tagged = (id, test) => until(() => tagsOf(id), test);
 const shown = (page) => page.$$eval('.tags .pairs > div',
 	(l) => l.map((d) => [d.querySelector('dt')?.textContent, d.querySelector('dd span')?.textContent]));
 
-test('add, change, remove', async (t) => {
+test('a tag is added, changed and removed', async (t) => {
 	const { id } = await made('one', 'a', { stage: 'draft', 'mlflow.user': 'somebody' });
 	const page = await here.open(t, '?r=' + id);
 	await says(page, '.tags', /stagedraft/);
@@ -47,7 +47,7 @@ test('add, change, remove', async (t) => {
 	await page.waitForSelector('.tagform', { ...WAIT, state: 'detached' });
 });
 
-test('what the server refuses was there at once and is taken back in words', async (t) => {
+test('a refused change is shown at once, then rolled back with a message', async (t) => {
 	const { id } = await made('two', 'a', { stage: 'draft' });
 	const page = await here.open(t, '?r=' + id);
 	let answer;
@@ -70,7 +70,7 @@ test('what the server refuses was there at once and is taken back in words', asy
 	await page.waitForSelector('.tags .problem', { ...WAIT, state: 'detached' });
 });
 
-test('many runs at once, as a column of the table', async (t) => {
+test('several runs are tagged at once, shown as a column of the table', async (t) => {
 	const runs =
 		await Promise.all(['a', 'b', 'c', 'd'].map((n) => made('many', n, n === 'd' ? { sweep: 'old' } : {})));
 	const page = await here.open(t, '?e=many&c=t:sweep');
@@ -92,7 +92,7 @@ test('many runs at once, as a column of the table', async (t) => {
 	await tagged(runs[3].id, (g) => g.sweep === undefined);
 });
 
-test('parents and children', async (t) => {
+test('parent and child runs', async (t) => {
 	const root = await made('nested', 'search');
 	const child = (name, parent) => made('nested', name, { 'mlflow.parentRunId': parent.id });
 	const trial = await child('trial', root);
@@ -118,12 +118,12 @@ test('parents and children', async (t) => {
 	await page.click('.family a:has-text("search")');
 	await says(page, 'h1', /search/);
 	await says(page, '.family', /trial/);
-	assert.ok(!/fold/.test(await page.textContent('.family')), 'children, not theirs');
+	assert.ok(!/fold/.test(await page.textContent('.family')), 'children, not grandchildren');
 	await page.click('.family a:has-text("compare these 2")');
 	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 2, null, WAIT);
 });
 
-test('another name, deleted and back', async (t) => {
+test('a run is renamed, deleted and restored', async (t) => {
 	const { id } = await made('end', 'first');
 	await made('end', 'second');
 	const page = await here.open(t, '?r=' + id);
@@ -152,7 +152,7 @@ test('another name, deleted and back', async (t) => {
 	await says(page, 'h1 .problem', /It was not deleted: not yours/);
 });
 
-test('a reader sees tags and no way to change them', async (t) => {
+test('a reader sees tags without controls to change them', async (t) => {
 	const { id } = await made('read', 'a', { stage: 'draft' });
 	const token = execFileSync(path.join(builddir, 'dptrack'),
 		['token', 'add', 'reader', '--scope', 'read', '--logdir', here.logdir],

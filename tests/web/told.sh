@@ -1,4 +1,4 @@
 #!/bin/sh
-# What runs told besides numbers, on the page, in Debian's chromium.
+# Browser test (chromium): media, console, code and alerts of runs.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/told_test.mjs"

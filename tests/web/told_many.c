@@ -1,5 +1,5 @@
-/* told_many.c: one run of two ranks that told very much, for tests/bench/page --shows: pictures, each another one, and
- * what was printed, progress bars among it; a metric beside them. Usage: told_many RUNS-DIR PICTURES LINES. */
+/* told_many.c: records one run of two ranks with very many records, for tests/bench/page --shows: distinct pictures,
+ * console output with progress bars, and a metric. Usage: told_many RUNS-DIR PICTURES LINES. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,8 +9,8 @@ enum { RANKS = 2, FLUSH_EVERY = 1000, MOST = 10000000 };
 
 static const double wait_s = 60;
 
-/* A GIF of one pixel in a colour of its own. */
-static int show(struct dptrack_run *run, int step)
+/* Logs a GIF of one pixel in a colour that no other step uses. */
+static int log_picture(struct dptrack_run *run, int step)
 {
 	unsigned char gif[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
 				0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b };
@@ -22,7 +22,7 @@ static int show(struct dptrack_run *run, int step)
 	       dptrack_log_at(run, -1, step, "train/loss", 1.0 / (step + 1), 1.7e9 + step);
 }
 
-static int print(struct dptrack_run *run, int line)
+static int log_line(struct dptrack_run *run, int line)
 {
 	char text[128];
 	int n;
@@ -36,7 +36,7 @@ static int print(struct dptrack_run *run, int line)
 	return dptrack_console(run, 1, text, (size_t)n);
 }
 
-static int tell(const char *runs, const char *id, int rank, int pictures, int lines)
+static int record_rank(const char *runs, const char *id, int rank, int pictures, int lines)
 {
 	struct dptrack_error error;
 	struct dptrack_run *run;
@@ -48,15 +48,15 @@ static int tell(const char *runs, const char *id, int rank, int pictures, int li
 		return rc;
 	}
 	for (i = 0; i < pictures || i < lines; i++) {
-		rc |= i < pictures && rank == 0 ? show(run, i) : 0;
-		rc |= i < lines ? print(run, i) : 0;
+		rc |= i < pictures && rank == 0 ? log_picture(run, i) : 0;
+		rc |= i < lines ? log_line(run, i) : 0;
 		if (i % FLUSH_EVERY == FLUSH_EVERY - 1)
 			rc |= dptrack_flush(run, wait_s);
 	}
 	return rc | dptrack_run_close(run, DPTRACK_FINISHED);
 }
 
-/* -1: no number. */
+/* Returns -1 if the text is not a number. */
 static int number(const char *text)
 {
 	char *end;
@@ -74,6 +74,6 @@ int main(int argc, char **argv)
 		return 2;
 	rc = dptrack_draw_id(id);
 	for (rank = 0; !rc && rank < RANKS; rank++)
-		rc = tell(argv[1], id, rank, pictures, lines / RANKS);
+		rc = record_rank(argv[1], id, rank, pictures, lines / RANKS);
 	return rc ? 1 : 0;
 }

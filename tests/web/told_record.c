@@ -1,5 +1,5 @@
-/* told_record.c: two runs that tell more than numbers, recorded through libdptrack: pictures, histograms, texts, a
- * table, a sound, what was printed, code, an alert. They differ in one param, one line of code and one package.
+/* told_record.c: records two runs with more than numbers through libdptrack: pictures, histograms, texts, a table, a
+ * sound, console output, code, an alert. They differ in one param, one line of code and one package.
  * Usage: told_record RUNS-DIR. */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { STEPS = 40, EVERY = 10, LINES = 1500 };
 static const unsigned char pixel[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
 				       0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b };
 
-static int show(struct dptrack_run *run, int step)
+static int log_media(struct dptrack_run *run, int step)
 {
 	const double edges[] = { -1, 0, 1, 2 }, counts[] = { 1, step, 3 };
 	const char *cells[] = { "label", "p", "cat", step ? "0.9" : "0.1" };
@@ -26,7 +26,7 @@ static int show(struct dptrack_run *run, int step)
 	       dptrack_audio(run, step, "seen/tone", &sound, "audio/wav");
 }
 
-static int tell(struct dptrack_run *run, int which)
+static int record_run(struct dptrack_run *run, int which)
 {
 	char text[256];
 	int rc, i;
@@ -55,11 +55,11 @@ int main(int argc, char **argv)
 			.run_name = which == 1 ? "one" : "two", .url = "" }, &error);
 		if (rc)
 			break;
-		rc = tell(run, which);
+		rc = record_run(run, which);
 		for (step = 0; step < STEPS; step++) {
 			rc |= dptrack_log_at(run, -1, step, "train/loss", 1.0 / (step + which), 1.7e9 + step);
 			if (step % EVERY == 0)
-				rc |= show(run, step);
+				rc |= log_media(run, step);
 		}
 		rc |= dptrack_run_close(run, DPTRACK_FINISHED);
 	}

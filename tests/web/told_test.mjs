@@ -1,4 +1,4 @@
-// What runs tell besides numbers, on the page: media over steps, the console, code, alerts; and runs side by side.
+// Media over steps, the console, code, files and alerts on a run's page; and two runs side by side.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -30,7 +30,7 @@ const slide = (page, key, i) => page.$eval(`${card(key)} input[type=range]`, (el
 	el.dispatchEvent(new Event('input', { bubbles: true }));
 }, i);
 
-test('media over steps: a slider, the charts\' cursor, what changed', async (t) => {
+test('media over steps: a slider, the charts\' cursor, changes between steps', async (t) => {
 	const page = await opened(t, 'one');
 	await page.waitForSelector(`${card('seen/picture')} img`, WAIT);
 	await says(page, card('seen/words'), /step 30, 4 of 4.*fox of step 30/);
@@ -56,7 +56,7 @@ test('media over steps: a slider, the charts\' cursor, what changed', async (t) 
 	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);
 });
 
-test('the console: the end first, a search, colours, a line leads to its time and back', async (t) => {
+test('the console: its end first, search, colours, a link from a line to its time and back', async (t) => {
 	const page = await opened(t, 'two', '&x=clock');
 	await page.click('section[aria-label=Console] h2 button');
 	await says(page, '.console .line:last-child', /line 1499/);
@@ -71,7 +71,7 @@ test('the console: the end first, a search, colours, a line leads to its time an
 	await says(page, '.console .line:first-child', /line 0$/);
 });
 
-test('code and alerts stand on the run\'s page', async (t) => {
+test('code and alerts are shown on the run\'s page', async (t) => {
 	const page = await opened(t, 'one');
 	await says(page, '.alerts', /loss is odd three times the usual/);
 	await page.click('summary:has-text("2 lines changed")');
@@ -80,7 +80,7 @@ test('code and alerts stand on the run\'s page', async (t) => {
 	await page.waitForSelector('li:text-is("numpy==2.1.0")', WAIT);
 });
 
-test('weights and checkpoints are listed as files of the run, by keyboard too', async (t) => {
+test('weights and checkpoints are listed as files of the run, reachable by keyboard', async (t) => {
 	const page = await opened(t, 'one');
 	await says(page, 'section[aria-label=Files]', /^Files checkpoints\/final\.safetensors 2.0 KiBPath: told\/one-/);
 	await page.focus('section[aria-label=Files] button:text-is("checkpoints/")');
@@ -94,7 +94,7 @@ test('weights and checkpoints are listed as files of the run, by keyboard too', 
 	await says(page, 'section[aria-label=Files]', /^Files checkpoints…step-30\//);
 });
 
-test('side by side: exactly what differs, down to one line and one package', async (t) => {
+test('side by side shows exactly what differs, down to one line and one package', async (t) => {
 	const page = await here.open(t, '?e=told');
 	await page.click('button:text-is("side by side")');
 	await says(page, '.side tbody[aria-label=Packages]', /numpy/);
@@ -117,7 +117,7 @@ test('side by side: exactly what differs, down to one line and one package', asy
 });
 
 for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
-	test(`axe finds nothing serious there (${colorScheme}, ${width} px)`, async (t) => {
+	test(`axe finds nothing serious on either page (${colorScheme}, ${width} px)`, async (t) => {
 		const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 		const page = await opened(t, 'one');
 		await page.emulateMedia({ colorScheme });

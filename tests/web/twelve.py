@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Twelve made-up training runs with everything a comparison page can get wrong: a spike of one step, a run that turns
-NaN, a run that fails half-way, seeds that differ in nothing else. The numbers are the same on every machine.
+"""Twelve synthetic training runs with everything a comparison page can get wrong: a spike of one step, a run that
+turns NaN, a run that fails half-way, seeds that differ in nothing else. The numbers are equal on every machine.
 
     twelve.py --json            prints the runs as JSON (non-finite numbers as words)
     twelve.py --events DIR      writes DIR/fashion/<name>/events.out.tfevents.*, as TensorBoard and its hparams plugin
@@ -51,7 +51,7 @@ resnet-ddp2       resnet  ddp     2  fp32  256  0.2   1  fail
 
 
 def train_loss(rng, floor, decay, wrong):
-    """One value a step: two exponentials with correlated noise, then what goes wrong."""
+    """One value per step: two exponentials with correlated noise, then the failure of the run."""
     drift, count = 0, FAIL_STEPS if wrong == "fail" else STEPS
     for step in range(count):
         drift = .6 * drift + rng.gauss(0, 1) * .075
@@ -113,7 +113,7 @@ def make_runs():
 # ---- event files: records framed with masked CRC-32C around protobuf messages (tensorboard/compat/proto) ----------
 
 def field(number, value):
-    """As wire.field; text, too, and ("f", x) as float32."""
+    """Encodes a field as wire.field does, also from text and from ("f", x) as float32."""
     if isinstance(value, tuple):
         return wire.varint(number << 3 | 5) + struct.pack("<f", value[1])
     return wire.field(number, value.encode() if isinstance(value, str) else value)
@@ -168,7 +168,7 @@ def write_events(run, folder):
 
 
 def record_lines(run):
-    """The run for twelve_record.c."""
+    """Yields the lines that describe the run to twelve_record.c."""
     yield f"run {run['name']}"
     for key, value in run["params"].items():
         yield f"param {key} {value}" if isinstance(value, str) else f"number {key} {value!r}"

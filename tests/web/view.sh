@@ -1,4 +1,4 @@
 #!/bin/sh
-# What the page shows of runs and how that holds, in Debian's chromium.
+# Browser test (chromium): the view of runs and its persistence.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 300 node --test "$srcdir/tests/web/view_test.mjs"

@@ -1,5 +1,5 @@
-// What the view is made of and how it holds: axes, zoom, the first evaluation of a live run, what is found, what is
-// chosen and saved, what a reload keeps.
+// The view and its persistence: axes, zoom, the first evaluation of a live run, searches, selections, saved views, and
+// what a reload keeps.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const WAIT = { timeout: 30000 };
 const DAY_S = 86400;
 const here = stage();
 
-/** A finished run with points {key: [[step, value, seconds], …]}; live: it goes on. */
+/** Creates a run with points {key: [[step, value, seconds], …]}; it ends unless live is set. */
 async function run(experiment, name, series, { params = { lr: '0.1' }, live = false, start = 1.7e9 } = {}) {
 	const { id } = await here.ask('POST', 'runs', { experiment, name, params, start_time: start * 1000 });
 	await log(id, series, start);
@@ -25,7 +25,7 @@ function log(id, series, start = 1.7e9) {
 
 const steps = (n, f, every = 1) => Array.from({ length: n }, (_, i) => [i + 1, f(i), (i + 1) * every]);
 
-test('a zoom over steps leaves charts that count epochs whole; these zoom by themselves', async (t) => {
+test('a zoom over steps does not affect charts that count epochs; these zoom separately', async (t) => {
 	await run('epochs', 'a', { 'train/loss': steps(4000, (i) => 1 / (i + 1)), 'epoch/top1': steps(12, (i) => i) });
 	const page = await here.open(t, '?e=epochs&z=1000~2000');
 	await charted(page, 'train/loss', (d) => d.from === 1000 && d.to === 2000);
@@ -68,7 +68,7 @@ test('the first evaluation of a live run changes neither goal nor columns nor th
 	await page.waitForSelector('.goal .new', { ...WAIT, state: 'detached' });
 });
 
-test('two of twelve runs in two clicks, one by a key, a range with shift', async (t) => {
+test('two of twelve runs are selected in two clicks, one by a key, a range with shift', async (t) => {
 	for (let i = 0; i < 12; i++)
 		await run('twelve', 'r' + i, { loss: steps(5, (k) => i + k) }, { params: { lr: String(i) } });
 	const page = await here.open(t, '?e=twelve');
@@ -88,7 +88,7 @@ test('two of twelve runs in two clicks, one by a key, a range with shift', async
 	await drawnRuns(1);
 });
 
-test('the CSV is the table: its filter, its order, its columns, every digit', async (t) => {
+test('the CSV has the filter, order and columns of the table, with every digit', async (t) => {
 	for (const [i, v] of [0.1 + 0.2, 1 / 3, NaN].entries())
 		await run('saved', ['ab, "c"', 'abd', 'abe'][i], { 'x/acc': [[1, Number.isNaN(v) ? 'NaN' : v]] },
 			{ params: { lr: String(i + 1), note: 'n' + i } });
@@ -103,7 +103,7 @@ test('the CSV is the table: its filter, its order, its columns, every digit', as
 		['abe,3,NaN', `abd,2,${1 / 3}`, `"ab, ""c""",1,${0.1 + 0.2}`]);
 });
 
-test('a reload keeps what was found, opened, brushed and how high the table is', async (t) => {
+test('a reload keeps searches, open parts, the brush and the table\'s height', async (t) => {
 	for (let i = 0; i < 40; i++)
 		await run('kept', 'k' + i, { 'a/x': [[1, i]], 'b/y': [[1, i]], 'train/loss': steps(3, () => i) },
 			{ params: { lr: String(i / 10), wd: String(i % 3) } });
@@ -111,7 +111,7 @@ test('a reload keeps what was found, opened, brushed and how high the table is',
 	const tableHeight = () => page.$eval('.grid', (e) => Math.round(e.getBoundingClientRect().height));
 	await says(page, '.parallel .options', /20 runs within/);
 	const before = await tableHeight();
-	assert.ok(before < 0.45 * 800, 'a long table leaves the charts their room');
+	assert.ok(before < 0.45 * 800, 'a long table leaves room for the charts');
 	await page.focus('.handle');
 	for (let i = 0; i < 3; i++) await page.keyboard.press('ArrowUp');
 	const height = await until(tableHeight, (h) => h < before - 0.1 * 800);
@@ -134,7 +134,7 @@ test('a reload keeps what was found, opened, brushed and how high the table is',
 	await until(() => page.locator('.cards .card').count(), (n) => n === 40);
 });
 
-test('200 runs leave the charts their room: below the table, and on a phone below a few cards', async (t) => {
+test('200 runs leave room for the charts: below the table, and on a phone below a few cards', async (t) => {
 	const one = (i) => run('long', 'l' + i, { 'train/loss': steps(3, () => i) }, { params: { lr: String(i) } });
 	for (let i = 0; i < 200; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => one(i + k)));
 	const page = await here.open(t, '?e=long');
@@ -148,7 +148,7 @@ test('200 runs leave the charts their room: below the table, and on a phone belo
 	await until(top, (y) => y > 100 && y < 1500, 'the first chart follows a few cards');
 });
 
-/** Three settings with four seeds each, one of them failed half-way, one without a number at the end. */
+/** Three settings with four seeds each; one run failed half-way, one has no final value. */
 async function repeats(experiment) {
 	for (const lr of [1, 2, 3])
 		for (const seed of [0, 1, 2, 3]) {
@@ -159,7 +159,7 @@ async function repeats(experiment) {
 		}
 }
 
-test('groups: a line in a band for the seeds of each setting, kept by the address', async (t) => {
+test('groups: a line with a band for the seeds of each setting, kept in the address', async (t) => {
 	await repeats('grouped');
 	const page = await here.open(t, '?e=grouped');
 	await charted(page, 'loss', (d) => d.lines.length === 12);
@@ -179,7 +179,7 @@ test('groups: a line in a band for the seeds of each setting, kept by the addres
 	await charted(page, 'loss', (c) => c.lines.length === 3 && c.hi < 36);
 });
 
-test('group rows: n, mean and deviation as the server has them, hiding one changes only its group', async (t) => {
+test('group rows: n, mean, deviation as the server computes them; a hidden run changes only its group', async (t) => {
 	await repeats('rows');
 	const { groups } = await here.ask('GET', 'runs?experiment=rows&group_by=params.lr');
 	const page = await here.open(t, '?e=rows&g=val/acc');
@@ -190,9 +190,9 @@ test('group rows: n, mean and deviation as the server has them, hiding one chang
 	for (const g of groups) {
 		const lr = g.group['params.lr'];
 		const [mean, std, n] = await full('lr ' + lr);
-		const told = g.metrics['val/acc'].max;
-		assert.equal(n, told.n);
-		assert.ok(Math.abs(mean - told.mean) < 1e-12 && Math.abs(std - told.std) < 1e-12,
+		const expected = g.metrics['val/acc'].max;
+		assert.equal(n, expected.n);
+		assert.ok(Math.abs(mean - expected.mean) < 1e-12 && Math.abs(std - expected.std) < 1e-12,
 			`${lr}: ${mean} ${std}`);
 	}
 	assert.deepEqual(await page.$$eval('.grouped .body .row',
@@ -214,7 +214,7 @@ test('group rows: n, mean and deviation as the server has them, hiding one chang
 	await says(page, '.cards', /lr 3.*4 runs/);
 });
 
-test('any two columns as points, the front, a rectangle; importance in words', async (t) => {
+test('any two columns as points, the Pareto front, a rectangle; importance in words', async (t) => {
 	for (let i = 0; i < 40; i++)
 		await run('why', 'w' + i, { 'val/acc': [[1, (i % 8) / 8 + 0.001 * (i % 5)]], cost: [[1, i % 8]] },
 			{ params: { lr: String((i % 8) + 1), seed: String(i % 5), noise: String((i * 7) % 11) } });
@@ -240,7 +240,7 @@ test('any two columns as points, the front, a rectangle; importance in words', a
 	await says(page, '.importance ul', /lr differs|noise differs/);
 });
 
-test('scatter and axes say what they show, have it as tables, and take ranges by keys', async (t) => {
+test('scatter and axes describe what they show, offer tables, and take ranges by keys', async (t) => {
 	for (let i = 0; i < 12; i++)
 		await run('said', 's' + i, { 'val/acc': [[1, i / 20]], cost: [[1, (i * 5) % 12]] },
 			{ params: { lr: String(i + 1), noise: String((i * 7) % 11) } });
@@ -263,7 +263,7 @@ test('scatter and axes say what they show, have it as tables, and take ranges by
 	await says(page, '.values caption', /params and goal: 12 runs/);
 	assert.equal(await page.locator('.values tbody tr').count(), 12);
 	await page.keyboard.press('Escape');
-	await page.mouse.move(0, 0); // what lies below the pointer takes the light
+	await page.mouse.move(0, 0); // otherwise a row under the pointer is highlighted
 
 	await page.focus('[data-scatter]');
 	const press = async (...keys) => {
@@ -279,7 +279,7 @@ test('scatter and axes say what they show, have it as tables, and take ranges by
 	await says(page, '.parallel .options', /drag along an axis/);
 });
 
-test('what opens takes the keys and gives them back; a filter left behind stays away', async (t) => {
+test('a panel takes the focus and returns it; a closed filter stays closed', async (t) => {
 	await run('keys', 'one', { loss: [[1, 1]] }, { params: { lr: '1' } });
 	const { runs } = await here.ask('GET', 'runs?experiment=keys');
 	await here.ask('PUT', `runs/${runs[0].id}/tags/team`, { value: 'a' });
@@ -336,7 +336,7 @@ test('panels: several metrics or a pattern in one chart, one metric over another
 	await until(() => page.locator('.panel').count(), (n) => n === 0);
 });
 
-test('experiments stand as a tree and are found by words', async (t) => {
+test('experiments are shown as a tree and found by words', async (t) => {
 	for (const name of ['tree/a', 'tree/b', 'tree/sub/c', 'lone', 'other/x', 'other/y'])
 		await run(name, 'r', { loss: steps(2, (i) => i) });
 	const page = await here.open(t, '?all');
@@ -352,13 +352,13 @@ test('experiments stand as a tree and are found by words', async (t) => {
 	await page.waitForURL(/e=tree\/b/);
 });
 
-/** Presses a button that saves a file; resolves to its name and text. */
+/** Presses a button that saves a file; resolves to the file's name and text. */
 async function saved(page, selector) {
 	const [download] = await Promise.all([page.waitForEvent('download'), page.click(selector)]);
 	return { name: download.suggestedFilename(), text: await readFile(await download.path(), 'utf8') };
 }
 
-test('a saved view opens alike for others; the experiment may open with it; deleted, it can be had back', async (t) => {
+test('a saved view opens alike for others; it can be the experiment\'s default; its deletion is undone', async (t) => {
 	for (let i = 0; i < 4; i++)
 		await run('views', 'v' + i, { 'train/loss': steps(20, (k) => 1 + i / (k + 1)), 'b/y': [[1, i]] },
 			{ params: { lr: String(i / 10), seed: String(i) } });
@@ -399,7 +399,7 @@ test('a saved view opens alike for others; the experiment may open with it; dele
 	await says(lost, '.banner', /no view 999/);
 });
 
-test('ends of the y axis stay in the address; a chart is saved as a drawing of the same', async (t) => {
+test('y limits are kept in the address; a chart is saved as an equal SVG', async (t) => {
 	await run('axis', 'a', { 'train/loss': [[1, 9], [2, 1], [3, 'NaN'], [4, 0.5]] });
 	await run('axis', 'b <1>', { 'train/loss': steps(4, (i) => i) });
 	const page = await here.open(t, '?e=axis');
@@ -429,7 +429,7 @@ test('ends of the y axis stay in the address; a chart is saved as a drawing of t
 	for (const l of d.lines) assert.ok(drawn.strokes.includes(l.colour), `${l.colour} of ${drawn.strokes}`);
 });
 
-test('the table as Markdown and LaTeX, as it stands', async (t) => {
+test('the table as Markdown and LaTeX, as displayed', async (t) => {
 	for (const [i, v] of [0.5, 0.75].entries())
 		await run('texts', 'r_' + i, { acc: [[1, v]] }, { params: { lr: String(i + 1), seed: '1' } });
 	const page = await here.open(t, '?e=texts&c=p:lr&c=m:best:acc');
@@ -445,7 +445,7 @@ test('the table as Markdown and LaTeX, as it stands', async (t) => {
 	assert.match(await text('LaTeX'), /r\\_1 & 2 & \\textbf\{0\.750\}/);
 });
 
-test('a formula in a panel: two metrics and a param, a spike drawn; what is wrong with it is said', async (t) => {
+test('a formula in a panel: two metrics and a param, a spike is drawn; an error is explained', async (t) => {
 	for (const i of [0, 1])
 		await run('formulas', 'f' + i, { 'train/loss': steps(3000, (k) => (k === 1234 ? 50 : 2)),
 			'val/loss': steps(300, () => 1.5, 1).map(([n, v]) => [n * 5, v]) },

@@ -1,4 +1,4 @@
-// Runs of hundreds of metrics beside an experiment of one run: what travels, what stands in the table, what is found.
+// Runs of hundreds of metrics next to an experiment of one run: bytes transferred, table contents, search.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { drawn, says, until } from './browser.mjs';
@@ -29,7 +29,7 @@ async function fill() {
 }
 let filled = null;
 
-/** What the page asked of /runs, and how much came. */
+/** Records the page's requests to /runs, and their sizes. */
 async function watched(t, address) {
 	await (filled ??= fill());
 	const page = await s.open(t, 'health');
@@ -43,7 +43,7 @@ async function watched(t, address) {
 	return { page, asked };
 }
 
-test('the first frame makes the rows that the table shows; others, and groups of charts, come behind it', async (t) => {
+test('the first frame makes only the rows that the table shows; more rows and chart groups follow', async (t) => {
 	await (filled ??= fill());
 	const page = await s.open(t, 'health');
 	await page.addInitScript(() => {
@@ -60,18 +60,18 @@ test('the first frame makes the rows that the table shows; others, and groups of
 	const shown = await page.$eval('.grid', (el) => Math.ceil(el.clientHeight / 27));
 	assert.ok(rows > shown - 3 && rows <= shown, `${rows} rows made, ${shown} shown`);
 	assert.equal(groups, 0);
-	await until(() => page.$$eval('.grid .body .row', (l) => l.length), (n) => n > shown, 'rows beside those');
+	await until(() => page.$$eval('.grid .body .row', (l) => l.length), (n) => n > shown, 'more rows');
 	await until(() => page.$$eval('.group', (l) => l.length), (n) => n > 20, 'groups of charts');
 });
 
-test('an experiment of one run does not pay for the wide one beside it', async (t) => {
+test('an experiment of one run does not pay for the wide one next to it', async (t) => {
 	const { page, asked } = await watched(t, '?e=small');
 	await page.waitForTimeout(300);
 	for (const a of asked) assert.deepEqual(a.url.searchParams.getAll('experiment'), ['small'], a.url.search);
 	assert.ok(asked.reduce((n, a) => n + a.bytes, 0) < 20000, JSON.stringify(asked));
 });
 
-test('what the server has the browser ask ahead is what the page asks', async (t) => {
+test('the requests that the server has the browser preload are those of the page', async (t) => {
 	await (filled ??= fill());
 	for (const address of ['?e=wide', '', '?all']) {
 		const page = await s.open(t, 'health');
@@ -87,11 +87,11 @@ test('what the server has the browser ask ahead is what the page asks', async (t
 	}
 });
 
-test('of wide runs only the columns travel that are shown; others come when they are picked', async (t) => {
+test('of wide runs only the shown columns are transferred; others are fetched when picked', async (t) => {
 	const { page, asked } = await watched(t, '?e=wide');
 	await says(page, '.grid b.best', /^72$/);
 	assert.equal(await page.textContent('.grid .body .row[aria-rowindex="2"] a'), 'wide-69');
-	assert.equal(new Set(asked.map((a) => a.url.search)).size, asked.length, 'a question is asked once');
+	assert.equal(new Set(asked.map((a) => a.url.search)).size, asked.length, 'no request is repeated');
 	const bytes = asked.reduce((n, a) => n + a.bytes, 0);
 	assert.ok(bytes < RUNS * ROW_BYTES, `${bytes} bytes of runs`);
 	await page.click('button:has-text("columns")');
@@ -101,7 +101,7 @@ test('of wide runs only the columns travel that are shown; others come when they
 		(l) => l.length > 10 && l.every((x) => x.includes('10')), 'the picked column has its numbers');
 });
 
-test('among many metrics charts and goals are found by words in any order', async (t) => {
+test('among many metrics, charts and goals are found by words in any order', async (t) => {
 	const { page } = await watched(t, '?e=wide');
 	await page.fill('input[aria-label="Find a chart"]', 'dead head3');
 	await until(() => page.$$eval('[data-chart]', (l) => l.map((c) => c.dataset.chart)),
@@ -115,7 +115,7 @@ test('among many metrics charts and goals are found by words in any order', asyn
 		(x) => /head7/.test(x));
 });
 
-test('of many params those travel first that tell the runs apart; the others come by themselves', async (t) => {
+test('of many params those that differ are transferred first; the others follow automatically', async (t) => {
 	const same = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`same${i}`, 'x']));
 	for (let r = 0; r < 5; r++) {
 		const own = r === 4 ? { late: 'only here' } : {};

@@ -1,5 +1,5 @@
-/* checkpoint_test.c: folders of checkpoints: what is written reads back; whoever writes may die, or find the disk full,
- * at any call to the system: what has a checkpoint's name is whole, and one is always there. */
+/* checkpoint_test.c: checkpoint folders: what is written can be read back; the writer may die or the disk may become
+ * full at any system call: a folder with a checkpoint's name is always complete, and there is always one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +21,10 @@ enum { COUNT = 24 };
 
 static char folder[256];
 
-/* ---- calls to the system that fail ---- */
+/* ---- system calls that fail ---- */
 
 static int calls, fail_at; /* 0: never */
-static bool dies;	   /* else the call fails, and every one after it that writes: the disk stays full */
+static bool dies;	   /* otherwise the call fails, and every later one that writes: the disk stays full */
 
 static bool fails(void)
 {
@@ -50,7 +50,7 @@ WRAP(int, rename, (const char *from, const char *to), (from, to))
 WRAP(int, renameat2, (int a, const char *from, int b, const char *to, unsigned flags), (a, from, b, to, flags))
 WRAP(ssize_t, write, (int fd, const void *bytes, size_t n), (fd, bytes, n))
 
-/* Removing needs no room; one may die there all the same. */
+/* Removing needs no space, but the process may die there. */
 #define WRAP_REMOVE(name)                                 \
 	int __real_##name(const char *path);              \
 	int __wrap_##name(const char *path);              \
@@ -160,7 +160,7 @@ static void must_write(int64_t step, int segment, double seed)
 		fail_msg("%s", err.text);
 }
 
-/* 0 when the checkpoint is whole and its tensors have these values. */
+/* Returns 0 when the checkpoint is complete and its tensors have these values. */
 static int look(int64_t step, double seed, struct checkpoint_state *ret, struct err *err)
 {
 	struct graph *g = small_graph();
@@ -220,7 +220,7 @@ static void reads_back(void **state)
 	assert_true(s.has_best && s.best == -INFINITY && s.best_step == 4 && s.seed == want.seed);
 	assert_string_equal(s.value[0].name, "loss_scale");
 	assert_true(s.value[0].value == 65536.5 && !s.value[1].name[0]);
-	must_write(7, 2, 6); /* the same step again takes its place */
+	must_write(7, 2, 6); /* replaced by the same step */
 	if (look(7, 6, &s, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(s.segment, 2);
@@ -268,7 +268,7 @@ static void damage(const char *file, long at, bool cut)
 	fclose(f);
 }
 
-static void damage_is_seen(void **state)
+static void damage_is_detected(void **state)
 {
 	static const struct {
 		const char *file;
@@ -315,7 +315,7 @@ static void state_write(const char *text, size_t n)
 	fclose(f);
 }
 
-/* Another digit of any value in state.json is seen; one without a checksum, as they used to be, is believed. */
+/* Any changed digit in state.json is detected; a file without a checksum, as in earlier versions, is accepted. */
 static void state_is_checked(void **state)
 {
 	struct err err = ERR_INIT;
@@ -337,7 +337,7 @@ static void state_is_checked(void **state)
 		text[i] = was == '7' ? '6' : '7';
 		state_write(text, n);
 		if (look(1, 1, NULL, &err) != ERR_USAGE || strchr(err.text, '\n') || !strstr(err.text, "state.json"))
-			fail_msg("another digit at %zu: %d %s", i, err.code, err.text);
+			fail_msg("changed digit at %zu: %d %s", i, err.code, err.text);
 		text[i] = was;
 		digits++;
 	}
@@ -350,7 +350,7 @@ static void state_is_checked(void **state)
 	free(text);
 }
 
-/* A run that saves step 2 beside step 1, replaces it, and removes step 1. */
+/* A run that saves step 2 in addition to step 1, replaces it, and removes step 1. */
 static void save_some(void)
 {
 	struct err err = ERR_INIT;
@@ -359,7 +359,8 @@ static void save_some(void)
 		checkpoint_remove(folder, 1, &err);
 }
 
-/* Whatever has a name is whole; something is there; a sweep leaves nothing else. Returns whether all was done. */
+/* Each named checkpoint is complete; there is at least one; a clean-up leaves nothing else. Returns whether all was
+ * done. */
 static bool check_left(void)
 {
 	struct checkpoint_entry *list;
@@ -426,7 +427,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reads_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(newest_first, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(damage_is_seen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(damage_is_detected, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(state_is_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(death_at_every_call, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(full_disk_at_every_call, set_up, tear_down),

@@ -1,4 +1,5 @@
-/* safetensors_test.c: files of the safetensors package, files that lie, thousands of mutated ones; writing. */
+/* safetensors_test.c: files of the safetensors package, files with false headers, thousands of mutated ones; writing.
+ * */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,7 @@ static void refused(const uint8_t *b, size_t n, const char *words)
 	free(exact);
 }
 
-static void what_is_refused(void **state)
+static void bad_files_are_refused(void **state)
 {
 	static const struct {
 		const char *header, *words;
@@ -166,7 +167,7 @@ static const char good_header[] =
 	"\"fc.bias\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[32,38]},"
 	"\"n\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[40,48]}}";
 
-/* Every length of header, those included whose bytes look like the beginning of a pickle. */
+/* Every length of header opens, also those whose bytes look like the beginning of a pickle. */
 static void every_header_length_opens(void **state)
 {
 	char header[1600];
@@ -196,7 +197,7 @@ static void every_cut_is_refused(void **state)
 	free(b);
 }
 
-/* What opens reads all of its tensors: under the address sanitizer a byte outside of the file would be seen. */
+/* All tensors of an opened file can be read: the address sanitizer would detect a byte outside of the file. */
 static int open_and_read(const uint8_t *b, size_t n)
 {
 	struct safetensors *s = NULL;
@@ -258,13 +259,13 @@ static void mutated_headers_do_no_harm(void **state)
 		free(m);
 		free(b);
 	}
-	assert_in_range(opened, 100, 19000); /* names and data changed: some still are whole files */
+	assert_in_range(opened, 100, 19000); /* only names and data were changed: some are still valid files */
 }
 
 struct source {
 	double f64[6];
 	float f32[5];
-	int fail_at; /* tensor whose bytes cannot be had, -1 none */
+	int fail_at; /* tensor whose bytes cannot be read, or -1 */
 };
 
 static int fetch(void *user, size_t i, const void **ret, struct err *err)
@@ -313,7 +314,7 @@ static void written_reads_back(void **state)
 	const struct st_tensor *t;
 
 	(void)state;
-	for (int again = 0; again < 2; again++) /* the second time over the first one's file */
+	for (int again = 0; again < 2; again++) /* the second time over the existing file */
 		assert_int_equal(write_it(&s, path, &err), 0);
 	assert_int_equal(leftovers(), 1);
 	if (safetensors_open(&f, path, &err))
@@ -328,7 +329,7 @@ static void written_reads_back(void **state)
 	safetensors_close(f);
 }
 
-static void failed_writes_leave_what_was_there(void **state)
+static void failed_writes_keep_the_old_file(void **state)
 {
 	struct source s = { { 0 }, { 0 }, -1 };
 	struct safetensors *f = NULL;
@@ -360,12 +361,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_file),
 		cmocka_unit_test(every_half_precision_number),
-		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(every_header_length_opens),
 		cmocka_unit_test(every_cut_is_refused),
 		cmocka_unit_test(mutated_headers_do_no_harm),
 		cmocka_unit_test(written_reads_back),
-		cmocka_unit_test(failed_writes_leave_what_was_there),
+		cmocka_unit_test(failed_writes_keep_the_old_file),
 	};
 	int rc;
 

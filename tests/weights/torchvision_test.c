@@ -1,5 +1,5 @@
-/* torchvision_test.c: the names and shapes of our ResNets' files are those of torchvision's, by a list of them
- * (tests/train/reference/make_torchvision.py): a file of each network is read, one that differs is not. */
+/* torchvision_test.c: the names and shapes in files of our ResNets equal those of torchvision, by a list
+ * (tests/train/reference/make_torchvision.py): a file of each network is accepted, one that differs is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ struct entry {
 	char net[32], name[100], shape[40]; /* shape: "64,3,7,7", "-" for a number */
 };
 
-/* Calls visit for each line of the list that is of the net; returns how many there are. */
+/* Calls visit for each line of the list for this network; returns their number. */
 static int each(const char *net, void (*visit)(void *user, const struct entry *e), void *user)
 {
 	const char *top = getenv("srcdir");
@@ -46,7 +46,7 @@ static int each(const char *net, void (*visit)(void *user, const struct entry *e
 struct head {
 	struct buf text;
 	long long at;
-	const char *leave_out, *wrong; /* tensors; NULL none */
+	const char *leave_out, *wrong; /* tensors; may be NULL */
 };
 
 static void add(void *user, const struct entry *e)
@@ -67,7 +67,7 @@ static void add(void *user, const struct entry *e)
 	h->at += bytes;
 }
 
-/* A file whose data is a hole. */
+/* A sparse file without data. */
 static void write_file(const char *net, struct head *h)
 {
 	FILE *f = fopen(path, "we");
@@ -117,7 +117,7 @@ static void same_names_and_shapes(void **state)
 	}
 }
 
-static void differences_are_told(void **state)
+static void differences_are_reported(void **state)
 {
 	struct err err = ERR_INIT;
 
@@ -140,7 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_names_and_shapes),
-		cmocka_unit_test(differences_are_told),
+		cmocka_unit_test(differences_are_reported),
 	};
 	int fd = mkstemp(path);
 

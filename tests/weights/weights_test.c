@@ -1,4 +1,4 @@
-/* weights_test.c: a small graph's weights from and to files; the file of one batch. */
+/* weights_test.c: a small graph's weights read from and written to files; the file of one batch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ enum { K = 4, C = 3, R = 2, S = 5, N_CONV = K * C * R * S, N_FC = 6, MAX = N_CON
 
 static char path[64];
 
-/* What the test puts into files: one value per place of the file's order. */
+/* The tensors that the test writes to files: one value per position in the file's order. */
 struct file_tensor {
 	struct st_tensor t;
 	double value[MAX];
@@ -35,7 +35,7 @@ static uint16_t bf16_of(double v)
 	uint32_t bits;
 
 	memcpy(&bits, &f, sizeof(bits));
-	return (uint16_t)(bits >> 16); /* the values used have no more bits */
+	return (uint16_t)(bits >> 16); /* the values used need no more bits */
 }
 
 static int fetch(void *user, size_t i, const void **ret, struct err *err)
@@ -209,7 +209,7 @@ static void saves_what_it_loads(void **state)
 
 enum { LARGE_ROWS = 3000, LARGE_EACH = 1000 }; /* 12 MB */
 
-struct large { /* memory of the tensors of one size by id, and the most that was put at once */
+struct large { /* memory of the tensors of one size by id, and the largest part put at once */
 	float *value[2];
 	size_t most_bytes;
 };
@@ -233,8 +233,8 @@ static int get_large(void *user, const struct tensor *t, void *data, struct err 
 	return 0;
 }
 
-/* One as the file has it, one turned. */
-static void large_ones_are_loaded_in_parts(void **state)
+/* One in the order of the file, one transposed. */
+static void large_tensors_are_loaded_in_parts(void **state)
 {
 	static const char *const names[] = { "transformer.wte.weight", "transformer.h.0.mlp.c_fc.weight" };
 	const int64_t n = (int64_t)LARGE_ROWS * LARGE_EACH;
@@ -278,7 +278,7 @@ static void refused(struct file *f, const char *words)
 	graph_free(g);
 }
 
-static void what_does_not_fit_is_named(void **state)
+static void mismatches_are_named(void **state)
 {
 	struct file f = good_file(ST_F32);
 
@@ -288,7 +288,7 @@ static void what_does_not_fit_is_named(void **state)
 	f.tensor[3].t.name = "classifier\nweight";
 	refused(&f, "2 missing (first 'conv1.weight'), 2 unexpected (first 'conv2.weight')");
 	f = good_file(ST_F32);
-	f.tensor[0].t.dim[1] = R; /* our own order of dimensions */
+	f.tensor[0].t.dim[1] = R; /* this program's order of dimensions */
 	f.tensor[0].t.dim[2] = S;
 	f.tensor[0].t.dim[3] = C;
 	refused(&f, "1 of another shape ('conv1.weight'): file [4,2,5,3], model [4,3,2,5]");
@@ -300,7 +300,7 @@ static void what_does_not_fit_is_named(void **state)
 	refused(&f, "1 unexpected ('fc.weight.momentum')");
 }
 
-static void batch_is_turned(void **state)
+static void batch_is_transposed(void **state)
 {
 	(void)state;
 	for (int f64 = 0; f64 < 2; f64++) {
@@ -371,9 +371,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_every_type),
 		cmocka_unit_test(saves_what_it_loads),
-		cmocka_unit_test(large_ones_are_loaded_in_parts),
-		cmocka_unit_test(what_does_not_fit_is_named),
-		cmocka_unit_test(batch_is_turned),
+		cmocka_unit_test(large_tensors_are_loaded_in_parts),
+		cmocka_unit_test(mismatches_are_named),
+		cmocka_unit_test(batch_is_transposed),
 		cmocka_unit_test(bad_batches),
 	};
 	int rc;

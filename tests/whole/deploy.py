@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What web/deploy has for containers. Kubernetes' own schemas take the manifests (kubernetes-validate from PyPI, in build/venv), Compose
-takes the other file (where docker-compose is installed). From both the program is started here as its containers start it, with
-their words and variables, on a PostgreSQL and an object store of the test: the tables are made, a second time nothing is to do, the
-probes answer, and it ends within the time that it is given. What the image is made of: tests/whole/image.sh."""
+"""The container files in web/deploy. Kubernetes' own schemas validate the manifests (kubernetes-validate from PyPI, in
+build/venv), Compose validates the other file (if docker-compose is installed). The programs are started here as the
+containers start them, with the same arguments and variables, on a PostgreSQL and an object store of the test: the
+tables are created, a second call changes nothing, the probes answer, and the server stops within its grace period. The
+image's content: tests/whole/image.sh."""
 import json
 import os
 import re
@@ -36,7 +37,8 @@ def documents(python, name):
 
 
 class Containers:
-    """What a file says of them: variables, the command that makes the tables, the server's words, its probes, seconds to end."""
+    """What a file specifies: variables, the command that creates the tables, the server's arguments, probes, grace
+    period."""
 
     def __init__(self, env, tables, words, probes, grace_s):
         self.env, self.tables, self.words, self.probes, self.grace_s = env, tables, words, probes, grace_s
@@ -65,25 +67,25 @@ def of_compose(python):
                               env={**os.environ, "POSTGRES_PASSWORD": "p", "DPTRACK_TOKEN": "t"})
         check(done.returncode == 0, f"docker-compose config: {done.stderr}")
     else:
-        print("deploy: Compose was not asked about compose.yaml (docker-compose is not installed)")
+        print("deploy: compose.yaml was not validated (docker-compose is not installed)")
     (found,) = documents(python, "compose.yaml")
     a, b, tables, proxy = (found["services"][name] for name in ("a", "b", "tables", "proxy"))
     places = [f"{s['networks']['default']['ipv4_address']}:{PORT}" for s in (a, b)]
-    check([proxy["environment"][name] for name in ("DPTRACK_A", "DPTRACK_B")] == places, "whom HAProxy reaches")
+    check([proxy["environment"][name] for name in ("DPTRACK_A", "DPTRACK_B")] == places, "the servers of HAProxy")
     check(os.path.exists(os.path.join(DEPLOY, proxy["volumes"][0].split(":")[0])), "HAProxy's file")
-    check(a["command"] == b["command"] and a["environment"] == b["environment"] == tables["environment"], "two processes alike")
+    check(a["command"] == b["command"] and a["environment"] == b["environment"] == tables["environment"], "two equal processes")
     values = {"POSTGRES_PASSWORD": "p", "DPTRACK_TOKEN": "0123456789abcdef" * 4, "DPTRACK_ARTIFACTS": "s3://bucket/dptrack"}
     env, words = ({k: filled(v, values) for k, v in a["environment"].items() if v}, [filled(w, values) for w in a["command"]])
     return Containers(env, tables["entrypoint"], words, ["/ready"], int(a["stop_grace_period"].rstrip("s")))
 
 
 def filled(text, values):
-    """What Compose makes of ${NAME:?} and ${NAME:-otherwise}."""
+    """Substitutes ${NAME:?} and ${NAME:-otherwise} as Compose does."""
     return re.sub(r"\$\{(\w+):[?-][^}]*\}", lambda m: values[m[1]], text)
 
 
 def live(name, containers, db, s3):
-    """The containers' life."""
+    """Runs the containers' commands from start to stop."""
     db.sql("postgres", f"CREATE DATABASE {name}")
     env = {**s3.environment(**containers.env), "DPTRACK_DB": db.address(name), "PATH": BUILD + ":" + os.environ["PATH"]}
     env.update({k: v for k, v in s3.environment().items() if k.startswith("AWS_")})

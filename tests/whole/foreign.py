@@ -1,5 +1,5 @@
-"""Folders that PyTorch's and tensorboardX's writers left are runs, with every scalar, hparams as params and text as
-notes; what they held was recorded when they were written (foreign/make_foreign.py)."""
+"""Folders written by PyTorch's and tensorboardX's writers are runs, with all scalars, hparams as params and text as
+notes; their content was recorded when they were written (foreign/make_foreign.py)."""
 import json
 import os
 import shutil
@@ -34,16 +34,16 @@ def check(server, name, want):
 
 
 def media_of_others(server):
-    """Pictures, histograms and texts of others' files are media of their steps."""
+    """Pictures, histograms and texts in other programs' files are media at their steps."""
     run = next(r for r in server.json("/runs?experiment=vision")["runs"] if r["name"] == "torch")
     keys = server.json(f"/runs/{run['id']}/media")["keys"]
-    assert any(k["kind"] == "histogram" and k["count"] for k in keys), f"the histograms are not there: {keys}"
+    assert any(k["kind"] == "histogram" and k["count"] for k in keys), f"the histograms are missing: {keys}"
     print("media:", ", ".join(f"{k['kind']} {k['key']}" for k in keys))
 
 
 def add_hparams_is_no_run(folder, logdir):
-    """What PyTorch's add_hparams wrote beside a run that speaks for itself is that run's; trials of a search, below a
-    folder whose own file says nothing, are runs, and the folder is none."""
+    """What PyTorch's add_hparams wrote next to a run with data belongs to that run. Trials of a search, below a folder
+    whose own file has no data, are runs, and the folder is not."""
     trial = os.path.join(folder, "runs/sweep/trial")
     for place in ("vision/torch/1795160400.7", "search/host/1795160401.1", "search/host/1795160402.2"):
         shutil.copytree(trial, os.path.join(logdir, place))
@@ -51,23 +51,23 @@ def add_hparams_is_no_run(folder, logdir):
     for name in os.listdir(silent):
         if "tfevents" in name:
             shutil.copy(os.path.join(silent, name), os.path.join(logdir, "search/host"))
-    for at, _, names in os.walk(logdir):  # nothing more is to be waited for
+    for at, _, names in os.walk(logdir):  # so that nothing waits for more data
         for name in names + [""]:
             os.utime(os.path.join(at, name), (1795160500, 1795160500))
 
 
-def check_beside(server):
+def check_neighbours(server):
     runs = {f"{r['experiment']}/{r['name']}": r for r in server.json("/runs")["runs"]}
     assert sorted(runs) == ["search/host/1795160401.1", "search/host/1795160402.2", "sweep/trial", "vision/torch",
                             "vision/x/seed1"], sorted(runs)
     run = runs["vision/torch"]
     assert str(run["params"]["lr"]) == "0.1" and run["params"]["opt"] == "sgd", run["params"]
     assert run["metrics"]["hparam/acc"]["last"] == 0.5, run["metrics"].keys()
-    print("what add_hparams wrote stands with its run; trials of a search are runs")
+    print("hparams of add_hparams belong to their run; trials of a search are runs")
 
 
 def files_of_a_run(server, logdir):
-    """Weights that lie beside event files are listed; nothing else that lies there, and nothing elsewhere."""
+    """Weights next to event files are listed; other files there or elsewhere are not."""
     run = next(r for r in server.json("/runs?experiment=vision")["runs"] if r["name"] == "torch")
     folder = os.path.join(logdir, "vision/torch")
     for name, size in (("model.pt", 1000), ("notes.env", 5), ("checkpoints/epoch=1.ckpt", 2000), ("checkpoints/log.txt", 5),
@@ -85,19 +85,19 @@ def files_of_a_run(server, logdir):
     assert [(f["path"], f["bytes"]) for f in inner] == [("checkpoints/epoch=1.ckpt", 2000)], inner
     for other in ("private", "checkpoints/model", "missing"):
         assert server.json(f"/runs/{run['id']}/files?path={other}")["files"] == [], other
-    print("weights beside event files are listed, other people's files are not")
+    print("weights next to event files are listed, unrelated files are not")
 
 
 def first_look(tmp):
-    """The first command that ever looks at a folder says all that later ones say."""
+    """The first command on a folder prints everything that later ones print."""
     logdir = os.path.join(tmp, "twelve")
     subprocess.run([sys.executable, os.path.join(SRC, "tests/web/twelve.py"), "--events", logdir], check=True, timeout=60)
     command = [DPTRACK, "compare", "--logdir", logdir, "--experiment", "fashion"]
     looks = [subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout for _ in range(2)]
     assert looks[0] == looks[1], f"two looks differ:\n{looks[0]}\n{looks[1]}"
     for words in ("spike 4.85 at step 337", "NaN from step 400", "failed at step 268"):
-        assert words in looks[0], f"{words!r} is not said:\n{looks[0]}"
-    print("a spike, a NaN and a failure are said at first sight")
+        assert words in looks[0], f"{words!r} is not printed:\n{looks[0]}"
+    print("a spike, a NaN and a failure are reported by the first command")
 
 
 def main():
@@ -112,7 +112,7 @@ def main():
             for name, want in expected.items():
                 check(server, name, want)
             media_of_others(server)
-            check_beside(server)
+            check_neighbours(server)
             files_of_a_run(server, logdir)
             print(f"{len(expected)} foreign runs read: {', '.join(expected)}")
         first_look(tmp)

@@ -1,10 +1,11 @@
 #!/bin/sh
-# image.sh: web/deploy/Containerfile built by buildah upon a Debian that debootstrap makes, without a daemon or a registry; then its
-# program is asked, as its user, for what it loads when it is needed: libpq, libcurl. As root; about 10 minutes, a mirror of Debian and
-# npm's registry must be reachable, so no check runs it. --install installs both tools. Exit 77 with the reason where it cannot run.
+# image.sh: buildah builds web/deploy/Containerfile on a Debian made by debootstrap, without a daemon or a registry;
+# then its program, run as its user, must be able to load libpq and libcurl. Run as root; takes about 10 minutes and
+# needs a Debian mirror and npm's registry, so no check runs it. --install installs both tools. Exits with 77 and the
+# reason where it cannot run.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/setup.sh
-[ "$(id -u)" = 0 ] || { echo "image: this wants root"; exit 77; }
+[ "$(id -u)" = 0 ] || { echo "image: run as root"; exit 77; }
 if [ "${1-}" = --install ]; then
 	need_command buildah buildah
 	need_command debootstrap debootstrap
@@ -14,7 +15,7 @@ for tool in buildah debootstrap; do
 	command -v $tool >/dev/null || { echo "image: $tool is not installed (--install)"; exit 77; }
 done
 
-BASE=docker.io/library/debian:bookworm # what the file begins with: it is there, and so not pulled
+BASE=docker.io/library/debian:bookworm # the base image of the file: it exists, so it is not pulled
 folder=$(mktemp -d)
 trap 'buildah --root "$folder/images" --runroot "$folder/run" rm -a >/dev/null 2>&1; rm -rf "$folder"' EXIT
 tool() {
@@ -36,7 +37,7 @@ says() { # words, command…
 	said=$(inside "$@" 2>&1)
 	case $said in
 	*"$words"*) ;;
-	*) echo "image: FAILED: $* says $said"; failed=1 ;;
+	*) echo "image: FAILED: $* printed $said"; failed=1 ;;
 	esac
 }
 says 10001 id -u

@@ -1,4 +1,4 @@
-# The whole path: train, record, serve, ask.
+# The complete path: train, record, serve, query.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
 whole_tests += tests/whole/tour.py tests/whole/quickstart.py tests/whole/old_names.py
 TESTS += $(whole_tests)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An installed tree works wherever it is moved to: the program finds its backends in ../lib/dptrack and trains a step.
+# An installed tree works after a move: the program finds its backends in ../lib/dptrack and trains a step.
 top=$(cd "${builddir:-.}" && pwd)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

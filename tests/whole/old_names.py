@@ -1,5 +1,5 @@
-"""A store, a journal and a checkpoint of a version that called two series and a flag otherwise (old/old.tar.xz): the store is brought
-up to date and has the series under their new names, a new store reads the journal so, and the run is resumed under them."""
+"""A store, a journal and a checkpoint of a version with old names of two series and a flag (old/old.tar.xz): the store
+is migrated to the new series names, a new store reads the journal with them, and the run is resumed with them."""
 import sys
 sys.dont_write_bytecode = True
 import os
@@ -17,7 +17,7 @@ BLOCKS = 19  # rectifiers of the model
 
 
 def points_of(server, what):
-    """{key: {step: value}} of the renamed series and of whatever has the old names."""
+    """Returns {key: {step: value}} of the renamed series and of all series with old names."""
     runs = server.json("GET", "/api/v1/runs?experiment=default")[1]["runs"]
     lib.equal([r["name"] for r in runs], ["old"], f"{what}: runs")
     status, _, body = server.request("GET", f"/api/v1/export/series.csv?run={runs[0]['id']}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""./quickstart on a small data set, with a build folder whose make compiles nothing: progress on a terminal and in a log, a page
-that answers before the trainings start, a second call, a port in use, ctrl-C and other signals, a continued training. From
-tests/setup.sh: packages with and without sudo, and when configure runs again."""
+"""./quickstart on a small data set, with a build folder whose make compiles nothing: progress on a terminal and in a
+log, a page that is served before the trainings start, a second call, a port in use, ctrl-C and other signals, a
+resumed training. From tests/setup.sh: packages with and without sudo, and when configure runs again."""
 import fcntl
 import os
 import pty
@@ -52,7 +52,7 @@ def read(path):
 
 
 def make_tree(top, samples, epochs):
-    """A source folder in which quickstart finds what it looks for; build/ holds the programs of this build."""
+    """Makes a source folder with everything quickstart needs; build/ holds the programs of this build."""
     for folder in ("build", "data", "m4", "schema", "tests", "tracker", "trainer", "web"):
         os.mkdir(os.path.join(top, folder))
     for name in ("configure.ac", "Makefile.am"):
@@ -66,12 +66,12 @@ def make_tree(top, samples, epochs):
     for old, new in ((r"^data=.*$", "data=data"), (r"^goal=.*? ", "goal=0 "), (r"^install_missing$", ":"),
                      (r"--epochs 2\b", f"--epochs {epochs}"), (r"--global-batch-size 128\b", "--global-batch-size 16")):
         script, n = re.subn(old, new, script, flags=re.M)
-        assert n == 1, f"quickstart: {old!r} stands there {n} times"
+        assert n == 1, f"quickstart: {old!r} occurs {n} times"
     write(os.path.join(top, "quickstart"), script)
 
 
 class Terminal:
-    """quickstart on a terminal of its own, whose ctrl-C is a real one; with log=True its output is a pipe."""
+    """quickstart on a terminal of its own, with a real ctrl-C; with log=True its output is a pipe."""
 
     def __init__(self, top, *args, log=False):
         self.text, self.started = "", time.monotonic()
@@ -104,7 +104,7 @@ class Terminal:
             raise AssertionError(f"{failure}; it printed:\n{self.text}") from None
 
     def end(self, seconds=60):
-        """The exit code; fails when a process of the session is left."""
+        """Returns the exit code; fails if a process of the session remains."""
         until(lambda: (self.read_some(), self.process.poll() is not None)[1], seconds, "quickstart ends")
         until(lambda: not session(self.process.pid), 10, f"all processes end: {session(self.process.pid)}")
         self.read_some()
@@ -115,7 +115,7 @@ class Terminal:
 
 
 def session(leader):
-    """Processes of a session that have not ended, as pid and command."""
+    """Processes of a session that are running, as pid and command."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -149,13 +149,13 @@ def check_progress(text, title):
 
 
 def first_and_second_call(top):
-    """The page is there before anything is trained; the second call makes nothing and is there at once."""
+    """The page is served before anything is trained; the second call builds nothing and serves it at once."""
     t = Terminal(top)
     url = t.wait_for(r"in a browser: +(http\S+)").group(1)
     assert "training resnet20" not in t.text, t.text
     assert get(url + "/health") and get(url + "/")
     t.wait_for("training resnet20-bf16-ddp2")
-    assert "quickstart" in get(url + "/api/v1/runs?experiment=quickstart"), "the first run is served while the second one is trained"
+    assert "quickstart" in get(url + "/api/v1/runs?experiment=quickstart"), "the first run is served while the second is trained"
     t.wait_for("ctrl-C stops the server")
     for title in ("building the server", "building the trainer"):
         assert len(check_progress(t.text, title)) > 20, t.text
@@ -168,7 +168,7 @@ def first_and_second_call(top):
     url = t.wait_for(r"in a browser: +(http\S+)").group(1)
     assert get(url + "/health")
     print(f"second call: the page answers after {time.monotonic() - t.started:.1f} s")
-    assert time.monotonic() - t.started < 20, "on a busy machine, too"
+    assert time.monotonic() - t.started < 20, "the second call serves the page soon, even on a busy machine"
     other = Terminal(top)
     other.wait_for("another process serves the page: " + url)
     assert other.end() == 0, other.text
@@ -179,7 +179,7 @@ def first_and_second_call(top):
 
 
 def taken_port_and_log(top):
-    """Another program has port 6007: the page gets another one. Into a pipe progress is lines."""
+    """If another program uses port 6007, the page gets another port. On a pipe, progress is printed as lines."""
     for name in os.listdir(os.path.join(top, "build")):
         if name.startswith(("server-", "trainer-")):
             os.remove(os.path.join(top, "build", name))
@@ -189,7 +189,7 @@ def taken_port_and_log(top):
             taken.bind(("127.0.0.1", 6007))
             taken.listen()
         except OSError:
-            pass  # taken by somebody else
+            pass  # in use already
         t = Terminal(top, log=True)
         url = t.wait_for(r"in a browser: +(http\S+)").group(1)
         assert "port 6007 is taken" in t.text and not url.endswith(":6007"), t.text
@@ -204,8 +204,8 @@ def taken_port_and_log(top):
 
 
 def interrupted(top):
-    """ctrl-C in a build and in a training ends all processes, so do SIGTERM and SIGKILL of the script alone; the next call
-    continues the run."""
+    """ctrl-C in a build and in a training ends all processes, and so do SIGTERM and SIGKILL of the script alone; the
+    next call continues the run."""
     t = Terminal(top)
     t.wait_for(r"building the server: [1-9]")
     t.ctrl_c()
@@ -224,7 +224,7 @@ def interrupted(top):
 
 
 def configured(top):
-    """configure runs once, again when other things are installed, and with other arguments only when they are given."""
+    """configure runs once, again after packages changed, and with other arguments only if they are given."""
     calls = os.path.join(top, "calls")
     pc = os.path.join(top, "pkgconfig")
     os.mkdir(pc)
@@ -251,7 +251,8 @@ def configured(top):
 
 
 def packages(top):
-    """Packages are installed by one call of apt-get, as root or by sudo; without rights the line for root is named."""
+    """Packages are installed by one call of apt-get, as root or by sudo; without either, the command for root is
+    printed."""
     tools = os.path.join(top, "tools")
     apt = """#!/bin/sh
 echo "apt-get $*" >>"%s/apt-calls"

@@ -1,5 +1,5 @@
-"""A run that is reported to a server which is killed twice and restarted arrives there whole and once: its series.csv
-equals that of a server which follows the run's folder, and equals it still when one server gets the run both ways."""
+"""A run that is uploaded to a server which is killed twice and restarted arrives there completely and once: its
+series.csv equals that of a server which follows the run's folder, also when one server receives the run both ways."""
 import os
 import signal
 import subprocess
@@ -23,7 +23,7 @@ def run_ids(server):
 
 
 def settled(server, run, want):
-    until(lambda: csv(server, run) == want, 20, "the reported series equal the followed ones")
+    until(lambda: csv(server, run) == want, 20, "the uploaded series equal the followed ones")
 
 
 def main():
@@ -33,20 +33,20 @@ def main():
         with Server(empty) as away, Server(followed) as near:
             job = train(*FLAGS, "--max-steps", "100000", "--runs-dir", followed, "--report-to", away.url, wait=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                run = until(lambda: run_ids(near), 30, "the run appears where it is followed")[0]
+                run = until(lambda: run_ids(near), 30, "the run appears on the server that follows")[0]
                 for _ in range(2):
-                    until(lambda: run in run_ids(away), 30, "the run appears where it is reported")
+                    until(lambda: run in run_ids(away), 30, "the run appears on the server that receives it")
                     away.stop(signal.SIGKILL)
                     time.sleep(0.7)
                     away.start()
                 time.sleep(1)
                 job.send_signal(signal.SIGINT)
-                assert job.wait(60) == 130, "ctrl-C ends a run with 130"
+                assert job.wait(60) == 130, "exit code of a run after ctrl-C"
                 until(lambda: near.json(f"/runs/{run}")["status"] == "killed", 20, "the status arrives")
             finally:
                 job.kill()
             want = csv(near, run)
-            assert want.count("train/loss") > 20, "too short a run to prove anything"
+            assert want.count("train/loss") > 20, "the run is too short to prove anything"
             settled(away, run, want)
             print(f"{want.count(chr(10)) - 1} points equal after two kills")
             train(*FLAGS, "--max-steps", "40", "--run-name", "both", "--runs-dir", followed, "--report-to", near.url)
@@ -55,8 +55,8 @@ def main():
             want = csv(near, both)
             assert want.count(",train/loss,") == 40, f"{want.count(',train/loss,')} losses of 40 steps"
         with Server(os.path.join(followed)) as again:
-            assert csv(again, both) == want, "a restart changes what the export says"
-        print("both ways at once count once")
+            assert csv(again, both) == want, "the export after a restart"
+        print("points received both ways are stored once")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""serve.py: starts, kills and asks `dptrack serve` for the tests of the whole path. Loopback only, every wait bounded."""
+"""serve.py: starts, kills and queries `dptrack serve` for the tests of the complete path. Loopback only, every wait is
+bounded."""
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ DPTRAIN = os.path.join(BUILD, "dptrain")
 
 
 class Server:
-    """One `dptrack serve`; `with` stops it. Killed and started again it keeps its port."""
+    """One `dptrack serve`; `with` stops it. A restart after a kill keeps its port."""
 
     def __init__(self, logdir):
         self.logdir, self.port, self.process = logdir, 0, None
@@ -47,7 +48,7 @@ class Server:
 
 
 def train(*flags, wait=True, **options):
-    """dptrain with flags; with wait its exit code must be 0."""
+    """Runs dptrain with flags; with wait, its exit code must be 0."""
     command = [DPTRAIN, *flags]
     if not wait:
         return subprocess.Popen(command, **options)

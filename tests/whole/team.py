@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""The team server as a whole: PostgreSQL with a synchronous standby, files in OpenStack Swift, two processes behind HAProxy with the
-shipped configuration, made by the commands of docs/guides/team.md. In turn: the tutorial's commands of who uses it, through the proxy, with the same
-answers from both processes; each process restarted; the database upgraded; the standby promoted. From the restarts on clients write,
-read and upload, and everything that was acknowledged is there at the end. No request may fail; while the standby takes over the
-answer may be 503, and is asked for again. With --install what Swift needs is installed.
+"""The complete team server: PostgreSQL with a synchronous standby, files in OpenStack Swift, two processes behind
+HAProxy with the shipped configuration, set up by the commands of docs/guides/team.md. In order: the tutorial's
+commands through the proxy, with the same answers from both processes; a restart of each process; an upgrade of the
+database; a promotion of the standby. From the restarts on, clients write, read and upload, and everything acknowledged
+is present at the end. No request may fail; during the promotion the answer may be 503, and the request is repeated.
+--install installs what Swift needs.
 
-Of an upgrade there is only one program here, and no notion of an additive change in it. Covered: `dptrack db upgrade` where there is
-nothing to do; a change of the tables as an additive one makes (a table, an index, columns) under the processes that run, and a
-restart of each on what it made; the next version's number: the processes that run serve on, also on connections that they make
-later, one of the version before that is started is refused in a line, and in each restart this program plays the newer one while the
-number is put back for it. Not covered: what a real newer program asks of the tables, and stores of older versions
-(tests/team/together.py, migrate.py)."""
+Upgrades: there is only one version of the program, and no notion of an additive change. Covered: `dptrack db upgrade`
+when there is nothing to do; an additive change of the tables (a table, an index, columns) under running processes, and
+a restart of each on the result; the next version's number: running processes continue to serve, also on new
+connections; an older process is refused at its start with one line; and in each restart this program plays the newer
+one while the number is reset for it. Not covered: what a real newer program requires of the tables, and stores of
+older versions (tests/team/together.py, migrate.py)."""
 import contextlib
 import os
 import re
@@ -34,21 +35,21 @@ import load
 import readme
 import swift
 
-PAUSE_S = 0.02  # of a client: the machine is small
+PAUSE_S = 0.02  # between a client's requests, to spare the machine
 ADDITIVE = """CREATE TABLE later (run_id bigint PRIMARY KEY, text text NOT NULL);
     CREATE INDEX artifact_later ON artifact (object); ALTER TABLE run ADD COLUMN later bigint;
     ALTER TABLE artifact ADD COLUMN later text NOT NULL DEFAULT ''"""
 
 
 def bash(script, folder, env, timeout=60):
-    """What it prints, of all its lines."""
+    """Runs a script of bash; returns its output. Every line must succeed."""
     done = subprocess.run(["bash", "-e"], input=script, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout)
     check(done.returncode == 0, f"exit {done.returncode}\n{script}\n{done.stdout}\n{done.stderr}")
     return done.stdout
 
 
 class Site(faults.Databases):
-    """The team server as docs/guides/team.md makes it, with the addresses of the test."""
+    """The team server as docs/guides/team.md sets it up, with the addresses of the test."""
 
     def __init__(self, folder):
         super().__init__(lambda primary: primary.sql("postgres", "CREATE DATABASE t1"))
@@ -63,7 +64,7 @@ class Site(faults.Databases):
             self.ending = self.ending.pop_all()
 
     def make(self):
-        """All lines of the guide but the last, which is how a process is started: its flags."""
+        """Runs all lines of the guide except the last, which starts a process and supplies its flags."""
         script = readme.replaced(readme.commands("docs/guides/team.md", "\n## Several processes\n", "`web/deploy`"), (r"postgresql://\S+", f"'{self.address}'"), (r"0\.0\.0\.0", "127.0.0.1"),
                           (r"--drain 3", "--drain 2"))
         first, last = script.split("dptrack serve ")
@@ -85,7 +86,7 @@ class Site(faults.Databases):
         return load.Load(self.proxy.port, self.token, PAUSE_S, count)
 
     def tool(self, *args, code=0):
-        """A command on the database; what it says."""
+        """Runs a command on the database; returns its output."""
         env = {**os.environ, "DPTRACK_DB": self.address}
         done = subprocess.run([os.path.join(BUILD, "dptrack"), *args], env=env, capture_output=True, text=True, timeout=60)
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode} {done.stdout}{done.stderr}")
@@ -96,25 +97,25 @@ class Site(faults.Databases):
 
 
 def environment(site, folder):
-    """Of somebody who works with the server: programs and curl know address and token."""
+    """Variables of a user of the server: programs and curl know address and token."""
     with open(os.path.join(folder, ".curlrc"), "w", encoding="utf-8") as f:
         f.write(f'header = "Authorization: Bearer {site.token}"\nfail\nnoproxy = "*"\n')
     return helper.environment({"DPTRACK_TOKEN": site.token, "DPTRACK_URL": site.url, "ADDRESS": site.url, "CURL_HOME": folder})
 
 
 def train(folder, env):
-    """Two runs, and one that is killed and goes on, all reported to the proxy."""
+    """Two runs, and one that is killed and resumed, all uploaded through the proxy."""
     data = os.path.join(folder, "data")
     os.mkdir(data)
     helper.make_set(data, 512, 64)
     fashion = readme.commands("docs/tutorial.md", "\n## First runs\n", "Before you train").replace("/usr/share/datasets/fashion-mnist", data)
     day = readme.replaced(readme.commands("docs/tutorial.md", "\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
                    (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
-    check("killed" in bash(fashion + day, folder, env), "the run that is killed")
+    check("killed" in bash(fashion + day, folder, env), "the run is killed")
 
 
 def asked(folder, env):
-    """What the tutorial's export and the commands say; each address has to say the same."""
+    """Output of the tutorial's export and of the commands; it must be equal at each address."""
     script = readme.commands("docs/tutorial.md", "The same over REST", "\n## ") + """
         curl -s "$ADDRESS/api/v1/export/runs.json?experiment=fashion"
         curl -s "$ADDRESS/api/v1/export/series.json?run=$RUN&key=train/loss"
@@ -128,7 +129,7 @@ def asked(folder, env):
 
 
 def files(site, folder, env):
-    """Up through the proxy, down through everybody."""
+    """Uploads through the proxy, downloads from the proxy and from each process."""
     with open(os.path.join(folder, "file"), "wb") as f:
         f.write(os.urandom(3000000))
     bash('curl -s -T file "$ADDRESS/api/v1/runs/$RUN/artifacts/a/file"', folder, env)
@@ -145,10 +146,10 @@ def tour(site, folder):
     check(len(table) == 3 and all(",finished," in line for line in table[1:]), f"two runs: {table}")
     env["RUN"] = table[1].split(",")[0]
     answers = [asked(folder, {**env, "ADDRESS": f"http://127.0.0.1:{port}"}) for port in site.ports()]
-    check(answers.count(answers[0]) == len(answers), "proxy and processes answer otherwise")
+    check(answers.count(answers[0]) == len(answers), "proxy and processes give different answers")
     check(answers[0].count(",train/loss,") > 8, f"answers: {answers[0][-2000:]}")
     local = bash("build/dptrack export --logdir runs --series --experiment tour --csv", folder, env)
-    check(answers[0].endswith(local), "the journal on disk holds other points")
+    check(answers[0].endswith(local), "the journal on disk has different points")
     files(site, folder, env)
 
 
@@ -179,7 +180,7 @@ def version(site, number):
 
 
 def newer(site):
-    """The number is another one, too, while more clients than before make the processes connect again."""
+    """The version number also changes while additional clients make the processes open new connections."""
     known = int(re.search(r"store version (\d+)", site.tool("db", "status"))[1])
     with site.load() as clients:
         version(site, known + 1)
@@ -187,7 +188,7 @@ def newer(site):
             more.go_on(10)
         clients.go_on(10)
         said = site.tool("serve", "--port", "0", code=2)
-        check(f"store of version {known + 1}" in said and said.count("\n") == 1, f"started behind the upgrade: {said}")
+        check(f"store of version {known + 1}" in said and said.count("\n") == 1, f"a start after the upgrade: {said}")
         for process in site.team:
             load.restart(process, lambda start: as_newer(site, known, start))
             clients.go_on(10)
@@ -197,14 +198,14 @@ def newer(site):
 
 
 def as_newer(site, known, start):
-    """Starts as a program does that knows the raised number."""
+    """Starts a process as if it knew the raised number."""
     version(site, known)
     start()
     version(site, known + 1)
 
 
 def promote(site):
-    """503 is an answer now, and asked again with a key; each point counts once."""
+    """503 is allowed now, and the request is repeated with a key; each point is stored once."""
     with site.load() as clients:
         for c in clients.clients:
             c.patient = True
@@ -242,7 +243,7 @@ def whole(site, folder):
             clients.judge(process.port)
     points, kept = (sum(n(c) for clients in loads for c in clients.clients) for n in (lambda c: c.points, lambda c: len(c.files)))
     print(f"team: {sum(c.asked() for c in loads)} requests, {len(lib.failures)} failed, {loads[-1].refused()} were 503 while the standby "
-          f"took over; {points} points and {kept} files are there")
+          f"took over; {points} points and {kept} files are present")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Real TensorBoard reads a run of dptrain as it lies: every run-level scalar and the hparams, with the values of the CSV
-export. Needs tensorboard from PyPI (installed into build/venv/tensorboard); exit 77 with the reason without it."""
+"""Real TensorBoard reads a run folder of dptrain directly: every run-level scalar and the hparams, with the values of
+the CSV export. Needs tensorboard from PyPI (installed into build/venv/tensorboard); exits with 77 and the reason
+without it."""
 import csv
 import io
 import os

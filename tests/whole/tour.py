@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every command of the section "A training day" of docs/tutorial.md runs, on a small data set in place of Fashion-MNIST, and
-leaves what the text says."""
+"""Every command in the section "A training day" of docs/tutorial.md runs, on a small data set in place of
+Fashion-MNIST, and has the results that the text describes."""
 import glob
 import os
 import re
@@ -17,17 +17,17 @@ import readme  # noqa: E402
 
 
 def small(script, data, other):
-    """Smaller data, and a death at a known step; nothing else."""
+    """Substitutes smaller data and a death at a known step, and nothing else."""
     return readme.replaced(script, (r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other),
                            (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"),
                            (r"--max-steps \d+", "--max-steps 5"))
 
 
 def without_torch(script):
-    """The export is read by PyTorch where it is installed, and left out where it is not."""
+    """Reads the export with PyTorch where it is installed; removes that command otherwise."""
     if subprocess.run(["python3", "-c", "import torch, safetensors"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
         return script
-    print("PyTorch and safetensors are not installed: the export is not read by them")
+    print("PyTorch and safetensors are not installed: the export is not read with them")
     return re.sub(r"^python3 -c .*$", ":", script, flags=re.M)
 
 

@@ -93,6 +93,15 @@ int file_load(struct buf *to, const char *path, struct err *err)
 	return why == ENOMEM ? ERR_NOMEM : ERR_USAGE;
 }
 
+int file_refuse_pointer(const char *name, const void *bytes, size_t n, struct err *err)
+{
+	static const char begin[] = "version https://git-lfs";
+
+	if (n < sizeof(begin) - 1 || memcmp(bytes, begin, sizeof(begin) - 1))
+		return 0;
+	return err_set(err, ERR_USAGE, "%.300s: is a Git LFS pointer: its content is not here: run git lfs pull", name);
+}
+
 enum { NAME_BYTES_MAX = 100 };
 
 static bool is_file_name_char(char c)

@@ -26,6 +26,10 @@ ssize_t file_read(int fd, uint64_t at, void *to, size_t n);
  * ERR_USAGE or ERR_NOMEM, naming path; errno is set, too (EFBIG: too large). Then some bytes may be appended. */
 int file_load(struct buf *to, const char *path, struct err *err);
 
+/* ERR_USAGE if the first bytes of a file, or of an object, are those of a Git LFS pointer, which is there in place of
+ * the content. name: for the message. */
+int file_refuse_pointer(const char *name, const void *bytes, size_t n, struct err *err);
+
 /* The bytes of a regular file as a read-only mapping. */
 struct file_map {
 	const unsigned char *bytes; /* NULL: empty, or not open */

@@ -5,6 +5,11 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
+size_t utf8_mark(const char *text, size_t n)
+{
+	return n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
 size_t utf8_step(const unsigned char *p, size_t n)
 {
 	size_t len;

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The length of the byte order mark that some programs write in front of a text: 3, or 0 without one. */
+size_t utf8_mark(const char *text, size_t n);
+
 /* Number of bytes of the well-formed character at p (n > 0 bytes left); 0 if malformed. */
 size_t utf8_step(const unsigned char *p, size_t n);
 

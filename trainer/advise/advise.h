@@ -1,6 +1,7 @@
-/* advise.h: estimates the cost of a configuration by formula: bytes by category, bytes sent, seconds by phase. Each
- * strategy has a file; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no configuration
- * and no passes of a graph: a model is the cost of its blocks, a machine is its hardware file (hardware.h).
+/* advise.h: estimates the cost of a configuration by formula: bytes by category, bytes sent, seconds by phase. The
+ * formulas are in *_cost.c; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no
+ * configuration and no passes of a graph: a model is the cost of its blocks, a machine is its hardware file
+ * (hardware.h).
  *
  * Bytes and seconds are those of the rank that needs most, in one optimiser step. Memory may peak at two moments: at
  * the turn, when all activations wait for the backward pass and few gradients exist, and at the end of the backward
@@ -97,5 +98,25 @@ int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage);
 
 double advise_bytes(const struct advise_cost *c);   /* total of the device */
 double advise_seconds(const struct advise_cost *c); /* total of the step */
+
+/* Helpers for the formulas of the strategies. */
+double advise_params(const struct advise_model *m); /* elements, a tied embedding once */
+double advise_turn_params(const struct advise_model *m); /* elements after the blocks, including a tied embedding */
+double advise_forward_s(const struct advise_model *m);
+double advise_backward_s(const struct advise_model *m);
+double advise_update_s(const struct advise_model *m);
+
+/* Fills activations, workspace and inputs of a rank that computes the whole model; casts: it casts whole parameters. */
+void advise_activations(struct advise_cost *ret, const struct advise_model *m, bool casts);
+
+/* Returns the bytes that each rank sends in a ring: a sum sends everything twice, other collectives once. */
+double advise_ring(double bytes, double ranks, bool sum);
+
+/* Fills the seconds of forward, backward and optimiser of a rank that computes the whole model, micros times. */
+void advise_compute(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l);
+
+/* Returns the exposed part of comm_s seconds if they overlap hidden_s of other work, and tail_s of them come after
+ * it. */
+double advise_exposed(const struct hardware *h, double comm_s, double hidden_s, double tail_s);
 
 #endif

@@ -1,8 +1,8 @@
-# What a configuration will cost: formulas, a file a strategy; machines, from files that are measured or shipped.
+# What a configuration will cost: formulas of the strategies; machines, from files that are measured or shipped.
 libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/advise.def trainer/advise/advise.h \
-	trainer/advise/hardware.c trainer/advise/hardware.h trainer/advise/hardware_file.c \
-	trainer/advise/parts.c trainer/advise/parts.h trainer/advise/plan_search.c trainer/advise/plan_search.h \
-	trainer/advise/single_cost.c trainer/advise/dp_cost.c trainer/advise/ddp_cost.c trainer/advise/fsdp_cost.c trainer/advise/pdp_cost.c
+	trainer/advise/hardware.c trainer/advise/hardware.h \
+	trainer/advise/plan_search.c trainer/advise/plan_search.h \
+	trainer/advise/replicated_cost.c trainer/advise/fsdp_cost.c trainer/advise/pdp_cost.c
 hardware_files = schema/hardware/a100-40gb-x8.json
 EXTRA_DIST += $(hardware_files) schema/hardware/hardware.schema.json schema/gen/shipped.awk
 $(libtrainer_la_OBJECTS): trainer/advise/shipped.def

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
+
 #define MICROS_TRIED 8 /* micro-batch sizes: a rank's part of the batch, halved each time */
 #define RECOMPUTES 3
 
@@ -123,17 +125,9 @@ static int add_candidate_plan(struct plan_enumeration *g)
 	if (!(g->o->wanted >> g->at.strategy & 1) ||
 	    !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
 		return 0;
-	if (s->n == g->room) {
-		const int room = g->room ? 2 * g->room : 256;
-		struct search_plan *more = realloc(s->plans, (size_t)room * sizeof(*more));
-
-		if (!more)
-			return err_set(g->err, ERR_NOMEM, "out of memory: plans");
-		s->plans = more;
-		g->room = room;
-	}
-	s->plans[s->n] = g->at;
-	evaluate_plan(g, &s->plans[s->n++]);
+	if (!array_push(&s->plans, &s->n, &g->room, g->at))
+		return err_nomem(g->err, "plans");
+	evaluate_plan(g, &s->plans[s->n - 1]);
 	return 0;
 }
 

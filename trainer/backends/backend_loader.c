@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "trainer/backends/backend.h"
-#include "trainer/comm/comm_module.h"
+#include "trainer/comm/link.h"
 
 static int check_backend_abi(const struct backend *b, const char *path, struct err *err)
 {

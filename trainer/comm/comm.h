@@ -13,8 +13,8 @@
 
 struct comm;
 
-/* The operands of a sum along the reduction tree (graph/leaves.h). Its leaves are dealt to the ranks in rank order.
- * Each rank has a term for each root of its leaves, one after another. */
+/* The operands of a sum along the reduction tree (graph/reduction_tree.h). Its leaves are dealt to the ranks in rank
+ * order. Each rank has a term for each root of its leaves, one after another. */
 struct comm_terms {
 	void *data;	    /* in memory of alloc, or small; room and count are the same on all ranks */
 	int64_t count;	    /* elements of one term */
@@ -83,5 +83,50 @@ struct comm_shm_opts {
 };
 
 int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *err);
+
+struct comm_slow_link {
+	double latency_s;   /* added to each call */
+	double bytes_per_s; /* of bytes that leave or reach a rank; 0: no limit */
+};
+
+/* *ret calls c and then waits for the latency and the bytes of the call, as a slower link would; so do communicators
+ * split from *ret. *ret owns c; c is closed when memory runs out. */
+int comm_emulate_link(struct comm **ret, struct comm *c, const struct comm_slow_link *link, struct err *err);
+
+/* ---- communicators around another one: all calls pass through one function ---- */
+
+enum comm_op { COMM_ALLREDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADCAST, COMM_SEND, COMM_RECV,
+	       COMM_BARRIER };
+
+struct comm_call {
+	enum comm_op op;
+	void *data;
+	int64_t count;		       /* as the operation takes it: elements, elements of each rank, or bytes */
+	int dtype;		       /* enum dtype; -1: bytes */
+	size_t bytes;		       /* of the whole buffer; of terms, of one */
+	int peer;		       /* root of a broadcast, or the other rank of a message; -1: none */
+	const struct comm_terms *terms; /* of a sum of terms; NULL: a plain one */
+};
+
+struct comm_wrap; /* first member of each wrapper's own struct */
+struct comm_wrap_ops {
+	/* Makes the call by comm_wrap_run, and does something before and after it. Returns the call's result. */
+	int (*around)(struct comm_wrap *w, const struct comm_call *call, struct err *err);
+	/* Wraps a part that was split from inner; owns it in any case. */
+	int (*split)(struct comm_wrap *w, struct comm *part, struct comm **ret, struct err *err);
+};
+
+struct comm_wrap {
+	struct comm comm;
+	struct comm *inner;
+	const struct comm_wrap_ops *ops;
+};
+
+/* Allocates a wrapper of that many bytes around c, which it owns; the rest is zeroed. NULL: out of memory (err is set,
+ * c is closed). */
+struct comm_wrap *comm_wrap_new(size_t bytes, struct comm *c, const struct comm_wrap_ops *ops, struct err *err);
+/* Returns c as a wrapper with these ops; NULL: it is another communicator. */
+struct comm_wrap *comm_wrap_of(struct comm *c, const struct comm_wrap_ops *ops);
+int comm_wrap_run(struct comm_wrap *w, const struct comm_call *call, struct err *err);
 
 #endif

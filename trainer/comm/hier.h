@@ -2,8 +2,8 @@
 #ifndef DPT_COMM_HIER_H
 #define DPT_COMM_HIER_H
 
-#include "trainer/comm/comm.h"
 #include "trainer/comm/bootstrap.h"
+#include "trainer/comm/comm.h"
 #include "trainer/comm/link.h"
 
 #define NODES_NAME_BYTES 160

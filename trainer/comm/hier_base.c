@@ -14,7 +14,7 @@ int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct lin
 
 	if (!x) {
 		local->ops->close(local);
-		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+		return err_nomem(err, "communicator");
 	}
 	x->comm = (struct comm){ .rank = lo->rank, .world = lo->world, .terms = true };
 	x->local = local;

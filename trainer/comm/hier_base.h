@@ -1,5 +1,5 @@
 /* hier_base.h: the hierarchical communicator as its own files see it: the place of every rank, the messages in
- * progress, and what all its collectives begin and end with. Private to nodes*.c. */
+ * progress, and what all its collectives begin and end with. Private to hier*.c. */
 #ifndef DPT_COMM_HIER_BASE_H
 #define DPT_COMM_HIER_BASE_H
 
@@ -121,23 +121,11 @@ struct hier_turns { /* callbacks for one chunk after another */
  * when all messages are done. */
 int hier_in_turns(struct hier_comm *x, size_t chunks, const struct hier_turns *t, struct err *err);
 
-/* ---- the files of collectives ---- */
+/* ---- sums: hier_sums.c ---- */
 
-int hier_split(struct comm *c, int color, struct comm **ret, struct err *err); /* hier_groups.c */
-
-/* hier_sums.c */
 int hier_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err);
 int hier_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err);
-
-/* hier_leaves.c */
 int hier_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err);
 int hier_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err);
-
-/* hier_copies.c */
-int hier_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err);
-int hier_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err);
-int hier_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err);
-int hier_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err);
-int hier_barrier(struct comm *c, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* link.h: the interface of transport modules (dptrain_ucx.so, dptrain_mpi.so) and its ABI. They carry bytes between
- * ranks of different machines. A module knows ranks, addresses and messages; nodes*.c gives them their meaning and
+ * ranks of different machines. A module knows ranks, addresses and messages; hier*.c gives them their meaning and
  * orders the sums. A link belongs to one communicator and is used by one thread at a time.
  *
  * Messages between two ranks arrive whole and in the order in which they were started. The receive buffer may be named
@@ -58,5 +58,19 @@ struct link_module {
 /* name: "ucx", "mpi". ERR_NOENT: not built or not installed; ERR_UNSUPPORTED: it does not load. The module stays
  * loaded. */
 int link_load(const struct link_module **ret, const char *name, struct err *err);
+
+/* ---- modules of all kinds: backends, and transports between machines ---- */
+
+/* Loads dptrain_NAME.so from $DPTRAIN_BACKEND_PATH, from next to the executable or from the installed module folder,
+ * and finds its symbol. kind ("backend", "transport") is for messages. ERR_NOENT: not found; ERR_UNSUPPORTED: it does
+ * not load or lacks the symbol. It stays loaded until the process ends or module_drop. */
+struct module {
+	void *handle;
+	const void *symbol;
+	char path[4096];
+};
+
+int module_load(struct module *ret, const char *kind, const char *name, const char *symbol, struct err *err);
+void module_drop(struct module *m);
 
 #endif

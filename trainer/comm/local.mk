@@ -1,10 +1,9 @@
 # Communicators, how ranks connect, and the transport modules between machines.
-libtrainer_la_SOURCES += trainer/comm/comm.h trainer/comm/bootstrap.c trainer/comm/bootstrap.h trainer/comm/flight.c trainer/comm/flight.h trainer/comm/link_emulation.c trainer/comm/link_emulation.h trainer/comm/link.c \
-	trainer/comm/link.h trainer/comm/requests.c trainer/comm/requests.h trainer/comm/comm_module.c trainer/comm/comm_module.h trainer/comm/hier.c trainer/comm/hier.h \
-	trainer/comm/hier_base.c trainer/comm/hier_base.h trainer/comm/hier_copies.c trainer/comm/hier_groups.c trainer/comm/hier_leaves.c trainer/comm/hier_sums.c \
-	trainer/comm/hier_partial_sums.c trainer/comm/hier_partial_sums.h \
-	trainer/comm/rendezvous.c trainer/comm/rendezvous.h trainer/comm/self.c trainer/comm/shm.c trainer/comm/shm.h \
-	trainer/comm/shm_area.c trainer/comm/shm_area.h trainer/comm/tcp.c \
+libtrainer_la_SOURCES += trainer/comm/bootstrap.c trainer/comm/bootstrap.h trainer/comm/comm.c trainer/comm/comm.h \
+	trainer/comm/flight.c trainer/comm/flight.h trainer/comm/hier.c trainer/comm/hier.h trainer/comm/hier_base.c \
+	trainer/comm/hier_base.h trainer/comm/hier_sums.c trainer/comm/link.c trainer/comm/link.h \
+	trainer/comm/rendezvous.c trainer/comm/rendezvous.h trainer/comm/requests.c trainer/comm/requests.h \
+	trainer/comm/shm.c trainer/comm/shm.h trainer/comm/shm_area.c trainer/comm/shm_area.h trainer/comm/tcp.c \
 	trainer/comm/tcp.h
 libgraph_la_SOURCES += trainer/comm/sum.c trainer/comm/sum.h # kernels add too
 include trainer/comm/ucx/local.mk

@@ -219,7 +219,7 @@ static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err
 	for (int r = 0; h.peer && r < o->world; r++)
 		h.peer[r] = ABSENT;
 	rc = h.peer && h.poll ? listen_for_ranks(&h, &outcome)
-		: err_set(&outcome, ERR_NOMEM, "out of memory: start of the ranks");
+		: err_nomem(&outcome, "start of the ranks");
 	if (failure && failure->code)
 		outcome = *failure;
 	else if (!rc)

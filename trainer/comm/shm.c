@@ -703,7 +703,7 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
+		return err_nomem(err, "communicator of a group");
 	rc = shm_area_split(&s->area, shm_area_of(c), color, &in, err);
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world,
 				 .terms = true };
@@ -757,7 +757,7 @@ int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+		return err_nomem(err, "communicator");
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = o->rank, .world = o->world, .terms = true };
 	rc = shm_area_open(&s->area, o, err);
 	if (rc) {

@@ -41,6 +41,7 @@ enum config_shuffle { CONFIG_SHUFFLE_GLOBAL, CONFIG_SHUFFLE_WINDOW, CONFIG_SHUFF
 enum config_order { CONFIG_ORDER_SHUFFLED, CONFIG_ORDER_KEPT };
 enum config_pack { CONFIG_PACK_STREAM, CONFIG_PACK_DOCUMENTS };
 enum config_comm { CONFIG_COMM_AUTO, CONFIG_COMM_SHM, CONFIG_COMM_UCX, CONFIG_COMM_MPI };
+enum config_auto_augment { CONFIG_AUTO_AUGMENT_NONE, CONFIG_AUTO_AUGMENT_RA, CONFIG_AUTO_AUGMENT_TA_WIDE };
 enum config_profile { CONFIG_PROFILE_NONE, CONFIG_PROFILE_OP, CONFIG_PROFILE_NODE, CONFIG_PROFILE_BLOCK };
 enum config_goal { CONFIG_GOAL_SPEED, CONFIG_GOAL_MEMORY, CONFIG_GOAL_RANKS };
 enum config_dump { CONFIG_DUMP_NONE, CONFIG_DUMP_GRAPH, CONFIG_DUMP_PLAN, CONFIG_DUMP_SUMMARY };
@@ -144,13 +145,16 @@ bool config_finds(const struct run_config *cfg, const char *what);
 /* Returns the cores of this machine (or the CPU limit of its container) per local rank; at least 1. */
 int config_cores(const struct run_config *cfg);
 
+/* The traits of a flag, a column of flags.def. */
+enum config_trait { CONFIG_SEGMENT = 1, CONFIG_CHANGES = 2, CONFIG_LOCAL = 4, CONFIG_PLANNED = 8 };
+
 /* One resolved value as text, for params of the tracked run and for `dptrain config`. */
 struct config_item {
 	const char *name;   /* "batch_size" */
 	const char *value;  /* valid during the callback */
 	enum config_origin origin;
 	bool is_number;     /* value reads as a number (INT, REAL) */
-	bool segment;       /* may differ when the run is resumed */
+	unsigned traits;    /* bits of enum config_trait */
 	enum flag_id id;
 };
 
@@ -169,5 +173,30 @@ void config_print(const struct run_config *cfg, const struct config_print_opts *
 
 /* Returns the name in the list that is nearest to the typed one, or NULL if none is near. */
 const char *config_nearest(const char *typed, const char *const *names, size_t n_names);
+
+/* The series that dptrain writes, from series.def; nothing is recorded under another key. */
+enum series_of { SERIES_OF_RUN, SERIES_OF_RANK, SERIES_OF_ROOT };
+enum series_at { SERIES_AT_STEP, SERIES_AT_EPOCH };
+enum series_best { SERIES_BEST_NONE, SERIES_BEST_LESS, SERIES_BEST_MORE };
+
+enum series_id {
+#define SERIES(group, name, ...) SERIES_##group##_##name,
+#include "trainer/config/series.def"
+#undef SERIES
+	SERIES_COUNT
+};
+
+struct series {
+	const char *key; /* "train/loss" */
+	enum series_of of;
+	enum series_at at;
+	enum series_best best;
+	const char *help;
+};
+
+const struct series *series_get(enum series_id id);
+
+/* Returns the series with that key if --save-best can select by it; else NULL. */
+const struct series *series_best(const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* flags.c: the table of flags.def; converts values from text and back. */
+/* flags.c: the tables of flags.def and series.def; converts values of flags from text and back. */
 #include "trainer/config/flags.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/text.h"
 
 #define BIT(c) (1u << (c))
 #define FIND BIT(COMMAND_FIND)
@@ -23,6 +24,10 @@
 #define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH) | DOCTOR | PLAN | FIND)
 #define BACKENDS BIT(COMMAND_BACKENDS)
 #define OPEN (-1)
+#define SEGMENT CONFIG_SEGMENT
+#define CHANGES CONFIG_CHANGES
+#define LOCAL CONFIG_LOCAL
+#define PLANNED CONFIG_PLANNED
 
 /* Names from a registry as the form of a choice, with a bar in front that the macro skips. */
 static const char strategies[] =
@@ -40,11 +45,11 @@ static const char optimizers[] =
 #define OPTIMIZERS (optimizers + 1)
 
 static const struct flag table[FLAG_COUNT] = {
-#define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, segment_, help_)                   \
+#define FLAG(field, kind_, fallback_, least_, greatest_, form_, group_, commands_, traits_, help_)                    \
 	[FLAG_##field] = { .name = #field, .kind = KIND_##kind_, .fallback = fallback_,                               \
 			   .least = (least_) < 0 ? 0 : (least_), .greatest = (double)(greatest_), \
 			   .above = (least_) < 0, \
-			   .form = form_, .group = group_, .commands = commands_, .segment = segment_, .help = help_, \
+			   .form = form_, .group = group_, .commands = commands_, .traits = traits_, .help = help_, \
 			   .offset = offsetof(struct run_config, field) },
 #include "trainer/config/flags.def"
 #undef FLAG
@@ -298,7 +303,7 @@ static int store_text(struct run_config *cfg, const struct flag *f, const char *
 		return err_set(err, ERR_USAGE, "%s: longer than %d bytes", label, FLAG_TEXT_MAX);
 	copy = arena_strdup(cfg->arena, text);
 	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	*(const char **)flag_storage(cfg, f) = copy;
 	return 0;
 }
@@ -350,23 +355,11 @@ static void add_set(struct buf *out, const char *form, unsigned bits)
 		}
 }
 
-/* Adds the shortest decimal text that reads back as the same double. */
-static void add_real(struct buf *out, double v)
-{
-	char text[40];
-
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, v);
-		if (strtod(text, NULL) == v)
-			break;
-	}
-	buf_adds(out, text);
-}
-
 void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 {
 	const struct flag *f = &table[id];
 	const void *at = flag_storage(cfg, f);
+	char text[TEXT_DOUBLE_BYTES];
 
 	if (!*f->fallback && cfg->origin[id] == ORIGIN_DEFAULT)
 		return;
@@ -378,7 +371,7 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out)
 			buf_addf(out, "%lld", (long long)*(const int64_t *)at);
 		return;
 	case KIND_REAL:
-		add_real(out, *(const double *)at);
+		buf_adds(out, text_double(text, *(const double *)at, 6));
 		return;
 	case KIND_BOOL:
 		buf_adds(out, *(const bool *)at ? "yes" : "no");
@@ -413,4 +406,27 @@ const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret,
 			if (*p == '_')
 				*p = '-';
 	return ret;
+}
+
+/* ---- series ---- */
+
+static const struct series series_table[SERIES_COUNT] = {
+#define SERIES(group, name, of_, at_, best_, help_)                                                      \
+	[SERIES_##group##_##name] = { .key = #group "/" #name, .of = SERIES_OF_##of_, .at = SERIES_AT_##at_, \
+				      .best = SERIES_BEST_##best_, .help = help_ },
+#include "trainer/config/series.def"
+#undef SERIES
+};
+
+const struct series *series_get(enum series_id id)
+{
+	return &series_table[id];
+}
+
+const struct series *series_best(const char *key)
+{
+	for (int i = 0; i < SERIES_COUNT; i++)
+		if (series_table[i].best != SERIES_BEST_NONE && !strcmp(series_table[i].key, key))
+			return &series_table[i];
+	return NULL;
 }

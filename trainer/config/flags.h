@@ -16,7 +16,7 @@ struct flag {
 	bool above;           /* least itself is excluded */
 	const char *form, *group;
 	unsigned commands;    /* bit per enum config_command */
-	bool segment;
+	unsigned traits;      /* bits of enum config_trait */
 	const char *help;
 	size_t offset;        /* in struct run_config */
 };
@@ -58,7 +58,53 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out);
  * ret. */
 const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
-/* Reads a JSON configuration file; values from the command line or the environment stay. In file.c. */
+/* config_file.c: reads a JSON configuration file; values from the command line or the environment stay. */
 int config_file_read(struct run_config *cfg, const char *path, struct err *err);
+
+/* ---- for the files that resolve ---- */
+
+struct label {
+	char text[300];
+};
+
+/* Returns where the value was set, for messages. */
+static inline const char *label_flag(const struct run_config *cfg, enum flag_id id, struct label *l)
+{
+	return flag_label(cfg, id, l->text, sizeof(l->text));
+}
+
+static inline void mark_derived(struct run_config *cfg, enum flag_id id)
+{
+	cfg->origin[id] = ORIGIN_DERIVED;
+}
+
+/* Returns true if the command has the flag. */
+static inline bool command_has(const struct run_config *cfg, enum flag_id id)
+{
+	return flag_known_to(id, cfg->command);
+}
+
+static inline bool is_given(const struct run_config *cfg, enum flag_id id)
+{
+	return command_has(cfg, id) && config_given(cfg, id);
+}
+
+/* resolve_ranks.c: how ranks divide the model and its batch, in this order: the batch depends on the strategy, and what
+ * follows it depends on both. */
+int resolve_strategy(struct run_config *cfg, struct err *err);
+int resolve_sharing(struct run_config *cfg, struct err *err);
+int resolve_offload(const struct run_config *cfg, struct err *err);
+int resolve_batch(struct run_config *cfg, const struct config_world *w, struct err *err);
+int resolve_leaves(struct run_config *cfg, struct err *err);
+int resolve_pipeline(struct run_config *cfg, struct err *err);
+int resolve_devices(const struct run_config *cfg, struct err *err);
+
+/* resolve_recipe.c: precision, data, length, optimiser, weights and checkpoints. */
+int resolve_precision(struct run_config *cfg, struct err *err);
+int resolve_data(struct run_config *cfg, struct err *err);
+int resolve_length(struct run_config *cfg, struct err *err);
+int resolve_optimiser(struct run_config *cfg, struct err *err);
+int resolve_weights(struct run_config *cfg, struct err *err);
+int resolve_checkpoints(struct run_config *cfg, struct err *err);
 
 #endif

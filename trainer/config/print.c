@@ -7,8 +7,8 @@
 
 #include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
+#include "trainer/config/config.h"
 #include "trainer/config/flags.h"
-#include "trainer/config/train_series.h"
 
 #define VALUE_BYTES_MAX (FLAG_TEXT_MAX + 1)
 #define HELP_COLUMN 34
@@ -270,7 +270,7 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],
 						.is_number = is_numeric_value(f, value.data),
-						.segment = f->segment,
+						.traits = f->traits,
 						.id = (enum flag_id)i });
 	}
 	buf_done(&value);

@@ -1,5 +1,5 @@
 /* resolve_ranks.c: strategies, what they shard and over how many ranks, and the batch. */
-#include "trainer/config/resolve_inside.h"
+#include "trainer/config/flags.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/config/resolve_inside.h"
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
+#include "trainer/config/flags.h"
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 
@@ -38,6 +38,21 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+static int refuse_changed_batch(const struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id changes[] = { FLAG_augment, FLAG_auto_augment, FLAG_random_erase, FLAG_mixup_alpha,
+						FLAG_cutmix_alpha };
+	const bool used[] = { cfg->augment != 0, cfg->auto_augment != CONFIG_AUTO_AUGMENT_NONE, cfg->random_erase > 0,
+			      cfg->mixup_alpha > 0, cfg->cutmix_alpha > 0 };
+	struct label a, b;
+
+	for (int i = 0; cfg->batch_from && i < (int)(sizeof(used) / sizeof(*used)); i++)
+		if (used[i])
+			return err_set(err, ERR_USAGE, "%s and %s contradict: the batch is used as it is",
+				       label_flag(cfg, changes[i], &a), label_flag(cfg, FLAG_batch_from, &b));
+	return 0;
+}
+
 int resolve_data(struct run_config *cfg, struct err *err)
 {
 	static const enum flag_id sources[] = { FLAG_data_path, FLAG_synthetic, FLAG_batch_from };
@@ -59,10 +74,11 @@ int resolve_data(struct run_config *cfg, struct err *err)
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
 			       label_flag(cfg, FLAG_test_only, &a), label_flag(cfg, FLAG_synthetic, &b));
-	if (cfg->augment && cfg->batch_from)
-		return err_set(err, ERR_USAGE, "%s and %s contradict: the batch is used as it is",
-			       label_flag(cfg, FLAG_augment, &a), label_flag(cfg, FLAG_batch_from, &b));
-	return 0;
+	if (cfg->origin[FLAG_ra_reps] == ORIGIN_FLAG && !cfg->ra_sampler)
+		return err_set(err, ERR_USAGE, "%s: needs --ra-sampler", label_flag(cfg, FLAG_ra_reps, &a));
+	if (cfg->origin[FLAG_model_ema_steps] == ORIGIN_FLAG && !cfg->model_ema)
+		return err_set(err, ERR_USAGE, "%s: needs --model-ema", label_flag(cfg, FLAG_model_ema_steps, &a));
+	return refuse_changed_batch(cfg, err);
 }
 
 int resolve_length(struct run_config *cfg, struct err *err)

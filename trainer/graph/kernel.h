@@ -14,6 +14,7 @@ struct stream_handle; /* a backend's stream; NULL on host backends */
 struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
+	int64_t epoch_step; /* of the epoch, from 0 */
 	int64_t micro;     /* micro-batch of the step, from 0 */
 	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this
 				       * rank's leaves; the current one is leaf leaves.first + micro, or none when the
@@ -23,6 +24,7 @@ struct step_page {
 	int64_t first_sample; /* index of this micro-batch's first sample in the global batch: key of random draws */
 	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
 	double loss_scale; /* 1 unless fp16 */
+	double label_weight; /* of a sample's first label where it has two; the second has the rest (trainer/ops/xent) */
 	int64_t watch;	   /* nonzero: nodes of trainer/ops/watch run in this step */
 	int64_t rehearsal; /* nonzero: warm-up run; the step updates nothing and is not counted */
 };

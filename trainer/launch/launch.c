@@ -1,56 +1,33 @@
-/* launch.c: forks the ranks, watches them and reports their end. One poll loop reads signals from a signalfd and the
- * ranks' stderr from pipes. ctrl-C reaches the ranks too, but they keep it blocked: the launcher alone decides, through
- * the status that it shares with them. */
+/* launch.c: the life of a job: starts the ranks, watches them, agrees with other machines on the result, restarts. One
+ * poll loop reads signals from a signalfd, the ranks' stderr and the other launchers' messages. ctrl-C reaches the
+ * ranks too, but they keep it blocked: the launcher alone decides, through the status that it shares with them. */
 #include "trainer/launch/launch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/comm/comm.h"
+#include "trainer/launch/child_ranks.h"
 #include "trainer/launch/node_group.h"
-#include "trainer/launch/output_relay.h"
-#include "trainer/launch/job_result.h"
 
-#define SILENT_S 3.0
-/* a longer time between two checks counts as this: a whole job that was stopped is no failure */
-#define CHECK_MOST_S 1.0
-#define FLIGHT_LINES 4	  /* lines of a rank's last collectives */
-#define GRACE_S 2.0   /* for the other ranks to notice a dead one and end */
-
-struct launched_rank {
-	pid_t pid;
-	bool ended;
-	uint32_t beats; /* heartbeat counter, as last read */
-	double silent_s;
-	struct output_relay relay; /* relays its stderr */
-};
+#define GRACE_S 2.0 /* for the other ranks to notice a dead one and end */
 
 struct launcher {
 	const struct launch_opts *o;
-	struct board *board;
-	size_t board_bytes;
-	struct launched_rank *child;
-	struct rank_end *end; /* end of each child that has ended */
-	int n;
+	struct child_ranks ranks;
 	int shm_fd; /* shared memory of the ranks; -1: none */
 	int signal_fd;
 	sigset_t signals;
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
-	double checked_s; /* last check of the heartbeats */
-	bool killed; /* SIGKILL was sent to the ranks */
 	struct node_group *nodes; /* launchers of the other machines; NULL: one machine */
 	struct job_result others;	/* the worst result of other machines so far */
 	int others_count, others_ended;
@@ -60,22 +37,6 @@ struct launcher {
 	bool concluded; /* node 0 has sent the result of the job, which is in others */
 };
 
-static void setenv_number(const char *variable, int v)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d", v);
-	setenv(variable, text, 1);
-}
-
-static void close_inherited_fds(struct launcher *l, int rank)
-{
-	for (int r = 0; r < rank; r++)
-		if (l->child[r].relay.fd >= 0)
-			close(l->child[r].relay.fd);
-	close(l->signal_fd);
-}
-
 static int launch_first_rank(const struct launcher *l)
 {
 	return l->nodes ? node_group_first(l->nodes) : 0;
@@ -83,7 +44,7 @@ static int launch_first_rank(const struct launcher *l)
 
 static int launch_world(const struct launcher *l)
 {
-	return l->nodes ? node_group_world(l->nodes) : l->n;
+	return l->nodes ? node_group_world(l->nodes) : l->o->nproc;
 }
 
 /* Sets how this rank will connect to the ranks of other machines. */
@@ -103,92 +64,16 @@ static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 					 .wait_s = NODE_GROUP_WAIT_S };
 }
 
-/* Runs in the child; never returns. */
-static void run_rank_process(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
-{
-	struct rank_context s = { .rank = launch_first_rank(l) + rank,
-			  .world = launch_world(l),
-			  .local_rank = rank,
-			  .local_world = l->n,
-			  .nodes = 1,
-			  .net = { .listener = -1 },
-			  .shm_fd = l->shm_fd,
-			  .attempt = l->attempt,
-			  .launched = true,
-			  .signal_fd = -1,
-			  .board = l->board };
-	int code;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != launcher_pid)
-		_exit(1);
-	close_inherited_fds(l, rank);
-	dup2(stderr_fd, STDERR_FILENO);
-	close(stderr_fd);
-	set_rank_bootstrap(l, &s);
-	setenv_number("RANK", s.rank);
-	setenv_number("LOCAL_RANK", rank);
-	setenv_number("WORLD_SIZE", s.world);
-	setenv_number("LOCAL_WORLD_SIZE", l->n);
-	rank_context_bind(&s, l->o->threads);
-	code = l->o->rank_main(l->o->user, &s);
-	fflush(NULL);
-	_exit(code);
-}
-
-/* Forks a rank whose stderr is a pipe to the launcher. */
-static int start_rank(struct launcher *l, int rank, struct err *err)
-{
-	pid_t launcher_pid = getpid(), pid;
-	int fd[2];
-
-	if (pipe2(fd, O_CLOEXEC))
-		return err_set_errno(err, errno, "cannot make a pipe for rank %d", rank);
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		close(fd[0]);
-		run_rank_process(l, rank, fd[1], launcher_pid);
-	}
-	close(fd[1]);
-	if (pid < 0) {
-		close(fd[0]);
-		return err_set_errno(err, errno, "cannot start rank %d", rank);
-	}
-	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
-		log_warn("the output of rank %d may be delayed", rank);
-	l->child[rank].pid = pid;
-	output_relay_begin(&l->child[rank].relay, fd[0], launch_world(l) > 1 ? launch_first_rank(l) + rank : -1);
-	return 0;
-}
-
-static void kill_ranks(struct launcher *l)
-{
-	l->killed = true;
-	for (int r = 0; r < l->n; r++)
-		if (l->child[r].pid > 0 && !l->child[r].ended)
-			kill(l->child[r].pid, SIGKILL);
-}
-
 static void send_node_message(struct launcher *l, enum node_group_kind kind, int number)
 {
 	if (l->nodes)
 		node_group_say(l->nodes, &(struct node_group_word){ .kind = (int)kind, .number = number });
 }
 
-/* Returns true if no running rank has begun work that is worth finishing. */
-static bool all_ranks_idle(const struct launcher *l)
-{
-	for (int r = 0; r < l->n; r++)
-		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
-			return false;
-	return true;
-}
-
 /* Returns true after ctrl-C while no rank has work to finish. */
 static bool should_end_at_once(const struct launcher *l)
 {
-	return l->stop_signal == SIGINT && all_ranks_idle(l);
+	return l->stop_signal == SIGINT && child_ranks_idle(&l->ranks);
 }
 
 static void read_signal(struct launcher *l)
@@ -200,42 +85,36 @@ static void read_signal(struct launcher *l)
 			continue; /* kernel and shell both report a closed terminal */
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
-			atomic_store(&l->board->stop_signal, l->stop_signal);
+			atomic_store(&l->ranks.board->stop_signal, l->stop_signal);
 			log_warn("%s: %s", strsignal(l->stop_signal),
 				 should_end_at_once(l) ? "no step has begun; it ends at once"
 						 : "it ends after this step; send the signal again to end at once");
 			send_node_message(l, NODE_GROUP_STOP, l->stop_signal);
 		} else {
-			kill_ranks(l);
+			child_ranks_kill(&l->ranks);
 		}
 	}
 }
 
 static struct job_end job_end(const struct launcher *l)
 {
-	return (struct job_end){ .rank = l->end,
+	return (struct job_end){ .rank = l->ranks.end,
 				 .first = launch_first_rank(l),
-				 .n = l->n,
+				 .n = l->ranks.n,
 				 .stop_signal = l->stop_signal,
-				 .killed = l->killed,
+				 .killed = l->ranks.killed,
 				 .failed_s = l->failed_s };
 }
 
-static void record_rank_end(struct launcher *l, int rank, int status)
+/* Called when a rank of this machine has ended. */
+static void note_rank_end(void *user, int rank)
 {
-	const struct board_rank *b = &l->board->rank[rank];
-	struct job_end j;
+	struct launcher *l = user;
+	struct job_end j = job_end(l);
 
-	l->child[rank].ended = true;
-	l->end[rank] = (struct rank_end){ .pid = (int)l->child[rank].pid,
-					  .status = status,
-					  .at_s = clock_mono_s(),
-					  .words = atomic_load(&b->said) ? &b->err : NULL };
-	output_relay_read(&l->child[rank].relay);
-	j = job_end(l);
 	if (l->failed_s || !job_result_failed(&j, rank))
 		return;
-	l->failed_s = l->end[rank].at_s;
+	l->failed_s = l->ranks.end[rank].at_s;
 	send_node_message(l, NODE_GROUP_FAILED, launch_first_rank(l) + rank);
 }
 
@@ -258,7 +137,7 @@ static void handle_node_message(struct launcher *l, const struct node_group_word
 		if (l->stop_count++)
 			break;
 		l->stop_signal = w->number;
-		atomic_store(&l->board->stop_signal, w->number);
+		atomic_store(&l->ranks.board->stop_signal, w->number);
 		break;
 	case NODE_GROUP_LOST:
 		if (l->concluded) /* node 0 sent the result and closed the connection */
@@ -349,137 +228,38 @@ static struct job_result agree_job_result(struct launcher *l, const struct job_r
 	return w.verdict;
 }
 
-static int reap_ranks(struct launcher *l)
-{
-	int running = 0;
+/* ---- watching ---- */
 
-	for (int r = 0; r < l->n; r++) {
-		const struct launched_rank *c = &l->child[r];
-		int status;
-
-		if (!c->ended && c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
-			record_rank_end(l, r, status);
-		running += !c->ended;
-	}
-	return running;
-}
-
-/* ---- heartbeats ---- */
-
-/* Describes a collective in which another rank of this machine waits; false: none waits. */
-static bool describe_waiting(const struct launcher *l, int silent, char *text, size_t n)
-{
-	char line[FLIGHT_LINE_BYTES];
-	struct flight_entry e;
-
-	for (int r = 0; r < l->n; r++) {
-		if (r == silent || l->child[r].ended || !flight_last(&l->board->rank[r].flight, 0, &e) || e.end_s > 0)
-			continue;
-		flight_describe(&e, clock_mono_s(), line);
-		snprintf(text, n, "; rank %d waits in %s", launch_first_rank(l) + r, line);
-		return true;
-	}
-	return false;
-}
-
-static void warn_silent(const struct launcher *l, int rank)
-{
-	char waiting[FLIGHT_LINE_BYTES + 40] = "";
-
-	describe_waiting(l, rank, waiting, sizeof(waiting));
-	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", launch_first_rank(l) + rank,
-		 (int)l->child[rank].pid, SILENT_S, waiting);
-}
-
-static void kill_silent_rank(struct launcher *l, int rank)
-{
-	struct board_rank *b = &l->board->rank[rank];
-	char waiting[FLIGHT_LINE_BYTES + 40] = "";
-
-	describe_waiting(l, rank, waiting, sizeof(waiting));
-	err_set(&b->err, ERR_IO,
-		"no heartbeat for %.0f s (--heartbeat-timeout): the process or its machine was suspended%s",
-		l->o->heartbeat_s, waiting);
-	atomic_store(&b->said, 1);
-	kill(l->child[rank].pid, SIGKILL);
-}
-
-static void check_pulses(struct launcher *l)
-{
-	double now_s = clock_mono_s(), passed_s = now_s - l->checked_s;
-
-	l->checked_s = now_s;
-	passed_s = passed_s < CHECK_MOST_S ? passed_s : CHECK_MOST_S;
-	for (int r = 0; r < l->n; r++) {
-		struct launched_rank *c = &l->child[r];
-		uint32_t beats = atomic_load(&l->board->rank[r].flight.beats);
-		double before_s = c->silent_s;
-
-		c->silent_s = beats == c->beats && beats && !c->ended ? c->silent_s + passed_s : 0;
-		c->beats = beats;
-		if (before_s < SILENT_S && c->silent_s >= SILENT_S)
-			warn_silent(l, r);
-		if (before_s < l->o->heartbeat_s && c->silent_s >= l->o->heartbeat_s)
-			kill_silent_rank(l, r);
-	}
-}
-
-/* Waits until all ranks have ended; relays their stderr, and kills the rest after a failure or a second signal. */
+/* Waits until all ranks have ended; kills the rest after a failure or a second signal. */
 static void watch_ranks(struct launcher *l)
 {
-	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
+	struct child_ranks *c = &l->ranks;
+	size_t most = (size_t)c->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
 	struct pollfd *fds = calloc(most, sizeof(*fds));
 
-	while (reap_ranks(l) > 0) {
-		int n = l->n + 1;
+	while (child_ranks_reap(c, note_rank_end, l) > 0) {
+		int n = c->n + 1;
 
 		read_node_messages(l);
-		check_pulses(l);
-		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
-			kill_ranks(l);
-		if (!l->killed && should_end_at_once(l))
-			kill_ranks(l);
+		child_ranks_check_pulses(c, l->o->heartbeat_s);
+		if (l->failed_s && !c->killed && clock_mono_s() - l->failed_s > GRACE_S)
+			child_ranks_kill(c);
+		if (!c->killed && should_end_at_once(l))
+			child_ranks_kill(c);
 		if (!fds) { /* out of memory: watches the ranks by polling */
 			clock_sleep_s(0.05);
 			read_signal(l);
 			continue;
 		}
 		fds[0] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
-		for (int r = 0; r < l->n; r++)
-			fds[r + 1] = (struct pollfd){ .fd = l->child[r].relay.fd, .events = POLLIN };
+		child_ranks_poll(c, fds + 1);
 		if (l->nodes)
 			n += node_group_poll(l->nodes, fds + n);
 		poll(fds, (nfds_t)n, 200);
 		read_signal(l);
-		for (int r = 0; r < l->n; r++)
-			output_relay_read(&l->child[r].relay);
+		child_ranks_relay(c);
 	}
 	free(fds);
-}
-
-/* A rank without an error message may have printed that of a library. */
-static void print_tail(const struct launcher *l, int rank)
-{
-	const struct output_relay *relay = &l->child[rank].relay;
-
-	if (l->end[rank].words || !relay->n_tail)
-		return;
-	log_error("last lines of rank %d:", launch_first_rank(l) + rank);
-	output_relay_print_tail(relay);
-}
-
-static void print_flight(const struct launcher *l, int rank)
-{
-	char line[FLIGHT_LINE_BYTES];
-	struct flight_entry e;
-
-	if (!flight_last(&l->board->rank[rank].flight, 0, &e))
-		return;
-	log_error("last collectives of rank %d:", launch_first_rank(l) + rank);
-	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&l->board->rank[rank].flight, i, &e); i++) {
-		flight_describe(&e, l->end[rank].at_s, line);
-		fprintf(stderr, "    %s\n", line);
-	}
 }
 
 /* Prints the result of the job and returns its exit code. */
@@ -493,24 +273,21 @@ static int conclude_job(struct launcher *l)
 
 	if (v.code && v.blame != JOB_RESULT_KILLED)
 		log_error("%s", v.reason);
-	if (own.culprit >= 0 && own.blame == JOB_RESULT_OWN) {
-		print_tail(l, own.culprit);
-		if (WIFSIGNALED(l->end[own.culprit].status))
-			print_flight(l, own.culprit);
-	}
+	if (own.culprit >= 0 && own.blame == JOB_RESULT_OWN)
+		child_ranks_print_last(&l->ranks, own.culprit);
 	if (l->again && l->nodes && node_group_left(l->nodes) < node_group_count(l->nodes))
 		log_warn("restarting the ranks (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
 			 node_group_left(l->nodes), node_group_count(l->nodes));
 	else if (l->again)
 		log_warn("restarting the ranks (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
-		l->o->ended(l->o->user, l->board, v.code, v.reason);
+		l->o->ended(l->o->user, l->ranks.board, v.code, v.reason);
 	return v.code;
 }
 
 static int make_shm(struct launcher *l, struct err *err)
 {
-	return launch_world(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
+	return launch_world(l) > 1 ? comm_shm_make(&l->shm_fd, l->ranks.n, err) : 0;
 }
 
 static void close_shm(struct launcher *l)
@@ -520,39 +297,20 @@ static void close_shm(struct launcher *l)
 	l->shm_fd = -1;
 }
 
-static void reset_children(struct launcher *l)
-{
-	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
-	for (int r = 0; r < l->n; r++)
-		output_relay_begin(&l->child[r].relay, -1, -1);
-}
-
-/* Makes the shared status, the table of children, the ranks' shared memory and the signalfd. */
+/* Makes the table of children, the ranks' shared memory and the signalfd. */
 static int prepare_launcher(struct launcher *l, struct err *err)
 {
-	int rc;
+	int rc = child_ranks_init(&l->ranks, l->o->nproc, err);
 
-	l->board_bytes = sizeof(*l->board) + (size_t)l->n * sizeof(struct board_rank);
-	l->board = mmap(NULL, l->board_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (l->board == MAP_FAILED) {
-		l->board = NULL;
-		return err_set_errno(err, errno, "cannot share memory with the ranks");
-	}
-	l->child = calloc((size_t)l->n, sizeof(*l->child));
-	l->end = calloc((size_t)l->n, sizeof(*l->end));
-	if (!l->child || !l->end)
-		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
-	reset_children(l);
-	rc = make_shm(l, err);
+	if (!rc)
+		rc = make_shm(l, err);
 	if (rc)
 		return rc;
 	rank_context_stop_signals(&l->signals);
 	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these signals blocked */
 	sigaddset(&l->signals, SIGCHLD);
 	l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (l->signal_fd < 0)
-		return err_set_errno(err, errno, "cannot receive signals");
-	return 0;
+	return l->signal_fd < 0 ? err_set_errno(err, errno, "cannot receive signals") : 0;
 }
 
 static void free_launcher(struct launcher *l)
@@ -560,25 +318,40 @@ static void free_launcher(struct launcher *l)
 	close_shm(l);
 	if (l->signal_fd >= 0)
 		close(l->signal_fd);
-	if (l->board)
-		munmap(l->board, l->board_bytes);
-	free(l->child);
-	free(l->end);
+	child_ranks_done(&l->ranks);
+}
+
+static struct rank_context make_rank_context(const struct launcher *l, int rank)
+{
+	struct rank_context s = { .rank = launch_first_rank(l) + rank,
+				  .world = launch_world(l),
+				  .local_rank = rank,
+				  .local_world = l->ranks.n,
+				  .nodes = 1,
+				  .net = { .listener = -1 },
+				  .shm_fd = l->shm_fd,
+				  .attempt = l->attempt,
+				  .launched = true,
+				  .signal_fd = -1 };
+
+	set_rank_bootstrap(l, &s);
+	return s;
 }
 
 static int start_all_ranks(struct launcher *l, struct err *err)
 {
+	const struct child_start o = { .threads = l->o->threads, .close_fd = l->signal_fd,
+				       .rank_main = l->o->rank_main, .user = l->o->user };
 	int rc = 0;
 
-	for (int r = 0; !rc && r < l->n; r++)
-		rc = start_rank(l, r, err);
-	if (!rc)
-		return 0;
-	for (int r = 0; r < l->n; r++)
-		l->child[r].ended = l->child[r].pid <= 0;
-	kill_ranks(l);
-	while (reap_ranks(l) > 0)
-		clock_sleep_s(0.01);
+	l->ranks.first = launch_first_rank(l);
+	for (int r = 0; !rc && r < l->ranks.n; r++) {
+		struct rank_context s = make_rank_context(l, r);
+
+		rc = child_ranks_start(&l->ranks, &s, &o, err);
+	}
+	if (rc)
+		child_ranks_give_up(&l->ranks);
 	return rc;
 }
 
@@ -603,20 +376,18 @@ static int restart_ranks(struct launcher *l, struct err *err)
 	if (rc)
 		return rc;
 	l->attempt++;
-	l->again = l->killed = l->concluded = false;
+	l->again = l->concluded = false;
 	l->failed_s = 0;
 	l->others = (struct job_result){ .culprit = -1 };
 	l->others_ended = 0;
-	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
-	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
-	reset_children(l);
+	child_ranks_reset(&l->ranks);
 	close_shm(l);
 	return make_shm(l, err);
 }
 
 int launch_run(const struct launch_opts *o, struct err *err)
 {
-	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
+	struct launcher l = { .o = o, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
 	int rc = prepare_launcher(&l, err);
 
 	l.others_count = l.nodes ? node_group_left(l.nodes) - 1 : 0;

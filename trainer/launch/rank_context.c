@@ -137,7 +137,7 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 	machine_node(s.node, sizeof(s.node));
 	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
 	if (!s.board)
-		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
+		return err_nomem(err, "start of the rank");
 	open_rank_bootstrap(&s, p, o, &failure);
 	/* signals still end the process at once: no work has begun */
 	rc = share_memory(&s, p->job, o->wait_s, &failure, err);

@@ -1,4 +1,5 @@
-/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. */
+/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. Slurm's
+ * compressed lists are expanded without its tools, which containers often lack. */
 #include "trainer/launch/rank_env.h"
 
 #include <errno.h>
@@ -9,7 +10,129 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trainer/launch/slurm.h"
+#include "tracker/base/hash.h"
+
+/* ---- lists of Slurm ---- */
+
+#define NAME_BYTES 256
+#define DIGITS_MOST 9
+
+int slurm_number(const char *text, int i)
+{
+	while (*text) {
+		char *end;
+		long v = strtol(text, &end, 10), times = 1;
+
+		if (end == text || v < 0 || v > 65536)
+			return -1;
+		if (!strncmp(end, "(x", 2)) {
+			times = strtol(end + 2, &end, 10);
+			if (times < 1 || *end++ != ')')
+				return -1;
+		}
+		if (i < times)
+			return (int)v;
+		i -= (int)times;
+		if (*end && *end != ',')
+			return -1;
+		text = *end ? end + 1 : end;
+	}
+	return -1;
+}
+
+/* Returns the end of the name that begins here: a comma outside of brackets, or the end of the text. */
+static const char *end_of_slurm_name(const char *at)
+{
+	for (int depth = 0; *at && (depth || *at != ','); at++)
+		depth += (*at == '[') - (*at == ']');
+	return at;
+}
+
+struct slurm_range { /* "01-04": from 1 on, 4 of them, two digits */
+	long first, count;
+	int digits;
+	const char *end;
+};
+
+static bool read_slurm_range(const char *at, struct slurm_range *ret)
+{
+	char *end;
+	long first = strtol(at, &end, 10), last = first;
+	int digits = (int)(end - at);
+
+	if (digits < 1 || digits > DIGITS_MOST || first < 0)
+		return false;
+	if (*end == '-') {
+		const char *from = end + 1;
+
+		last = strtol(from, &end, 10);
+		if (end == from || end - from > DIGITS_MOST || last < first)
+			return false;
+	}
+	*ret = (struct slurm_range){ first, last - first + 1, digits, end };
+	return *end == ',' || *end == ']';
+}
+
+static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n);
+
+/* Expands the first bracket of the name, which opens at `open`, into each of its numbers in turn. */
+static bool expand_slurm_bracket(const char *name, const char *open, int *i, char *ret, size_t n)
+{
+	const char *close = strchr(open, ']');
+	struct slurm_range r = { .end = open };
+	char one[NAME_BYTES];
+
+	while (close && r.end < close) {
+		if (!read_slurm_range(r.end + 1, &r))
+			return false;
+		for (long k = 0; k < r.count; k++) {
+			int wrote = snprintf(one, sizeof(one), "%.*s%0*ld%s", (int)(open - name), name, r.digits,
+					     r.first + k, close + 1);
+
+			if (wrote < 0 || (size_t)wrote >= sizeof(one))
+				return false;
+			if (expand_slurm_name(one, i, ret, n))
+				return true;
+			if (*i < 0)
+				return false;
+		}
+	}
+	return false;
+}
+
+/* Subtracts the names of one entry from *i; true: name *i was found and is in ret. */
+static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n)
+{
+	const char *open = strchr(name, '[');
+
+	if (open)
+		return expand_slurm_bracket(name, open, i, ret, n);
+	if ((*i)-- > 0)
+		return false;
+	if (!*name || strlen(name) >= n)
+		return false;
+	memcpy(ret, name, strlen(name) + 1);
+	return true;
+}
+
+bool slurm_name(const char *list, int i, char *ret, size_t n)
+{
+	while (*list && i >= 0) {
+		const char *end = end_of_slurm_name(list);
+		char one[NAME_BYTES];
+
+		if ((size_t)(end - list) >= sizeof(one))
+			return false;
+		memcpy(one, list, (size_t)(end - list));
+		one[end - list] = '\0';
+		if (expand_slurm_name(one, &i, ret, n))
+			return true;
+		list = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* ---- variables of launchers ---- */
 
 #define RANKS_MAX 65536
 #define JOB_VARIABLES 4
@@ -75,14 +198,12 @@ static bool in_batch_script(const struct launcher_env *s)
 
 static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 {
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = HASH_FNV_BEGIN;
 
 	for (int i = 0; i < JOB_VARIABLES; i++) {
 		const char *v = s->job[i] ? getenv(s->job[i]) : NULL;
 
-		for (; v && *v; v++)
-			hash = (hash ^ (unsigned char)*v) * UINT64_C(1099511628211);
-		hash = (hash ^ 0xffu) * UINT64_C(1099511628211);
+		hash = hash_fnv(hash_fnv_text(hash, v ? v : ""), "\xff", 1);
 	}
 	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
 }

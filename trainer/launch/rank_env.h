@@ -4,6 +4,7 @@
 #define DPT_LAUNCH_RANK_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tracker/base/err.h"
 
@@ -22,5 +23,14 @@ struct rank_env {
 
 /* Fails with ERR_USAGE when two launchers' variables contradict each other or a variable is damaged. */
 int rank_env_find(struct rank_env *ret, struct err *err);
+
+/* ---- Slurm's compressed lists (srun(1), "SLURM_TASKS_PER_NODE", "SLURM_NODELIST") ---- */
+
+/* Returns number i of "4(x2),3": 4, 4, 3. Negative: there is no such number, or the text is damaged. */
+int slurm_number(const char *text, int i);
+
+/* Writes name i of "gpu[01-03,7],login": gpu01, gpu02, gpu03, gpu7, login. false: there is no such name, the text is
+ * damaged, or the name does not fit into n bytes. */
+bool slurm_name(const char *list, int i, char *ret, size_t n);
 
 #endif

@@ -15,6 +15,7 @@ struct model_config {
 	int image_h, image_w;
 	enum model_act act;
 	double label_smoothing;
+	bool label_pairs; /* samples for training have two labels (trainer/ops/xent) */
 	bool zero_init_residual; /* the last batch-norm gain of each residual block starts at 0 */
 
 	/* Language models. */
@@ -36,7 +37,7 @@ struct model {
 	struct model_config defaults;
 
 	/* Adds the whole network to g for training or evaluation (g->training). Inputs: "images" (floats [N,H,W,C]) and
-	 * "labels" (i32 [N]), or "tokens" and "targets" (i32 [N,T]; a target below 0 is ignored). It adds the tensor
+	 * "labels" (i32 [N], or [N,2] with label_pairs), or "tokens" and "targets" (i32 [N,T]; a target below 0 is ignored). It adds the tensor
 	 * "logits" (readable by the host after an evaluation; language models: on request) and the result "result",
 	 * which becomes g->loss. Parameters and statistics have torchvision's or Hugging Face's names. batch >= 0.
 	 * Returns 0, or a negative code with err filled (image too small for the network, size out of range). */

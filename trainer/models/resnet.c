@@ -185,7 +185,8 @@ static int build_resnet(const struct model *m, struct graph *g, const struct mod
 	struct tensor *images, *labels, *x;
 
 	images = add_resnet_input(g, "images", DTYPE_F32, SHAPE(batch, c->image_h, c->image_w, c->in_channels));
-	labels = add_resnet_input(g, "labels", DTYPE_I32, SHAPE(batch));
+	labels = add_resnet_input(g, "labels", DTYPE_I32,
+				  g->training && c->label_pairs ? SHAPE(batch, 2) : SHAPE(batch));
 	x = add_resnet_head(&b, add_resnet_stages(&b, add_resnet_stem(&b, images)));
 	xent_add(g, x, labels, c->label_smoothing);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;

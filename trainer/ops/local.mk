@@ -1,6 +1,6 @@
 # One folder and one paragraph per op: sources of every program, of the cpu module (op_cpu), and test cases (op_cases).
 # cuda/local.mk compiles the kernels of the cuda module (op_cuda).
-libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref_kernel.h trainer/ops/ref_kernel.c
+libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref_kernel.h trainer/ops/ref_kernel.c trainer/ops/update.c trainer/ops/update.h
 op_cpu =
 op_cuda =
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
@@ -21,12 +21,6 @@ op_cpu += trainer/ops/add/add_cpu.c
 op_cuda += trainer/ops/add/add_cuda.cu
 op_cases += trainer/ops/add/add_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.h trainer/ops/allreduce/allreduce_host.h
-libtrainer_la_SOURCES += trainer/ops/allreduce/allreduce.c trainer/ops/allreduce/allreduce_ref.c
-op_cpu += trainer/ops/allreduce/allreduce_cpu.c
-op_cuda += trainer/ops/allreduce/allreduce_cuda.cu
-op_cases += trainer/ops/allreduce/allreduce_cases.c
-
 libtrainer_la_SOURCES += trainer/ops/attention_decode/attention_decode.h trainer/ops/attention_decode/attention_decode.c trainer/ops/attention_decode/attention_decode_ref.c
 op_cpu += trainer/ops/attention_decode/attention_decode_cpu.c
 op_cuda += trainer/ops/attention_decode/attention_decode_cuda.cu
@@ -46,8 +40,8 @@ op_cpu += trainer/ops/avgpool/avgpool_cpu.c
 op_cuda += trainer/ops/avgpool/avgpool_cuda.cu
 op_cases += trainer/ops/avgpool/avgpool_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_fuse.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
-libtrainer_la_SOURCES += trainer/ops/bn/bn_fuse.c trainer/ops/bn/bn_ref.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn.h trainer/ops/bn/bn_math.h trainer/ops/bn/bn.c
+libtrainer_la_SOURCES += trainer/ops/bn/bn_ref.c
 op_cpu += trainer/ops/bn/bn_channels_cpu.c trainer/ops/bn/bn_cpu.c trainer/ops/bn/bn_cpu.h
 op_cpu += trainer/ops/bn/bn_sums_cpu.c trainer/ops/bn/bn_tile.h
 op_cuda += trainer/ops/bn/bn_cuda.cu
@@ -59,12 +53,18 @@ op_cpu += trainer/ops/cast/cast_cpu.c
 op_cuda += trainer/ops/cast/cast_cuda.cu
 op_cases += trainer/ops/cast/cast_cases.c
 
+libtrainer_la_SOURCES += trainer/ops/collectives/collectives.h trainer/ops/collectives/collectives_host.h
+libtrainer_la_SOURCES += trainer/ops/collectives/collectives.c trainer/ops/collectives/collectives_ref.c
+op_cpu += trainer/ops/collectives/collectives_cpu.c
+op_cuda += trainer/ops/collectives/collectives_cuda.cu
+op_cases += trainer/ops/collectives/collectives_cases.c
+
 libtrainer_la_SOURCES += trainer/ops/conv/conv.h trainer/ops/conv/conv.c trainer/ops/conv/conv_ref.c
 op_cpu += trainer/ops/conv/conv_cpu.c
 op_cuda += trainer/ops/conv/conv_cuda.cu
 op_cases += trainer/ops/conv/conv_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_file.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
+libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
 libtrainer_la_SOURCES += trainer/ops/copy/copy_ref.c
 op_cpu += trainer/ops/copy/copy_cpu.c
 op_cuda += trainer/ops/copy/copy_cuda.cu
@@ -75,7 +75,7 @@ op_cpu += trainer/ops/dropout/dropout_cpu.c
 op_cuda += trainer/ops/dropout/dropout_cuda.cu
 op_cases += trainer/ops/dropout/dropout_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema_math.h trainer/ops/ema/ema.c
+libtrainer_la_SOURCES += trainer/ops/ema/ema.h trainer/ops/ema/ema.c
 libtrainer_la_SOURCES += trainer/ops/ema/ema_ref.c
 op_cpu += trainer/ops/ema/ema_cpu.c
 op_cuda += trainer/ops/ema/ema_cuda.cu
@@ -97,13 +97,13 @@ op_cpu += trainer/ops/step_guard/step_guard_cpu.c
 op_cuda += trainer/ops/step_guard/step_guard_cuda.cu
 op_cases += trainer/ops/step_guard/step_guard_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb_math.h trainer/ops/lamb/lamb.c
+libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb.c
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
 op_cpu += trainer/ops/lamb/lamb_cpu.c
 op_cuda += trainer/ops/lamb/lamb_cuda.cu
 op_cases += trainer/ops/lamb/lamb_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars_math.h trainer/ops/lars/lars.c
+libtrainer_la_SOURCES += trainer/ops/lars/lars.h trainer/ops/lars/lars.c
 libtrainer_la_SOURCES += trainer/ops/lars/lars_ref.c
 op_cpu += trainer/ops/lars/lars_cpu.c
 op_cuda += trainer/ops/lars/lars_cuda.cu
@@ -130,9 +130,9 @@ op_cpu += trainer/ops/maxpool/maxpool_cpu.c
 op_cuda += trainer/ops/maxpool/maxpool_cuda.cu
 op_cases += trainer/ops/maxpool/maxpool_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/norm/exact.h trainer/ops/norm/norm.h trainer/ops/norm/norm_exact.h
+libtrainer_la_SOURCES += trainer/ops/norm/exact.h trainer/ops/norm/norm.h 
 libtrainer_la_SOURCES += trainer/ops/norm/norm_host.h trainer/ops/norm/norm.c trainer/ops/norm/norm_add.c
-libtrainer_la_SOURCES += trainer/ops/norm/norm_exact.c trainer/ops/norm/norm_ref.c
+libtrainer_la_SOURCES += trainer/ops/norm/norm_ref.c
 op_cpu += trainer/ops/norm/norm_cpu.c
 op_cuda += trainer/ops/norm/norm_cuda.cu
 op_cases += trainer/ops/norm/norm_cases.c
@@ -141,12 +141,6 @@ libtrainer_la_SOURCES += trainer/ops/pack/pack.h trainer/ops/pack/pack.c trainer
 op_cpu += trainer/ops/pack/pack_cpu.c
 op_cuda += trainer/ops/pack/pack_cuda.cu
 op_cases += trainer/ops/pack/pack_cases.c
-
-libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv.h trainer/ops/sendrecv/sendrecv_host.h trainer/ops/sendrecv/sendrecv.c
-libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv_ref.c
-op_cpu += trainer/ops/sendrecv/sendrecv_cpu.c
-op_cuda += trainer/ops/sendrecv/sendrecv_cuda.cu
-op_cases += trainer/ops/sendrecv/sendrecv_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
 op_cpu += trainer/ops/relu/relu_cpu.c
@@ -157,12 +151,6 @@ libtrainer_la_SOURCES += trainer/ops/sgd/sgd.h trainer/ops/sgd/sgd.c trainer/ops
 op_cpu += trainer/ops/sgd/sgd_cpu.c
 op_cuda += trainer/ops/sgd/sgd_cuda.cu
 op_cases += trainer/ops/sgd/sgd_cases.c
-
-libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives.h trainer/ops/shard_collectives/shard_collectives_host.h trainer/ops/shard_collectives/shard_collectives.c
-libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives_ref.c
-op_cpu += trainer/ops/shard_collectives/shard_collectives_cpu.c
-op_cuda += trainer/ops/shard_collectives/shard_collectives_cuda.cu
-op_cases += trainer/ops/shard_collectives/shard_collectives_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
 libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums_ref.c

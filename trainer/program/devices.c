@@ -73,7 +73,7 @@ static int find_machines(const struct devices_opts *o, struct comm *lane, int **
 	if (!name || !machine) {
 		free(name);
 		free(machine);
-		return err_set(err, ERR_NOMEM, "out of memory: communicators of devices");
+		return err_nomem(err, "communicators of devices");
 	}
 	snprintf(name[lane->rank], sizeof(*name), "%s", o->node);
 	rc = lane->ops->all_gather(lane, name, sizeof(*name), err);
@@ -111,7 +111,7 @@ int devices_open(struct devices **ret, const struct devices_opts *o, struct err 
 	int rc = 0;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory: communicators of devices");
+		return err_nomem(err, "communicators of devices");
 	d->ops = o->backend->comms;
 	d->comm = o->comm;
 	for (int i = 0; !rc && i < LANES; i++)

@@ -1,10 +1,12 @@
-/* loading.h: the loader of a run's samples: its threads and the memory of its batches. */
+/* loading.h: the loader of a run's samples: the memory of its batches and the number of its threads. */
 #ifndef DPT_PROGRAM_LOADING_H
 #define DPT_PROGRAM_LOADING_H
 
+#include <stdbool.h>
+
 #include "trainer/data/loader/loader.h"
-#include "trainer/program/train_schedule.h"
 #include "trainer/program/rank.h"
+#include "trainer/program/train_schedule.h"
 #include "trainer/program/workload.h"
 
 int loading_workers(const struct run_config *cfg); /* most threads */
@@ -27,5 +29,32 @@ struct loading_opts {
 /* Returns the bytes of all batches in flight, for the plan. */
 size_t loading_bytes(const struct loading_opts *o);
 int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err);
+
+/* Finds the number of loader threads (--workers auto): measures while the run continues, then keeps the best. Pure
+ * logic over the times of batches: knows neither loader nor clock.
+ *
+ * Threads that load ahead take time from those that compute, where both share cores. Without them, all threads load a
+ * batch when it is needed. So the search begins with none, adds threads as long as batches are late and steps become
+ * faster, and takes back what did not help. */
+#define WORKERS_SKIPPED 4 /* batches after a change that still show the former number */
+#define WORKERS_WINDOW 8	 /* batches that measure one number */
+
+struct workers {
+	int n, most;	  /* threads now, and at most */
+	bool done;	  /* n is final */
+	double wait_share; /* share of time spent waiting for data, with the best number so far */
+	/* internal */
+	int seen;
+	double wait_s, all_s, longest_s;
+	int best, in_vain; /* numbers tried since then without gain */
+	bool any;
+	double best_s; /* seconds of a batch with that many */
+};
+
+void workers_init(struct workers *s, int most); /* most >= 1 */
+
+/* Records a batch that took all_s since the one before, wait_s of it waiting for data. Returns true when n has changed
+ * or is final. */
+bool workers_batch(struct workers *s, double wait_s, double all_s);
 
 #endif

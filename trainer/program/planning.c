@@ -1,9 +1,12 @@
-/* planning.c: turns a configuration into options of programs and shapes of batches. */
+/* planning.c: turns a configuration into options of programs and shapes of batches; shares rank 0's choice of kernels;
+ * adds up what the programs of a step send. */
 #include "trainer/program/planning.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "trainer/program/kernels.h"
+#include "trainer/ops/ops.h"
+#include "trainer/ops/partial_sums/partial_sums.h"
 #include "trainer/program/loading.h"
 
 /* The rank context of a plan has a rank and a world only. */
@@ -144,4 +147,143 @@ int planning_evaluation(struct prepared *ret, const struct rank *r, const struct
 	for (int i = 0; i < sizes->n; i++)
 		shapes.eval[i] = (struct micro_shape){ .size = sizes->batch[i], .last = true };
 	return prepare_programs(ret, &o, &shapes, err);
+}
+
+/* ---- kernels: rank 0 broadcasts its choices as one text ---- */
+
+void kernels_add(void *user, const char *key, const char *name)
+{
+	buf_add(user, key, strlen(key) + 1);
+	buf_add(user, name, strlen(name) + 1);
+}
+
+static int apply_choices(const struct rank *r, const char *text, size_t n, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < n;) {
+		const char *key = text + at, *name = key + strlen(key) + 1;
+
+		at += strlen(key) + strlen(name) + 2;
+		rc = r->backend->choose(r->module, key, name, err);
+	}
+	return rc;
+}
+
+/* A text that did not fit is empty: then every rank measures for itself. */
+int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
+{
+	struct comm *c = rank_comm(r);
+	bool mine = rank_is_root(r) && !buf_failed(text);
+	int64_t n = mine ? (int64_t)text->len : 0;
+	char *all;
+	int rc = c->ops->broadcast(c, &n, sizeof(n), 0, err);
+
+	if (rc || !n)
+		return rc;
+	all = calloc((size_t)n + 1, 1);
+	if (!all)
+		return err_nomem(err, "kernel choices");
+	if (mine)
+		memcpy(all, text->data, (size_t)n);
+	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
+	if (!rc)
+		rc = apply_choices(r, all, (size_t)n, err);
+	free(all);
+	return rc;
+}
+
+/* ---- communication volume ---- */
+
+#define SMALL_BYTES 16384 /* as in communicators */
+#define MIB 1048576.0
+
+static const int kinds[COMM_VOLUME_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter, OP_send };
+
+/* Returns the number of ranks in this rank's group of that kind. */
+static int count_group_ranks(const struct program_opts *o, enum group group)
+{
+	const struct strategy *s = o->strategy;
+	int own, n = 0;
+
+	if (group == GROUP_WORLD || !s->group_of)
+		return o->sharing.world;
+	own = s->group_of(&o->sharing, group, o->sharing.rank);
+	for (int r = 0; r < o->sharing.world; r++)
+		n += s->group_of(&o->sharing, group, r) == own;
+	return n;
+}
+
+/* Returns the room for terms (trainer/ops/partial_sums); 0: a plain sum. */
+static int terms_room(const struct node *n)
+{
+	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
+	const struct partial_sums_attr *a = sum ? n->attr : NULL;
+
+	return a ? a->room : 0;
+}
+
+static double bytes_sent_by_node(const struct program_opts *o, const struct node *n, bool first)
+{
+	const double ranks = count_group_ranks(o, n->group);
+	const int room = terms_room(n);
+	const double roots = room ? o->sharing.roots : 1; /* each root is sent */
+	const double bytes = (double)tensor_bytes(n->in[0]) / (room ? room : 1);
+
+	if (n->op->id == OP_send)
+		return bytes;
+	if (n->op->id == OP_allreduce)
+		return bytes <= SMALL_BYTES ? roots * bytes * (ranks - 1) : (roots + 1) * bytes * (ranks - 1) / ranks;
+	if (n->op->id == OP_reduce_scatter)
+		return roots * bytes * (ranks - 1) / ranks;
+	if (n->once && !first)
+		return 0;
+	return bytes * (ranks - 1) / ranks;
+}
+
+/* Returns how often a node runs in a program: messages once for each micro-batch, all else once. */
+static int runs_per_program(const struct program *p, const struct node *n)
+{
+	return n->op->id == OP_send ? p->schedule.slots : 1;
+}
+
+/* The first program of a kind has the largest batch. */
+static void add_program_traffic(const struct prepared *p, enum program_kind kind, bool first, double times,
+				double sent[COMM_VOLUME_KINDS])
+{
+	const struct program *program = NULL;
+
+	for (int i = p->n_programs - 1; i >= 0; i--)
+		program = p->program[i]->kind == kind ? p->program[i] : program;
+	for (int i = 0; program && i < program->graph->n_nodes; i++)
+		for (size_t k = 0; k < COMM_VOLUME_KINDS; k++)
+			if (program->graph->nodes[i]->op->id == kinds[k])
+				sent[k] += times * runs_per_program(program, program->graph->nodes[i]) *
+					   bytes_sent_by_node(&p->opts, program->graph->nodes[i], first);
+}
+
+void comm_volume_sent(const struct prepared *p, int64_t micros, double sent[COMM_VOLUME_KINDS])
+{
+	for (size_t k = 0; k < COMM_VOLUME_KINDS; k++)
+		sent[k] = 0;
+	if (p->opts.sharing.world == 1)
+		return;
+	add_program_traffic(p, PROGRAM_STEP, micros == 1, 1, sent);
+	if (micros > 1) {
+		add_program_traffic(p, PROGRAM_MICRO, true, 1, sent);
+		add_program_traffic(p, PROGRAM_MICRO, false, (double)micros - 2, sent);
+	}
+}
+
+void comm_volume_table(const struct prepared *p, int64_t micros, struct buf *out)
+{
+	double sent[COMM_VOLUME_KINDS];
+
+	if (p->opts.sharing.world == 1)
+		return;
+	comm_volume_sent(p, micros, sent);
+	buf_adds(out, "sent by a rank in a step:\n");
+	for (size_t k = 0; k < COMM_VOLUME_KINDS; k++)
+		if (sent[k] > 0)
+			buf_addf(out, "  %-14s %8.1f MiB\n", ops_table[kinds[k]]->name, sent[k] / MIB);
 }

@@ -18,7 +18,7 @@ struct prepared {
 	struct plan plan;
 	unsigned char *slab[SPACE_COUNT]; /* NULL until prepare_memory */
 	size_t slab_bytes[SPACE_COUNT];
-	size_t snapshot_bytes;	/* room for the part that this rank owns (trainer/state/snapshot.h); 0: none */
+	size_t snapshot_bytes;	/* room for the part that this rank owns (trainer/state/tensors.h); 0: none */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same for the loaders' slots */
 	size_t feed_offset; /* of prepared_feed, in the private slab */

@@ -6,10 +6,10 @@
 
 #include "trainer/graph/pass.h"
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/program/optimizer.h"
 #include "trainer/program/test_hooks.h"
-#include "trainer/program/watching.h"
 
 struct program_build {
 	const struct program_opts *o;
@@ -284,7 +284,7 @@ static int run_program_passes(struct program_build *b, unsigned of, struct err *
 
 	b->g = graph_new(b->kind != PROGRAM_EVAL);
 	if (!b->g)
-		return err_set(err, ERR_NOMEM, "out of memory: graph");
+		return err_nomem(err, "graph");
 	if (b->p)
 		b->p->graph = b->g;
 	b->g->freeze = b->o->freeze;
@@ -339,7 +339,7 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: program");
+		return err_nomem(err, "program");
 	p->batch = p->micro = batch;
 	if (o->strategy->micro && kind != PROGRAM_EVAL)
 		p->micro = b.batch = o->strategy->micro(&o->sharing, batch);

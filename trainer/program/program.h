@@ -62,7 +62,7 @@ struct program {
 	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
 	struct tensor *result;	   /* sums over this rank's samples, of the whole step so far */
 	struct tensor *result_sum; /* over all ranks (PROGRAM_STEP); result itself with one rank */
-	struct tensor *losses;	   /* loss of each row of a micro-batch (watching.h) */
+	struct tensor *losses;	   /* loss of each row of a micro-batch (optimizer.h) */
 	struct tensor *grad_norm;
 	struct tensor *optimizer; /* state of trainer/ops/step_guard */
 	struct tensor *vote, *votes;

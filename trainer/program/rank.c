@@ -8,9 +8,8 @@
 
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
-#include "trainer/comm/link_emulation.h"
 #include "trainer/comm/hier.h"
-#include "trainer/program/same_flags.h"
+#include "trainer/program/rank_check.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may measure kernels and read data during that time */
 
@@ -184,12 +183,12 @@ static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct
 /* --link: wraps the communicator in one with an emulated slow link. */
 static int emulate_link(struct rank *r, struct err *err)
 {
-	struct link_emulation_link link;
+	struct comm_slow_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
 
 	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0)
 		       ? rc
-		       : link_emulation_comm(&r->comm, r->comm, &link, err);
+		       : comm_emulate_link(&r->comm, r->comm, &link, err);
 }
 
 int rank_meet(struct rank *r, struct err *err)
@@ -207,7 +206,7 @@ int rank_meet(struct rank *r, struct err *err)
 	if (s->nodes > 1)
 		rc = bootstrap_open(&r->net, &s->net, err);
 	if (!rc && r->net)
-		rc = same_flags(r->cfg, r->net, err);
+		rc = rank_check_flags(r->cfg, r->net, err);
 	if (!rc)
 		rc = s->nodes > 1 ? open_hier_comm(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)

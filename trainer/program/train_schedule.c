@@ -59,6 +59,7 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
 				    .part = d->part,
 				    .n_parts = d->n_parts,
+				    .repeats = cfg->ra_sampler ? cfg->ra_reps : 0,
 				    .endless = d->endless };
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,

@@ -6,8 +6,7 @@
 
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/synthetic.h"
-#include "trainer/data/loader/mix.h"
-#include "trainer/data/loader/window.h"
+#include "trainer/data/loader/sampler.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
 
@@ -196,6 +195,8 @@ static int open_data(struct subject_opening *o, struct err *err)
 
 static int check_amount(const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
+	if (cfg->ra_sampler && (d->endless || d->part))
+		return err_set(err, ERR_USAGE, "--ra-sampler: %s has no epochs of its own: omit it", d->path);
 	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
 		return err_set(err, ERR_USAGE,
 			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
@@ -218,7 +219,9 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 					      FLAG_pack,       FLAG_mix };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
-		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual,
+		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha,
+		FLAG_ra_sampler,      FLAG_ra_reps
 	};
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
@@ -346,6 +349,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 		c.image_w = s->data->width;
 		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 		c.label_smoothing = cfg->label_smoothing;
+		c.label_pairs = cfg->mixup_alpha > 0 || cfg->cutmix_alpha > 0;
 		c.zero_init_residual = cfg->zero_init_residual;
 		return c;
 	}

@@ -1,5 +1,6 @@
 /* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
-#include "trainer/run/checkpoint_writer.h"
+#include "tracker/base/thread.h"
+#include "trainer/run/observers.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/state/tensor_files.h"
-#include "trainer/state/snapshot.h"
+#include "trainer/state/tensors.h"
 
 #define FLUSH_WAIT_S 10.0
 #define NICE 10 /* of the writing thread: compute threads wait for each other, so a delay of one delays all */
@@ -247,13 +248,13 @@ static int collect_config(struct checkpoint_writer *s, struct err *err)
 	if (s->kernels && b->choices)
 		b->choices(s->e->rank.module, add_kernel, &c);
 	if (!s->config || !s->kernels || config_each(s->e->rank.cfg, add_config, &c) || c.failed)
-		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+		return err_nomem(err, "checkpoints");
 	return 0;
 }
 
 static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
 {
-	int failure = pthread_create(&s->thread, NULL, saver_thread_main, s);
+	int failure = thread_start(&s->thread, saver_thread_main, s);
 
 	if (failure)
 		return err_set_errno(err, failure, "cannot start a thread for checkpoints");
@@ -268,7 +269,7 @@ int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, str
 	int rc = 0;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+		return err_nomem(err, "checkpoints");
 	s->e = e;
 	s->report = report;
 	s->newest_step = have_step;
@@ -276,7 +277,7 @@ int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, str
 	pthread_cond_init(&s->change, NULL);
 	s->arena = arena_new();
 	if (!s->arena)
-		rc = err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+		rc = err_nomem(err, "checkpoints");
 	if (!rc && (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >=
 			   sizeof(s->folder))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));

@@ -1,5 +1,6 @@
 /* console.c: progress for people. */
-#include "trainer/run/console.h"
+#include "tracker/base/array.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -283,17 +284,7 @@ static void print_summary(const struct console *c, const struct epoch_summary *s
 
 void console_epoch(struct console *c, const struct epoch_summary *s)
 {
-	if (c->n_rows == c->cap_rows) {
-		size_t cap = c->cap_rows ? 2 * c->cap_rows : 16;
-		struct epoch_summary *rows = realloc(c->rows, cap * sizeof(*rows));
-
-		if (rows) {
-			c->rows = rows;
-			c->cap_rows = cap;
-		}
-	}
-	if (c->n_rows < c->cap_rows)
-		c->rows[c->n_rows++] = *s;
+	(void)array_push(&c->rows, &c->n_rows, &c->cap_rows, *s); /* without memory the last table lacks rows */
 	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);

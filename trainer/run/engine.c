@@ -5,17 +5,14 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/program/collective_check.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/cached_step.h"
-#include "trainer/run/loss_spike.h"
+#include "trainer/program/rank_check.h"
+#include "trainer/run/observers.h"
 #include "trainer/run/step.h"
-#include "trainer/run/watch_record.h"
-#include "trainer/state/draw.h"
-#include "trainer/state/tensor_files.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
+#include "trainer/state/tensor_files.h"
 
 bool engine_is_root(const struct engine *e)
 {
@@ -28,7 +25,7 @@ static struct engine *allocate_engine(const struct job *job, const struct rank_c
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		err_set(err, ERR_NOMEM, "out of memory: engine");
+		err_nomem(err, "engine");
 		return NULL;
 	}
 	e->job = job;
@@ -67,7 +64,7 @@ static int plan_engine(struct engine *e, struct err *err)
 	if (!rc)
 		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
 	if (!rc)
-		rc = collective_check_collectives(&e->prepared, &e->rank, err);
+		rc = rank_check_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
 	e->resident_before = memory_begin() - (int64_t)e->subject.data->drawn_bytes;
@@ -105,7 +102,7 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 
 	if (!e)
 		return ERR_NOMEM;
-	e->hooks = hooks_read(seat->rank);
+	e->hooks = test_hooks_read(seat->rank);
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
 	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */

@@ -3,10 +3,10 @@
 #define DPT_RUN_ENGINE_H
 
 #include "trainer/data/loader/loader.h"
+#include "trainer/program/loading.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/workers.h"
+#include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec.h"
-#include "trainer/run/hooks.h"
 #include "trainer/state/tensors.h"
 
 /* The arguments of the process; the ranks inherit it from the launcher. */
@@ -36,7 +36,7 @@ struct engine {
 	struct loader *loader; /* of training; opened by engine_begin */
 	struct loader *evaluation; /* of the evaluation set, at its end between two evaluations; NULL: not open */
 	struct workers loading[SPLIT_COUNT]; /* --workers auto: of training, of evaluation */
-	struct hooks hooks;
+	struct test_hooks hooks;
 	struct trace *trace; /* of --trace-steps; NULL: none */
 	struct nonfinite_watch *suspects; /* of a repeated step; NULL: none */
 	struct watch *watch; /* of --watch-steps; NULL: off */
@@ -73,5 +73,8 @@ int engine_begin(struct engine *e, struct err *err); /* starts the loaders and t
 int engine_load(struct loader **ret, struct engine *e, enum split split, struct err *err);
 
 bool engine_is_root(const struct engine *e);
+
+/* train.c: `dptrain train` in a rank's process. Returns the exit code; stores a failure in the shared status. */
+int train_main(const struct job *job, struct rank_context *seat);
 
 #endif

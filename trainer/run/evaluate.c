@@ -2,6 +2,7 @@
  * end. */
 #include "trainer/run/evaluate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
 	single = malloc((size_t)count * sizeof(float) + 1);
 	if (!single)
-		return err_set(err, ERR_NOMEM, "out of memory: outputs");
+		return err_nomem(err, "outputs");
 	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * sizeof(float), err);
 	for (int64_t i = 0; !rc && i < count; i++)
 		to[i] = single[i];
@@ -192,4 +193,55 @@ int evaluate_save_outputs(struct engine *e, const char *path, struct err *err)
 		rc = files_save_outputs(&e->subject, outputs, n, path, err);
 	free(outputs);
 	return rc;
+}
+
+/* ---- points of series ---- */
+
+static void add_series_point(struct eval_metrics *p, enum series_id id, double value)
+{
+	assert(p->n < EVAL_METRICS_MAX);
+	p->point[p->n].id = id;
+	p->point[p->n++].value = value;
+}
+
+struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words, int64_t step)
+{
+	struct eval_metrics p = { .at = step };
+
+	add_series_point(&p, SERIES_val_loss, v->loss);
+	if (words)
+		add_series_point(&p, SERIES_val_perplexity, exp(v->loss));
+	else
+		add_series_point(&p, SERIES_val_top1, v->top1);
+	add_series_point(&p, SERIES_val_seconds, v->seconds);
+	return p;
+}
+
+struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words)
+{
+	struct eval_metrics p = { .at = s->epoch };
+
+	add_series_point(&p, SERIES_epoch_train_loss, s->train_loss);
+	add_series_point(&p, SERIES_epoch_seconds, s->seconds);
+	add_series_point(&p, SERIES_epoch_samples_per_s, s->samples_per_s);
+	if (!s->evaluated)
+		return p;
+	add_series_point(&p, SERIES_epoch_val_loss, s->val.loss);
+	add_series_point(&p, SERIES_epoch_eval_seconds, s->val.seconds);
+	if (words)
+		return p;
+	add_series_point(&p, SERIES_epoch_top1, s->val.top1);
+	add_series_point(&p, SERIES_epoch_top5, s->val.top5);
+	return p;
+}
+
+bool eval_metrics_find(const struct eval_metrics *p, const char *key, double *ret)
+{
+	for (int i = 0; i < p->n; i++) {
+		if (strcmp(series_get(p->point[i].id)->key, key) != 0)
+			continue;
+		*ret = p->point[i].value;
+		return true;
+	}
+	return false;
 }

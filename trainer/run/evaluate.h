@@ -1,7 +1,9 @@
-/* evaluate.h: evaluates the whole evaluation set, each rank its part. Collective. */
+/* evaluate.h: evaluates the whole evaluation set, each rank its part (collective); the results of an evaluation and of
+ * an epoch as points of the run's series. Does not know who records them or who chooses a checkpoint by them. */
 #ifndef DPT_RUN_EVALUATE_H
 #define DPT_RUN_EVALUATE_H
 
+#include "trainer/config/config.h"
 #include "trainer/run/engine.h"
 
 struct evaluation {
@@ -21,5 +23,31 @@ int evaluate_save_outputs(struct engine *e, const char *path, struct err *err);
 
 /* Copies rank 0's running statistics to all ranks (nothing to do with --sync-bn or one rank). */
 int evaluate_share_stats(struct engine *e, struct err *err);
+
+#define EVAL_METRICS_MAX 8
+
+struct epoch_summary {
+	int64_t epoch;
+	double train_loss, seconds, samples_per_s;
+	bool evaluated;
+	struct evaluation val;
+};
+
+struct eval_metrics {
+	int64_t at; /* step or epoch, as the series is numbered */
+	int n;
+	struct {
+		enum series_id id;
+		double value;
+	} point[EVAL_METRICS_MAX];
+};
+
+/* words: true for a language model. */
+struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words,
+					       int64_t step); /* of --eval-steps */
+struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words);
+
+/* Finds the point of the series with that key; false: none. */
+bool eval_metrics_find(const struct eval_metrics *p, const char *key, double *ret);
 
 #endif

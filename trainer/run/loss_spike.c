@@ -1,6 +1,6 @@
 /* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect
  * a spike together without communication. */
-#include "trainer/run/loss_spike.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ struct spike_sample {
 int loss_spike_new(struct loss_spike **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: losses of samples");
+	return *ret ? 0 : err_nomem(err, "losses of samples");
 }
 
 void loss_spike_free(struct loss_spike *s)
@@ -158,7 +158,7 @@ int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct ste
 		return 0;
 	all = calloc((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: samples of a spike");
+		return err_nomem(err, "samples of a spike");
 	rc = gather_spike_samples(e, r, all, err);
 	if (!rc && rank_is_root(&e->rank))
 		report_spike(run, r, usual, all);

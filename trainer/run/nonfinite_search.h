@@ -2,6 +2,7 @@
 #ifndef DPT_RUN_NONFINITE_SEARCH_H
 #define DPT_RUN_NONFINITE_SEARCH_H
 
+#include "trainer/run/exec/exec.h"
 #include "trainer/run/step.h"
 
 /* Collective: ERR_CANCELED when the run cannot continue after a skipped step: its loss is not finite (with a loss scale
@@ -9,5 +10,11 @@
  * it is repeated on the same batch, node by node. The message names the first node, its op, direction, rank and
  * sample. */
 int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err);
+
+struct nonfinite_watch;
+
+/* Returns the callback for exec_call.look, for a run of this program. It reads every result of every node, so it is for
+ * repeating a failed step. */
+struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program *p);
 
 #endif

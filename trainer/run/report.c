@@ -1,6 +1,4 @@
-/* report.c: params, environment and series of a run. */
-#include "config.h"
-
+/* report.c: data sets, params, environment and series of a run. */
 #include "trainer/run/report.h"
 
 #include <math.h>
@@ -9,14 +7,139 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config.h"
+#include "tracker/base/buf.h"
 #include "tracker/base/log.h"
+#include "tracker/dptrack.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/log_datasets.h"
+#include "trainer/run/engine.h"
+
+#define PROFILE_BYTES ((size_t)1 << 16)
+
+/* ---- data sets ---- */
+
+/* Writes the scheme of the address: "http", "s3", …; "local". */
+static void copy_source_type(const char *address, char ret[32])
+{
+	const char *scheme = strstr(address, "://");
+
+	snprintf(ret, 32, "%.*s", scheme ? (int)(scheme - address) : 5, scheme ? address : "local");
+}
+
+/* Writes the last part of an address: "train-{000..146}.tar", "imagenet". */
+static void copy_dataset_name(const char *address, char ret[300])
+{
+	const char *joint = strstr(address, "::");
+	size_t end = joint ? (size_t)(joint - address) : strlen(address), begin;
+
+	while (end > 1 && address[end - 1] == '/')
+		end--;
+	for (begin = end; begin > 0 && address[begin - 1] != '/'; begin--)
+		;
+	snprintf(ret, 300, "%.*s", (int)(end - begin < 299 ? end - begin : 299), address + begin);
+}
+
+/* Appends samples and share of each set of a mix, in the order of its addresses. */
+static void add_mix_parts(const struct dataset *d, struct buf *to)
+{
+	double sum = 0;
+
+	for (int i = 0; i < d->n_parts; i++)
+		sum += d->part[i].weight;
+	for (int i = 0; i < d->n_parts; i++)
+		buf_addf(to, "%s{\"samples\": %lld, \"weight\": %.9g}", i ? ", " : ", \"parts\": [",
+			 (long long)d->part[i].n, d->part[i].weight / sum);
+	if (d->n_parts)
+		buf_addc(to, ']');
+}
+
+/* Records one split of the data set as an input of the run, with its digest and a profile. */
+static int record_split(struct dptrack_run *run, const struct engine *e, enum split split, struct err *err)
+{
+	const struct dataset *d = e->subject.data;
+	const struct run_config *cfg = e->rank.cfg;
+	const struct dataset_facts f = dataset_facts(d, split);
+	const char *source = split == SPLIT_VAL && cfg->val_path ? cfg->val_path : d->path;
+	char digest[65], type[32], name[300];
+	struct buf profile;
+	int rc = dataset_digest(d, split, cfg->hash_content, digest, err);
+
+	if (rc)
+		return rc;
+	copy_source_type(source, type);
+	copy_dataset_name(source, name);
+	buf_init(&profile, PROFILE_BYTES);
+	buf_addf(&profile, "{\"format\": \"%s\", \"samples\": %lld, \"shards\": %lld, \"bytes\": %llu", f.format,
+		 (long long)d->n_samples[split], (long long)f.shards, (unsigned long long)f.bytes);
+	if (split == SPLIT_TRAIN)
+		add_mix_parts(d, &profile);
+	buf_adds(&profile, "}");
+	if (buf_failed(&profile)) {
+		buf_done(&profile);
+		return err_set(err, ERR_NOMEM, "out of memory: the description of %.200s", source);
+	}
+	dptrack_input(run, &(struct dptrack_input_opts){ .name = name,
+							 .digest = digest,
+							 .context = split == SPLIT_TRAIN ? "training" : "validation",
+							 .source_type = type,
+							 .source = source,
+							 .profile = profile.data });
+	buf_done(&profile);
+	return 0;
+}
+
+static void record_data_params(struct dptrack_run *run, const struct engine *e, const struct dataset_facts *f)
+{
+	static const char *const orders[] = { [SAMPLER_NATURAL] = "none",
+					      [SAMPLER_TABLE] = "table",
+					      [SAMPLER_GLOBAL] = "global",
+					      [SAMPLER_MIX] = "mix",
+					      [SAMPLER_WINDOW] = "window" };
+	const struct sampler *s = &e->course.train;
+
+	dptrack_param(run, "data_format", f->format);
+	dptrack_param_i64(run, "data_samples", e->subject.data->n_samples[SPLIT_TRAIN]);
+	if (f->shards)
+		dptrack_param_i64(run, "data_shards", f->shards);
+	if (f->bytes)
+		dptrack_param_i64(run, "data_bytes", (int64_t)f->bytes);
+	if (s->endless)
+		return;
+	dptrack_param(run, "data_shuffle", orders[s->order]);
+	if (s->order == SAMPLER_WINDOW)
+		dptrack_param_i64(run, "data_window", s->window);
+}
+
+/* Called on rank 0 once the run is open. Of a run that has its params it records only those of the segment, and the
+ * sets again: other sets are other inputs. Reads the files with --hash-content only. ERR_USAGE, ERR_IO: they cannot be
+ * read. */
+static int log_datasets_record(struct dptrack_run *run, const struct engine *e, bool has_params, struct err *err)
+{
+	const struct dataset *d = e->subject.data;
+	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
+	char text[32];
+	int rc = 0;
+
+	for (int s = 0; !rc && !d->endless && s < SPLIT_COUNT; s++)
+		if (d->n_samples[s])
+			rc = record_split(run, e, (enum split)s, err);
+	if (rc)
+		return rc;
+	if (e->rank.cfg->cache) {
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)f.cached_bytes);
+		dptrack_segment_param(run, "data_cached", text);
+	}
+	if (!has_params)
+		record_data_params(run, e, &f);
+	return 0;
+}
 
 #define NEW_LOCK_WAIT_S 1.0 /* for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1
 #define FINAL_WAIT_S 2.0 /* a failed job ends within 5 s, even without a server */
+
+/* ---- the run ---- */
 
 struct report {
 	struct engine *e;
@@ -76,9 +199,9 @@ static void record_config_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
-	if (!item->value[0] || (r->has_params && !item->segment))
+	if (!item->value[0] || (r->has_params && !(item->traits & CONFIG_SEGMENT)))
 		return;
-	if (item->segment)
+	if (item->traits & CONFIG_SEGMENT)
 		dptrack_segment_param(r->run, item->name, item->value);
 	else if (item->is_number)
 		record_as_number(r, item);
@@ -262,7 +385,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	int rc;
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: report");
+		return err_nomem(err, "report");
 	r->e = e;
 	r->rank = e->rank.seat->rank;
 	r->has_params = resume->reopens && resume->loads;
@@ -303,6 +426,8 @@ void report_flush(struct report *r, double wait_s)
 {
 	dptrack_flush(r->run, wait_s);
 }
+
+/* ---- series ---- */
 
 /* step: of the optimiser or the epoch, as the series is numbered. Rank 0 writes the series of the run as a whole. */
 static void log_series_point(struct report *r, enum series_id id, int64_t step, double value)

@@ -4,7 +4,7 @@
 #define DPT_RUN_REPORT_H
 
 #include "tracker/dptrack.h"
-#include "trainer/run/eval_metrics.h"
+#include "trainer/run/evaluate.h"
 #include "trainer/run/step.h"
 #include "trainer/state/resume.h"
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "tracker/base/array.h"
+
 #define TRIES 5
 #define SPANS_MAX ((size_t)1 << 20)
 
@@ -57,7 +59,7 @@ int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err)
 	struct trace *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return err_set(err, ERR_NOMEM, "out of memory: trace");
+		return err_nomem(err, "trace");
 	t->first = first;
 	t->last = last;
 	t->date_offset_ns = date_offset();
@@ -96,27 +98,10 @@ int64_t trace_date_offset_ns(const struct trace *t)
 	return t->date_offset_ns;
 }
 
-static bool grow_span_list(struct span_list *l)
-{
-	size_t room = l->room ? 2 * l->room : 1024;
-	struct trace_span *more;
-
-	if (l->n < l->room)
-		return true;
-	more = room > SPANS_MAX ? NULL : realloc(l->spans, room * sizeof(*more));
-	if (!more)
-		return false;
-	l->spans = more;
-	l->room = room;
-	return true;
-}
-
 /* Called under the lock, like all changes of a list. */
 static void append_span(struct span_list *l, const struct trace_span *s)
 {
-	if (grow_span_list(l))
-		l->spans[l->n++] = *s;
-	else
+	if (l->n >= SPANS_MAX || !array_push(&l->spans, &l->n, &l->room, *s))
 		l->lost++;
 }
 

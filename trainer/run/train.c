@@ -1,5 +1,5 @@
 /* train.c: the training loop of one rank, from opening to its exit code. */
-#include "trainer/run/train.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <signal.h>
@@ -10,252 +10,10 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "tracker/insight/tuning.h"
-#include "trainer/run/cached_step.h"
-#include "trainer/run/checkpoint_writer.h"
-#include "trainer/run/console.h"
-#include "trainer/run/loss_spike.h"
-#include "trainer/run/nonfinite_search.h"
-#include "trainer/run/trace_report.h"
-#include "trainer/run/watch_record.h"
-#include "trainer/state/draw.h"
+#include "trainer/state/initial.h"
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
-
-struct training {
-	struct engine *e;
-	struct resume resume;
-	struct report *report;
-	struct console *console; /* rank 0 */
-	struct checkpoint_writer *saver;	 /* rank 0, and ranks that own parts, when checkpoints are written */
-	struct err *err;
-
-	struct checkpoint_state at; /* position of the run; its seconds are those before epoch_start_s */
-	double epoch_start_s;
-	struct evaluation val; /* the last evaluation, after val_step steps */
-	int64_t val_step;      /* 0: none yet */
-	bool has_metric; /* --save-best's series has a new point since the last check for a checkpoint: metric */
-	double metric;
-	struct lr_range_test *range; /* of dptrain find lr; NULL: other commands */
-	bool stopped; /* on request, or because the time is over */
-	int stop_code;
-};
-
-static void start_epoch(struct training *t)
-{
-	t->epoch_start_s = clock_mono_s();
-	t->at.epoch_is_open = false;
-	t->at.loss_sum = 0;
-	t->at.samples = 0;
-	t->at.seconds = 0;
-}
-
-/* Returns the training seconds of the open epoch, including those before a restart. */
-static double epoch_seconds(const struct training *t)
-{
-	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
-}
-
-static bool training_reads_tokens(const struct training *t)
-{
-	return t->e->subject.data->kind == SAMPLE_TOKENS;
-}
-
-/* --save-best chooses by points as they are recorded, but does not read the record. */
-static void note_metric(struct training *t, const struct eval_metrics *p)
-{
-	const char *key = t->e->rank.cfg->save_best;
-
-	if (key && eval_metrics_find(p, key, &t->metric))
-		t->has_metric = true;
-}
-
-/* Evaluates the set, once for a step that needs it twice. */
-static int evaluate_now(struct training *t)
-{
-	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
-
-	t->val_step = t->at.step;
-	t->stopped = t->val.stopped;
-	return rc;
-}
-
-static int evaluate_when_due(struct training *t)
-{
-	int64_t every = t->e->rank.cfg->eval_steps;
-	double start = clock_mono_s();
-	struct eval_metrics points;
-	int rc;
-
-	if (!every || t->at.step % every)
-		return 0;
-	rc = evaluate_now(t);
-	t->epoch_start_s += clock_mono_s() - start; /* an epoch's seconds are those of training alone */
-	if (rc || t->stopped)
-		return rc;
-	t->at.evaluation_is_open = false;
-	points = eval_metrics_of_evaluation(&t->val, training_reads_tokens(t), t->at.step);
-	report_points(t->report, &points);
-	note_metric(t, &points);
-	if (t->console)
-		console_validation(t->console, t->at.step, &t->val);
-	return 0;
-}
-
-/* Evaluates when due, reports the epoch and begins the next one. */
-static int end_epoch(struct training *t)
-{
-	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
-	struct eval_metrics points;
-	int rc = 0;
-
-	s.seconds = epoch_seconds(t);
-	s.train_loss = t->at.loss_sum / (double)t->at.samples;
-	s.samples_per_s = (double)t->at.samples / s.seconds;
-	s.evaluated = t->e->course.evaluates && !t->e->subject.data->endless;
-	if (s.evaluated)
-		rc = evaluate_now(t);
-	s.val = t->val;
-	if (rc || t->stopped)
-		return rc;
-	points = eval_metrics_of_epoch(&s, training_reads_tokens(t));
-	report_epoch(t->report, &points);
-	note_metric(t, &points);
-	if (t->console)
-		console_epoch(t->console, &s);
-	t->at.epoch++;
-	t->at.in_epoch = 0;
-	start_epoch(t);
-	return 0;
-}
-
-/* Returns true if --save-best's series has its best value so far; the same on every rank. */
-static bool is_best(struct training *t)
-{
-	const double value = t->metric;
-	bool less, has = t->has_metric;
-
-	t->has_metric = false;
-	if (!has || isnan(value))
-		return false;
-	less = series_best(t->e->rank.cfg->save_best)->best == SERIES_BEST_LESS;
-	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))
-		return false;
-	t->at.has_best = true;
-	t->at.best = value;
-	t->at.best_step = t->at.step;
-	return true;
-}
-
-static struct checkpoint_state current_checkpoint_state(const struct training *t)
-{
-	struct checkpoint_state at = t->at;
-
-	if (at.epoch_is_open)
-		at.seconds = epoch_seconds(t);
-	return at;
-}
-
-static int save_when_due(struct training *t)
-{
-	const struct run_config *cfg = t->e->rank.cfg;
-	struct checkpoint_state at;
-	bool best;
-
-	if (!t->e->course.saves)
-		return 0;
-	best = is_best(t);
-	if (!best && (!cfg->save_steps || t->at.step % cfg->save_steps))
-		return 0;
-	if (!t->saver)
-		return 0;
-	at = current_checkpoint_state(t);
-	return checkpoint_writer_save(t->saver, &at, t->err);
-}
-
-static int record_watched_step(struct training *t, const struct step_result *r)
-{
-	const struct range all = sampler_global(&t->e->course.train, r->in_epoch - 1);
-	const struct watch_step s = { step_program(t->e, r->in_epoch), r->step, all.end - all.begin, r->grad_norm,
-				      r->loss_scale };
-
-	return watch_record(t->e->watch, report_run(t->report), &s, t->err);
-}
-
-/* Skips a step that had no data when an end was requested. */
-static void skip_blank_step(struct training *t, int64_t step)
-{
-	if (!t->stopped && engine_is_root(t->e))
-		log_info("step %lld was still waiting for data and is skipped", (long long)step);
-	t->stopped = true;
-}
-
-/* Records a finished step, checks it, and runs the evaluations and checkpoints that are due. */
-static int after_step(struct training *t, const struct step_result *r)
-{
-	int rc = 0;
-
-	if (r->blank) {
-		skip_blank_step(t, r->step);
-		return 0;
-	}
-	t->at.step = r->step;
-	t->at.in_epoch = r->in_epoch;
-	t->at.epoch_is_open = true;
-	t->at.evaluation_is_open = t->e->rank.cfg->eval_steps && r->step % t->e->rank.cfg->eval_steps == 0;
-	if (isfinite(r->loss)) {
-		t->at.loss_sum += r->loss_sum;
-		t->at.samples += r->count;
-	}
-	report_step(t->report, r);
-	if (trace_on(t->e->trace))
-		trace_report_step(t->e->trace, report_run(t->report), r->step, t->e->mark_s);
-	if (watch_due(t->e->watch, r->step))
-		rc = record_watched_step(t, r);
-	if (t->console)
-		console_step(t->console, r);
-	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
-	if (!rc && !t->range) /* its loss is meant to diverge */
-		rc = nonfinite_search_check(t->e, r, t->err);
-	if (!rc && !t->range)
-		rc = loss_spike_check(t->e, report_run(t->report), r, t->err);
-	if (rc)
-		return rc;
-	if (r->step == 1 && t->e->rank.cfg->dump_grads)
-		rc = files_save_grads(&t->e->tensors, step_program(t->e, 1)->graph, t->e->rank.cfg->dump_grads,
-				      t->err);
-	if (rc)
-		return rc;
-	t->stopped |= r->stop || (t->range && lr_range_add(t->range, r->lr, r->loss));
-	if (!t->stopped)
-		rc = evaluate_when_due(t);
-	if (!rc && r->epoch_ends && !t->stopped)
-		rc = end_epoch(t);
-	return rc || t->stopped ? rc : save_when_due(t);
-}
-
-/* Runs what was due after the last step of a resumed run when it was stopped. */
-static int run_overdue_tasks(struct training *t)
-{
-	bool evaluates = t->at.evaluation_is_open,
-	     ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
-	int rc = evaluates ? evaluate_when_due(t) : 0;
-
-	if (!rc && ends && !t->stopped)
-		rc = end_epoch(t);
-	return rc || t->stopped || !(evaluates || ends) ? rc : save_when_due(t);
-}
-
-/* Returns true if a task is due after that step, which must be over and the last one begun. */
-static bool is_due(const struct training *t, int64_t step)
-{
-	const struct run_config *cfg = t->e->rank.cfg;
-	const struct train_schedule *c = &t->e->course;
-
-	return (cfg->eval_steps && step % cfg->eval_steps == 0) || (cfg->save_steps && step % cfg->save_steps == 0) ||
-	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
-}
 
 /* Handles finished steps; all: leaves none in progress. */
 static int finish_steps(struct training *t, bool all)
@@ -264,7 +22,7 @@ static int finish_steps(struct training *t, bool all)
 	int rc;
 
 	while ((rc = step_end(t->e, all, &r, t->err)) == 1) {
-		rc = after_step(t, &r);
+		rc = observers_after_step(t, &r);
 		if (rc)
 			return rc;
 	}
@@ -292,12 +50,12 @@ static int run_training_steps(struct training *t)
 
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
-		rc = run_overdue_tasks(t);
+		rc = observers_catch_up(t);
 	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
 		begun = begin_step(t);
 		if (!begun)
-			skip_blank_step(t, e->step + 1);
-		rc = begun < 0 ? begun : finish_steps(t, is_due(t, e->step));
+			observers_skip_step(t, e->step + 1);
+		rc = begun < 0 ? begun : finish_steps(t, observers_due(t, e->step));
 	}
 	return rc ? rc : finish_steps(t, true);
 }
@@ -349,7 +107,7 @@ static int run_test_only(struct training *t)
 /* Writes the last checkpoint; returns true if rank 0 has it. */
 static bool save_last(struct training *t)
 {
-	struct checkpoint_state at = current_checkpoint_state(t);
+	struct checkpoint_state at = observers_position(t);
 	struct err err = ERR_INIT;
 
 	if (!t->e->course.saves)
@@ -380,7 +138,7 @@ static int end_stopped(struct training *t)
 	int signal_number = 0, rc;
 
 	if (!all)
-		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
+		return err_nomem(t->err, "end of the run");
 	all[2 * c->rank] = rank_context_stop(t->e->rank.seat);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
@@ -458,7 +216,7 @@ static int open_range(struct training *t)
 	if (!config_finds(t->e->rank.cfg, "lr"))
 		return 0;
 	t->range = calloc(1, sizeof(*t->range));
-	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");
+	return t->range ? 0 : err_nomem(t->err, "losses by learning rate");
 }
 
 /* Runs after all results are saved, because it changes the parameters. */
@@ -493,7 +251,7 @@ static int run_training(struct training *t)
 	if (engine_is_root(t->e) && has_console(t->e->rank.cfg)) {
 		t->console = console_new(t->e);
 		if (!t->console)
-			return err_set(t->err, ERR_NOMEM, "out of memory: console");
+			return err_nomem(t->err, "console");
 	}
 	rc = restore_state(t);
 	if (!rc)

@@ -1,15 +1,15 @@
 /* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has
  * the same part of the same tensor. */
-#include "trainer/run/watch_record.h"
+#include "trainer/run/observers.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/config/train_series.h"
+#include "trainer/config/config.h"
 #include "trainer/ops/watch/watch.h"
-#include "trainer/program/watching.h"
+#include "trainer/program/optimizer.h"
 
 #define KEY_BYTES 512
 #define NOISE_MEAN_MAX 1000 /* measured steps in the running mean */
@@ -120,7 +120,7 @@ static int assign_items(struct watch *w, struct err *err)
 	int rc;
 
 	if (!part)
-		return err_set(err, ERR_NOMEM, "out of memory: watched tensors");
+		return err_nomem(err, "watched tensors");
 	for (int i = 0; g && i < w->n; i++)
 		part[(int64_t)c->rank * w->n + i] = watched_part(w, g, &w->item[i]);
 	rc = w->n ? c->ops->all_gather(c, part, (int64_t)w->n * (int64_t)sizeof(*part), err) : 0;
@@ -142,7 +142,7 @@ int watch_new(struct watch **ret, int64_t every, const struct prepared *prepared
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: --watch-steps");
+		return err_nomem(err, "--watch-steps");
 	w->prepared = prepared;
 	w->all = all;
 	rc = assign_items(w, err);

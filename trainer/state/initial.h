@@ -1,8 +1,10 @@
-/* initial.h: the initial weights of a run: the metadata and tensors of the --init-from file, and the parameters that
- * --freeze keeps unchanged. */
+/* initial.h: the initial weights of a run: drawn, or from the --init-from file, whose metadata also gives the model;
+ * and the parameters that --freeze keeps unchanged. */
 #ifndef DPT_STATE_INITIAL_H
 #define DPT_STATE_INITIAL_H
 
+#include "trainer/config/config.h"
+#include "trainer/models/models.h"
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 
@@ -28,5 +30,10 @@ int initial_given(struct workload *s, const struct run_config *cfg, struct err *
 
 /* Takes the normalisation from a weights file that has one, unless --mean or --std is given. */
 int initial_normalize(struct workload *s, const struct run_config *cfg, const char *path, struct err *err);
+
+/* Gives every persistent tensor its initial values, except those that initial_load fills. They are keyed by (seed,
+ * name, element): the same for any number of ranks and threads, any partition and any processor. The slabs must exist,
+ * zeroed. */
+int draw_values(const struct tensors *s, const struct run_config *cfg, const struct model *m, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
 # Whole persistent tensors by name: initial values, files, checkpoints.
-libtrainer_la_SOURCES += trainer/state/draw.c trainer/state/draw.h trainer/state/tensor_files.c trainer/state/tensor_files.h trainer/state/initial.c \
+libtrainer_la_SOURCES += trainer/state/tensor_files.c trainer/state/tensor_files.h trainer/state/initial.c \
 	trainer/state/initial.h trainer/state/resume.c trainer/state/resume.h \
-	trainer/state/snapshot.c trainer/state/snapshot.h trainer/state/tensors.c trainer/state/tensors.h
+	trainer/state/tensors.c trainer/state/tensors.h

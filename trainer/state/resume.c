@@ -13,23 +13,13 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "trainer/program/kernels.h"
-#include "trainer/state/tensor_files.h"
+#include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
+#include "trainer/state/tensor_files.h"
 
 #define LOCK "lock"
 #define LOCK_WAIT_S 5.0 /* killed processes may still be ending */
 #define FOLDER "checkpoints"
-
-/* Flags that may differ between a run and its continuation, besides those of a segment: paths, the length of the run,
- * how the same sums are split. All others change the mathematics. */
-static const enum flag_id may_change[] = {
-	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
-	FLAG_data_path, FLAG_val_path, FLAG_max_unreadable, FLAG_batch_from, FLAG_experiment, FLAG_run_name,
-	FLAG_init_from, FLAG_save_weights,
-	FLAG_dump,	FLAG_save_outputs, FLAG_dump_grads, FLAG_bucket_cap_mb,	   FLAG_test_only,
-	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing, FLAG_zero_init_residual,
-};
 
 struct resume_search {
 	const struct run_config *cfg;
@@ -77,21 +67,13 @@ struct comparison {
 	int rc;
 };
 
-static bool must_match(const struct config_item *item)
-{
-	for (size_t i = 0; i < sizeof(may_change) / sizeof(may_change[0]); i++)
-		if (may_change[i] == item->id)
-			return false;
-	return !item->segment;
-}
-
 static void compare_item(void *user, const struct config_item *item)
 {
 	struct comparison *k = user;
 	const char *was = checkpoint_config(k->c, item->name);
 	char flag[64];
 
-	if (k->rc || !was || !strcmp(was, item->value) || !must_match(item))
+	if (k->rc || !was || !strcmp(was, item->value) || item->traits & (CONFIG_SEGMENT | CONFIG_CHANGES))
 		return;
 	snprintf(flag, sizeof(flag), "--%s", item->name);
 	for (char *p = flag; *p; p++)
@@ -108,7 +90,7 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 	struct comparison k = { .c = c, .path = path, .err = s->err };
 
 	if (config_each(s->cfg, compare_item, &k))
-		return err_set(s->err, ERR_NOMEM, "out of memory: configuration");
+		return err_nomem(s->err, "configuration");
 	if (k.rc)
 		return k.rc;
 	if (strcmp(at->data_hash, s->data->hash))
@@ -501,7 +483,7 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory: --resume");
+		return err_nomem(err, "--resume");
 	rc = find_on_all_ranks(f, r, subject, s, err);
 	*ret = f->resume;
 	free(f);

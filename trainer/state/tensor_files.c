@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/weights/hf_config.h"
+#include "trainer/weights/gpt_file.h"
 
 const struct graph *files_graph(const struct tensors *s)
 {

@@ -19,7 +19,7 @@ struct tensors { /* pointers are borrowed */
 	struct comm *comm;
 	/* a program's graph: the gradients of its parameters are read instead; NULL: values */
 	const struct graph *grads;
-	const unsigned char *copy; /* a snapshot (snapshot.h), which is read instead; NULL: the tensors */
+	const unsigned char *copy; /* a snapshot (see below), which is read instead; NULL: the tensors */
 };
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r);
@@ -49,5 +49,17 @@ int tensors_help(const struct tensors *s, struct err *err);
 
 /* Collective: copies rank 0's running statistics to all ranks. */
 int tensors_share_stats(const struct tensors *s, struct err *err);
+
+/* ---- the snapshot: a copy of all persistent tensors that a rank owns, in planned memory, which can be written while
+ * training continues ---- */
+
+/* Copies the tensors between steps, on every rank that has room. Not collective. */
+int snapshot_take(const struct tensors *s, struct err *err);
+
+/* Returns access to the tensors of the snapshot, read over c while training continues. */
+struct tensors snapshot_tensors(const struct tensors *s, struct comm *c);
+
+/* Rank 0 where it owns everything: returns the address of a whole tensor in the snapshot; any thread. */
+const void *snapshot_peek(const struct tensors *s, const struct tensor *t);
 
 #endif

@@ -3,8 +3,7 @@
  * the slots of one schedule (schedule.h): each has its own memory for its part, its copies and its gradients. The
  * devices of a host are its cores, which the kernels of all devices use in turn. */
 #include "trainer/ops/copy/copy.h"
-#include "trainer/strategies/share.h"
-#include "trainer/strategies/strategy_sums.h"
+#include "trainer/strategies/strategy_inside.h"
 
 /* Copies a parameter to every device; updates, added after this pass, change device 0's. */
 static void copy_param_to_devices(struct graph *g, struct tensor *p)

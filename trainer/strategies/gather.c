@@ -2,10 +2,10 @@
  * from one flat tensor. Each rank writes its own range there, in the type that nodes read (a copy or a cast), then the
  * ranges are exchanged on the communication stream. The copy is a node of the compute stream, placed where the memory
  * of an earlier region has become free: a region begins no earlier, and has no memory before. */
-#include "trainer/strategies/gather.h"
+#include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shard_collectives/shard_collectives.h"
+#include "trainer/ops/collectives/collectives.h"
 
 struct region {
 	const struct param_unit *unit;

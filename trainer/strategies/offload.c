@@ -1,4 +1,4 @@
-/* offload.c: see offload.h. The program is cut into stretches: the parts of the model in the forward and in the
+/* offload.c: the program is cut into stretches: the parts of the model in the forward and in the
  * backward pass, then the update of one parameter each. An offloaded tensor (its home) has a stay in memory for each
  * stretch that uses it. The copy into memory begins when the stretch before the last is over; what a stretch writes is
  * copied back while the next one runs. So the stays of at most three stretches are in memory at a time. */
@@ -6,6 +6,7 @@
 
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"
+#include "trainer/strategies/strategy_inside.h"
 
 #define LEAST_BYTES 64 /* of offloaded moments: smaller ones gain nothing */
 #define AHEAD 2 /* stretches from the one that frees memory to the one that the copy is for */
@@ -95,20 +96,11 @@ static bool *find_viewed(const struct offloader *f)
 	return viewed;
 }
 
-static int find_last_block(const struct graph *g)
-{
-	int last = 0;
-
-	for (int i = 0; i < g->n_nodes; i++)
-		last = g->nodes[i]->block > last ? g->nodes[i]->block : last;
-	return last;
-}
-
 /* Returns the end of the forward nodes whose results may be offloaded: the first node of the last block; in a pipeline,
  * whose other micro-batches run in between, the end of the program. */
 static int end_of_early(const struct offloader *f)
 {
-	const int last = find_last_block(f->g);
+	const int last = stages_last_block(f->g);
 	int end = last ? f->n_nodes : 0;
 
 	for (int i = f->n_nodes - 1; i >= 0; i--) {
@@ -431,7 +423,7 @@ int offload_add(struct graph *g, const struct offload_opts *o, struct err *err)
 	f.stretch_of = arena_array(g->arena, (size_t)f.n_nodes + 1, sizeof(*f.stretch_of));
 	f.made_in = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(*f.made_in));
 	if (!f.home || !f.latest || !f.made_in || !f.stretches || !f.stretch_of)
-		return err_set(err, ERR_NOMEM, "out of memory: offloading");
+		return err_nomem(err, "offloading");
 	choose_offloaded(&f);
 	if (!graph_failed(g))
 		cut_stretches(&f);

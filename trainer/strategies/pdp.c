@@ -1,19 +1,13 @@
-/* pdp.c: several pipelines with data parallelism. Adjacent ranks are the stages of one pipeline (stages.h). Each has
+/* pdp.c: several pipelines with data parallelism. Adjacent ranks are the stages of one pipeline (stages.c). Each has
  * the nodes and parameters of its stage, receives crossing tensors from its neighbours and sends its own, for one
  * micro-batch after another (schedule.h). Gradients are accumulated over the micro-batches, then summed over the same
  * stage of all pipelines; those of a parameter that the first and the last stage share, over both. With stage 1 of ZeRO
  * the ranks of a stage shard its masters and moments like those of fsdp. */
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/allreduce/allreduce.h"
+#include "trainer/ops/collectives/collectives.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/sendrecv/sendrecv.h"
-#include "trainer/strategies/buckets.h"
-#include "trainer/strategies/gather.h"
-#include "trainer/strategies/scatter.h"
-#include "trainer/strategies/share.h"
-#include "trainer/strategies/stages.h"
-#include "trainer/strategies/strategy_sums.h"
+#include "trainer/strategies/strategy_inside.h"
 
 #define NO_LOSS "loss.none" /* an input of zeros: the loss on stages without one */
 
@@ -318,7 +312,7 @@ static void replace_loss(struct stage_cutter *c)
 
 static void sum_over(struct graph *g, struct tensor *t, enum group group)
 {
-	struct node *n = allreduce_add(g, t, STREAM_COMM);
+	struct node *n = allreduce_add(g, t, 0, STREAM_COMM);
 
 	if (n)
 		n->group = group;

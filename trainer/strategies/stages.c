@@ -1,5 +1,5 @@
-/* stages.c: see stages.h. */
-#include "trainer/strategies/stages.h"
+/* stages.c: cuts a model between its blocks by a dynamic program over their work, and assigns nodes to the stages. */
+#include "trainer/strategies/strategy_inside.h"
 
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define FLOPS_PER_BYTE 8.0 /* a core computes about that many operations while a byte comes from memory */
 
-static int count_blocks(const struct graph *g)
+int stages_last_block(const struct graph *g)
 {
 	int last = 0;
 
@@ -83,7 +83,7 @@ static int balance_stages(struct stages *ret, const struct graph *g, int blocks,
 	int rc = 0;
 
 	if (!t.sum || !t.best || !t.from)
-		rc = err_set(err, ERR_NOMEM, "out of memory: stages");
+		rc = err_nomem(err, "stages");
 	else
 		accumulate_block_work(t.sum, g, blocks);
 	for (int s = 0; !rc && s < ret->n; s++)
@@ -127,7 +127,7 @@ static int read_partition(struct stages *ret, const char *text, int blocks, stru
 
 int stages_cut(struct stages *ret, const struct graph *model, const struct strategy_opts *o, struct err *err)
 {
-	int blocks = count_blocks(model);
+	int blocks = stages_last_block(model);
 
 	*ret = (struct stages){ .n = o->stages };
 	if (o->stages > blocks)

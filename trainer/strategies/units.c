@@ -1,5 +1,5 @@
-/* units.c: see units.h. */
-#include "trainer/strategies/units.h"
+/* units.c: how parameters are laid out in units, and the range of each that a rank owns. */
+#include "trainer/strategies/strategy_inside.h"
 
 #include "trainer/ops/ops.h"
 
@@ -180,7 +180,7 @@ int units_lay(struct graph *model, const struct strategy_opts *o, struct err *er
 	l.read = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.read));
 	l.kinds = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.kinds));
 	if (!l.read || !l.kinds)
-		return err_set(err, ERR_NOMEM, "out of memory: units");
+		return err_nomem(err, "units");
 	find_readings(&l);
 	if (graph_failed(model))
 		return err_set(err, model->err.code, "%s", model->err.text);

@@ -68,10 +68,9 @@ static void trial_log_path(const struct sweep_state *s, size_t trial, char to[42
 static void describe_trial(const struct sweep_state *s, size_t trial, struct buf *to)
 {
 	char value[SPACE_VALUE_BYTES];
-	bool is_bool;
 
 	for (size_t i = 0; i < space_params(s->plan.space); i++) {
-		space_value(s->plan.space, s->plan.grid, trial, i, value, &is_bool);
+		space_value(s->plan.space, s->plan.grid, trial, i, value);
 		buf_addf(to, "%s%s %s", i ? ", " : "", space_name(s->plan.space, i), value);
 	}
 }
@@ -107,7 +106,7 @@ static int read_trial_results(struct sweep_state *s, size_t trial, bool ended, s
 	int rc;
 
 	name_trial(s, trial, name);
-	rc = trial_read(&known, &s->place, name, keep_metric_value, &r, err);
+	rc = trial_read(&known, &s->place, name, &(struct trial_taker){ keep_metric_value, &r }, err);
 	if (rc)
 		return rc;
 	if (s->plan.rungs == 1 && ended && r.any) {
@@ -241,10 +240,10 @@ static void add_command_json(struct command_words *w, const char *name, json_t *
 static void add_trial_settings(const struct sweep_state *s, size_t trial, struct command_words *w)
 {
 	char value[SPACE_VALUE_BYTES];
-	bool is_bool;
 
 	for (size_t i = 0; i < space_params(s->plan.space); i++) {
-		space_value(s->plan.space, s->plan.grid, trial, i, value, &is_bool);
+		const bool is_bool = space_value(s->plan.space, s->plan.grid, trial, i, value);
+
 		add_command_flag(w, space_name(s->plan.space, i), value, is_bool);
 	}
 }
@@ -424,7 +423,7 @@ static int prepare_sweep(struct sweep_state *s, struct err *err)
 	s->tries = calloc(s->plan.trials, sizeof(*s->tries));
 	s->running = calloc((size_t)s->max_parallel, sizeof(*s->running));
 	if (!s->asha.trials || !s->tries || !s->running)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->place = (struct trial_place){ .runs_dir = s->cfg->runs_dir, .metric = s->plan.metric,
 					 .experiment = config_given(s->cfg, FLAG_experiment) || !s->plan.experiment ?
 							       s->cfg->experiment : s->plan.experiment };

@@ -1,12 +1,259 @@
-/* sweep_plan.c: reads and checks the file of a sweep. */
+/* sweep_plan.c: values of trials by number, successive halving, and the file that asks for them. */
 #include "trainer/sweep/sweep_plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
+#include "trainer/graph/rng.h"
+
+#define GRID_MAX 1000000
+
+enum param_kind { KIND_VALUES, KIND_UNIFORM, KIND_LOG, KIND_INT };
+
+struct sweep_param {
+	const char *name;
+	enum param_kind kind;
+	json_t *values;
+	double min, max;
+};
+
+struct search_space {
+	uint64_t seed;
+	size_t count;
+	struct sweep_param params[];
+};
+
+static int refuse_parameter(struct err *err, const char *name, const char *what)
+{
+	return err_set(err, ERR_USAGE, "parameters: %.100s: %s", name, what);
+}
+
+static int read_distribution(struct sweep_param *p, json_t *of, struct err *err)
+{
+	json_t *min = json_object_get(of, "min"), *max = json_object_get(of, "max");
+	const char *word = json_string_value(json_object_get(of, "distribution"));
+	bool whole = json_is_integer(min) && json_is_integer(max);
+
+	if (!json_is_number(min) || !json_is_number(max) || json_number_value(min) > json_number_value(max))
+		return refuse_parameter(err, p->name,
+					"expected {\"values\": [...]} or {\"min\": A, \"max\": B}, A <= B");
+	p->min = json_number_value(min);
+	p->max = json_number_value(max);
+	word = word ? word : whole ? "int_uniform" : "uniform";
+	p->kind = !strcmp(word, "uniform") ? KIND_UNIFORM : !strcmp(word, "int_uniform") ? KIND_INT : KIND_LOG;
+	if (p->kind == KIND_LOG && strcmp(word, "log_uniform_values"))
+		return refuse_parameter(err, p->name,
+					"distribution: expected uniform, log_uniform_values or int_uniform");
+	if (p->kind == KIND_LOG && p->min <= 0)
+		return refuse_parameter(err, p->name, "log_uniform_values: min must be above 0");
+	return 0;
+}
+
+static int read_param(struct sweep_param *p, const char *name, json_t *of, struct err *err)
+{
+	size_t i;
+	json_t *v;
+
+	p->name = name;
+	p->values = json_object_get(of, "values");
+	if (!p->values)
+		return read_distribution(p, of, err);
+	if (!json_array_size(p->values))
+		return refuse_parameter(err, name, "values: expected a list of at least one value");
+	json_array_foreach(p->values, i, v)
+		if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
+			return refuse_parameter(err, name, "values: expected numbers, texts, true or false");
+	return 0;
+}
+
+int space_new(struct search_space **ret, json_t *parameters, uint64_t seed, struct err *err)
+{
+	size_t n = json_object_size(parameters);
+	struct search_space *s = calloc(1, sizeof(*s) + n * sizeof(s->params[0]));
+	const char *name;
+	json_t *of;
+	int rc = 0;
+
+	if (!s)
+		return err_nomem(err, NULL);
+	s->seed = seed;
+	if (!n)
+		rc = err_set(err, ERR_USAGE, "parameters: expected at least one, as in {\"lr\": {\"values\": [0.1]}}");
+	json_object_foreach(parameters, name, of)
+		if (!rc)
+			rc = read_param(&s->params[s->count++], name, of, err);
+	if (rc) {
+		free(s);
+		return rc;
+	}
+	*ret = s;
+	return 0;
+}
+
+void space_free(struct search_space *s)
+{
+	free(s);
+}
+
+size_t space_params(const struct search_space *s)
+{
+	return s->count;
+}
+
+const char *space_name(const struct search_space *s, size_t param)
+{
+	return s->params[param].name;
+}
+
+size_t space_grid(const struct search_space *s)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < s->count; i++) {
+		size_t values = json_array_size(s->params[i].values);
+
+		if (!values || n > GRID_MAX / values)
+			return 0;
+		n *= values;
+	}
+	return n;
+}
+
+/* Returns true if the value is a boolean. */
+static bool print_json_value(json_t *v, char *to)
+{
+	if (json_is_string(v))
+		snprintf(to, SPACE_VALUE_BYTES, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		snprintf(to, SPACE_VALUE_BYTES, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	else if (json_is_real(v))
+		text_double(to, json_real_value(v), 6);
+	else
+		snprintf(to, SPACE_VALUE_BYTES, "%s", json_is_true(v) ? "true" : "false");
+	return json_is_boolean(v);
+}
+
+/* Draws from a random stream of this parameter, so that another parameter does not change its values. */
+static bool draw_param_value(const struct search_space *s, const struct sweep_param *p, size_t trial, char *to)
+{
+	struct rng_key key = { .seed = s->seed, .stream = rng_stream(p->name) ^ rng_stream("sweep") };
+	double u = rng_uniform(key, trial);
+
+	if (p->kind == KIND_VALUES)
+		return print_json_value(json_array_get(p->values, rng_below(key, trial, json_array_size(p->values))),
+					to);
+	if (p->kind == KIND_INT)
+		snprintf(to, SPACE_VALUE_BYTES, "%.0f", p->min + floor(u * (p->max - p->min + 1)));
+	else /* four digits are enough to draw, and can be typed again */
+		snprintf(to, SPACE_VALUE_BYTES, "%.4g",
+			 p->kind == KIND_LOG ? p->min * pow(p->max / p->min, u) : p->min + u * (p->max - p->min));
+	return false;
+}
+
+bool space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to)
+{
+	if (!grid)
+		return draw_param_value(s, &s->params[param], trial, to);
+	for (size_t i = s->count - 1; i > param; i--)
+		trial /= json_array_size(s->params[i].values);
+	return print_json_value(json_array_get(s->params[param].values,
+					       trial % json_array_size(s->params[param].values)), to);
+}
+
+/* ---- successive halving ---- */
+
+static bool is_better_value(const struct asha *a, double x, double y)
+{
+	if (isnan(x) || isnan(y))
+		return isnan(y) && !isnan(x);
+	return a->maximize ? x > y : x < y;
+}
+
+/* Returns how many trials are better at the rung; the lower number wins a tie. */
+static size_t trial_rank_at_rung(const struct asha *a, size_t trial, int rung)
+{
+	size_t rank = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+		double mine = a->trials[trial].value[rung];
+
+		if (i != trial && t->rungs > rung)
+			rank += is_better_value(a, t->value[rung],
+						mine) || (!is_better_value(a, mine, t->value[rung]) && i < trial);
+	}
+	return rank;
+}
+
+static size_t count_reached_rung(const struct asha *a, int rung)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->count; i++)
+		n += a->trials[i].rungs > rung;
+	return n;
+}
+
+/* Returns the best trial at the rung that may be promoted; a->count: none. */
+static size_t find_promotable(const struct asha *a, int rung)
+{
+	size_t places = (size_t)((double)count_reached_rung(a, rung) / a->eta), found = a->count, best = places;
+
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+		size_t rank;
+
+		if (t->rungs != rung + 1 || t->running || t->failed || isnan(t->value[rung]))
+			continue;
+		rank = trial_rank_at_rung(a, i, rung);
+		if (rank < best) {
+			best = rank;
+			found = i;
+		}
+	}
+	return found;
+}
+
+enum asha_next asha_next(const struct asha *a, size_t *ret_trial, int *ret_rung)
+{
+	bool running = false;
+
+	for (int rung = a->rungs - 2; rung >= 0; rung--) {
+		*ret_trial = find_promotable(a, rung);
+		*ret_rung = rung + 1;
+		if (*ret_trial < a->count)
+			return ASHA_RUN;
+	}
+	for (size_t i = 0; i < a->count; i++) {
+		const struct asha_trial *t = &a->trials[i];
+
+		running = running || t->running;
+		if (t->rungs || t->running || t->failed)
+			continue;
+		*ret_trial = i;
+		*ret_rung = 0;
+		return ASHA_RUN;
+	}
+	return running ? ASHA_WAIT : ASHA_DONE;
+}
+
+size_t asha_best(const struct asha *a)
+{
+	for (int rung = a->rungs - 1; rung >= 0; rung--)
+		for (size_t i = 0; i < a->count; i++)
+			if (a->trials[i].rungs > rung && !isnan(a->trials[i].value[rung]) &&
+			    !trial_rank_at_rung(a, i, rung))
+				return i;
+	return a->count;
+}
+
+/* ---- the file ---- */
 
 #define TRIALS_MAX 100000
 
@@ -104,7 +351,7 @@ static int hash_settings(struct sweep_plan *p, struct err *err)
 	printed = json_dumps(bare, JSON_SORT_KEYS | JSON_COMPACT);
 	json_decref(bare);
 	if (!printed)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	sha256_hex(printed, strlen(printed), p->sha256);
 	free(printed);
 	return 0;

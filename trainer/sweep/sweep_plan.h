@@ -1,9 +1,62 @@
-/* sweep_plan.h: the file of a sweep. */
+/* sweep_plan.h: what a sweep will try: its file, the settings of trial i, and which trial runs next. Pure: the same
+ * file gives the same trials; no processes, and no file but the sweep's own. */
 #ifndef DPT_SWEEP_SWEEP_PLAN_H
 #define DPT_SWEEP_SWEEP_PLAN_H
 
-#include "trainer/sweep/asha.h"
-#include "trainer/sweep/space.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+/* The search space. The settings of trial i depend only on the file and the seed, so a continued sweep has the same
+ * ones. */
+struct search_space;
+
+/* parameters: {FLAG: {"values": [...]} or {"min", "max", "distribution": "uniform" | "log_uniform_values" |
+ * "int_uniform"}}; without a distribution two integers mean int_uniform, other numbers uniform. FLAG as on dptrain's
+ * command line, without the dashes. Borrows parameters; space_free frees *ret. ERR_USAGE names the parameter. */
+int space_new(struct search_space **ret, json_t *parameters, uint64_t seed, struct err *err);
+void space_free(struct search_space *s); /* NULL is fine */
+
+size_t space_params(const struct search_space *s);
+const char *space_name(const struct search_space *s, size_t param);
+size_t space_grid(const struct search_space *s); /* combinations of all values; 0: a parameter has a range */
+
+#define SPACE_VALUE_BYTES 256
+
+/* Writes one value of a trial as on a command line; returns true if it is a boolean, "true" or "false". grid: the
+ * trial-th combination, the last parameter changes fastest; else the value is drawn. */
+bool space_value(const struct search_space *s, bool grid, size_t trial, size_t param, char *to);
+
+/* Selects the next trial of a sweep and its length: asynchronous successive halving (Li et al., "A System for
+ * Massively Parallel Hyperparameter Tuning", 2020, algorithm 2). A trial climbs rungs. Of the trials that reached a
+ * rung, the best 1/eta are promoted as soon as enough of them are known. With one rung every trial runs to its end. */
+#define ASHA_RUNGS 20
+
+struct asha_trial {
+	int rungs;                 /* number of rungs with a result */
+	double value[ASHA_RUNGS];  /* by rung; NaN is the worst */
+	bool running, failed;      /* a failed trial is not promoted, but its results count */
+};
+
+struct asha {
+	struct asha_trial *trials;
+	size_t count;
+	int rungs;     /* 1 to ASHA_RUNGS */
+	double eta;    /* above 1 */
+	bool maximize;
+};
+
+enum asha_next { ASHA_RUN, ASHA_WAIT, ASHA_DONE };
+
+/* ASHA_RUN: run *ret_trial up to rung *ret_rung. ASHA_WAIT: wait for running trials. Promotions come before new trials:
+ * the highest rung first, the best trial first. New trials start in their order. */
+enum asha_next asha_next(const struct asha *a, size_t *ret_trial, int *ret_rung);
+
+/* Returns the trial with the best value at the highest rung that has one; a->count: none. */
+size_t asha_best(const struct asha *a);
 
 struct sweep_plan {
 	json_t *root;

@@ -19,8 +19,7 @@
 struct trial_reading {
 	const struct trial_place *place;
 	struct trial_known *known;
-	void (*take)(void *user, int64_t step, double value);
-	void *user;
+	const struct trial_taker *taker;
 };
 
 static void pass_metric_point(void *user, const struct dptrack_point *p)
@@ -28,7 +27,7 @@ static void pass_metric_point(void *user, const struct dptrack_point *p)
 	struct trial_reading *r = user;
 
 	if (p->rank == -1 && !strcmp(p->key, r->place->metric))
-		r->take(r->user, p->step, p->value);
+		r->taker->take(r->taker->user, p->step, p->value);
 }
 
 static void note_parent_tag(void *user, enum dptrack_fact kind, const char *key, const char *value)
@@ -40,9 +39,9 @@ static void note_parent_tag(void *user, enum dptrack_fact kind, const char *key,
 }
 
 int trial_read(struct trial_known *ret, const struct trial_place *place, const char *name,
-	       void (*take)(void *user, int64_t step, double value), void *user, struct err *err)
+	       const struct trial_taker *taker, struct err *err)
 {
-	struct trial_reading r = { place, ret, take, user };
+	struct trial_reading r = { place, ret, taker };
 	const struct dptrack_reader reader = { .user = &r, .point = pass_metric_point, .fact = note_parent_tag };
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_found found;

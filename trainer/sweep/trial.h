@@ -24,10 +24,15 @@ struct trial_known {
 	char dir[4096];
 };
 
+struct trial_taker { /* of the metric's points */
+	void (*take)(void *user, int64_t step, double value);
+	void *user;
+};
+
 /* Finds the run of a trial and calls take for every visible point of the metric, in the order of the journals. A trial
  * that was not started has none. ERR_USAGE. */
 int trial_read(struct trial_known *ret, const struct trial_place *place, const char *name,
-	       void (*take)(void *user, int64_t step, double value), void *user, struct err *err);
+	       const struct trial_taker *taker, struct err *err);
 
 /* Tags the run with the id of its sweep; a failure is logged. */
 void trial_tag(const struct trial_known *known, const struct trial_place *place, const char *name);

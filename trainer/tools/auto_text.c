@@ -17,15 +17,6 @@ static const char *const precision_names[] = { "fp32", "bf16", "fp16", "fp64" };
 static const char *const recompute_names[] = { "none", "selective", "full" };
 static const char *const offload_names[] = { "none", "optimizer", "optimizer,params" };
 
-/* Flags that a plan sets, or that only planning uses. */
-static const enum flag_id chosen[] = {
-	FLAG_auto_plan,	 FLAG_goal,	  FLAG_explain,		 FLAG_hardware,	     FLAG_json,
-	FLAG_strategy,	 FLAG_zero_stage, FLAG_pp_stages,	 FLAG_microbatches,  FLAG_nproc_per_node,
-	FLAG_nnodes,	 FLAG_batch_size, FLAG_global_batch_size, FLAG_grad_accum_steps, FLAG_precision,
-	FLAG_opt_level,	 FLAG_activation_checkpointing,
-	FLAG_optim_offload, FLAG_param_offload, FLAG_dp_devices,	 FLAG_pp_partition
-};
-
 static void add_plan_flag(struct auto_flags *f, enum flag_id id, const char *name, const char *text)
 {
 	f->flag[f->n].id = id;
@@ -111,10 +102,7 @@ static void add_typed_flag(void *user, const struct config_item *item)
 	const bool yes = !strcmp(item->value, "yes"), no = !strcmp(item->value, "no");
 	struct buf *out = user;
 
-	for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++)
-		if (chosen[i] == item->id)
-			return;
-	if (item->origin != ORIGIN_FLAG)
+	if (item->origin != ORIGIN_FLAG || item->traits & CONFIG_PLANNED)
 		return;
 	buf_addc(out, ' ');
 	add_spelled_flag(out, no ? "no_" : "", item->name);

@@ -11,7 +11,6 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
-#include "trainer/program/workers.h"
 #include "trainer/tools/real.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */

@@ -16,6 +16,7 @@
 #include "tracker/base/log.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
+#include "trainer/program/test_hooks.h"
 #include "trainer/tools/child.h"
 
 #define OUTPUT_MAX ((size_t)64 << 20)
@@ -233,8 +234,7 @@ static bool cpu_takes_bf16(void)
  * --link. */
 static int run_calibration_round(struct calibration *c, int round, bool bf16, struct err *err)
 {
-	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* number of subjects, for tests */
-	const size_t n = hook ? (size_t)strtoul(hook, NULL, 10) : sizeof(subjects) / sizeof(subjects[0]);
+	const size_t n = test_hooks_subjects(sizeof(subjects) / sizeof(subjects[0]));
 	const int64_t ranks = c->job->cfg->nproc_per_node;
 	const struct measurement lone = { subjects[0], "fp32", 1, false };
 	const struct measurement linked = { subjects[0], "fp32", ranks, true };

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "trainer/advise/parts.h"
+#include "trainer/advise/advise.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/planning.h"

@@ -8,7 +8,7 @@
 #include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/comm_volume.h"
+#include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
 #include "trainer/tools/progress.h"
 

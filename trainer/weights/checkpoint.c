@@ -12,9 +12,10 @@
 
 #include <jansson.h>
 
+#include "tracker/base/array.h"
+#include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
-#include "trainer/weights/state_json.h"
 
 #define PATH_BYTES 4096
 #define FILE_BYTES 4200 /* of a path in a checkpoint */
@@ -207,48 +208,30 @@ int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
 
 /* ---- reading ---- */
 
-/* Reads the whole file; the caller frees *ret. */
-static int read_state_file(char **ret, size_t *ret_n, const char *path, struct err *err)
+static int read_state_file(struct buf *ret, const char *path, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
-	struct stat st;
-	char *text = NULL;
-	ssize_t n;
+	int rc = file_load(ret, path, err);
 
-	if (fd < 0)
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > (off_t)STATE_BYTES_MAX)
-		rc = err_set(err, ERR_USAGE, "%.300s: is not the state of a checkpoint", path);
-	else if (!(text = malloc((size_t)st.st_size + 1)))
-		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
-	else if ((n = read(fd, text, (size_t)st.st_size)) != st.st_size)
-		rc = err_set(err, ERR_USAGE, "%.300s: cannot read all of it", path);
-	close(fd);
-	if (rc) {
-		free(text);
-		return rc;
-	}
-	*ret = text;
-	*ret_n = (size_t)st.st_size;
-	return 0;
+	return rc && errno == EFBIG ? err_set(err, ERR_USAGE, "%.300s: is not the state of a checkpoint", path) : rc;
 }
 
 int checkpoint_open(struct checkpoint **ret, const char *path, struct err *err)
 {
 	struct checkpoint *c = calloc(1, sizeof(*c));
-	char file[FILE_BYTES], *text = NULL;
-	size_t n = 0;
-	int rc = c ? 0 : err_set(err, ERR_NOMEM, "out of memory: checkpoint");
+	struct buf text;
+	char file[FILE_BYTES];
+	int rc = c ? 0 : err_nomem(err, "checkpoint");
 
+	buf_init(&text, STATE_BYTES_MAX);
 	if (!rc && (size_t)snprintf(c->path, sizeof(c->path), "%s", path) >= sizeof(c->path))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", path);
 	if (!rc)
 		rc = join_path(file, sizeof(file), path, STATE, err);
 	if (!rc)
-		rc = read_state_file(&text, &n, file, err);
+		rc = read_state_file(&text, file, err);
 	if (!rc)
-		rc = state_parse(&c->file, file, text, n, err);
-	free(text);
+		rc = state_parse(&c->file, file, text.data ? text.data : "", text.len, err);
+	buf_done(&text);
 	if (rc)
 		free(c);
 	else
@@ -405,7 +388,7 @@ static struct checkpoint_entry describe_entry(const char *folder, int64_t step)
 
 int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *folder, struct err *err)
 {
-	struct checkpoint_entry *list = NULL, *more;
+	struct checkpoint_entry *list = NULL;
 	size_t n = 0, room = 0;
 	DIR *d = opendir(folder);
 	const struct dirent *e;
@@ -417,14 +400,8 @@ int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *fo
 	while (!rc && d && (e = readdir(d))) {
 		if (!parse_step_name(e->d_name, &step))
 			continue;
-		if (n == room) {
-			room = room ? 2 * room : 16;
-			more = realloc(list, room * sizeof(*list));
-			rc = more ? 0 : err_set(err, ERR_NOMEM, "out of memory: list of %.300s", folder);
-			list = more ? more : list;
-		}
-		if (!rc)
-			list[n++] = describe_entry(folder, step);
+		if (!array_push(&list, &n, &room, describe_entry(folder, step)))
+			rc = err_set(err, ERR_NOMEM, "out of memory: list of %.300s", folder);
 	}
 	if (d)
 		closedir(d);

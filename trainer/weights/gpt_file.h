@@ -3,7 +3,24 @@
 #ifndef DPT_WEIGHTS_GPT_FILE_H
 #define DPT_WEIGHTS_GPT_FILE_H
 
-#include "trainer/weights/hf_config.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+/* What config.json states, which Hugging Face's transformers needs next to the weights. */
+struct hf_config {
+	int64_t layers, heads, width, context, vocab;
+	bool tied;
+	double dropout;
+};
+
+/* Writes config.json into the folder of the file `weights`, atomically. It replaces an existing file only if that
+ * describes a GPT-2: others belong to another model. */
+int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
+
+/* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file. */
+int hf_config_read(struct hf_config *ret, const char *weights, struct err *err);
 
 struct gpt_file {
 	struct hf_config config; /* heads 0: unknown */

@@ -1,12 +1,13 @@
 /* safetensors.c: reads safetensors files. The header is untrusted: each value is checked against the file. */
 #include "trainer/weights/safetensors.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
-
 #include "tracker/base/file.h"
 
 struct safetensors {
@@ -221,6 +222,8 @@ static int parse_safetensors(struct safetensors *s, struct err *err)
 
 	if (rc)
 		return rc;
+	if (file_refuse_pointer(s->path, s->bytes, s->n_bytes, err))
+		return ERR_USAGE;
 	if (s->n_bytes < 8)
 		return err_set(err, ERR_USAGE, "%.200s: is not a safetensors file (%zu bytes)", s->path, s->n_bytes);
 	for (int i = 7; i >= 0; i--)
@@ -245,7 +248,7 @@ int safetensors_open_memory(struct safetensors **ret, const char *name, const vo
 
 	if (!s || !(s->path = strdup(name))) {
 		free(s);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	s->bytes = bytes;
 	s->n_bytes = n;
@@ -312,4 +315,58 @@ const struct st_tensor *safetensors_find(const struct safetensors *s, const char
 const char *safetensors_meta(const struct safetensors *s, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(s->root, "__metadata__"), key));
+}
+
+/* ---- conversion of every type to doubles; data may be unaligned ---- */
+
+static double from_f16(uint16_t h)
+{
+	int exponent = h >> 10 & 31, fraction = h & 1023;
+	double v;
+
+	if (exponent == 31)
+		v = fraction ? NAN : INFINITY;
+	else
+		v = exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+	return h >> 15 ? -v : v;
+}
+
+static double from_bf16(uint16_t h)
+{
+	uint32_t bits = (uint32_t)h << 16;
+	float f;
+
+	memcpy(&f, &bits, sizeof(f));
+	return f;
+}
+
+#define CONVERT(type, expression)                                     \
+	for (int64_t i = 0; i < n; i++) {                             \
+		type v;                                               \
+                                                                      \
+		memcpy(&v, at + (size_t)i * sizeof(v), sizeof(v));    \
+		ret[i] = (double)(expression);                        \
+	}                                                             \
+	return
+
+void safetensors_f64(const struct st_tensor *t, int64_t first, int64_t n, double *ret)
+{
+	const char *at = (const char *)t->data + (size_t)first * st_dtype_bytes(t->dtype);
+
+	switch (t->dtype) {
+	case ST_F64: CONVERT(double, v);
+	case ST_F32: CONVERT(float, v);
+	case ST_F16: CONVERT(uint16_t, from_f16(v));
+	case ST_BF16: CONVERT(uint16_t, from_bf16(v));
+	case ST_I64: CONVERT(int64_t, v);
+	case ST_I32: CONVERT(int32_t, v);
+	case ST_I16: CONVERT(int16_t, v);
+	case ST_I8: CONVERT(int8_t, v);
+	case ST_U64: CONVERT(uint64_t, v);
+	case ST_U32: CONVERT(uint32_t, v);
+	case ST_U16: CONVERT(uint16_t, v);
+	case ST_U8: CONVERT(uint8_t, v);
+	case ST_BOOL: CONVERT(uint8_t, v != 0);
+	case ST_DTYPE_COUNT: break;
+	}
 }

@@ -1,6 +1,6 @@
 /* state_json.c: state.json. Doubles read back bit for bit. The last line is the checksum of everything before that
  * line. */
-#include "trainer/weights/state_json.h"
+#include "trainer/weights/checkpoint.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "web/cli/cli.h"
-#include "web/store/maintenance/check.h"
+#include "web/store/maintenance/maintenance.h"
 #include "web/store/store.h"
 
 /* --- doctor ----------------------------------------------------------------------------------------------------- */

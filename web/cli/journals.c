@@ -82,7 +82,7 @@ int journals_each(const char *root, journal_fn *fn, void *user, struct err *err)
 {
 	struct journal_walk w = { fn, user, err, 0 };
 	struct tree *t;
-	int rc = tree_open(&t, root, false, visit_journal, &w, err);
+	int rc = tree_open(&t, &(struct tree_opts){ root, false, visit_journal, &w }, err);
 
 	if (rc)
 		return rc;

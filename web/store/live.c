@@ -1,7 +1,6 @@
 /* live.c: a notification says that there are changes, and one row what they are. Without notifications the row is
  * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
  * would hold up commits inside a write. */
-#include "web/store/live.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -12,8 +11,8 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/thread.h"
 #include "web/store/auth/token.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
 #include "web/store/write/committer.h"
@@ -113,13 +112,13 @@ int live_start(struct store_live **ret, struct store *s, const char *address, st
 	struct store_live *l = calloc(1, sizeof *l);
 
 	if (!l)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	l->s = s;
 	l->tokens = -1;
 	snprintf(l->address, sizeof l->address, "%s", address);
 	sem_init(&l->looked, 0, 0);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->wake < 0 || pthread_create(&l->thread, NULL, run_live, l)) {
+	if (l->wake < 0 || thread_start(&l->thread, run_live, l)) {
 		if (l->wake >= 0)
 			close(l->wake);
 		free(l);

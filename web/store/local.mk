@@ -16,143 +16,103 @@ store_scripts = schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/op
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
 
 libwebstore_la_SOURCES = \
-	web/store/base/location.c web/store/base/location.h \
-	web/store/base/thread_pool.c web/store/base/thread_pool.h \
 	web/store/write/apply.c web/store/write/apply.h \
-	web/store/write/params.c web/store/write/params.h \
 	web/store/points/archive.c web/store/points/archive.h \
-	web/store/points/backlog.c web/store/points/backlog.h \
 	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \
-	web/store/write/change_experiment.c \
 	web/store/write/change_journal.c \
-	web/store/write/change_points.c \
 	web/store/write/change_run.c \
 	web/store/read/export_order.c web/store/read/export_order.h \
-	web/store/read/media.c web/store/read/media.h \
 	web/store/read/run_records.c web/store/read/run_records.h \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \
-	web/store/files/artifact_path.c \
-	web/store/files/disk.c web/store/files/disk.h \
-	web/store/files/entries.c web/store/files/entries.h \
-	web/store/files/object_change.c \
+	web/store/files/disk.c \
 	web/store/files/orphan_blobs.c web/store/files/orphan_blobs.h \
 	web/store/files/objects.c web/store/files/objects.h \
-	web/store/files/object_gc.c \
-	web/store/files/object_place.c \
-	web/store/files/logged_image.c web/store/files/logged_image.h \
 	web/store/files/object_put.c web/store/files/object_read.c \
-	web/store/maintenance/backup.c web/store/maintenance/backup_rows.c web/store/maintenance/backup_rows.h \
+	web/store/maintenance/backup.c \
 	web/store/read/chart.c \
-	web/store/maintenance/check.c web/store/maintenance/check.h \
+	web/store/maintenance/check.c web/store/maintenance/maintenance.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/points/chunks.c web/store/points/chunks.h \
-	web/store/read/cells.c web/store/read/cells.h \
-	web/store/read/key_names.c web/store/read/key_names.h \
-	web/store/read/metric_select.c web/store/read/metric_select.h \
+	web/store/read/cells.c \
+	web/store/read/metric_select.c web/store/read/read_inside.h \
 	web/store/read/columns.c web/store/read/columns.h \
-	web/store/db/array.c web/store/db/array.h \
 	web/store/db/batch.c web/store/db/batch.h \
-	web/store/db/blob_sqlite.c web/store/db/blob_pg.c web/store/db/blob.h \
-	web/store/db/copy_rows.c web/store/db/copy_rows.h \
+	web/store/db/blob_pg.c \
+	web/store/db/sqlite_file.c \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \
-	web/store/db/pgso.c web/store/db/pgso.h \
 	web/store/db/db_sqlite.c web/store/db/sqlite_inside.h \
 	web/store/db/foreign.c web/store/db/foreign.h \
-	web/store/db/tables.c web/store/db/tables.h \
-	web/store/read/detail.c web/store/read/detail.h \
+	web/store/db/tables.c \
+	web/store/read/detail.c \
 	web/store/mlflow/experiments.c web/store/mlflow/experiments.h \
 	web/store/files/files.c web/store/files/files.h \
+	web/store/filter/lexer.c web/store/filter/lexer.h \
 	web/store/filter/filter.c web/store/filter/filter.h \
 	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
 	web/store/filter/filter_parse.c \
-	web/store/files/folder_files.c web/store/files/folder_files.h \
+	web/store/files/folder_files.c \
 	web/store/points/fold.c web/store/points/fold.h \
-	web/store/points/fold_rows.c web/store/points/fold_rows.h \
+	web/store/points/fold_rows.c \
 	web/store/follow/tb_hparams.c web/store/follow/tb_hparams.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
-	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_note.c \
+	web/store/follow/follow_inside.h web/store/follow/follow_files.c \
 	web/store/follow/follow_read.c \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/maintenance/gc.c web/store/maintenance/maintenance.h \
 	web/store/write/ingest.c web/store/write/ingest.h \
 	web/store/base/parts.h \
 	web/store/write/intake.c web/store/write/intake.h \
-	web/store/write/series_names.c web/store/write/series_names.h \
+	web/store/write/intake_item.c web/store/write/intake_item.h \
 	web/store/mlflow/model_links.c \
-	web/store/base/list.h \
-	web/store/base/no_memory.h \
 	web/store/archive/archiver.c web/store/archive/archiver.h \
-	web/store/archive/archive_change.c web/store/archive/changes.def \
-	web/store/archive/pack_run.c web/store/archive/archive_inside.h \
-	web/store/alert/alert.c web/store/alert/alert.h web/store/alert/alert_change.c \
-	web/store/alert/changes.def web/store/alert/alert_eval.c web/store/alert/alert_eval.h \
-	web/store/alert/alert_watch.c web/store/alert/alert_watch.h \
+	web/store/archive/changes.def \
+	web/store/archive/pack_run.c \
+	web/store/alert/alert.c web/store/alert/alert.h \
+	web/store/alert/changes.def \
+	web/store/alert/alert_watch.c \
 	web/store/saved_view/saved_view.c web/store/saved_view/saved_view.h \
-	web/store/saved_view/saved_view_change.c web/store/saved_view/changes.def \
-	web/store/live.c web/store/live.h \
+	web/store/saved_view/changes.def \
+	web/store/live.c \
 	web/store/locate.c \
 	web/store/base/map.c web/store/base/map.h \
 	web/store/move/move.c web/store/move/move.h web/store/move/move_inside.h \
-	web/store/move/end.c web/store/move/dump.c web/store/move/dump.h \
 	web/store/move/move_files.c web/store/move/walk.c \
-	web/store/base/list_token.c web/store/base/list_token.h \
 	web/store/mlflow/logged_models.c web/store/mlflow/logged_models.h \
-	web/store/mlflow/models_token.c web/store/mlflow/models_token.h \
-	web/store/points/hide.c web/store/points/hide.h \
 	web/store/points/order.c web/store/points/order.h \
-	web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/points/outline.c web/store/points/outline.h \
-	web/store/points/log_row.c web/store/points/log_row.h \
 	web/store/read/keysets.c web/store/read/keysets.h \
-	web/store/read/metric.c web/store/read/metric.h \
 	web/store/read/page_token.c web/store/read/page_token.h \
-	web/store/read/run_params.c web/store/read/run_params.h \
-	web/store/read/series_select.c web/store/read/series_select.h \
+	web/store/read/run_params.c \
+	web/store/read/series_select.c \
 	web/store/read/points.c web/store/read/points.h \
 	web/store/write/change_purge.c \
 	web/store/read/query.c web/store/read/query.h \
-	web/store/write/lease.c web/store/write/lease.h web/store/write/lease_row.c web/store/write/lease_row.h \
+	web/store/write/lease.c web/store/write/lease.h \
 	web/store/write/queue.c web/store/write/queue.h \
-	web/store/db/readers.c web/store/db/readers.h \
-	web/store/mlflow/mlflow_repeat.c web/store/mlflow/mlflow_repeat.h \
+	web/store/db/readers.c \
 	web/store/points/scan.c web/store/points/scan.h \
 	web/store/read/run_search.c \
-	web/store/registry/models_change.c \
 	web/store/registry/registered.c web/store/registry/registered.h \
-	web/store/registry/registry.c web/store/registry/registry.h web/store/registry/changes.def \
-	web/store/registry/registry_inside.h \
-	web/store/registry/registry_search.c \
-	web/store/registry/rows.c web/store/registry/rows.h \
-	web/store/registry/versions_change.c \
+	web/store/registry/registry.c web/store/registry/changes.def \
 	web/store/write/segment.c web/store/write/segment.h \
-	web/store/write/input.c web/store/write/input.h web/store/write/told.c web/store/write/told.h \
-	web/store/points/spike.c web/store/points/spike.h \
 	web/store/state/state.c web/store/state/state.h \
-	web/store/state/state_inside.h web/store/state/state_run.c web/store/state/state_series.c web/store/state/state_sets.c web/store/state/state_spikes.c \
+	web/store/state/state_inside.h web/store/state/state_run.c web/store/state/state_series.c web/store/state/state_sets.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/series_summary.c web/store/points/series_summary.h \
-	web/store/points/sum_row.c web/store/points/sum_row.h \
-	web/store/points/tail.c web/store/points/tail.h \
-	web/store/auth/throttle.c web/store/auth/throttle.h \
 	web/store/auth/token.c web/store/auth/token.h \
 	web/store/auth/token_change.c web/store/auth/changes.def \
-	web/store/auth/session_change.c \
 	web/store/mlflow/mlflow.c web/store/mlflow/mlflow.h web/store/mlflow/changes.def \
 	web/store/mlflow/mlflow_inside.h \
-	web/store/mlflow/mlflow_experiment.c \
-	web/store/mlflow/mlflow_inputs.c \
 	web/store/mlflow/mlflow_model.c \
 	web/store/mlflow/mlflow_run.c \
 	web/store/follow/folder_tree.c web/store/follow/folder_tree.h \
 	web/store/base/background_job.c web/store/base/background_job.h \
 	web/store/write/waiter.c web/store/write/waiter.h \
-	web/store/write/watchers.c web/store/write/watchers.h \
 	web/store/write/committer.c web/store/write/committer.h \
+	web/store/write/group_commit.c web/store/write/group_commit.h \
 	web/store/write/folding.c web/store/write/folding.h \
-	web/store/write/stale_runs.c web/store/write/stale_runs.h \
-	web/store/write/trim.c web/store/write/trim.h \
 	web/store/write/transaction.c web/store/write/transaction.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm

@@ -13,12 +13,10 @@
 #include "tracker/base/clock.h"
 #include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
-#include "web/store/db/readers.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/live.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
@@ -118,7 +116,7 @@ static int init_store_parts(struct store *s, const struct store_opts *o, struct 
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
 	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
 		    (int)sizeof s->artifacts)
@@ -132,7 +130,7 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 	int rc;
 
 	if (!s)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	s->lock_fd = -1;
 	snprintf(s->path, sizeof s->path, "%s", db_path);
 	rc = take_lock(s, err);
@@ -205,7 +203,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	int rc;
 
 	if (!s)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	s->lock_fd = -1;
 	db_shown(s->path, sizeof s->path, opts->db_path);
 	if (strlen(opts->db_path) >= sizeof s->path)

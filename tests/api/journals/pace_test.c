@@ -1,5 +1,5 @@
-/* pace_test.c: how often senders of journals are asked to send, beside senders that do as they are asked, in a time of
- * their own. */
+/* pace_test.c: the interval at which senders of journals are told to send, compared with simulated senders that obey
+ * it, on a simulated clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static uint64_t draw(void)
 	return (drawn >> 33) % 1000;
 }
 
-/* So many senders for so long, each a quarter of the interval early or late by chance; posts of the last 60 s. */
+/* Simulates the senders, each a random quarter of the interval early or late; returns the posts of the last 60 s. */
 static unsigned run(struct journal_pace *p, uint64_t *now_ms, unsigned senders, unsigned seconds, uint64_t wait_ms)
 {
 	uint64_t end = *now_ms + seconds * UINT64_C(1000);
@@ -52,8 +52,8 @@ static void test_few_send_every_half_second(void **state)
 	assert_true(journal_pace_interval_s(&p) == 0.5);
 }
 
-/* Whatever their number, up to the longest interval; and back when they have gone. */
-static void test_many_share_what_a_process_takes(void **state)
+/* Holds for any number of senders, up to the longest interval; the interval falls when they leave. */
+static void test_many_share_the_capacity(void **state)
 {
 	static const unsigned counts[] = { 300, 2000, 7000 };
 	uint64_t now = 1000000;
@@ -88,7 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_few_send_every_half_second),
-		cmocka_unit_test(test_many_share_what_a_process_takes),
+		cmocka_unit_test(test_many_share_the_capacity),
 		cmocka_unit_test(test_slow_storing_slows_senders),
 	};
 

@@ -1,4 +1,4 @@
-/* allreduce_mpi.c: seconds of MPI_Allreduce of so many bytes of f32, in place, as Open MPI does it by itself; for
+/* allreduce_mpi.c: seconds of an in-place MPI_Allreduce of f32 by Open MPI with its defaults; for
  * tests/bench/comm/compare. allreduce_mpi BYTES ROUNDS, under mpirun. */
 #include <mpi.h>
 #include <stdio.h>

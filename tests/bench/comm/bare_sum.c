@@ -1,6 +1,6 @@
-/* bare_sum.c: the least that an all-reduce of two ranks in one memory can do: each of two threads adds one half of two
+/* bare_sum.c: the minimum work of an all-reduce of two ranks in shared memory: each of two threads adds one half of two
  * buffers and stores the sum in both. bare_sum BYTES ROUNDS prints the seconds of one; for tests/bench/comm/compare. */
-#pragma GCC optimize("O3") /* in vectors, as anybody who cares would */
+#pragma GCC optimize("O3") /* vectorised, as any serious implementation is */
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Seconds of gloo's all-reduce of so many bytes of f32 in PyTorch, for tests/bench/comm/compare: gloo_allreduce.py BYTES ROUNDS, with
+"""Seconds of gloo's all-reduce of f32 in PyTorch, for tests/bench/comm/compare: gloo_allreduce.py BYTES ROUNDS, with
 torchrun's variables."""
 import sys
 import time

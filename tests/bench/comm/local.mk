@@ -1,4 +1,5 @@
-# Collectives beside Open MPI's and gloo's: tests/bench/comm/compare; many ranks on few cores: tests/bench/comm/ranks
+# Collectives compared with Open MPI's and gloo's: tests/bench/comm/compare; many ranks on few cores:
+# tests/bench/comm/ranks
 EXTRA_DIST += tests/bench/comm/compare tests/bench/comm/ranks tests/bench/comm/gloo_allreduce.py
 EXTRA_PROGRAMS += tests/bench/comm/bare_sum
 tests_bench_comm_bare_sum_SOURCES = tests/bench/comm/bare_sum.c

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-// importance.mjs [--draws N] [--python PYTHON] [--only WORD]: which params move a number, on functions whose total Sobol indices are known: of
-// each N draws of 200 runs with five params of noise beside, in how many all params with an index above 0.1 are called
-// important, those 1.5 times apart stand in order, and no noise is called important (85 of 100 asked); the same of
-// scikit-learn's permutation importance where PYTHON has it (important: above two deviations). Then 10,000 runs of 50 params
-// in seconds, of the wall and of the processor (2 asked). --only: one of the functions, or large. Wants the page's parts as the build bundled them (builddir).
+// importance.mjs [--draws N] [--python PYTHON] [--only WORD]: which params affect a value, on functions with known
+// total Sobol indices. For each of N draws of 200 runs with five additional noise params, counts the draws in which
+// all params with an index above 0.1 are reported as important, those 1.5 times apart are in order, and no noise is
+// reported (at least 85 of 100); the same for scikit-learn's permutation importance if PYTHON has it (important: above
+// two deviations). Then 10,000 runs of 50 params: seconds of wall and processor time (at most 2). --only: one of the
+// functions, or large. Needs the page's parts as bundled by the build (builddir).
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -54,7 +55,7 @@ function ours({ rows, y }) {
 	}
 }
 
-/** What is wrong with the importances by number of the param: {share, sure}. */
+/** Errors of the importances by param number: {share, sure}. */
 function wrong(found, total) {
 	const out = new Set();
 	for (let i = total.length; i < total.length + NOISE; i++) if (found[i].sure) out.add('noise');
@@ -102,7 +103,7 @@ for (const [name, [, , total]] of Object.entries(FUNCTIONS)) {
 	good = row('ours', name, drawn.map((d) => wrong(ours(d), total))) && good;
 	const theirs = scikit(option('--python', 'python3'), drawn);
 	if (theirs) row('scikit-learn', name, theirs.map((found) => wrong(found, total)));
-	else console.log(`${name.padEnd(10)} scikit-learn  is not there`);
+	else console.log(`${name.padEnd(10)} scikit-learn  is not installed`);
 }
 if (!only || only === 'large') {
 	const [wall, used] = large();

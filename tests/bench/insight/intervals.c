@@ -1,9 +1,8 @@
-/* intervals.c: whether the intervals of `dptrack compare --why` hold: simulated pairs of runs whose true factor is
- * known.
+/* intervals.c: coverage of the intervals of `dptrack compare --why`, for simulated pairs of runs with a known factor.
  *
  *	make tests/bench/insight/intervals && tests/bench/insight/intervals [--json] [PAIRS]
  *
- * PAIRS: of each setting; 1,000 unless given. */
+ * PAIRS: per setting (default: 1,000). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +54,7 @@ static void print(const struct totals *t, int json)
 	       t->widest);
 	printf("%8d    pairs with 20 effective steps and no interval, of %d\n", t->missing, t->wanted);
 	printf("%8.1f %% with every step an independent sample\n", 100 * naive);
-	printf("%8.1f %% of what steps alone say, where runs have no noise of their own\n", 100 * steps);
+	printf("%8.1f %% with intervals from steps only, where runs have no additional noise\n", 100 * steps);
 }
 
 int main(int argc, char **argv)

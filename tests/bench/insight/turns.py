@@ -1,5 +1,6 @@
-"""One training with and without something that shall cost nothing, in turn and in fresh processes: mean seconds of a step after
-the first quarter, processor seconds of the whole run (which other load hardly moves), and their ratios by round."""
+"""One training with and without a feature that should cost nothing, alternating and in fresh processes: mean seconds
+per step after the first quarter, processor seconds of the complete run (hardly affected by other load), and their
+ratios by round."""
 import argparse
 import contextlib
 import json
@@ -40,7 +41,7 @@ def train(flags, n):
 
 
 def turn(o, off, on, swapped):
-    """Both sides once."""
+    """Runs both settings once."""
     pair = {side: train([*o.flags, *(on if side else off)], o.steps) for side in ((True, False) if swapped else (False, True))}
     step, cpu = (pair[True][key] / pair[False][key] for key in ("step", "cpu"))
     return {"step_ratio": step, "cpu_ratio": cpu, "cpu": pair[False]["cpu"], "same_losses": pair[True]["losses"] == pair[False]["losses"]}
@@ -52,7 +53,7 @@ def words(row):
 
 
 def compare(o, off, on, limit):
-    """off, on: the flags of both sides. Prints what was found beside what is asked."""
+    """off, on: the flags of both settings. Prints the results with the limits."""
     kept, rows = results.Results(o.results, o.minutes, words), []
     with contextlib.suppress(results.Over):
         for r in range(o.rounds):

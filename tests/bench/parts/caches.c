@@ -1,5 +1,5 @@
-/* caches.c: reading is one load of each line, which no kernel undercuts; writing is the C library's, or past the
- * caches. */
+/* caches.c: a read is one load per line, the minimum of any kernel; a write uses the C library's stores, or
+ * non-temporal ones. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "tests/bench/parts/caches.h"
 
 #define LINE 64
-#define CHUNK ((size_t)4096)		  /* so much of each piece in turn */
-#define SMALL ((size_t)64 << 10)	  /* for which no other thread is woken */
-#define CACHE_LEAST ((size_t)16 << 20) /* where nobody tells */
+#define CHUNK ((size_t)4096)		  /* bytes of each piece per turn */
+#define SMALL ((size_t)64 << 10)	  /* up to this size one thread does the work */
+#define CACHE_LEAST ((size_t)16 << 20) /* if the size is unknown */
 
 static struct {
 	int threads;
@@ -22,12 +22,12 @@ static struct {
 
 typedef long long two __attribute__((vector_size(16), may_alias));
 
-static volatile uint64_t sink; /* what is read must not be left out */
+static volatile uint64_t sink; /* keeps the reads from being optimised out */
 
 void caches_open(int threads)
 {
-	long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	size_t most = told > (long)CACHE_LEAST ? (size_t)told : CACHE_LEAST;
+	long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	size_t most = reported > (long)CACHE_LEAST ? (size_t)reported : CACHE_LEAST;
 
 	caches.threads = threads;
 	caches.bytes = 2 * most;
@@ -37,7 +37,7 @@ void caches_open(int threads)
 		fprintf(stderr, "no memory of the size of the caches\n");
 		exit(1);
 	}
-	madvise(caches.other.at, caches.bytes, MADV_HUGEPAGE); /* leaves translations of addresses where they are */
+	madvise(caches.other.at, caches.bytes, MADV_HUGEPAGE); /* keeps TLB entries */
 	memset(caches.other.at, 1, caches.bytes);
 }
 
@@ -51,7 +51,7 @@ void caches_empty(void)
 	caches_read(&caches.other, 1);
 }
 
-/* A thread's share of a piece, whole lines but for the last. */
+/* A thread's share of a piece: complete lines, except for the last. */
 static struct piece share(const struct piece *p, int thread, int threads)
 {
 	size_t lines = (p->bytes + LINE - 1) / LINE;

@@ -1,5 +1,5 @@
-/* caches.h: puts data where a program would find it, and moves it as fast as this machine can from there: what memory
- * and caches allow, for benches. */
+/* caches.h: for benchmarks: brings data into the caches as a program would find them, and moves them from there as
+ * fast as this machine can: the limit set by memory and caches. */
 #ifndef DPT_BENCH_CACHES_H
 #define DPT_BENCH_CACHES_H
 
@@ -11,15 +11,15 @@ struct piece { /* of memory */
 	size_t bytes;
 };
 
-void caches_open(int threads); /* before anything else here; of OpenMP's team, of which each thread has its share */
+void caches_open(int threads); /* called first; work is shared by the threads of OpenMP's team */
 
-/* So much must be read before nothing of what was there is left in any cache. */
+/* Bytes that must be read until nothing of the previous data is left in any cache. */
 size_t caches_bytes(void);
 
 void caches_empty(void);
-void caches_read(const struct piece *p, int n); /* afterwards as much of it is near as caches hold */
+void caches_read(const struct piece *p, int n); /* afterwards the caches contain as much of it as fits */
 
-/* Reads the first n_in pieces and writes the others, all at once; past: what is written goes past the caches. */
+/* Reads the first n_in pieces and writes the others, all at once; past: with non-temporal stores. */
 void caches_move(const struct piece *p, int n_in, int n, bool past);
 
 #endif

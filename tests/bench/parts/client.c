@@ -1,4 +1,4 @@
-/* client.c: HTTP/1.1 over one kept connection, as little of it as the server's replies need. */
+/* client.c: HTTP/1.1 over one persistent connection: the minimum that the server's replies need. */
 #include "tests/bench/parts/client.h"
 
 #include <errno.h>

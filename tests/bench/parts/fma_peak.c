@@ -1,7 +1,7 @@
-/* fma_peak.c: GFLOP/s of multiply-adds on values that stay in registers: no program that computes a product of m x k
- * and k x n matrices as 2 m n k operations in that type is faster on these cores. f32: vfmadd; bf16: vdpbf16ps, pairs
- * of bf16 added to f32. The best of windows of 10 ms, all threads together. fma_peak f32|bf16 THREADS [SECONDS] (0.3);
- * 77 with a reason where this loop is not what the processor does best */
+/* fma_peak.c: GFLOP/s of multiply-adds on registers: the upper limit for any program that computes a product of m x k
+ * and k x n matrices with 2 m n k operations in that type on these cores. f32: vfmadd; bf16: vdpbf16ps, pairs of bf16
+ * added to f32. The best of windows of 10 ms, all threads together. fma_peak f32|bf16 THREADS [SECONDS] (0.3); exits
+ * with 77 and a reason if this loop is not the fastest way on the processor. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #define WINDOW_S 0.01
 #define THREADS_MOST 1024
 
-typedef double burst_fn(long rounds); /* floating-point operations done */
+typedef double burst_fn(long rounds); /* returns floating-point operations */
 
 static int no_peak(const char *why)
 {
@@ -25,8 +25,8 @@ static int no_peak(const char *why)
 }
 
 #if defined(__x86_64__)
-/* As many independent sums as hide the latency of two units; in assembly, so that they are in registers whatever the
- * compiler thinks of it. Register 15 holds ones. */
+/* Enough independent sums to hide the latency of two units; in assembly, so that they stay in registers whatever the
+ * compiler decides. Register 15 holds ones. */
 #define BURST(insn, reg)                                                                                               \
 	__asm__ volatile("vbroadcastss %1, %%" reg "15\n"                                                              \
 			 ".irp n," SUMS "\n vxorps %%xmm\\n, %%xmm\\n, %%xmm\\n\n .endr\n"                             \
@@ -99,7 +99,7 @@ static int choose(int bf16, burst_fn **ret)
 }
 #endif
 
-/* The thread's own processor time: what others run on the core meanwhile does not lower the limit. */
+/* The thread's processor time, so that other programs on the core do not lower the limit. */
 static double now_s(void)
 {
 	struct timespec t;
@@ -112,7 +112,7 @@ struct runner {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	burst_fn *burst;
-	double seconds, best; /* best: operations a second */
+	double seconds, best; /* best: operations per second */
 };
 
 static void *run(void *arg)
@@ -150,7 +150,7 @@ int main(int argc, char *argv[])
 		all[i] = (struct runner){ .start = &start, .burst = burst, .seconds = seconds };
 		if (pthread_create(&all[i].thread, NULL, run, &all[i])) {
 			fprintf(stderr, "fma_peak: cannot start thread %d of %d\n", i + 1, threads);
-			return 1; /* those that wait end with the process */
+			return 1; /* waiting threads end with the process */
 		}
 	}
 	for (int i = 0; i < threads; i++) {

@@ -1,4 +1,4 @@
-"""Control groups made for one program, of both versions: a quota of processor time, a limit of memory."""
+"""Control groups for one program, of both versions: a quota of processor time, a memory limit."""
 import contextlib
 import os
 
@@ -14,7 +14,7 @@ def put(path, text):
 
 
 def folders(controllers):
-    """Where the group lies, of each controller."""
+    """Returns the group's folder for each controller."""
     return [os.path.join(ROOT, NAME)] if UNIFIED else [os.path.join(ROOT, c, NAME) for c in controllers]
 
 
@@ -43,7 +43,7 @@ class Group:
 
 
 def why_not():
-    """"": groups can be made here."""
+    """Why groups cannot be created here; "" if they can."""
     try:
         with made(0.5, 1 << 30):
             return ""
@@ -53,7 +53,7 @@ def why_not():
 
 @contextlib.contextmanager
 def made(quota, limit_bytes):
-    """A group with that quota (a share of all cores; None: none) and limit; None: neither is asked."""
+    """A group with that quota (a share of all cores; None: no quota) and limit; None if both are None."""
     if not quota and not limit_bytes:
         yield None
         return
@@ -65,7 +65,7 @@ def made(quota, limit_bytes):
 
 
 def enter(group):
-    """For a child that is to be in it."""
+    """Returns a function that moves a child process into the group."""
     def go():
         for f in group.folders:
             put(os.path.join(f, "cgroup.procs"), "0")

@@ -1,5 +1,6 @@
-"""JPEG files of any size, without a library: noise, each block a mean and a few waves. Huffman codes of one length (4 bits for
-means, 8 for waves) make a baseline file that every decoder reads; sizes and content follow from the arguments alone."""
+"""Writes JPEG files of any size, without a library: noise, each block a mean and a few waves. Huffman codes of fixed
+length (4 bits for means, 8 for waves) give a baseline file that every decoder reads; sizes and content depend only on
+the arguments."""
 import os
 import random
 import struct
@@ -13,7 +14,7 @@ def segment(marker, body):
 
 
 def huffman(where, symbols, bits):
-    """All codes have that many bits; none is all ones."""
+    """All codes have this many bits; none is all ones."""
     counts = [0] * 16
     counts[bits - 1] = len(symbols)
     return segment(0xC4, bytes([where] + counts) + symbols)
@@ -37,11 +38,11 @@ def block(draw, mean, waves):
 
 
 def write(path, width, height, seed, waves=12):
-    """Three components, none of them subsampled; width a multiple of 8, height of 16. waves: at most 20."""
+    """Three components without subsampling; width a multiple of 8, height of 16. waves: at most 20."""
     draw = random.Random(seed)
     means = [draw.randrange(-40, 41) for _ in range(width // 8)]
     row = ""
-    for sign in (1, -1):                                      # two rows of blocks, behind which the means are where they were
+    for sign in (1, -1):                                      # after two rows of blocks the means are back at their start
         for mean in means:
             row += "".join(block(draw, sign * (mean >> c), waves) for c in range(3))
     bits = row * (height // 16)
@@ -55,7 +56,8 @@ def write(path, width, height, seed, waves=12):
 
 
 def folder(path, classes, each, size, val=10, seed=1):
-    """<path>/train/<class>/ and val/, so many files of a class, as torchvision lays them: a few are drawn, and linked under many names."""
+    """<path>/train/<class>/ and val/ with `each` files per class, in torchvision's layout: a few are drawn, and linked
+    under many names."""
     for part, n in (("train", each), ("val", val)):
         for c in range(classes):
             where = os.path.join(path, part, "c%02d" % c)

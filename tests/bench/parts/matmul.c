@@ -1,6 +1,6 @@
-/* matmul.c: the rate of oneDNN's own matrix product, in GFLOP/s: what the machine can reach right now, the limit that
- * tests/bench/train compares with.
- *   matmul [f32|bf16] [SIZE] [SECONDS]; OMP_NUM_THREADS says how many threads */
+/* matmul.c: the rate of oneDNN's own matrix product, in GFLOP/s: the machine's current limit, with which
+ * tests/bench/train compares.
+ *   matmul [f32|bf16] [SIZE] [SECONDS]; OMP_NUM_THREADS sets the threads */
 #include <dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static dnnl_primitive_t make(dnnl_engine_t engine, const dnnl_dims_t dims, dnnl_
 }
 #endif
 
-/* Ones: no denormals, nothing that the processor could be quicker or slower with. */
+/* Fills with ones: no denormals or other values that change the processor's speed. */
 static void fill(dnnl_memory_t m, size_t count, dnnl_data_type_t type)
 {
 	void *data;

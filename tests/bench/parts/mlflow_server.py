@@ -1,21 +1,22 @@
-"""MLflow's server, which ours is compared with: from PyPI, in a virtual environment of the build folder."""
+"""MLflow's server for comparison: from PyPI, in a virtual environment of the build folder."""
 import packages
 
 MLFLOW = "mlflow==3.17.2"
 
 
 def python(build, postgresql):
-    """A Python that has it, on SQLite or on PostgreSQL. Raises packages.Unavailable."""
+    """Returns a Python with MLflow, on SQLite or PostgreSQL. Raises packages.Unavailable."""
     return packages.python(build, "bench-mlflow", [MLFLOW] + (["psycopg2-binary"] if postgresql else []))
 
 
 def database(db):
-    """A new one in a cluster, as MLflow names it: SQLAlchemy 2.1 would take another driver."""
+    """Returns the URL of a new database in a cluster, in MLflow's form: SQLAlchemy 2.1 would choose another driver."""
     db.sql("postgres", "CREATE DATABASE mlflow")
     return db.address("mlflow", tcp=True).replace("postgresql:", "postgresql+psycopg2:")
 
 
 def command(program, port, store, files):
-    """Its command line and what its environment has beside ours: with its pool's 5 connections it refuses some of 32 clients."""
+    """Returns its command line and additional variables: with its pool's 5 connections it refuses some of 32
+    clients."""
     return [program, "-m", "mlflow", "server", "--backend-store-uri", store, "--artifacts-destination", files, "--host", "127.0.0.1",
             "--port", str(port), "--workers", "2"], {"MLFLOW_SQLALCHEMYSTORE_POOL_SIZE": "40"}

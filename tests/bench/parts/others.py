@@ -1,14 +1,14 @@
-"""What ran on the cores beside a measurement, and a measurement made again while that was much."""
+"""Processor time used by other programs during a measurement, and repeated measurements while it is high."""
 import glob
 import os
 import resource
 import sys
 
-MOST = 0.03  # of all cores, by processes that are none of ours
+MOST = 0.03  # share of all cores, used by other programs
 
 
 def busy_seconds():
-    """Of all cores: at work or taken by the machine below, and all there were."""
+    """Returns seconds over all cores: used or stolen by the hypervisor, and available."""
     with open("/proc/stat", encoding="ascii") as f:
         fields = [int(x) for x in f.readline().split()[1:9]]
     tick = os.sysconf("SC_CLK_TCK")
@@ -16,31 +16,34 @@ def busy_seconds():
 
 
 def own_seconds():
-    """Processor time of this process and of all that it started and that ended."""
+    """Processor time of this process and of all its descendants that have ended."""
     return sum(r.ru_utime + r.ru_stime for r in (resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)))
 
 
 def kernel_seconds():
-    """Processor time of the kernel's threads, which read, write and free memory for whoever asks: the children of kthreadd."""
+    """Processor time of kernel threads, which read, write and free memory for all processes: the children of
+    kthreadd."""
     ticks = 0
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8", errors="replace") as f:
                 fields = f.read().rpartition(")")[2].split()
-        except OSError:  # ended meanwhile
+        except OSError:  # ended in the meantime
             continue
         ticks += int(fields[11]) + int(fields[12]) if fields[1] == "2" else 0
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def others_seconds():
-    """Of all cores: taken by others than this process, what it started and the kernel; and all there were."""
+    """Returns seconds over all cores: used by other programs (not this process, its descendants or the kernel), and
+    available."""
     busy, whole = busy_seconds()
     return busy - own_seconds() - kernel_seconds(), whole
 
 
 class Watch:
-    """others(): the share of all cores' time that others took since it was made. What was started since has ended."""
+    """others(): the share of all cores' time that others used since the start. Processes started since must have
+    ended."""
 
     def __init__(self):
         self.theirs, self.whole = others_seconds()
@@ -51,8 +54,8 @@ class Watch:
 
 
 def measured(make, tries=3):
-    """What make() returns, and the share of others beside it: of the first try beside which they took less than MOST, or of the
-    calmest of so many."""
+    """Returns the result of make(), and the share that others used meanwhile: from the first try with less than MOST,
+    or the calmest of all tries."""
     best = None
     for k in range(max(tries, 1)):
         watch = Watch()
@@ -68,18 +71,18 @@ def measured(make, tries=3):
 
 
 def marked(make, tries=3):
-    """A row, a dict, with the share as "others"."""
+    """make() returns a row, a dict, to which the share is added as "others"."""
     row, share = measured(make, tries)
     return dict(row, others=share)
 
 
 def calm(row):
-    """A row that knows of no others is calm."""
+    """A row without "others" counts as calm."""
     return not isinstance(row, dict) or row.get("others", 0) < MOST
 
 
 def tell(rows):
-    """A line on stderr where rows were measured beside others."""
+    """Prints a line on stderr if rows were measured while others used the cores."""
     loud = [row["others"] for row in rows if not calm(row)]
     if loud:
         print("%d of %d rows beside others, which took up to %.0f %% of the cores: no figure of theirs counts"

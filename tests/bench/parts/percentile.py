@@ -1,7 +1,7 @@
-"""One figure for how long requests took."""
+"""Percentiles of request times."""
 
 
 def percentile(values, p):
-    """The value that a share p (0 to 1) of them lies below; 0 of none. values: in any order."""
+    """The value below which a share p (0 to 1) of the values is; 0 if there are none. values: in any order."""
     ordered = sorted(values)
     return ordered[min(int(len(ordered) * p), len(ordered) - 1)] if ordered else 0.0

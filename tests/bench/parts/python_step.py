@@ -1,7 +1,7 @@
-"""python_step.py bare|logged|whole SECONDS FOLDER: PyTorch's steps of a small net on one thread, each of which prints a line; without
-dptrack, with its log alone, or with the console and the machine recorded too, as by default. Prints JSON: how many steps, the
-median one's seconds, processor seconds a step of the whole process, and of them those of the library's threads, of the print and of
-the log."""
+"""python_step.py bare|logged|whole SECONDS FOLDER: PyTorch's steps of a small network on one thread, each printing a
+line; without dptrack, with its log only, or with console and system statistics too, as by default. Prints JSON: the
+number of steps, the median seconds per step, processor seconds per step of the complete process, and of these the
+shares of the library's threads, of the print and of the log."""
 import glob
 import json
 import os
@@ -30,7 +30,7 @@ def begin(mode, folder):
 
 
 def own_threads_s():
-    """Processor seconds of the threads that libdptrack started, so far."""
+    """Processor seconds of the threads started by libdptrack, so far."""
     ns = 0
     for task in glob.glob('/proc/self/task/*'):
         with open(task + '/comm', encoding='ascii') as comm, open(task + '/schedstat', encoding='ascii') as stat:

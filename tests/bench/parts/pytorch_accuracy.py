@@ -1,11 +1,11 @@
-"""PyTorch's side of tests/bench/accuracy: trains ResNet-20 on Fashion-MNIST in bf16 under as many seeds as asked for, and
-appends what each reached on the test images to a file. Runs in the Python that has torch 2.13.0 and numpy.
+"""PyTorch's part of tests/bench/accuracy: trains ResNet-20 on Fashion-MNIST in bf16 with several seeds, and appends
+each test accuracy to a file. Runs in a Python with torch 2.13.0 and numpy.
 
     python3 tests/bench/parts/pytorch_accuracy.py [--seeds 8] [--epochs 1] [--lr 0.1] [--threads 2] [--data-path DIR] [--out FILE]
 
-The model is that of pytorch_step.py with torchvision's initial values; cross entropy, SGD with momentum 0.9, decay 1e-4 (not
-of norms and biases), linear warm-up over a tenth of the steps, then cosine; no augmentation. Seeds that the file has
-already are not trained again, so that it may be stopped and go on."""
+The model is that of pytorch_step.py with torchvision's initial values; cross entropy, SGD with momentum 0.9, decay
+1e-4 (except norms and biases), linear warm-up over a tenth of the steps, then cosine; no augmentation. Seeds that are
+in the file are not trained again, so it may be interrupted and continued."""
 import argparse
 import gzip
 import json

@@ -1,5 +1,5 @@
-"""PyTorch's side of tests/bench/compare-pytorch: whole training steps of the same models from the same weights and batch,
-in plain PyTorch modules. Runs in the Python that has torch 2.13.0; knows nothing of dptrain but the names of its tensors.
+"""PyTorch's part of tests/bench/compare-pytorch: complete training steps of the same models from the same weights and
+batch, in plain PyTorch modules. Runs in a Python with torch 2.13.0; depends on dptrain only for tensor names.
 
     pytorch_step.py make  --model M --dir D     writes D/M.weights.safetensors and D/M.batch.safetensors
     pytorch_step.py run   --model M --dir D --precision fp32|bf16 --threads T --steps N --mode eager|compile
@@ -24,7 +24,7 @@ LARGE = {"resnet50": [3, 4, 6, 3], "resnet34": [3, 4, 6, 3], "resnet18": [2, 2, 
 
 
 def write_tensors(path, tensors):
-    """Safetensors: the length of a JSON head, the head, the bytes."""
+    """Safetensors: the length of a JSON header, the header, the bytes."""
     head, offset, parts = {}, 0, []
     for name, t in tensors.items():
         raw = t.detach().contiguous().numpy().tobytes()
@@ -51,7 +51,7 @@ def read_tensors(path):
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions (planes == out), or a bottleneck whose stride lies in the 3x3."""
+    """Two 3x3 convolutions (planes == out), or a bottleneck with its stride in the 3x3."""
 
     def __init__(self, cin, planes, out, stride, bottleneck):
         super().__init__()
@@ -158,7 +158,7 @@ def model_new(name):
 
 
 def batch_new(name, batch=None, length=256):
-    """batch: samples; not given: as tests/bench/compare-pytorch has them."""
+    """batch: samples; by default as in tests/bench/compare-pytorch."""
     if name in GPT_SIZES:
         return {"tokens": torch.randint(50257, (batch or 4, length + 1))}
     n, c, size, classes = (batch or 16, 3, 224, 1000) if name in LARGE else (batch or 128, 1, 28, 10)
@@ -166,7 +166,7 @@ def batch_new(name, batch=None, length=256):
 
 
 def state_new(name):
-    """Norm gains and biases are not quite 1 and 0, so that leaving one out shows in the losses."""
+    """Norm gains and biases are not quite 1 and 0, so that omitting one shows in the losses."""
     state = {}
     layers = GPT_SIZES[name][0] if name in GPT_SIZES else 1
     for key, t in model_new(name).state_dict().items():
@@ -182,7 +182,7 @@ def state_new(name):
     return state
 
 
-# Hugging Face keeps the four matrices of a block as [in, out].
+# Hugging Face stores the four matrices of a block as [in, out].
 TRANSPOSED = ("c_attn.weight", "c_proj.weight", "c_fc.weight")
 
 

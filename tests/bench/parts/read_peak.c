@@ -1,10 +1,9 @@
-/* read_peak.c: GB/s at which one thread reads so much memory over and over: who reads so many bytes a token makes
- * tokens no faster. Which way of reading is the fastest differs from machine to machine, so several take turns: front
- * to back or at several places at once, with lines asked for ahead or without, over large pages where the system gives
- * them.
- * The best pass of the best way counts; by the wall clock, because waiting for memory is what is measured.
- *   read_peak [BYTES] [SECONDS] [-v]     512 MiB, 3 s; -v: a line each way, too
- * Caches that hold all of it between two passes hold it for a program that reads as much a token, too. */
+/* read_peak.c: GB/s at which one thread repeatedly reads a memory area: a program that reads as many bytes per token
+ * cannot make tokens faster. The fastest way to read differs between machines, so several alternate: front to back or
+ * at several places at once, with prefetching or without, with large pages where the system provides them.
+ * The best pass of the best way counts, by the wall clock, because the wait for memory is what is measured.
+ *   read_peak [BYTES] [SECONDS] [-v]     512 MiB, 3 s; -v: also one line per way
+ * Caches that hold the area between two passes do so as well for a program that reads as much per token. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define LINES 4 /* of a place, read at a time: sums that do not wait for each other */
+#define LINES 4 /* per place and iteration: independent sums */
 #define PLACES_MOST 8
 #define LARGE_PAGE ((size_t)2 << 20)
 
@@ -20,7 +19,7 @@ typedef uint64_t line __attribute__((vector_size(64)));
 
 static const struct way {
 	int places;
-	size_t ahead; /* lines; 0: the processor's own guesses alone */
+	size_t ahead; /* lines; 0: the hardware prefetcher only */
 } ways[] = { { 1, 0 }, { 1, 16 }, { 1, 64 }, { 2, 0 }, { 2, 16 }, { 4, 0 }, { 4, 16 }, { 8, 0 }, { 8, 16 } };
 
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
@@ -33,7 +32,7 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A sum, so that nothing can be left out. */
+/* Returns a sum, so that no read is optimised out. */
 __attribute__((always_inline)) static inline uint64_t read_at(const line *p, size_t n, const int places, size_t ahead)
 {
 	const size_t each = n / (size_t)places / LINES * LINES;
@@ -75,7 +74,7 @@ read_all(const struct way *w, const line *p, size_t n)
 	}
 }
 
-/* Large pages, as tensors have them (trainer/backends/cpu/cpu_module.c). NULL when there is no memory. */
+/* Allocates large pages, as for tensors (trainer/backends/cpu/cpu_module.c). NULL if there is no memory. */
 static line *memory_of(size_t bytes)
 {
 	void *p = NULL;
@@ -87,7 +86,7 @@ static line *memory_of(size_t bytes)
 	return p;
 }
 
-/* Into best: bytes a second of each way. The sum of all that was read. */
+/* Stores bytes per second of each way in best; returns the sum of all that was read. */
 static uint64_t measure(const line *p, size_t lines, double seconds, double *best)
 {
 	const double begin = now_s(), bytes = (double)lines * sizeof(line);
@@ -127,5 +126,5 @@ int main(int argc, char *argv[])
 	}
 	free(p);
 	printf("%.2f\n", 1e-9 * most);
-	return sum == 0; /* ones were read */
+	return sum == 0; /* the data are ones */
 }

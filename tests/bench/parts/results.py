@@ -1,7 +1,7 @@
-"""What a long benchmark has measured, kept in a file, so that it can be made in parts.
+"""Results of a long benchmark, saved in a file, so that it can run in parts.
 
-Beside others a row is made --tries times and then marked, so that a part ends on a busy machine, too. A later part that finds a
-marked row in the file makes it again, once for all parts, so that they come to an end, and keeps the calmer one."""
+A row disturbed by other programs is measured --tries times and then marked, so that a part ends on a busy machine,
+too. A later part measures each marked row once more and keeps the calmer result, so that the parts come to an end."""
 import json
 import os
 import sys
@@ -10,22 +10,22 @@ import others
 
 
 class Over(Exception):
-    """No time is left."""
+    """The time is over."""
 
 
 class Results:
-    """Rows by what they are of. path: the file, a line a row, or None; what stands there is not measured again. words: what is said
-    of a row once it is made; else it is printed as it is."""
+    """Rows by key. path: the file, one line per row, or None; its rows are not measured again. words: formats a
+    finished row for printing (default: JSON)."""
 
     def __init__(self, path, minutes, words=json.dumps):
         self.path, self.until, self.rows, self.words = path, time.monotonic() + 60 * minutes, {}, words
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
-                self.rows = dict(json.loads(line) for line in f if line.endswith("\n"))  # not what it was ended in the middle of
+                self.rows = dict(json.loads(line) for line in f if line.endswith("\n"))  # without an incomplete last line
         self.loud = {key for key, row in self.rows.items() if not others.calm(row) and not row.get("again")}
 
     def get(self, key, make):
-        """The row, measured by make() where there is none yet. Raises Over once the minutes have passed."""
+        """Returns the row, measured by make() if it is missing. Raises Over once the minutes have passed."""
         late = time.monotonic() > self.until
         if key not in self.rows:
             if late:
@@ -45,23 +45,23 @@ class Results:
                 f.write(json.dumps([key, row]) + "\n")
 
     def calm(self, key, make, tries=3):
-        """The same of a dict, made again while others are on the cores: how much they were stands in it as "others"."""
+        """Like get, for a dict that is measured again while others use the cores; their share is stored as "others"."""
         return self.get(key, lambda: others.marked(make, tries))
 
     def each(self, keys, make):
-        """(key, row) of each, as far as there is time; says so where there is none left."""
+        """Yields (key, row) of each, while time is left; prints a line when it is over."""
         for k, key in enumerate(keys):
             try:
                 yield key, self.get(key, lambda key=key: make(key))
             except Over:
-                print("%d of %d are measured; the same command goes on" % (k, len(keys)), flush=True)
+                print("%d of %d are measured; run the same command to continue" % (k, len(keys)), flush=True)
                 return
 
 
 def add_arguments(p, minutes=1e9):
-    """--results FILE and --minutes M of a long command; without a file it is made in one go."""
-    p.add_argument("--results", metavar="FILE", help="where rows are kept: the same command goes on")
-    p.add_argument("--minutes", type=float, default=minutes, help="no row begins later")
+    """Adds --results FILE and --minutes M of a long command; without a file it runs in one go."""
+    p.add_argument("--results", metavar="FILE", help="file for the rows; the same command continues")
+    p.add_argument("--minutes", type=float, default=minutes, help="start no row after this time")
 
 
 def of_arguments(o):
@@ -69,7 +69,7 @@ def of_arguments(o):
 
 
 def options(p):
-    """The same, --tries and --json."""
+    """Adds these, --tries and --json."""
     add_arguments(p)
-    p.add_argument("--tries", type=int, default=3, help="how often what others disturb is made")
+    p.add_argument("--tries", type=int, default=3, help="measurements of a row disturbed by other programs")
     p.add_argument("--json", action="store_true")

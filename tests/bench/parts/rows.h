@@ -1,4 +1,4 @@
-/* rows.h: how the benchmarks in C print what they measured: a table, or one JSON object by name. */
+/* rows.h: output of the benchmarks in C: a table, or one JSON object by name. */
 #ifndef DPT_BENCH_ROWS_H
 #define DPT_BENCH_ROWS_H
 
@@ -9,7 +9,7 @@ struct rows {
 	bool json, began;
 };
 
-/* bound: what the value is held against, 0 for nothing. */
+/* bound: the limit of the value, 0 for none. */
 static inline void rows_print(struct rows *r, const char *name, const char *unit, double value, double bound)
 {
 	if (r->json)

@@ -1,7 +1,7 @@
-// What readers of large experiments wait for, each beside what it ought to take:
-//	groups       the answer to /series of 200 runs in 20 groups
-//	pictures     a step of the slider over 10,000 of a run, until the picture is painted
-//	console      a million lines of two ranks: the last of them, and one that holds a word, are painted
+// Waiting times of readers of large experiments, each with its target:
+//	groups       the reply to /series of 200 runs in 20 groups
+//	pictures     a step of the slider over 10,000 pictures of a run, until the picture is painted
+//	console      a million lines of two ranks: the last line, and one that contains a word, are painted
 //
 //	tests/bench/page --shows [--only NAME] [--json] [--small]
 //
@@ -26,7 +26,7 @@ function note(what, aim, list) {
 	rows.push({ what, aim, median_s: median(list), max_s: Math.max(...list), times: list.length });
 }
 
-/** Runs what needs a server on a folder that fill has written to. */
+/** Runs act with a server on a folder that fill has written to. */
 async function served(fill, act) {
 	const folder = mkdtempSync(path.join(tmpdir(), 'dptrack-shows-'));
 	fill(folder);
@@ -70,7 +70,7 @@ async function runPage(browser, url) {
 	return page;
 }
 
-/** Seconds of each move of the slider until the picture of the step stands there, decoded. */
+/** Seconds of each move of the slider until the picture of the step is shown, decoded. */
 function slid(page, moves) {
 	return page.evaluate(async (n) => {
 		const card = document.querySelector('[data-media="seen/picture"]');
@@ -94,7 +94,7 @@ function slid(page, moves) {
 	}, moves);
 }
 
-/** Seconds from a click, or words typed, until the console's screen says something. */
+/** Seconds from a click, or typed words, until the console shows the text. */
 function said(page, { click, words, shown }) {
 	return page.evaluate(async ([c, w, text]) => {
 		const frame = () => new Promise((done) => requestAnimationFrame(done));

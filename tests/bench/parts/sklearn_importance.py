@@ -1,5 +1,6 @@
-"""scikit-learn's permutation importance of a random forest on rows it has not seen, for tests/bench/insight/importance.mjs: draws as JSON
-({"rows", "y"}) in, for each a list of {"share", "sure"} by param out. A share is half of what R2 loses, as total Sobol indices are."""
+"""scikit-learn's permutation importance of a random forest on held-out rows, for tests/bench/insight/importance.mjs.
+Input: draws as JSON ({"rows", "y"}); output: for each a list of {"share", "sure"} by param. A share is half of the
+loss of R2, like total Sobol indices."""
 import json
 import sys
 

@@ -1,9 +1,10 @@
-"""The peers of tests/bench/storage/formats: pictures read by each format's own Python library and delivered as dptrain does, by
-RandomResizedCrop, flip and normalisation to f32 of 224 x 224 (Pillow, NumPy); npy: normalised as they are.
+"""The peers of tests/bench/storage/formats: pictures read by each format's own Python library and processed as by
+dptrain: RandomResizedCrop, flip and normalisation to f32 of 224 x 224 (Pillow, NumPy); npy: normalised only.
 
 usage: formats_peer.py KIND ADDRESS PROCESSES [CACHE]
-ADDRESS: the set's folder, or where a server shows it. CACHE: a folder; what is measured is the second pass then. Each process delivers
-its part of the shards, or of the samples. Prints images a second of all of them, or "-" and why there is no such reader."""
+ADDRESS: the set's folder, or its address on a server. CACHE: a folder; the second pass is then measured. Each process
+delivers its part of the shards, or of the samples. Prints images per second of all, or "-" and why there is no such
+reader."""
 import http.client
 import importlib
 import importlib.util
@@ -58,18 +59,18 @@ class Set:
         self.remote, self.rows = "://" in address, None
 
     def names(self):
-        """Of the set's files, relative to its address; of a server they stand in files.txt."""
+        """The set's files, relative to its address; a server lists them in files.txt."""
         if self.remote:
             with urllib.request.urlopen(self.address + "/files.txt") as reply:
                 return [line.split(" ", 1)[1] for line in reply.read().decode().splitlines()]
         return sorted(os.path.relpath(os.path.join(d, f), self.address) for d, _, names in os.walk(self.address) for f in names)
 
     def files(self, end):
-        """Of this part."""
+        """The files of this part."""
         return ["%s/%s" % (self.address, n) for n in self.names() if n.startswith("train") and n.endswith(end)][self.part::self.parts]
 
     def every(self, samples):
-        """Of a container that cannot be opened in parts."""
+        """The samples of this part, for a container that cannot be opened in parts."""
         return itertools.islice(samples, self.part, None, self.parts)
 
     def folder(self):
@@ -129,19 +130,19 @@ def why_not(kind, address, cache):
     if "://" not in address:
         return None
     if kind in ("lmdb", "tfrecord") or (kind == "parquet" and PARQUET != "datasets"):
-        return "its Python library reads files of this machine alone"
+        return "its Python library reads local files only"
     return "reads single files without a cache" if cache and kind == "folder" else None
 
 
 def deliver_all(part):
-    """How many, and when it began and ended."""
+    """Returns the number of images, and the start and end of their delivery."""
     start = time.monotonic()
     n = sum(deliver(part.kind, data).shape[2] == 3 for data in getattr(part, part.kind)())
     return n, start, time.monotonic()
 
 
 def run(part, together, said):
-    """One process. All begin at the same time, once libraries are loaded and the cache is filled."""
+    """One process. All start at the same time, once libraries are loaded and the cache is filled."""
     try:
         for name in LIBRARIES[part.kind]:
             importlib.import_module(name)

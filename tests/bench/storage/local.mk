@@ -1,4 +1,4 @@
-# tests/bench/storage: training data where it lies, and the store's files.
+# tests/bench/storage: training data in their places, and the store's files.
 EXTRA_PROGRAMS += tests/bench/storage/plain tests/bench/storage/plain_curl
 tests_bench_storage_plain_SOURCES = tests/bench/storage/plain.c
 tests_bench_storage_plain_curl_SOURCES = tests/bench/storage/plain_curl.c

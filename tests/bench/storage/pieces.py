@@ -1,4 +1,4 @@
-"""A bench that runs in pieces: what was measured is kept in a file, from which a later call goes on."""
+"""A benchmark that runs in parts: results are saved in a file, from which a later call continues."""
 import json
 import os
 import time
@@ -6,7 +6,7 @@ import time
 
 class Pieces:
     def __init__(self, path, minutes, empty):
-        """path: the file, or None; minutes: of this call; empty: what stands there before the first."""
+        """path: the file, or None; minutes: limit of this call; empty: the content before the first."""
         self.path, self.end, self.taken = path, time.monotonic() + 60 * minutes, empty
         if path and os.path.exists(path):
             with open(path, encoding="ascii") as f:

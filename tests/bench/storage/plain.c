@@ -1,8 +1,8 @@
-/* plain.c: the bare reading of files, the limit of what a reader of their samples can reach:
- *   plain evict FILE...       their pages leave the memory, as far as nobody uses them
- *   plain sequential FILE...  each from its beginning to its end, 1 MiB a call, the system told so
- *   plain random DEPTH LIST   ranges of files in the order of LIST ("OFFSET BYTES FILE" a line; bytes 0: the whole
- *                             file), by DEPTH threads
+/* plain.c: plain reading of files, the upper limit for a reader of their samples:
+ *   plain evict FILE...       evicts their pages from the page cache, unless they are in use
+ *   plain sequential FILE...  reads each from beginning to end, 1 MiB per call, with sequential advice
+ *   plain random DEPTH LIST   reads ranges of files in the order of LIST ("OFFSET BYTES FILE" per line; bytes 0: the
+ *                             complete file), by DEPTH threads
  * Prints bytes, seconds and seconds of processor time. */
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ struct range {
 	char *file;
 	off_t at;
 	size_t n;
-	int fd; /* -1: opened by whoever reads it */
+	int fd; /* -1: opened by the reading thread */
 };
 
 struct job {
@@ -53,7 +53,7 @@ static bool evict(const char *file)
 	return good;
 }
 
-/* Up to n bytes from `at` on; negative: cannot be read. */
+/* Reads up to n bytes at `at`; returns a negative value on an error. */
 static long long read_range(int fd, off_t at, size_t n, char *room)
 {
 	long long sum = 0;
@@ -109,7 +109,7 @@ static void *read_some(void *arg)
 	return NULL;
 }
 
-/* Files of which ranges are read are opened once. */
+/* Files from which ranges are read are opened once. */
 static bool take_line(struct job *j, char *line)
 {
 	struct range r = { .fd = -1 };

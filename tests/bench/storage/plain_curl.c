@@ -1,7 +1,7 @@
-/* plain_curl.c: objects on a server fetched by bare libcurl, the limit of what a reader of them can reach: in ranges of
- * 8 MiB, 16 of them at once, each into memory that is used again.
+/* plain_curl.c: objects on a server fetched by bare libcurl, the upper limit for a reader: in ranges of 8 MiB, 16 at
+ * once, into buffers that are reused.
  *   plain_curl PASSES [URL BYTES]...
- * Prints bytes, seconds and seconds of processor time of all passes behind the first, or of the only one. */
+ * Prints bytes, seconds and seconds of processor time of all passes after the first, or of the only one. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct job {
 	struct curlso so;
 	void *multi;
 	char **pair; /* "URL", "BYTES" */
-	int n, at;   /* of the pairs; the one that is asked for */
+	int n, at;   /* number of pairs; the current one */
 	long long begin, bytes;
 	struct slot slot[AT_ONCE];
 };
@@ -49,7 +49,7 @@ static size_t take(char *bytes, size_t size, size_t n, void *user)
 	return n;
 }
 
-/* Does nothing where nothing is left to ask for. */
+/* Does nothing if all ranges are requested. */
 static void ask(struct job *j, struct slot *s)
 {
 	long long size = j->at < j->n ? strtoll(j->pair[2 * j->at + 1], NULL, 10) : 0;

@@ -1,4 +1,4 @@
-"""Where a set lies while it is read: on a disk whose pages left the memory, on nginx, behind the proxy `shaped`."""
+"""Places of a set: on a disk with evicted pages, on nginx, behind the proxy `shaped`."""
 import json
 import os
 import subprocess
@@ -15,18 +15,18 @@ def files_of(folder):
 
 
 def data_files(kind, place):
-    """The files that hold a set's samples."""
+    """The files that contain a set's samples."""
     return [f for f in files_of(place) if f.endswith(ENDS[kind])]
 
 
 def evict(plain, files):
-    """Their pages leave the memory (tests/bench/storage/plain)."""
+    """Evicts their pages from the page cache (tests/bench/storage/plain)."""
     for at in range(0, len(files), 1000):
         subprocess.run([plain, "evict", *files[at:at + 1000]], check=True)
 
 
 class Nginx:
-    """Shows a folder on the loopback; one process."""
+    """Serves a folder on the loopback; one process."""
     def __init__(self, home, folder):
         os.makedirs(home, exist_ok=True)
         conf, port = os.path.join(home, "conf"), 18000 + os.getpid() % 10000
@@ -42,7 +42,7 @@ class Nginx:
 
 
 class Proxy:
-    """`shaped` before a server: latency in ms, rate in MB/s of a connection."""
+    """`shaped` in front of a server: latency in ms, rate in MB/s per connection."""
     def __init__(self, upstream, latency, rate):
         self.shape = subprocess.Popen([sys.executable, os.path.join(HERE, "shaped"), upstream, "--latency", str(latency), "--rate", str(rate)],
                                       stdout=subprocess.PIPE, text=True)

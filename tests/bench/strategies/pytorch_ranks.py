@@ -1,12 +1,12 @@
-"""PyTorch's side of tests/bench/strategies/compare: a rank that trains GPT-2 on its part of a batch, over gloo. Runs in the Python that
-has torch 2.13.0, with torchrun's variables.
+"""PyTorch's part of tests/bench/strategies/compare: a rank that trains GPT-2 on its part of a batch, over gloo. Runs
+in a Python with torch 2.13.0, with torchrun's variables.
 
     pytorch_ranks.py --dir D --way none|ddp|zero1|fsdp --steps N --mode eager|compile
                                                 rank 0 prints {"loss": [...], "step_seconds": [...]}
 
-D holds gpt2-124m.weights.safetensors and gpt2-124m.batch.safetensors (the ranks' parts behind one another), as pytorch_step.py
-makes them. Types as each way has them: autocast to bf16, or FSDP2's policy of bf16 parameters and f32 sums. none: ranks that
-tell each other nothing but when they begin."""
+D contains gpt2-124m.weights.safetensors and gpt2-124m.batch.safetensors (the ranks' parts in order), made by
+pytorch_step.py. Types depend on the strategy: autocast to bf16, or FSDP2's policy of bf16 parameters and f32 sums.
+none: ranks that synchronise only their start."""
 import argparse
 import json
 import os
@@ -35,7 +35,7 @@ def groups(net, decay):
 
 
 def wrapped(net, o):
-    """The net as the way has it, and its optimiser."""
+    """Returns the network wrapped by the strategy, and its optimiser."""
     if o.way == "fsdp":
         mesh = init_device_mesh("cpu", (dist.get_world_size(),))
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
@@ -95,7 +95,7 @@ def main():
         print(json.dumps({"loss": (mean / dist.get_world_size()).tolist(), "step_seconds": seconds}))
     dist.destroy_process_group()
     sys.stdout.flush()
-    os._exit(0)  # ZeRO-1's second rank otherwise waits for ever for gloo's threads, when all is done
+    os._exit(0)  # otherwise ZeRO-1's second rank waits for ever for gloo's threads at the end
 
 
 if __name__ == "__main__":

@@ -1,24 +1,26 @@
-// The browser's part of tests/bench/team/live: opens a run's page of one process, sends points to another one, and prints for each
-// point, as a line of JSON, after how many seconds it was taken, told by the page's process, drawn in the chart, in the table.
+// The browser's part of tests/bench/team/live: opens a run's page on one process, sends points to another one, and
+// prints, for each point as a line of JSON, the seconds until it was stored, reported by the page's process, drawn in
+// the chart, shown in the table.
 //
-//	node live.mjs ADDRESS-OF-THE-ONE-THAT-TAKES ADDRESS-OF-THE-ONE-THAT-SHOWS POINTS PAUSE-AT-LEAST PAUSE-AT-MOST
+//	node live.mjs ADDRESS-THAT-STORES ADDRESS-THAT-SHOWS POINTS MIN-PAUSE MAX-PAUSE
 import { charted, launch, open, says } from '../../web/browser.mjs';
 import { ask } from '../../web/serve.mjs';
 
 const [takes, shows] = process.argv.slice(2, 4);
 const [points, least, most] = process.argv.slice(4).map(Number);
 const KEY = 'loss';
-/** Points that are there before the page is opened. */
+/** Points stored before the page is opened. */
 const BEFORE = 20;
 const WAIT = { timeout: 30000 };
 
-/** Seconds of the wall clock; the page's is the same one. */
+/** Seconds of the wall clock, which the page shares. */
 const now = () => (performance.timeOrigin + performance.now()) / 1000;
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 /** A point's value is its step, so that the highest is the newest. */
 const log = (run, steps) => ask(takes, `runs/${run}/metrics`, { points: steps.map((step) => ({ key: KEY, step, value: step })) });
 
-/** Runs in the page: notes [newest step, when] at the first frame behind the one that showed it, in the chart and in the table. */
+/** Runs in the page: records [newest step, time] at the first frame after the one that showed it, in chart and table.
+*/
 function watch(key) {
 	const seen = (globalThis.seen = { chart: [], table: [] });
 	const note = (list, step) => {
@@ -33,7 +35,7 @@ function watch(key) {
 	requestAnimationFrame(look);
 }
 
-/** When an event stream said that the run has changed. */
+/** Records when an event stream reported a change of the run. */
 async function listen(run, told, signal) {
 	const { body } = await fetch(shows + 'api/v1/events', { signal });
 	let text = '';
@@ -49,7 +51,7 @@ async function opened(browser, run) {
 	const { page } = await open(browser, `${shows}?e=live&r=${run}`, { height: 1400 });
 	await charted(page, KEY, (d) => d.lines[0]?.top === BEFORE);
 	await says(page, '.metrics tbody td:nth-child(5)', new RegExp(`^${BEFORE}$`));
-	await sleep(2); // for what the page loads later
+	await sleep(2); // until the page has loaded its later parts
 	await page.evaluate(watch, KEY);
 	return page;
 }
@@ -65,7 +67,7 @@ async function send(run) {
 	return sent;
 }
 
-/** Seconds from `began` until a list of [step, when] has this step or a later one. */
+/** Seconds from `began` until a list of [step, time] contains this step or a later one. */
 const after = ({ step, began }, list) => list.find(([s, at]) => s >= step && at > began)[1] - began;
 
 const browser = await launch();

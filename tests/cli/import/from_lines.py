@@ -1,6 +1,6 @@
-"""Runs told as lines of JSON (web/cli/import/json_lines.h), brought in by `dptrack import FILE` and from standard input: what every kind
-of line says is there, a repeat changes nothing, a run that went on gains what is new, and whatever is wrong with a line is said
-with its number, nothing of its run taken."""
+"""Runs as lines of JSON (web/cli/import/json_lines.h), imported from a file and from standard input: every kind of
+line is imported, a repeat changes nothing, a run that has grown gains its new points, and an invalid line is reported
+with its number and nothing of its run is imported."""
 import sys
 sys.dont_write_bytecode = True
 import base64
@@ -19,7 +19,7 @@ BEGIN = {"run": {"id": RUN, "experiment": "told", "name": "first", "start": 1700
 END = {"end": ["failed", 1700000100.5]}
 
 
-def bring(into, *lines, code=0, path="-"):
+def import_lines(into, *lines, code=0, path="-"):
     text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
     if path != "-":
         with open(path, "w", encoding="utf-8") as f:
@@ -60,20 +60,20 @@ def all_kinds(folder):
             {"left_out": "something of theirs"}, {"end": ["running", 1700000010]}]
 
 
-def said(server):
+def read_run(server):
     run = json.loads(get(server, "/api/v1/runs/" + RUN))
     media = sorted((m["key"], m["kind"], m["step"]) for m in json.loads(get(server, f"/api/v1/runs/{RUN}/media"))["media"])
     console = [(x["stream"], x["text"]) for x in json.loads(get(server, f"/api/v1/runs/{RUN}/console"))["lines"]]
     return {k: run.get(k) for k in ("name", "experiment", "status", "start_time", "end_time", "params", "tags", "notes")}, media, console, sorted(points(server), key=str)
 
 
-def brought(folder):
+def imports_every_kind(folder):
     into, lines = os.path.join(folder, "into"), all_kinds(folder)
-    out = bring(into, *lines)
+    out = import_lines(into, *lines)
     lib.check("1 run, 4 points, 1 file" in out and "something of theirs" in out and "lost" in out, out)
-    lib.check("0 files" in bring(into, *lines, path=os.path.join(folder, "told.jsonl")), "a repeat, of a file")
+    lib.check("0 files" in import_lines(into, *lines, path=os.path.join(folder, "told.jsonl")), "a repeat, of a file")
     server = lib.Server(into)
-    facts, media, console, got = said(server)
+    facts, media, console, got = read_run(server)
     lib.equal(facts, {"name": "first", "experiment": "told", "status": "running", "start_time": 1700000000000, "end_time": None,
                       "params": {"lr": "0.1", "deep.list": '[1,"x"]', "name": "ünï"}, "tags": {"team": "a"}, "notes": "# said"}, "the run")
     lib.equal(media, [("picture", "image", 2), ("rows", "table", 2), ("weights", "histogram", 2), ("words", "text", 2)], "media")
@@ -81,19 +81,19 @@ def brought(folder):
     lib.equal(got, sorted([("loss", 1, 1700000001.25, 0.1), ("loss", 2, 1700000002.25, "NaN"),
                            ("loss", 3, 1700000003.25, 1), ("odd", -3, 1700000002.25, "-Infinity")], key=str), "points")
     lib.equal(get(server, f"/api/v1/runs/{RUN}/artifacts/notes/note.txt"), b"kept\n", "the file")
-    bring(into, *lines)
-    lib.equal(said(server), (facts, media, console, got), "a repeat while a server holds the store")
+    import_lines(into, *lines)
+    lib.equal(read_run(server), (facts, media, console, got), "a repeat while a server holds the store")
     more = lines[:-1] + [{"points": [["loss", 4, 1700000009, 0.25]]}, {"final": ["best", 4, 1700000100, 0.05]}, END]
-    bring(into, *more)
+    import_lines(into, *more)
     until = time.monotonic() + 120
     while json.loads(get(server, "/api/v1/runs/" + RUN))["status"] == "running" and time.monotonic() < until:
         time.sleep(0.05)  # the server follows the folder
-    facts, _, _, now = said(server)
-    lib.equal(sorted(set(now) - set(got), key=str), [("best", 4, 1700000100, 0.05), ("loss", 4, 1700000009, 0.25)], "what is new of a run that went on")
+    facts, _, _, now = read_run(server)
+    lib.equal(sorted(set(now) - set(got), key=str), [("best", 4, 1700000100, 0.05), ("loss", 4, 1700000009, 0.25)], "the new points of a run that has grown")
     lib.equal((len(now), facts["status"], facts["end_time"]), (len(got) + 2, "failed", 1700000100500), "its end")
     other = "cd" * 16
-    bring(into, HEAD, {"run": dict(BEGIN["run"], id=other)}, {"deleted": True}, END)
-    lib.check(json.loads(get(server, "/api/v1/runs/" + other))["deleted"], "a run that was deleted there")
+    import_lines(into, HEAD, {"run": dict(BEGIN["run"], id=other)}, {"deleted": True}, END)
+    lib.check(json.loads(get(server, "/api/v1/runs/" + other))["deleted"], "a run that was deleted on the server")
     lib.equal(server.stop(), 0, "exit code")
 
 
@@ -108,13 +108,13 @@ def refused(folder):
              ([HEAD, BEGIN, {"param": ["a"]}], 1, "[name, value]"), ([HEAD, BEGIN, {"note": 1}], 1, "expected a string"), ([HEAD, BEGIN, {"file": [1, 2]}], 1, "path on this machine"),
              ([HEAD, BEGIN, {"image": ["k"]}], 1, "[key, step, time, content]"), ([HEAD, BEGIN, {"left_out": 1}], 1, "expected a string")]
     for lines, code, words in cases:
-        error = bring(into, *lines, code=code)
+        error = import_lines(into, *lines, code=code)
         lib.check(words in error, f"{lines[-1]}: {error!r}, want {words!r}")
-    lib.check(not os.path.exists(os.path.join(into, "told")), "nothing of them is taken")
+    lib.check(not os.path.exists(os.path.join(into, "told")), "nothing of an invalid run is imported")
 
 
 def odd_names(folder):
-    """Names that are no file names stay below the folder, are seen there, and leave the server's own files alone."""
+    """Names that are not valid file names stay below the folder, are listed, and do not touch the server's files."""
     into, out = os.path.join(folder, "odd", "into"), os.path.join(folder, "odd", "out")
     os.makedirs(into)
     pairs = [("..", ".."), (".hidden", ".hidden"), ("dptrack.artifacts", "a"), ("x" * 490, "y" * 490), ("a/b", "../../c"), ("-x", "--y")]
@@ -122,7 +122,7 @@ def odd_names(folder):
     for i, (experiment, name) in enumerate(pairs):
         lines += [{"run": {"id": f"{i:032x}", "experiment": experiment, "name": name, "start": 1700000000}},
                   {"points": [["loss", 1, 1700000001, i]]}, END]
-    bring(into, *lines)
+    import_lines(into, *lines)
     server = lib.Server(into)
     runs = json.loads(get(server, "/api/v1/runs"))["runs"]
     lib.equal(sorted((r["experiment"], r["name"]) for r in runs), sorted(pairs), "runs with odd names")
@@ -130,15 +130,15 @@ def odd_names(folder):
     r = subprocess.run([lib.PROGRAM, "export", "--events", out, "--logdir", into], capture_output=True, text=True, timeout=120)
     lib.equal((r.returncode, r.stderr), (0, ""), "export --events")
     lib.equal(len([f for _, _, files in os.walk(out) for f in files]), len(pairs), "event files")
-    lib.equal(sorted(os.listdir(os.path.join(folder, "odd"))), ["into", "out"], "what lies beside the folder")
+    lib.equal(sorted(os.listdir(os.path.join(folder, "odd"))), ["into", "out"], "files next to the folder")
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
-        brought(folder)
+        imports_every_kind(folder)
         refused(folder)
         odd_names(folder)
-    lib.finish("bring/lines")
+    lib.finish("import/lines")
 
 
 main()

@@ -1,7 +1,7 @@
-"""What MLflow keeps, brought in by `dptrack import`: the samples beside this script, which MLflow itself made (make_mlflow.py), as a
-SQLite store and as folders, into a folder of runs and to a server. Every run, param, tag, point, data set, file, experiment and
-version must be what MLflow's own client said of it, and a repeat must change nothing. `from_mlflow.py FOLDER` takes a store that
-make_mlflow.py made there instead."""
+"""Stores of MLflow imported by `dptrack import`: samples in this folder that MLflow wrote (make_mlflow.py), as a
+SQLite store and as folders, into a folder of runs and to a server. Every run, param, tag, point, data set, file,
+experiment and version must equal what MLflow's client returned for it, and a repeat must change nothing.
+`from_mlflow.py FOLDER` uses a store that make_mlflow.py made there."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -26,7 +26,7 @@ def run(*args, code=0):
 
 
 def sample(folder):
-    """The committed samples, put where their paths lead."""
+    """Copies the committed samples to where their paths refer."""
     shutil.copytree(os.path.join(HERE, "mlruns"), os.path.join(folder, "mlruns"))
     shutil.copytree(os.path.join(HERE, "files"), os.path.join(folder, "files"))
     shutil.copy(os.path.join(HERE, "mlflow.json"), folder)
@@ -35,7 +35,7 @@ def sample(folder):
 
 
 class Store:
-    """What a server says by MLflow's routes, as make_mlflow.py's said() has it."""
+    """What a server returns by MLflow's routes, in the form of make_mlflow.py's describe()."""
 
     def __init__(self, server):
         self.server = server
@@ -92,11 +92,11 @@ def compare(got, want, what):
             lib.equal(mine[field], value, f"{what}: {field} of {theirs['name']}")
 
 
-def brought(folder, store, want, what):
+def imports_store(folder, store, want, what):
     into, path = os.path.join(folder, "into-" + what), os.path.join(folder, store)
     said = run("import", path, "--logdir", into)
     lib.check(f"{len(want['runs'])} runs, " in said and "4 files" in said, said)
-    lib.check("0 files" in run("import", path, "--logdir", into), "a repeat brings no file again")
+    lib.check("0 files" in run("import", path, "--logdir", into), "a repeat imports no file again")
     server = lib.Server(into)
     got = Store(server).said()
     compare(got, want, what)
@@ -110,7 +110,7 @@ def brought(folder, store, want, what):
 
 
 def sent(folder, want):
-    """To a server elsewhere, all of it in one experiment."""
+    """Imports to a server elsewhere, all into one experiment."""
     server = lib.Server(os.path.join(folder, "far"))
     for _ in range(2):
         run("import", os.path.join(folder, "mlflow.db"), "--url", server.url, "--experiment", "all of it")
@@ -123,7 +123,7 @@ def sent(folder, want):
 
 
 def grown(folder, want):
-    """A run that went on after it was brought in: the second import adds what is new, and takes its end over."""
+    """A run that grew after its import: the second import adds the new data and its end."""
     path, into = os.path.join(folder, "mlflow.db"), os.path.join(folder, "into-db")
     running = next(r for r in want["runs"] if r["status"] == "RUNNING")
     with sqlite3.connect(path) as db:
@@ -145,16 +145,16 @@ def refused(folder):
         db.execute("CREATE TABLE t (x)")
     db.close()
     into = os.path.join(folder, "refused")
-    lib.check("without MLflow's table" in run("import", other, "--logdir", into, code=2), "a SQLite file of somebody else")
+    lib.check("without MLflow's table" in run("import", other, "--logdir", into, code=2), "a SQLite file of another program")
     with open(os.path.join(folder, "mlflow.db"), "rb") as f:
         head = f.read(40000)
     with open(other, "wb") as f:
         f.write(head)
-    lib.check(other in run("import", other, "--logdir", into, code=1), "a damaged store is named")
+    lib.check(other in run("import", other, "--logdir", into, code=1), "the message names a damaged store")
     plain = os.path.join(folder, "plain.txt")
     with open(plain, "w", encoding="ascii") as f:
         f.write("x")
-    lib.check("unknown format" in run("import", plain, "--logdir", into, code=2), "a file that is no store")
+    lib.check("unknown format" in run("import", plain, "--logdir", into, code=2), "a file that is not a store")
 
 
 def main():
@@ -165,12 +165,12 @@ def main():
             sample(folder)
         with open(os.path.join(folder, "mlflow.json"), encoding="utf-8") as f:
             want = json.load(f)
-        brought(folder, "mlflow.db", want["db"], "db")
-        brought(folder, "mlruns", want["mlruns"], "mlruns")
+        imports_store(folder, "mlflow.db", want["db"], "db")
+        imports_store(folder, "mlruns", want["mlruns"], "mlruns")
         sent(folder, want["db"])
         grown(folder, want["db"])
         refused(folder)
-    lib.finish("bring/mlflow")
+    lib.finish("import/mlflow")
 
 
 main()

@@ -1,6 +1,6 @@
-"""W&B's offline runs, brought in by `dptrack import`: the sample beside this script, which wandb itself wrote (make_wandb.py). Every
-point, param, tag, line, picture, file and end must be what W&B's own classes read of the files, and a repeat must change nothing.
-`from_wandb.py FOLDER` takes what make_wandb.py made there instead."""
+"""W&B's offline runs imported by `dptrack import`: the sample in this folder that wandb wrote (make_wandb.py). Every
+point, param, tag, line, picture, file and end must equal what W&B's own classes read from the files, and a repeat must
+change nothing. `from_wandb.py FOLDER` uses what make_wandb.py made there."""
 import sys
 sys.dont_write_bytecode = True
 import csv
@@ -35,7 +35,7 @@ def get(server, target):
 
 
 def flat(config, prefix=""):
-    """Params as `dptrack import` names and prints them."""
+    """Returns the params as `dptrack import` names and prints them."""
     for key, value in config.items():
         if isinstance(value, dict) and value:
             yield from flat(value, prefix + key + ".")
@@ -44,7 +44,7 @@ def flat(config, prefix=""):
 
 
 def points(server, run_id):
-    """{key: {(segment, step, wall time, value)}}"""
+    """Returns {key: {(segment, step, wall time, value)}}."""
     _, _, body = server.request("GET", f"/api/v1/export/series.csv?run={run_id}&segments=all")
     out = {}
     for row in csv.DictReader(io.StringIO(body.decode())):
@@ -54,7 +54,7 @@ def points(server, run_id):
 
 
 def compare(server, files):
-    """files: what make_wandb.py says of each, the sessions of a run one behind the other."""
+    """files: what make_wandb.py read from each file, with the sessions of a run in order."""
     runs = {r["tags"]["wandb.run_id"]: r for r in get(server, "/api/v1/runs?limit=100")["runs"]}
     lib.equal(sorted(runs), sorted({f["id"] for f in files}), "the runs")
     for name, r in runs.items():
@@ -67,12 +67,12 @@ def compare(server, files):
         for key, rows in want.items():
             lib.equal(sorted(got.get(key, [])), sorted(rows), f"{name}: points of {key}")
         extra = {k: v for k, v in got.items() if k not in want}
-        lib.equal(sorted(extra), ["best"] if name == "abcd1234" else [], name + ": what the summary alone has")
+        lib.equal(sorted(extra), ["best"] if name == "abcd1234" else [], name + ": values only in the summary")
         params = dict(item for f in sessions for item in flat(f["config"]))
         lib.equal(r["params"], params, name + ": params")
         lib.equal(sorted(t for t, v in r["tags"].items() if not v), sessions[0]["tags"], name + ": tags")
         ends = {None: "killed", 0: "finished"}
-        lib.equal(r["status"], ends.get(sessions[-1]["exit"], "failed"), name + ": how it ended")
+        lib.equal(r["status"], ends.get(sessions[-1]["exit"], "failed"), name + ": status")
         whole = get(server, "/api/v1/runs/" + r["id"])
         lib.equal(whole.get("notes") or "", sessions[0]["notes"], name + ": notes")
         lines = [line["text"] for line in get(server, f"/api/v1/runs/{r['id']}/console")["lines"]]
@@ -81,7 +81,7 @@ def compare(server, files):
 
 
 def media(server, run_id, source):
-    """Pictures, histograms and tables of the first run, at the step at which they were logged."""
+    """Pictures, histograms and tables of the first run, at the steps at which they were logged."""
     listed = {m["key"]: m for m in get(server, f"/api/v1/runs/{run_id}/media")["media"]}
     lib.equal(sorted((k, m["kind"], m["step"]) for k, m in listed.items()),
               [("hist", "histogram", 5), ("img", "image", 5), ("table", "table", 5), ("word", "text", 80)], "media")
@@ -102,13 +102,13 @@ def media(server, run_id, source):
 
 
 def in_one_second(source, files, folder):
-    """A run that went on in the second in which it began: both sessions are there."""
+    """A run resumed within the second in which it started: both sessions are imported."""
     first, last = (f for f in files if f["id"] == "abcd1234")
     shutil.copytree(os.path.join(source, "wandb"), os.path.join(folder, "wandb"))
     with open(os.path.join(folder, last["file"]), "r+b") as f:
         data = bytearray(f.read().replace(b"\x08" + varint(last["start"]), b"\x08" + varint(first["start"])))
         at = 7
-        while at + 7 <= len(data):  # one block: the records' check sums, anew
+        while at + 7 <= len(data):  # recompute the checksums of the records in the block
             size = int.from_bytes(data[at + 4:at + 6], "little")
             data[at:at + 4] = zlib.crc32(data[at + 6:at + 7 + size]).to_bytes(4, "little")
             at += 7 + size
@@ -127,7 +127,7 @@ def main():
             files = json.load(f)
         into = os.path.join(folder, "into")
         said = run("import", os.path.join(source, "wandb"), "--logdir", into)
-        lib.check("artifact of W&B" in said, "what is left out is listed: " + said)
+        lib.check("artifact of W&B" in said, "skipped data are listed: " + said)
         server = lib.Server(into)
         first = compare(server, files)["abcd1234"]["id"]
         media(server, first, source)
@@ -141,12 +141,12 @@ def main():
             whole = f.read()
         with open(torn, "wb") as f:
             f.write(whole[:20000] + b"\0" * 100 + whole[20100:])
-        lib.check("damaged record" in run("import", torn, "--logdir", alone), "damage is said")
+        lib.check("damaged record" in run("import", torn, "--logdir", alone), "damage is reported")
         with open(torn, "wb") as f:
             f.write(whole[:3])
         in_one_second(source, files, os.path.join(folder, "second"))
-        lib.check("not a .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a file that is none")
-    lib.finish("bring/wandb")
+        lib.check("not a .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a missing file")
+    lib.finish("import/wandb")
 
 
 main()

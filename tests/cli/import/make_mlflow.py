@@ -1,5 +1,6 @@
-"""Makes the samples mlflow.sql and mlruns beside this script, and mlflow.json, what MLflow's own client says of both: run with
-MLflow 3.17.2. `make_mlflow.py FOLDER` makes them there: mlflow.db itself, and paths that lead to its files."""
+"""Makes the samples mlflow.sql and mlruns in this folder, and mlflow.json with what MLflow's client returns for both.
+It needs MLflow 3.17.2. `make_mlflow.py FOLDER` makes them there: mlflow.db itself, and paths that refer to its
+files."""
 import json
 import os
 import shutil
@@ -23,7 +24,7 @@ FIRST_MS = 1_700_000_000_000
 
 
 def a_run(client, experiment, name, number):
-    """Times are given, so that a sample made again differs in ids alone."""
+    """Creates a run with fixed times, so that a sample made again differs only in ids."""
     start = FIRST_MS + number * 100_000
     run = client.create_run(experiment, start_time=start, run_name=name, tags={"mlflow.user": "ada", "mlflow.source.name": "train.py"})
     metrics = [Metric("loss", 1 / (i + 1) + number, start + i * 7, i) for i in range(40)]
@@ -36,7 +37,7 @@ def a_run(client, experiment, name, number):
 
 
 def fill(uri, folder=None):
-    """folder: where files go; None: the file store's own, inside the folders of its runs."""
+    """folder: where files are stored; None: in the folders of the runs, as the file store does."""
     mlflow.set_tracking_uri(uri)
     mlflow.set_registry_uri(uri)
     client = MlflowClient()
@@ -74,8 +75,8 @@ def registry(client, ids):
     client.transition_model_version_stage("resnet", "1", "Staging")
 
 
-def said(client):
-    """What the client says, without what is nobody's to keep: where files lie, times of the registry."""
+def describe(client):
+    """Returns what the client returns, without what an import does not keep: file locations, times of the registry."""
     out = {"experiments": [], "runs": [], "models": []}
     for e in client.search_experiments(view_type=ViewType.ALL):
         out["experiments"].append([e.name, e.lifecycle_stage, {k: v for k, v in e.tags.items() if not k.startswith("mlflow.experiment")}])
@@ -107,7 +108,8 @@ def files(client, run, path):
 
 
 def dump(database, to):
-    """The tables that matter, as text: the whole file is a megabyte of others' indexes. @HERE@ stands for its folder."""
+    """Writes the relevant tables as text: the complete file has a megabyte of other tables' indexes. @HERE@ is its
+    folder."""
     here = os.path.dirname(database)
     with sqlite3.connect(database) as db, open(to, "w", encoding="utf-8") as out:
         for table in TABLES:
@@ -123,8 +125,8 @@ def quoted(db, table):
 def make(folder):
     os.makedirs(folder, exist_ok=True)
     database = os.path.join(folder, "mlflow.db")
-    by_db = said(fill("sqlite:///" + database, os.path.join(folder, "files")))
-    by_files = said(fill("file://" + os.path.join(folder, "mlruns")))
+    by_db = describe(fill("sqlite:///" + database, os.path.join(folder, "files")))
+    by_files = describe(fill("file://" + os.path.join(folder, "mlruns")))
     with open(os.path.join(folder, "mlflow.json"), "w", encoding="utf-8") as f:
         json.dump({"db": by_db, "mlruns": by_files}, f, indent=0, sort_keys=True)
     return database

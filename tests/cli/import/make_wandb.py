@@ -1,5 +1,5 @@
-"""Makes the sample wandb beside this script, two offline runs and a resumed one, and wandb.json, what their files hold as W&B's own
-protobuf classes read them: run with wandb 0.31.0, numpy and pillow. `make_wandb.py FOLDER` makes them there."""
+"""Makes the sample wandb in this folder, two offline runs and a resumed one, and wandb.json with the files' content as
+W&B's own protobuf classes read it. It needs wandb 0.31.0, numpy and pillow. `make_wandb.py FOLDER` makes them there."""
 import glob
 import json
 import os
@@ -14,7 +14,7 @@ BLOCK = 32768
 
 
 def record(folder):
-    """Three sessions; the scalars fill more than one block, so that a record is cut by its edge."""
+    """Records three sessions; the scalars fill more than one block, so that a block's end splits a record."""
     os.environ.update(WANDB_MODE="offline", WANDB_DIR=folder, WANDB_SILENT="true", WANDB_DISABLE_GIT="true", WANDB_DISABLE_CODE="true")
     import numpy
     import wandb
@@ -47,11 +47,11 @@ def record(folder):
     run = wandb.init(project="vision", entity="ada", name="first", id="abcd1234", resume="allow", settings=settings)
     run.log({"loss": 0.5}, step=501)
     run.finish()
-    wandb.teardown()  # before that the last file may lack its end
+    wandb.teardown()  # until then the last file may be incomplete
 
 
 def records(path):
-    """Payloads of the file's records, read by the format's description."""
+    """Returns the payloads of the file's records, parsed as the format is documented."""
     with open(path, "rb") as f:
         data = f.read()
     at, parts = 7, b""
@@ -69,8 +69,9 @@ def records(path):
             yield at, parts
 
 
-def said(path):
-    """What one file holds: points by key, config, tags, the end, the console; and behind which byte it has how many points."""
+def describe(path):
+    """Returns the content of one file: points by key, config, tags, end, console; and the number of points after each
+    record's end."""
     from wandb.proto import wandb_internal_pb2 as pb
     out = {"points": {}, "config": {}, "tags": [], "exit": None, "console": "", "counts": []}
     for at, payload in records(path):
@@ -106,7 +107,7 @@ def make(folder):
     record(folder)
     paths = sorted(glob.glob(os.path.join(folder, "wandb", "offline-run-*", "*.wandb")), key=os.path.dirname)
     with open(os.path.join(folder, "wandb.json"), "w", encoding="utf-8") as f:
-        json.dump([dict(said(p), file=os.path.relpath(p, folder)) for p in paths], f, indent=0, sort_keys=True)
+        json.dump([dict(describe(p), file=os.path.relpath(p, folder)) for p in paths], f, indent=0, sort_keys=True)
     for link in glob.glob(os.path.join(folder, "wandb", "latest-run")) + glob.glob(os.path.join(folder, "wandb", "*.log")):
         os.unlink(link)
     for extra in glob.glob(os.path.join(folder, "wandb", "offline-run-*", "logs")) + glob.glob(os.path.join(folder, "wandb", "*", "tmp")):

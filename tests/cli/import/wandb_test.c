@@ -1,7 +1,7 @@
-/* wandb_test.c: a .wandb file cut at every byte, as a killed process leaves it: what is read are the whole records
- * before the cut, and of these the run is there as soon as its record is, with the points of the rows, which
- * make_wandb.py counted with W&B's own classes. A run is made of records alone, so of the long file it is made at the
- * cuts around each record's end and at every 97th byte; at every byte with DPTRACK_LONG set. */
+/* wandb_test.c: a .wandb file cut at every byte, as a killed process leaves it. The complete records before the cut
+ * are read; the run exists from its own record on, with the points of the rows, as make_wandb.py counted them with
+ * W&B's own classes. A run is built from complete records only, so the long file is imported at the cuts around each
+ * record's end and at every 97th byte; at every byte if DPTRACK_LONG is set. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static const char *source(const char *path, char to[4096])
 	return to;
 }
 
-/* What whole records up to n bytes hold. */
+/* The number of points in the complete records of the first n bytes. */
 static int64_t points_until(json_t *counts, size_t n, bool *ret_edge)
 {
 	int64_t points = 0;
@@ -56,18 +56,18 @@ static void cut_at(const struct file_map *map, size_t n, json_t *want)
 	rc = wandb_take(&b, &file, NULL);
 	got = (int64_t)b.points;
 	assert_int_equal(rc, n < (size_t)whole ? ERR_CORRUPT : 0);
-	/* one more at the end: a number of the summary that no row had */
+	/* one more at the end: a value of the summary that is in no row */
 	if (got != points && (got != points + 1 || n < map->n - 200))
 		fail_msg("cut at byte %zu: %lld points, want %lld", n, (long long)got, (long long)points);
-	assert_int_equal(map_count(b.left_out) > 4, 0); /* nothing is damaged: the end is torn */
+	assert_int_equal(map_count(b.left_out) > 4, 0); /* nothing is damaged: the end is incomplete */
 	importer_done(&b);
 }
 
 #define RECORDS_MAX 4000
 
-/* Where the records of a whole file end, and what they hold. */
+/* The end offsets of the records of a complete file, and their content. */
 struct records {
-	struct buf bytes;              /* one behind the other */
+	struct buf bytes;              /* concatenated */
 	size_t end[RECORDS_MAX];       /* in the file */
 	size_t bytes_end[RECORDS_MAX]; /* in bytes */
 	size_t n;
@@ -92,7 +92,7 @@ static void read_records(struct records *r, const struct file_map *map)
 	blocks_done(&b);
 }
 
-/* Of the first n bytes those records are read that end there, and nothing is damaged. */
+/* The first n bytes contain exactly the records that end there, and no damage. */
 static void records_until(const struct file_map *map, size_t n, const struct records *r)
 {
 	struct event_span record;

@@ -1,8 +1,8 @@
-/* columns.c: what the Parquet reader makes of a file, for tests in Python:
+/* columns.c: prints what the Parquet reader reads from a file, for tests in Python:
  *   columns FILE
- * A line a column that is read: name, rows, nulls, and the SHA-256 over its values: a byte 0 for a null; else a byte 1,
- * and the number in 8 bytes, or the length in 4 bytes and the bytes; the lowest byte first. Of others the name and why
- * they are not read. */
+ * One line per readable column: name, rows, nulls, and the SHA-256 over its values: a byte 0 for a null; otherwise a
+ * byte 1, and the number in 8 bytes, or the length in 4 bytes and the bytes; little-endian. For the others, the name
+ * and why they are not read. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""By hand, with pyarrow (26.0.1) installed: columns of random tables as pyarrow writes them, in every way that is read, and of
-files that are named, equal what pyarrow reads of them.
+"""Run by hand, with pyarrow (26.0.1) installed: columns of random tables that pyarrow writes, in every supported way,
+and of the given files, equal what pyarrow reads.
     tests/data/formats/columns.py [FILE...]"""
 import hashlib
 import os
@@ -17,7 +17,7 @@ COLUMNS = os.path.join(os.environ.get("builddir", "build"), "tests", "data", "fo
 
 
 def sums(path):
-    """As columns.c sums: by name of the leaf."""
+    """The sums that columns.c prints, by the leaf's name."""
     out = {}
 
     def add(name, array):

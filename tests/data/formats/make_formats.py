@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the files beside it: one small set of pictures in the containers that others write, and set.json: of each sample its name,
-label and the SHA-256 of its file; and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and zstandard (0.25.0)
-installed; the tests read only what is committed.
-    make_formats.py [lmdb] [parquet] [arrow] [texts]"""
+"""Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
+sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and
+zstandard (0.25.0) installed; the tests read only what is committed.
+    make_formats.py [lmdb] [parquet] [arrow] [labels] [texts]"""
 import hashlib
 import json
 import os
@@ -21,7 +21,7 @@ N = 48
 
 
 def png(width, height, seed):
-    """A grey PNG file's bytes; every fourth is large enough for pages of its own."""
+    """Returns a grey PNG file's bytes; every fourth is large enough for pages of its own."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
     rows = b"".join(b"\0" + bytes((seed * 7 + x * 3 + y * 5) % 251 for x in range(width)) for y in range(height))
@@ -31,7 +31,7 @@ def png(width, height, seed):
 
 
 def samples():
-    """Name, label and file of each, in the order of names."""
+    """Returns name, label and file of each sample, sorted by name."""
     return [(f"s{i:04d}", i * 7 % 5, png(20 + i % 9, 30 - i % 7, i)) for i in range(N)]
 
 
@@ -48,7 +48,7 @@ def database(name, entries):
         with env.begin(write=True) as txn:
             for key, value in entries:
                 txn.put(key, value)
-        with env.begin(write=True) as txn:  # pages that are free again, and the other first page
+        with env.begin(write=True) as txn:  # pages that are freed, and the second meta page
             txn.put(b"s9999.jpg", b"x" * 9000)
         with env.begin(write=True) as txn:
             txn.delete(b"s9999.jpg")
@@ -67,7 +67,7 @@ def lmdb_files():
 
 
 def parquet_file(name, rows, **options):
-    """As Hugging Face's datasets writes pictures: image: {bytes, path}, label."""
+    """Writes pictures as Hugging Face's datasets does: image: {bytes, path}, label."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     image = pa.array([{"bytes": file, "path": f"{name_}.png"} if file is not None else None for name_, _, file in rows],
@@ -93,7 +93,7 @@ def parquet_files():
 
 
 def left_plain(path):
-    """Buffers that LZ4 did not make smaller become plain ones, as writers other than pyarrow leave them: -1 instead of their size."""
+    """Stores buffers that LZ4 did not shrink uncompressed, with size -1, as writers other than pyarrow do."""
     with open(path, "rb") as f:
         data = bytearray(f.read())
     magic, at, plain = bytes.fromhex("04224d18"), 0, 0
@@ -108,7 +108,7 @@ def left_plain(path):
 
 
 def arrow_files():
-    """As datasets' save_to_disk (a stream), and a file."""
+    """A stream as of datasets' save_to_disk, and a file."""
     import pyarrow as pa
     rows = [(n, None if i == 9 else label, None if i == 5 else file) for i, (n, label, file) in enumerate(samples())]
     def table(rows, label_type, bytes_type):
@@ -137,8 +137,45 @@ def arrow_files():
         w.write_table(nulls)
 
 
+BREEDS = ["pug", "Bär", "akita", "東京", "pug", "akita"]
+
+
+def labels():
+    """Labels of every type, a column each; what they mean: tests/data/sets/labels.py."""
+    return {"breed": [BREEDS[i % 6] for i in range(12)], "digits": [str(7 + i % 3) for i in range(12)],
+            "mixed": ["10", "9", "b", "a"] * 3, "good": [i % 3 == 0 for i in range(12)],
+            "real": [float(i % 4) for i in range(12)], "part": [i / 2 for i in range(12)],
+            "far": [1000 if i == 11 else i % 4 for i in range(12)], "gaps": [i % 4 * 2 for i in range(12)]}
+
+
+def label_files():
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    columns = labels()
+    table = {"image": pa.array([png(16, 16, i) for i in range(12)], pa.binary()), **columns,
+             "kind": pa.array(columns["breed"]).dictionary_encode(),
+             "code": pa.DictionaryArray.from_arrays(pa.array([i % 3 for i in range(12)], pa.uint8()), pa.array([30, 10, 20], pa.int16())),
+             "hole": pa.array([None if i == 2 else "x" for i in range(12)]),
+             "nan": pa.array([float("nan") if i == 2 else float(i % 2) for i in range(12)], pa.float32())}
+    whole = pa.table(table)
+    pq.write_table(whole.drop_columns(["code"]), os.path.join(HERE, "labels.parquet"), row_group_size=5)
+    pq.write_table(whole.drop_columns(["code"]), os.path.join(HERE, "labels_2.parquet"), data_page_version="2.0", use_dictionary=False,
+                   column_encoding={"good": "RLE"})
+    with pa.OSFile(os.path.join(HERE, "labels.arrow"), "wb") as f, pa.ipc.new_file(f, whole.schema) as w:
+        w.write_table(whole, max_chunksize=5)
+    options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
+    seen = list(dict.fromkeys(BREEDS))  # the second batch adds a name to the dictionary
+    growing = [t.set_column(t.column_names.index("kind"), "kind", pa.DictionaryArray.from_arrays(
+        pa.array([seen.index(b) for b in t["breed"].to_pylist()], pa.int8()), pa.array(seen[:n])))
+               for t, n in ((whole.slice(0, 3), 3), (whole.slice(3, 9), 4))]
+    with pa.OSFile(os.path.join(HERE, "labels_lz4.arrow"), "wb") as f, pa.ipc.new_stream(f, growing[0].schema, options=options) as w:
+        for t in growing:
+            w.write_table(t)
+
+
 def texts():
-    """Documents: many lines, one, none, signs of every length in UTF-8, and one beyond what is encoded at once."""
+    """Documents: of many lines, of one, empty, with UTF-8 characters of every length, and one longer than an encoding
+    unit."""
     words = ["to", "be,", "naïve", "Übermut", "東京", "x" * 30, "🙂", "don't", "3.14", "\t", "\"quoted\""]
     out = ["", "one line", "two\nlines\n", "\n", "  spaces  \n\n  and tabs\t\n"]
     for i in range(60):
@@ -167,8 +204,8 @@ def main():
     with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
         json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
         f.write("\n")
-    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "texts"]:
-        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "texts": text_files}[what]()
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "texts"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "texts": text_files}[what]()
 
 
 if __name__ == "__main__":

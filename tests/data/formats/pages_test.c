@@ -1,6 +1,6 @@
-/* pages_test.c: pages of one Parquet file, packed by gzip, far more of them than memory is given for, read in the order
- * of a window; and a large one of Snappy's, read in parts. The truth is what was packed; what is unpacked is counted
- * where pages read it. */
+/* pages_test.c: gzip-compressed pages of one Parquet file, much larger than the memory given to them, read in the order
+ * of a window; and a large Snappy page read in parts. The data are compared with what was packed; decompressed bytes
+ * are counted in the page reader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,8 +22,8 @@
 #include "trainer/data/store/ring_file.h"
 
 #define PAGES 32
-#define SAMPLES 16 /* of a page */
-#define BYTES 4096 /* of a sample */
+#define SAMPLES 16 /* per page */
+#define BYTES 4096 /* per sample */
 #define PAGE (SAMPLES * BYTES)
 #define ALL ((uint64_t)PAGES * PAGE)
 #define THREADS 3
@@ -48,7 +48,7 @@ struct set {
 	unsigned char *plain; /* [ALL] */
 	uint64_t page_at[PAGES];
 	uint32_t order[PAGES * SAMPLES];
-	_Atomic uint32_t next; /* of the order */
+	_Atomic uint32_t next; /* in the order */
 	bool wrong;
 };
 
@@ -60,7 +60,8 @@ static void put_number(FILE *f, uint8_t field, uint32_t v)
 	fputc((int)v, f);
 }
 
-/* By Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift); the values follow. */
+/* Writes the header in Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift); the values
+ * follow. */
 static void write_head(FILE *f, uint32_t unpacked_n, uint32_t packed_n)
 {
 	put_number(f, 1, 0);
@@ -83,7 +84,7 @@ static void write_page(FILE *f, const unsigned char *plain)
 	assert_int_equal(fwrite(packed, 1, n, f), n);
 }
 
-/* Its samples permuted within windows of so many pages. */
+/* Permutes the samples within windows of this many pages. */
 static void shuffle(struct set *s, uint32_t window)
 {
 	uint64_t draws = 7;
@@ -100,7 +101,7 @@ static void shuffle(struct set *s, uint32_t window)
 	}
 }
 
-/* False: here is no disk to put pages aside on. */
+/* Returns false if there is no disk for the ring file. */
 static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 {
 	struct err err = ERR_INIT;
@@ -156,7 +157,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* Bytes that were unpacked for a pass of so many threads. */
+/* Bytes decompressed in a pass with this many threads. */
 static uint64_t pass_by(struct set *s, void *(*read)(void *), int threads)
 {
 	uint64_t before = atomic_load(&unpacked);
@@ -191,7 +192,7 @@ static void test_window_over_all(void **state)
 		skip();
 }
 
-/* What lies aside is overwritten by the windows behind. */
+/* Pages in the ring file are overwritten by those of later windows. */
 static void test_windows(void **state)
 {
 	struct set s;
@@ -207,7 +208,7 @@ static void test_windows(void **state)
 		skip();
 }
 
-/* A page has no room there, or none but its own: pages are unpacked again, and are right. */
+/* With space for no page, or for one: pages are decompressed again, correctly. */
 static void test_little_room(void **state)
 {
 	struct set s;
@@ -222,9 +223,9 @@ static void test_little_room(void **state)
 
 /* ---- a page that is read in parts ---- */
 
-#define BLOCKS 40 /* enough to be read so */
+#define BLOCKS 40 /* enough to be read in parts */
 #define LARGE ((uint32_t)(BLOCKS * DECOMPRESS_SNAPPY_BLOCK))
-#define CROSSING 30 /* the block that copies of the one before it, in one variant */
+#define CROSSING 30 /* in one variant this block copies from the previous one */
 #define COPIED 60
 #define PART 100000
 #define READS 60
@@ -240,7 +241,7 @@ static void add_literal(struct buf *b, const unsigned char *from, size_t n)
 
 static void add_blocks(struct buf *b, const unsigned char *plain, bool crosses)
 {
-	static const char copy[] = { 3 | (COPIED - 1) << 2, 0, 0, 1, 0 }; /* of what lies a block before */
+	static const char copy[] = { 3 | (COPIED - 1) << 2, 0, 0, 1, 0 }; /* from one block earlier */
 
 	for (uint32_t left = LARGE; left || b->len == 0; left >>= 7)
 		buf_addc(b, (char)((left & 127) | (left >> 7 ? 128 : 0)));
@@ -307,7 +308,8 @@ static void test_parts(void **state)
 	end(&s);
 }
 
-/* Parts in front of what cannot be read alone come from the map, the others from the page as a whole, unpacked once. */
+/* Parts before a block that depends on another are read by the map, the others from the complete page, unpacked once.
+ * */
 static void test_parts_that_cross(void **state)
 {
 	struct set s;

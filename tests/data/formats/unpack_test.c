@@ -1,5 +1,5 @@
-/* unpack_test.c: blocks of bytes packed by Snappy's rules, written here by hand: where each begins, and any of them
- * without the others. The truth is what was packed. */
+/* unpack_test.c: blocks of handwritten Snappy data: where each begins, and decompression of any of them without the
+ * others. The data are compared with what was packed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void add_copy(struct packed *p, size_t n, size_t back, int kind)
 		p->plain[p->n] = p->plain[p->n - back];
 }
 
-/* Elements up to `n` bytes, none across the end of a block, copies of their own block alone. */
+/* Elements for up to `n` bytes; none crosses a block's end, and copies stay within their block. */
 static void make(struct packed *p, size_t n)
 {
 	*p = (struct packed){ .plain = malloc(n), .draws = n };
@@ -78,7 +78,7 @@ struct given {
 	size_t n;
 };
 
-/* No more than is promised. */
+/* Returns no more than is promised. */
 static const unsigned char *given_at(void *user, size_t place, size_t *ret_n)
 {
 	const struct given *g = user;
@@ -96,7 +96,7 @@ static bool map(const char *bytes, size_t n, size_t to_n, struct decompress_bloc
 	return decompress_snappy_walk(&(struct decompress_look){ given_at, &g, n, to_n }, to_n, &walk, ret);
 }
 
-/* A map that grows block by block is that which was made at once; it goes no further than it has to. */
+/* A map built block by block equals the one built at once; it reads no further than it has to. */
 static void same_in_steps(const struct packed *p, size_t n, const struct decompress_block *want)
 {
 	struct given g = { p->bytes.data, p->bytes.len };
@@ -112,7 +112,7 @@ static void same_in_steps(const struct packed *p, size_t n, const struct decompr
 	}
 }
 
-static void any_blocks_alone(void **state)
+static void any_block_separately(void **state)
 {
 	static const size_t lengths[] = { 1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK, 5 * BLOCK + 777 };
 	static unsigned char got[6 * BLOCK];
@@ -144,8 +144,8 @@ static void any_blocks_alone(void **state)
 	}
 }
 
-/* Whatever is changed or cut off: nothing beyond the room is written, nothing beyond the input read. */
-static void damaged_ones_end(void **state)
+/* Changed or truncated input: nothing is written beyond the output, nothing read beyond the input. */
+static void damaged_input_is_refused(void **state)
 {
 	struct decompress_block block[8];
 	struct packed p;
@@ -168,15 +168,15 @@ static void damaged_ones_end(void **state)
 	buf_done(&p.bytes);
 }
 
-/* Of a block in one piece the bytes themselves lie in front of the next one. */
-static void raw_blocks_are_told(void **state)
+/* The bytes of an uncompressed block are located directly in the input. */
+static void raw_blocks_are_found(void **state)
 {
 	struct decompress_block block[3];
 	struct packed p = { .plain = malloc(BLOCK + 70) };
 
 	(void)state;
 	buf_init(&p.bytes, 1 << 20);
-	buf_add(&p.bytes, "\xc6\x80\x04", 3); /* BLOCK + 70, seven bits a byte */
+	buf_add(&p.bytes, "\xc6\x80\x04", 3); /* BLOCK + 70, seven bits per byte */
 	add_literal(&p, BLOCK);
 	add_literal(&p, 60);
 	add_copy(&p, 10, 20, 2);
@@ -204,7 +204,7 @@ static void copies_of_other_blocks_are_refused(void **state)
 	(void)state;
 	p = (struct packed){ .plain = malloc(n) };
 	buf_init(&p.bytes, 1 << 20);
-	buf_add(&p.bytes, "\xc6\x80\x04", 3); /* n, seven bits a byte */
+	buf_add(&p.bytes, "\xc6\x80\x04", 3); /* n, seven bits per byte */
 	add_literal(&p, BLOCK);
 	first = p.bytes.len;
 	add_copy(&p, 60, BLOCK, 3);
@@ -218,9 +218,9 @@ static void copies_of_other_blocks_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_blocks_alone),
-		cmocka_unit_test(damaged_ones_end),
-		cmocka_unit_test(raw_blocks_are_told),
+		cmocka_unit_test(any_block_separately),
+		cmocka_unit_test(damaged_input_is_refused),
+		cmocka_unit_test(raw_blocks_are_found),
 		cmocka_unit_test(copies_of_other_blocks_are_refused),
 	};
 

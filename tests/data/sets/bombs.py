@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Small files that say they are large, and parts that hold themselves: each ends in one line that names the file, within bounded
-memory; a training with more broken samples than --max-unreadable allows ends with 1, and names shard and key of the first ones."""
+"""Small files that claim to be large, and self-containing parts: each gives one line that names the file, within
+bounded memory. A training with more broken samples than --max-unreadable allows exits with 1 and names shard and key
+of the first ones."""
 import gzip
 import os
 import shutil
@@ -17,13 +18,13 @@ BUILD = os.environ.get("builddir", ".")
 DPTRAIN = os.path.join(BUILD, "dptrain")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 FORMATS = os.path.join(SRC, "tests", "data", "formats")
-RSS_MAX_KB = 700 << 10  # an empty sanitized program has a tenth of it
-# A sanitizer keeps what was freed, 256 MiB of it by itself.
+RSS_MAX_KB = 700 << 10  # an empty sanitized program uses a tenth of it
+# A sanitizer retains freed memory, 256 MiB by default.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
 
 
 def run(args, code):
-    """What a program says on stderr; it has one line, its memory is bounded."""
+    """Returns a program's stderr, which must be one line; checks its peak memory."""
     with tempfile.TemporaryFile("w+") as said:
         job = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=said, env={**ENVIRONMENT, "XDG_CACHE_HOME": f"{tmp}/cache"})
         _, status, usage = os.wait4(job.pid, 0)
@@ -49,13 +50,13 @@ def write(name, data):
 
 
 def zstd(n, byte):
-    """A frame (RFC 8878) of n pieces of 128 KiB of one byte, four bytes each."""
+    """Returns a frame (RFC 8878) of n pieces of 128 KiB of one byte, four bytes each."""
     head = struct.pack("<IBB", 0xFD2FB528, 0, 0x38)  # no size, a window of 128 KiB
     return head + b"".join(struct.pack("<I", (i == n - 1) | 1 << 1 | (128 << 10) << 3)[:3] + byte for i in range(n))
 
 
 def packed_texts():
-    """A line of 2 GiB in 64 kB, of 300 MiB in 0.3 MB."""
+    """A line of 2 GiB in 64 kB, one of 300 MiB in 0.3 MB."""
     def tokenized(path):
         refused([os.path.basename(path), ":1: ", "MiB"], DPTRAIN, "tokenize", "--data-path", path, "--out", f"{tmp}/tokens", code=2)
     tokenized(write("bomb.jsonl.zst", zstd(1 << 14, b" ")))
@@ -63,7 +64,7 @@ def packed_texts():
 
 
 def footers():
-    """Footers of Parquet: structs within structs, a list that is as long as it likes, a page of 2 GiB."""
+    """Footers of Parquet: nested structs, a list of arbitrary length, a page of 2 GiB."""
     def footer(name, data):
         return write(name, b"PAR1" + data + struct.pack("<I", len(data)) + b"PAR1")
     refused(["deep.parquet"], DELIVER, footer("deep.parquet", b"\x1c" * 1000000))
@@ -72,7 +73,7 @@ def footers():
 
 
 def pictures():
-    """A PNG that unpacks to 900 million pixels, one whose rows do not end, among good ones: they are named and left out."""
+    """A PNG of 900 million pixels and one with endless rows, among valid ones: they are named and skipped."""
     def chunk(name, data):
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 

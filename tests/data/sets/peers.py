@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""webdataset 1.0.2 and Pillow (from PyPI, in build/venv/webdataset; exit 77 with the reason without them) beside dptrain: it reads
-all shards of ours, files and labels being the folder's; we read all that its ShardWriter writes; archives of drawn names, by $SEED,
-are the same samples to both. tests/data/shards.py runs with them too, which then compares pixels by Pillow."""
+"""webdataset 1.0.2 and Pillow (from PyPI, in build/venv/webdataset; exit 77 with the reason without them) compared
+with dptrain: it reads all of our shards, with the folder's files and labels; we read all that its ShardWriter writes;
+archives with names drawn by $SEED have the same samples in both. tests/data/shards.py also runs with them, and then
+compares pixels with Pillow's."""
 import hashlib
 import io
 import json
@@ -32,7 +33,7 @@ def read(path):
 
 
 def labels(spec, *more):
-    """Of all training samples as they lie."""
+    """Labels of all training samples, in stored order."""
     done = subprocess.run([DELIVER, spec, "list=1", "plain=1", "shuffle=0", *more], capture_output=True, text=True, timeout=60, check=False,
                           env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
     assert done.returncode == 0, (spec, done)
@@ -50,8 +51,8 @@ def theirs(urls):
     return list(wds.WebDataset(urls, shardshuffle=False, empty_check=False))
 
 
-def ours_by_them():
-    """Every file of a folder under the number of its class; of JPEGs with restart markers the pixels."""
+def peers_read_ours():
+    """Every file of a folder with the number of its class; for JPEGs with restart markers the pixels."""
     noisy.folder(f"{tmp}/noisy", {"train": 40, "val": 3})
     os.makedirs(f"{tmp}/jpegs/train/0")
     for name in [n for n in os.listdir(PICTURES) if n.endswith(".jpg")]:
@@ -66,7 +67,7 @@ def ours_by_them():
     return sorted(read(os.path.join(d, f)) for d, _, names in os.walk(f"{tmp}/noisy/train") for f in names)
 
 
-def theirs_by_us(pictures):
+def we_read_theirs(pictures):
     with wds.ShardWriter(f"{tmp}/w-%06d.tar", maxcount=7, verbose=0) as sink:
         for i in range(40):
             sink.write({"__key__": f"a/b.c/s{i:03d}", "png": pictures[i], "cls": i, "txt": "words", "json": {"label": i + 1}})
@@ -79,8 +80,8 @@ def theirs_by_us(pictures):
 
 
 def drawn_archive(draw, path, pictures):
-    """Names in folders with dots, with several dots, in capitals, of programs and without a field; samples lack fields or have more;
-    the same key comes back later. The label of each is its number."""
+    """Names in folders with dots, with several dots, in capitals, of programs and without a field; samples lack fields
+    or have extra ones; keys recur later. The label of each is its number."""
     with tarfile.open(path, "w") as tar:
         def put(name, data):
             m = tarfile.TarInfo(name)
@@ -98,7 +99,7 @@ def drawn_archive(draw, path, pictures):
                               (f"other{i}.txt", b"x")]))
 
 
-def grouped_alike(pictures):
+def same_groups(pictures):
     seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
     print(f"SEED={seed}")
     draw = random.Random(seed)
@@ -111,9 +112,9 @@ def grouped_alike(pictures):
 
 
 def main():
-    pictures = ours_by_them()
-    theirs_by_us(pictures)
-    grouped_alike(pictures)
+    pictures = peers_read_ours()
+    we_read_theirs(pictures)
+    same_groups(pictures)
     subprocess.run([sys.executable, os.path.join(SRC, "tests", "data", "shards.py")], check=True, timeout=300)
     print("peers: webdataset", wds.__version__)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One stream, wherever a set lies and whoever reads it: the SHA-256 of two epochs is the same for 1 to 4 ranks x 0, 1 and 7 workers x
-the disk, HTTP, S3, a cache (empty, then full) and a cache in memory, of each shuffle; every sample is there once an epoch."""
+"""One stream, wherever a set is stored and whoever reads it: the SHA-256 of two epochs is the same for 1 to 4 ranks x
+0, 1 and 7 workers x disk, HTTP, S3, a cache (empty, then full) and a cache in memory, for each shuffle; every epoch
+has each sample once."""
 import collections
 import itertools
 import os
@@ -25,12 +26,12 @@ def deliver(spec, **options):
 
 
 def each_once(spec, shuffle):
-    """The samples of two epochs, without their augmentation, are those that lie there, twice, in another order."""
+    """Two epochs, without augmentation, contain each stored sample twice, in different orders."""
     def samples(**options):
         return [line for line in deliver(spec, list=1, plain=1, **options) if len(line.split()[-1]) == 64 and " " in line]
-    lie, come = samples(shuffle=0)[:66], samples(shuffle=shuffle)
-    assert len(set(lie)) == 66 and collections.Counter(come) == {s: 2 for s in lie} and come[:66] != lie, shuffle
-    assert sorted(come[:66]) == sorted(lie) and come[:66] != come[66:], "the second epoch has an order of its own"
+    stored, delivered = samples(shuffle=0)[:66], samples(shuffle=shuffle)
+    assert len(set(stored)) == 66 and collections.Counter(delivered) == {s: 2 for s in stored} and delivered[:66] != stored, shuffle
+    assert sorted(delivered[:66]) == sorted(stored) and delivered[:66] != delivered[66:], "the second epoch has another order"
 
 
 def main():

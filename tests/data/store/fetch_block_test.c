@@ -1,4 +1,4 @@
-/* fetch_block_test.c: which blocks give their memory to the next ones. */
+/* fetch_block_test.c: which blocks release their memory for the next ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "trainer/data/store/fetch_block.h"
+#include "trainer/data/store/fetch_inside.h"
 
 #define SAMPLE ((size_t)100000)
 
@@ -18,8 +18,8 @@ static struct fetch *room_for(size_t blocks, uint64_t all_blocks)
 	assert_non_null(f);
 	f->o = (struct fetch_opts){ .room_bytes = blocks * FETCH_BLOCK, .parts = 1 };
 	f->all_bytes = all_blocks * FETCH_BLOCK;
-	TAILQ_INIT(&f->queue);
-	TAILQ_INIT(&f->idle);
+	TAILQ_INIT(&f->pool.queue);
+	TAILQ_INIT(&f->pool.idle);
 	return f;
 }
 
@@ -29,12 +29,12 @@ static struct fetched_block *arrived(struct fetch *f, uint64_t number)
 
 	assert_non_null(b);
 	assert_true(block_take_memory(f, b));
-	TAILQ_REMOVE(&f->queue, b, link);
+	TAILQ_REMOVE(&f->pool.queue, b, link);
 	b->state = HELD;
 	return b;
 }
 
-/* But for so many samples: all, with the headers between them. */
+/* Reads all but `left` samples, with the headers between them. */
 static void read_but(struct fetch *f, struct fetched_block *b, size_t left)
 {
 	for (size_t i = left; i < b->n / (SAMPLE + 1700); i++)
@@ -43,7 +43,7 @@ static void read_but(struct fetch *f, struct fetched_block *b, size_t left)
 	block_rest(f, b);
 }
 
-/* The memory of a block that was read stays with it, or is the next one's. */
+/* The memory of a block that was read stays with it, or goes to the next. */
 static void test_next(void **state)
 {
 	static const struct {
@@ -71,13 +71,13 @@ static void test_next(void **state)
 		next = arrived(f, 1);
 		assert_int_equal(block_find(f, 0, 0, FETCH_BLOCK) != NULL, rows[i].stays);
 		assert_int_equal(next->bytes == bytes, !rows[i].stays);
-		assert_int_equal(f->held_bytes, FETCH_BLOCK * (rows[i].stays ? 2 : 1));
+		assert_int_equal(f->pool.held_bytes, FETCH_BLOCK * (rows[i].stays ? 2 : 1));
 		block_free_all(f);
 		free(f);
 	}
 }
 
-/* One that got no memory may have some once a block was read to its end, or is wanted by nobody. */
+/* A block without memory may get some after another block was read completely, or is not needed any more. */
 static void test_room(void **state)
 {
 	struct fetch *f = room_for(2, 5);
@@ -96,12 +96,12 @@ static void test_room(void **state)
 	read_but(f, b[0], 7);
 	assert_true(block_take_memory(f, block_queue(f, 0, 3 * FETCH_BLOCK, FETCH_BLOCK)));
 	assert_null(block_find(f, 0, 0, FETCH_BLOCK));
-	assert_int_equal(f->held_bytes, 2 * FETCH_BLOCK);
+	assert_int_equal(f->pool.held_bytes, 2 * FETCH_BLOCK);
 	block_free_all(f);
 	free(f);
 }
 
-/* A small block takes the place of the oldest one alone. */
+/* A small block replaces only the oldest one. */
 static void test_small(void **state)
 {
 	struct fetch *f = room_for(3, 5);
@@ -115,7 +115,7 @@ static void test_small(void **state)
 	assert_true(block_take_memory(f, small));
 	assert_null(block_find(f, 0, 0, FETCH_BLOCK));
 	assert_non_null(block_find(f, 0, FETCH_BLOCK, FETCH_BLOCK));
-	assert_int_equal(f->held_bytes, 2 * FETCH_BLOCK + SAMPLE);
+	assert_int_equal(f->pool.held_bytes, 2 * FETCH_BLOCK + SAMPLE);
 	block_free_all(f);
 	free(f);
 }

@@ -1,4 +1,4 @@
-/* objects_test.c: how much of remote objects is held where they are read by windows. */
+/* objects_test.c: how much of remote objects is kept in memory when they are read by windows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "trainer/data/store/data_objects.h"
 
 #define GIB ((uint64_t)1 << 30)
-#define SHARD GIB /* bytes of an object */
+#define SHARD GIB /* bytes per object */
 
 static struct objects *shards(int n)
 {
@@ -41,15 +41,15 @@ static void test_hold(void **state)
 		uint64_t held;
 		bool fits;
 	} rows[] = {
-		{ "nothing asked for", 100, { 0, 0, 0 }, GIB, true },
+		{ "no requirement", 100, { 0, 0, 0 }, GIB, true },
 		{ "a small window", 100, { GIB / 8, 64, 0 }, GIB, true },
-		{ "a large one, and the next", 100, { GIB, 64, 0 }, 2 * GIB + GIB / 2, true },
-		{ "of many ranks", 100, { GIB, 2, 0 }, 2 * GIB + GIB / 64, true },
-		{ "a large one, as memory allows", 100, { GIB, 64, 2 * GIB }, 2 * GIB, true },
-		{ "one that memory does not allow", 100, { 3 * GIB, 64, 2 * GIB }, 2 * GIB, false },
+		{ "a large window, and the next", 100, { GIB, 64, 0 }, 2 * GIB + GIB / 2, true },
+		{ "many ranks", 100, { GIB, 2, 0 }, 2 * GIB + GIB / 64, true },
+		{ "a large window, limited by memory", 100, { GIB, 64, 2 * GIB }, 2 * GIB, true },
+		{ "a window that does not fit in memory", 100, { 3 * GIB, 64, 2 * GIB }, 2 * GIB, false },
 		{ "little memory", 100, { GIB, 64, GIB / 4 }, GIB, false },
-		{ "all of a small set, in little memory", 1, { GIB, 64, GIB / 4 }, GIB, true },
-		{ "all of a small set", 2, { 4 * GIB, 64, 0 }, 2 * GIB, true },
+		{ "a complete small set, in little memory", 1, { GIB, 64, GIB / 4 }, GIB, true },
+		{ "a complete small set", 2, { 4 * GIB, 64, 0 }, 2 * GIB, true },
 	};
 
 	(void)state;

@@ -1,4 +1,4 @@
-/* streams_test.c: which descriptor a range is read through. */
+/* streams_test.c: through which file descriptor a range is read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "trainer/data/store/readahead.h"
 
 #define MIB ((uint64_t)1 << 20)
-#define STREAMS 300 /* more than there are places */
+#define STREAMS 300 /* more than there are descriptors */
 
 static const char *const file = "/dev/null";
 
@@ -30,7 +30,7 @@ static int read_one(struct readahead *s, uint64_t at, size_t n)
 	return p.fd;
 }
 
-/* Whether the range has a descriptor tells whether it goes on with what was read before. */
+/* A range gets a descriptor if it continues what was read before. */
 static void test_follows(void **state)
 {
 	static const struct {
@@ -39,8 +39,8 @@ static void test_follows(void **state)
 		bool follows;
 	} rows[] = {
 		{ "at the end", 10 * MIB, true },
-		{ "behind a header", 10 * MIB + 512, true },
-		{ "behind what another thread reads", 11 * MIB, true },
+		{ "after a header", 10 * MIB + 512, true },
+		{ "after another thread's read", 11 * MIB, true },
 		{ "a little late", 9 * MIB, true },
 		{ "far ahead", 11 * MIB + 1, false },
 		{ "far behind", 9 * MIB - 1, false },
@@ -57,7 +57,7 @@ static void test_follows(void **state)
 	}
 }
 
-/* Threads beside each other read through one descriptor, also where the later range comes first. */
+/* Adjacent reads of several threads share one descriptor, also if the later range comes first. */
 static void test_shared(void **state)
 {
 	struct readahead *s = readahead_new();
@@ -75,7 +75,7 @@ static void test_shared(void **state)
 	readahead_free(s);
 }
 
-/* Two lanes of a small file do not become one. */
+/* Two lanes of a small file do not merge. */
 static void test_nearest(void **state)
 {
 	struct readahead *s = readahead_new();
@@ -105,11 +105,11 @@ static void test_replaced(void **state)
 		read_one(s, i * 10 * MIB, 100);
 		assert_true(read_one(s, i * 10 * MIB + 100, 100) >= 0);
 	}
-	assert_true(fcntl(held.fd, F_GETFD) >= 0); /* in use, it outlived them */
+	assert_true(fcntl(held.fd, F_GETFD) >= 0); /* in use, so it stays open */
 	readahead_give(s, &held);
 	assert_int_equal(read_one(s, 200, 100), held.fd);
 	readahead_free(s);
-	assert_int_equal(open(file, O_RDONLY | O_CLOEXEC), lowest + 1); /* none is left open */
+	assert_int_equal(open(file, O_RDONLY | O_CLOEXEC), lowest + 1); /* all are closed */
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The same documents as .txt, JSON lines and Parquet, as they are and packed, in folders and in a store, become the same tokens, by
-bytes and by BPE; --pack documents cuts none that fits; what is damaged or not there ends in one line."""
+"""The same documents as .txt, JSON lines and Parquet, plain and compressed, in folders and in an object store, give
+the same tokens, by bytes and by BPE; --pack documents splits no document that fits; damaged or missing input gives one
+line."""
 import gzip
 import json
 import os
@@ -29,7 +30,7 @@ def run(*args, code=0, env=None, program=os.path.join(BUILD, "dptrain")):
 
 
 def tokens(spec, *flags, env=None):
-    """Both files, whole, as bytes; b"" for one that is not there."""
+    """Returns both files as bytes; b"" for a missing one."""
     out = tempfile.mkdtemp(dir=tmp)
     said = run("tokenize", "--data-path", spec, "--out", out, *flags, env=env)
     files = []
@@ -43,7 +44,7 @@ def tokens(spec, *flags, env=None):
 
 
 def parsed(raw):
-    """Tokens, separator and ends of documents."""
+    """Returns tokens, separator and ends of documents."""
     width, vocab, count = struct.unpack_from("<IQQ", raw, 12)
     values = struct.unpack_from(f"<{count}{'H' if width == 2 else 'I'}", raw, 128)
     at = (128 + count * width + 7) // 8 * 8
@@ -60,7 +61,7 @@ def write(path, data):
 
 
 def sources(texts):
-    """One folder, file or address for each way to keep the documents."""
+    """Yields one folder, file or address for each way to store the documents."""
     for i, t in enumerate(texts):
         write(f"txt/{i:05d}.txt", t.encode())
         write(f"gz/{i:05d}.txt.gz", gzip.compress(t.encode()[:20], 1) + gzip.compress(t.encode()[20:], 1))
@@ -89,7 +90,7 @@ def same_tokens(texts):
 
 
 def store(whole, texts):
-    """Signed by the one secret; the folder's val-… is for evaluation."""
+    """Signed with the only secret; the folder's val-… is for evaluation."""
     with open(f"{FORMATS}/texts.jsonl.zst", "rb") as f:
         write("s3/bucket/all/train.jsonl.zst", f.read())
     write("s3/bucket/parts/train-0.jsonl", json.dumps({"text": texts[6]}).encode())
@@ -104,7 +105,7 @@ def store(whole, texts):
 
 
 def samples(folder, seq_len):
-    """Tokens and targets of every sample of training, as delivered, in the set's order."""
+    """Tokens and targets of every training sample, as delivered, in the set's order."""
     said = run(folder, f"seq_len={seq_len}", "pack=1", "shuffle=0", "batch=1", "text=1", program=DELIVER)
     rows = [line.split(": ", 1)[1].split(" | ") for line in said.splitlines() if line.startswith("sample ")]
     return [([int(v) for v in tokens_.split()], [int(v) for v in targets.split()]) for tokens_, targets in rows]
@@ -116,7 +117,7 @@ def packed(seq_len, *flags):
     with open(f"{out}/train.tokens", "rb") as f:
         values, separator, ends = parsed(f.read())
     documents = [values[a:b] for a, b in zip((0,) + ends, ends)]
-    want = []  # what may stand in one sample: tokens and their targets
+    want = []  # allowed contents of a sample: tokens and their targets
     for d in documents:
         for at in range(0, len(d), seq_len):
             part = d[at:at + seq_len]
@@ -165,7 +166,7 @@ def bad():
     refused("no text (*.txt", f"{tmp}/s3")
     said = run("train", "--model", "gpt2-124m", "--data-path", f"{FORMATS}/texts.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
     assert "tokenize texts with dptrain tokenize" in said, said
-    # Escapes, and halves of surrogates, as Python reads them.
+    # Escapes, and lone surrogates, as Python reads them.
     line = r'{"x": -1.5e+3, "text": "\u00e9\ud83d\ude42 \ud83d. \/\"\\\b\f\n\r\t"}'
     want = json.loads(line)["text"].encode("utf-8", "surrogatepass").replace("\ud83d".encode("utf-8", "surrogatepass"), "\ufffd".encode())
     got, _ = tokens(write("escapes/a.jsonl", line.encode()), "--val-split", "0")

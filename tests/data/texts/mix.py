@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Mixes of token sets: the run goes on bit for bit after SIGKILL, whatever the number of ranks; what was mixed is recorded; what
-cannot be mixed is refused."""
+"""Mixes of token sets: a run continues bit for bit after SIGKILL, whatever the number of ranks; the mix is recorded; an
+impossible mix is refused."""
 import json
 import os
 import random
@@ -36,7 +36,7 @@ def write(name, text):
 
 
 def recorded(name):
-    """What the run says of its training input."""
+    """The run's record of its training input."""
     out = subprocess.run([DPTRACK, "show", name, "--logdir", f"{tmp}/runs", "--json"], capture_output=True, text=True, timeout=60, check=True)
     run_ = json.loads(out.stdout)
     inputs = [i for i in run_["inputs"] if i["context"] == "training"]
@@ -51,7 +51,7 @@ def weights(path):
 
 
 def killed(name, mixed, undisturbed):
-    """SIGKILL at two random steps, mid-epoch; the last part goes on with two ranks."""
+    """SIGKILL at two random steps, mid-epoch; the last part continues with two ranks."""
     flags = [*mixed, "--run-name", name, "--runs-dir", "runs", "--save-steps", "7", "--resume", "auto", "--max-steps", str(STEPS)]
     for _ in range(2):
         p = start(*flags, "--print-freq", "1")
@@ -62,7 +62,7 @@ def killed(name, mixed, undisturbed):
                 break
         p.send_signal(signal.SIGKILL)
         p.communicate(timeout=60)
-        assert p.returncode == -signal.SIGKILL, "the run was over before it was killed"
+        assert p.returncode == -signal.SIGKILL, "the run ended before it was killed"
     run(*flags, "--save-weights", f"{name}.safetensors", "--nproc-per-node", "2")
     assert weights(f"{tmp}/{name}.safetensors") == undisturbed, "weights after kills differ"
 

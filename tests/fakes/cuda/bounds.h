@@ -1,5 +1,5 @@
-/* bounds.h: what the address sanitizer is told of memory that it does not know by itself: the device's, a block's
- * shared memory, the stacks of threads. Nothing in other builds. */
+/* bounds.h: tells the address sanitizer about memory that it does not know: the device's, a block's shared memory, the
+ * stacks of threads. Empty in other builds. */
 #ifndef DPT_TESTS_FAKES_CUDA_BOUNDS_H
 #define DPT_TESTS_FAKES_CUDA_BOUNDS_H
 
@@ -8,7 +8,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-#define BOUNDS_GAP 32 /* bytes that nobody may touch, behind each of a block's arrays */
+#define BOUNDS_GAP 32 /* inaccessible bytes after each of a block's arrays */
 #else
 #define BOUNDS_GAP 0
 #endif
@@ -31,14 +31,14 @@ static inline void bounds_open(const void *p, size_t bytes)
 #endif
 }
 
-/* A stack: where it lies, and what the sanitizer keeps of it while another one is in use. */
+/* A stack: its address, and what the sanitizer stores for it while another one is in use. */
 struct bounds_stack {
 	const void *bottom;
 	size_t bytes;
 	void *kept;
 };
 
-/* In front of a switch of stacks, and behind it on the other one: from gets where the stack that was left lies. */
+/* Before a switch of stacks, and after it on the new one: `from` receives the address of the old stack. */
 static inline void bounds_leave(struct bounds_stack *from, const struct bounds_stack *to)
 {
 #ifdef __SANITIZE_ADDRESS__

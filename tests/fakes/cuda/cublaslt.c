@@ -1,9 +1,9 @@
-/* cublaslt.c: cuBLASLt on the fake device: plain products of what the descriptors say. It offers and refuses what the
- * library's documentation lists; what would be undefined there ends the process with a line.
- * $DPTRAIN_FAKE_CUBLASLT_VERSION: what it says it is; $DPTRAIN_FAKE_CUBLASLT_WORKSPACE: bytes that its algorithms want.
- * Each question for algorithms is noted (enqueue.h).
+/* cublaslt.c: cuBLASLt on the fake device: plain products as the descriptors specify. It offers and refuses what the
+ * library's documentation lists; undefined calls end the process with a line.
+ * $DPTRAIN_FAKE_CUBLASLT_VERSION: its version; $DPTRAIN_FAKE_CUBLASLT_WORKSPACE: bytes that its algorithms need.
+ * Each query for algorithms is noted (enqueue.h).
  *
- * TF32 rounds factors to 10 bits, as the GPU would, so that a test sees where it is taken. */
+ * TF32 rounds factors to 10 bits, as the GPU does, so that a test sees where it is used. */
 #include <cublasLt.h>
 #include <math.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 struct layout {
 	cudaDataType type;
-	int64_t rows, columns, pitch; /* columns lie in memory */
+	int64_t rows, columns, pitch; /* column-major */
 };
 
 struct desc {
@@ -35,7 +35,7 @@ struct preference {
 	uint32_t schemes, align[4];
 };
 
-/* What an algorithm was made for; it lies in the library's opaque struct. */
+/* What an algorithm was made for; stored in the library's opaque struct. */
 struct algorithm {
 	uint64_t of; /* digest */
 	uint32_t align;
@@ -125,7 +125,7 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-/* A field of a descriptor; the value must be as long as it. */
+/* A field of a descriptor; the value must have its size. */
 struct field {
 	int attribute;
 	size_t offset, bytes;
@@ -194,7 +194,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 	return put(preference, fields, attribute, value, bytes);
 }
 
-/* ---- what is offered ---- */
+/* ---- offered algorithms ---- */
 
 struct problem {
 	struct desc desc;
@@ -219,7 +219,7 @@ static bool fits(const struct problem *p)
 	       p->c.pitch >= m;
 }
 
-/* Rows of the library's table of types: those that the trainer has. */
+/* Rows of the library's table of types that the trainer uses. */
 static bool has_types(const struct problem *p)
 {
 	static const struct {
@@ -244,7 +244,7 @@ static bool has_types(const struct problem *p)
 	return false;
 }
 
-/* A bias is of D's type. */
+/* A bias has D's type. */
 static bool has_epilogue(const struct problem *p)
 {
 	if (p->desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT)
@@ -258,7 +258,7 @@ static size_t width(cudaDataType type)
 	return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
 }
 
-/* All but the bias' address. */
+/* Digest of everything except the bias address. */
 static uint64_t digest(const struct problem *p)
 {
 	struct problem q = *p;
@@ -284,7 +284,7 @@ static bool pitches_are_wide(const struct problem *p)
 	return true;
 }
 
-/* Aligned to 16 bytes where operands and pitches may be counted on, else to elements. */
+/* Aligned to 16 bytes if operands and pitches are known to be, otherwise to elements. */
 static uint32_t alignment(const struct problem *p, const struct preference *f)
 {
 	uint32_t least = 256;
@@ -299,7 +299,7 @@ static struct problem problem_of(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout
 {
 	struct problem p;
 
-	memset(&p, 0, sizeof(p)); /* its padding is digested too */
+	memset(&p, 0, sizeof(p)); /* its padding is part of the digest */
 	memcpy(&p.desc, desc, sizeof(p.desc));
 	memcpy(&p.a, a, sizeof(p.a));
 	memcpy(&p.b, b, sizeof(p.b));
@@ -347,7 +347,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
 	memcpy(&algorithm, algo, sizeof(algorithm));
 	if (!handle || !fits(&p) || algorithm.of != digest(&p))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	memset(ret, 0, sizeof(*ret)); /* the algorithm is not repeated */
+	memset(ret, 0, sizeof(*ret)); /* the algorithm is not returned */
 	ret->workspaceSize = algorithm.workspace;
 	ret->state = CUBLAS_STATUS_SUCCESS;
 	return CUBLAS_STATUS_SUCCESS;
@@ -394,7 +394,7 @@ static void put_element(void *at, cudaDataType type, int64_t i, double v)
 	}
 }
 
-/* op(X), row after row, or column after column. */
+/* op(X), row-major or column-major. */
 static double *unpacked(const struct product *m, const struct layout *l, const void *from, int32_t turned, bool by_rows)
 {
 	const int64_t rows = sides(l, turned, false), columns = sides(l, turned, true);
@@ -425,7 +425,7 @@ static double dot(const double *a, const double *b, int64_t n, bool f64)
 	return f64 ? wide : narrow;
 }
 
-/* What stood in D does not matter where beta is 0. */
+/* Previous values of D do not matter if beta is 0. */
 static void multiply(const void *operands)
 {
 	const struct product *m = operands;

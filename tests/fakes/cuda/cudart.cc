@@ -1,5 +1,5 @@
 /* cudart.cc: the calls of the CUDA runtime that the module makes, by the prototypes of the real header. What CUDA forbids
- * fails or ends the process with a line. */
+ * fails, or ends the process with a line. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "tests/fakes/cuda/queue.h"
 
 static cudaError_t last = cudaSuccess;
-static cudaError_t fault = cudaSuccess; /* of a kernel: the device does nothing more, and says so for ever */
+static cudaError_t fault = cudaSuccess; /* of a kernel: the device stops, and returns this error for ever */
 
 static cudaError_t keep(cudaError_t rc)
 {
@@ -19,10 +19,10 @@ static cudaError_t keep(cudaError_t rc)
 	return fault != cudaSuccess ? fault : rc;
 }
 
-static bool host_works; /* a function of the host, for the device */
+static bool host_works; /* the device is running a host function */
 
-/* What waits for the device, or takes memory, may not be called while a graph is recorded, which is lost by it; and by
- * nobody for whom the device waits. */
+/* Calls that wait for the device, or allocate, are forbidden during a capture, which then fails; and in a function
+ * that the device waits for. */
 static bool forbidden(const char *call)
 {
 	if (host_works) {
@@ -190,7 +190,7 @@ cudaError_t cudaFreeHost(void *p)
 	return drop(p);
 }
 
-/* CUDA's legacy stream, for which those that do not block it do not wait. */
+/* CUDA's legacy stream; streams that do not block it do not wait for it. */
 static cudaStream_t legacy(void)
 {
 	static cudaStream_t s;
@@ -221,7 +221,7 @@ static bool reachable(const void *p)
 	return memory_is_device(p) || memory_is_pinned(p);
 }
 
-/* What the driver has taken from pageable memory, on its way to the device. */
+/* Bytes that the driver has taken from pageable memory, on their way to the device. */
 struct staged : work {
 	void *to;
 	std::vector<char> bytes;
@@ -235,7 +235,8 @@ struct staged : work {
 	}
 };
 
-/* From pageable memory to the device: over for the host once the driver has its bytes. All else: once they are there. */
+/* From pageable memory to the device: returns once the driver has the bytes. Other copies: once the bytes have
+ * arrived. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind)
 {
 	if (forbidden("cudaMemcpy"))
@@ -283,7 +284,7 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t strea
 	return cudaSuccess;
 }
 
-/* The host does not wait for the device's memory. */
+/* The host does not wait for device memory. */
 cudaError_t cudaMemset(void *p, int value, size_t bytes)
 {
 	if (memory_is_device(p))
@@ -292,7 +293,7 @@ cudaError_t cudaMemset(void *p, int value, size_t bytes)
 	return cudaSuccess;
 }
 
-/* A function of the host, which cannot reach the device's memory. */
+/* A host function, which cannot access device memory. */
 struct host_call : work {
 	cudaHostFn_t fn;
 	void *user;
@@ -452,7 +453,7 @@ struct kernel_run : work {
 	{
 		free(operands);
 	}
-	/* $DPTRAIN_FAKE_FAULT: the number of the kernel that faults, as they come to run. */
+	/* $DPTRAIN_FAKE_FAULT: the number of the faulting kernel, in the order of execution. */
 	void run() override
 	{
 		static int runs;

@@ -1,9 +1,9 @@
-/* cudnn.c: cuDNN's backend descriptors on the fake device: they are kept as they are set, and a plan computes what
- * they say, with plain loops: single convolutions here, graphs of several operations in steps.c. Of engines there are
- * four, so that a wrong choice shows: two with tensor cores, of which fp32 comes out rounded to TF32, the first not
- * deterministic; a transform; plain sums.
- * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is; each question for engines is noted (enqueue.h). What
- * would be undefined ends the process with a line. */
+/* cudnn.c: cuDNN's backend descriptors on the fake device: they are stored as they are set, and a plan computes what
+ * they specify, with plain loops: single convolutions here, graphs of several operations in steps.c. There are four
+ * engines, so that a wrong choice shows: two with tensor cores, which round fp32 to TF32, the first not deterministic;
+ * a transform; plain sums.
+ * $DPTRAIN_FAKE_CUDNN_VERSION: its version; each query for engines is noted (enqueue.h). Undefined calls end the
+ * process with a line. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,10 +64,10 @@ void cudnnGetLastErrorString(char *text, size_t n)
 
 struct cudnnContext {
 	cudaStream_t stream;
-	atomic_int at_work; /* threads that use it */
+	atomic_int at_work; /* threads that are using it */
 };
 
-/* Around what takes long with a handle: it is one thread's at a time. */
+/* Around long work with a handle, which only one thread may use at a time. */
 static void handle_enter(cudnnHandle_t handle)
 {
 	if (handle && atomic_fetch_add(&handle->at_work, 1))
@@ -184,7 +184,7 @@ const struct descriptor *inner(const struct descriptor *d, cudnnBackendAttribute
 
 /* ---- convolutions ---- */
 
-/* Where the three operations keep their operands. */
+/* Where the three operations store their operands. */
 static const struct names {
 	cudnnBackendDescriptorType_t kind;
 	cudnnBackendAttributeName_t window, operand[OPERANDS]; /* x, w, y */
@@ -254,7 +254,7 @@ bool read_operand(struct operand *ret, const struct descriptor *d)
 	return true;
 }
 
-/* Everything that computing needs of an operation; false: something is missing. */
+/* Reads everything that computing an operation needs; returns false if something is missing. */
 static bool read_convolution(struct convolution *ret, const struct descriptor *op)
 {
 	const struct names *names = names_of(op);
@@ -285,7 +285,7 @@ static bool read_convolution(struct convolution *ret, const struct descriptor *o
 	return true;
 }
 
-/* Sizes that belong together, one type, channels as neighbours and in 16 bits a multiple of 8 of them. */
+/* Consistent sizes, one type, channels innermost, and in 16 bits a multiple of 8 of them. */
 static bool is_supported(const struct convolution *c)
 {
 	const struct operand *x = &c->t[0], *w = &c->t[1], *y = &c->t[2];
@@ -324,7 +324,7 @@ void put_element(void *at, cudnnDataType_t type, int64_t i, float v)
 		((uint16_t *)at)[i] = type == CUDNN_DATA_HALF ? f16_from_float(v) : bf16_from_float(v);
 }
 
-/* Where in memory the at-th element of [number][height][width][channel] lies. */
+/* Position in memory of the at-th element of [number][height][width][channel]. */
 static int64_t place_of(const struct operand *t, int64_t at)
 {
 	const int64_t k = at % t->dim[1], w = at / t->dim[1] % t->dim[3], h = at / (t->dim[1] * t->dim[3]) % t->dim[2];
@@ -333,7 +333,7 @@ static int64_t place_of(const struct operand *t, int64_t at)
 	return n * t->stride[0] + k * t->stride[1] + h * t->stride[2] + w * t->stride[3];
 }
 
-/* [number][height][width][channel] in f32; of the result zeros. */
+/* [number][height][width][channel] in f32; for the result, zeros. */
 static float *unpacked(const struct convolution *c, int which)
 {
 	const struct operand *t = &c->t[which];
@@ -357,7 +357,7 @@ static void pack(const struct convolution *c, const float *from)
 		put_element(c->address[c->result], t->type, place_of(t, i), from[i]);
 }
 
-/* One pixel of x under one place of the window of one pixel of y, all channels: the result's side is summed. */
+/* One pixel of x under one position of the window of one pixel of y, all channels: adds to the result's operand. */
 static void meet(const struct convolution *c, float *x, float *w, float *y)
 {
 	const int64_t channels = c->t[0].dim[1], places = c->t[1].dim[2] * c->t[1].dim[3] * channels;
@@ -405,7 +405,7 @@ static void convolve(const void *operands)
 
 /* ---- engines and plans ---- */
 
-/* Whichever it is: engines and workspaces do not depend on the device here. */
+/* Any device: engines and workspaces do not depend on it here. */
 static bool describes_device(const struct descriptor *d)
 {
 	int64_t n = 0;
@@ -420,7 +420,7 @@ static const struct descriptor *config_of(const struct descriptor *plan)
 	return plan->config ? plan->config : inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
 }
 
-/* false: its text is none of a plan of this version. */
+/* Returns false if its text is not a plan of this version. */
 static bool read_text(struct descriptor *plan)
 {
 	int64_t n = 0;
@@ -451,7 +451,7 @@ static cudnnStatus_t give_text(const struct descriptor *plan, int64_t asked, int
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* NULL: none was given. */
+/* Returns NULL if none was set. */
 static cudnnHandle_t handle_of(const struct descriptor *d, cudnnBackendAttributeName_t name)
 {
 	const cudnnHandle_t *handle = d ? find(d, name, CUDNN_TYPE_HANDLE, NULL) : NULL;
@@ -459,7 +459,7 @@ static cudnnHandle_t handle_of(const struct descriptor *d, cudnnBackendAttribute
 	return handle ? *handle : NULL;
 }
 
-/* Long enough for others to come to the same handle. */
+/* Works long enough that others come to the same handle. */
 static void work_with(cudnnHandle_t handle)
 {
 	handle_enter(handle);
@@ -480,14 +480,14 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 	if (d->kind == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR && !describes_device(d))
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a device's properties lack something");
 	if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !read_text(d))
-		return refuse(CUDNN_STATUS_BAD_PARAM, "a text that is no plan of this version");
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a text that is not a plan of this version");
 	if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
 		work_with(handle_of(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE));
 	d->finished = true;
 	return CUDNN_STATUS_SUCCESS;
 }
 
-/* All engines, of the fallback the last alone; none for what they do not take. */
+/* All engines; for the fallback only the last one; none for unsupported operations. */
 static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, int64_t *ret_n, void *ret)
 {
 	const cudnnBackendHeurMode_t *mode = find(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, NULL);
@@ -500,9 +500,9 @@ static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, 
 	work_with(handle_of(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE));
 	*ret_n = 0;
 	if (!mode || !op || (!steps_supported(graph) && !read_convolution(&c, op)))
-		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation that is known");
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without a known operation");
 	if (!steps_supported(graph) && !is_supported(&c))
-		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine takes it");
+		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "no engine supports it");
 	for (int i = *mode == CUDNN_HEUR_MODE_FALLBACK ? ENGINES - 1 : 0; i < ENGINES && *ret_n < asked; i++) {
 		configs[*ret_n]->engine = i;
 		configs[*ret_n]->graph = graph;
@@ -539,7 +539,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t desc, cudn
 	}
 }
 
-/* What a pack holds. */
+/* Contents of a variant pack. */
 struct given {
 	const int64_t *uids;
 	void *const *at;
@@ -559,7 +559,7 @@ static struct given read_pack(const struct descriptor *pack)
 	return (struct given){ uids, at, n, *room };
 }
 
-/* The operands' addresses, by their numbers. */
+/* Sets the operands' addresses, by their numbers. */
 static void bind(struct convolution *c, const struct given *g)
 {
 	c->workspace = g->workspace;
@@ -584,7 +584,7 @@ static void enqueue_steps(cudaStream_t stream, const struct descriptor *graph, c
 	fake_enqueue(stream, steps_run, &s, sizeof(s));
 }
 
-/* $DPTRAIN_FAKE_CUDNN_SLOW: the number of an engine that takes its time. */
+/* $DPTRAIN_FAKE_CUDNN_SLOW: the number of an engine that is slow. */
 static int slow_engine(void)
 {
 	const char *given = getenv("DPTRAIN_FAKE_CUDNN_SLOW");

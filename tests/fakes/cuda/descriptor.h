@@ -1,4 +1,4 @@
-/* descriptor.h: what the files of the fake cuDNN share: descriptors as they were set, tensors read from them, and
+/* descriptor.h: shared by the files of the fake cuDNN: descriptors as they were set, tensors read from them, and
  * elements of every type as floats. */
 #ifndef DPT_TESTS_FAKES_CUDA_DESCRIPTOR_H
 #define DPT_TESTS_FAKES_CUDA_DESCRIPTOR_H
@@ -21,17 +21,17 @@ struct descriptor {
 	bool finished;
 	int n;
 	struct attribute at[ATTRIBUTES_MAX];
-	int engine;			 /* of configurations and engines */
-	const struct descriptor *graph; /* of configurations */
-	struct descriptor *config; /* of plans that were read from a text: its own, graph included */
+	int engine;			 /* for configurations and engines */
+	const struct descriptor *graph; /* for configurations */
+	struct descriptor *config; /* for plans read from a text: the plan's own, including its graph */
 };
 
 size_t value_bytes(cudnnBackendAttributeType_t type);
 
-/* Ends the process: what was asked is undefined. */
+/* Ends the process: the call is undefined. */
 void __attribute__((noreturn)) wrong(const char *what);
 
-/* NULL: it was not set. */
+/* Returns NULL if it was not set. */
 const void *find(const struct descriptor *d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
 		 int64_t *ret_count);
 const struct descriptor *inner(const struct descriptor *d, cudnnBackendAttributeName_t name);
@@ -51,20 +51,20 @@ void put_element(void *at, cudnnDataType_t type, int64_t i, float v);
 
 /* ---- plans as texts (written.c) ---- */
 
-/* The caller's to free. */
+/* The caller frees it. */
 char *plan_written(const struct descriptor *config, size_t version);
-/* The graph of a plan, tree_free's to free; NULL: none that this version has written. */
+/* The graph of a plan, freed by tree_free; NULL if this version did not write it. */
 struct descriptor *graph_read(const char *text, size_t version, int *ret_engine);
-void tree_free(struct descriptor *d); /* with all that it names; NULL is fine */
+void tree_free(struct descriptor *d); /* with everything it refers to; NULL is allowed */
 
 /* ---- graphs of several operations (steps.c) ---- */
 
-/* Whether it is one, whose tensors fit each other and have sizes that the fake takes. */
+/* Whether it is one, with tensors that match and sizes that the fake supports. */
 bool steps_supported(const struct descriptor *graph);
 
 #define STEPS_OPERANDS_MAX 16
 
-/* What a run is given: where the tensors of these numbers lie. Numbers by value are read when it is enqueued. */
+/* Input of a run: addresses of the tensors with these numbers. Numbers by value are read when it is enqueued. */
 struct steps {
 	const struct descriptor *graph;
 	int64_t n, uid[STEPS_OPERANDS_MAX];
@@ -72,7 +72,7 @@ struct steps {
 	float value[STEPS_OPERANDS_MAX];
 };
 
-void steps_bind(struct steps *s);	 /* checks and reads what a run needs */
+void steps_bind(struct steps *s);	 /* checks and reads the input of a run */
 void steps_run(const void *steps); /* on the device */
 
 #endif

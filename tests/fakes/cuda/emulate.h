@@ -1,7 +1,7 @@
-/* emulate.h: CUDA's built-in names for kernels that g++ compiles: a thread is a fiber, which gives way at barriers and
- * shuffles; a block's shared memory starts as NaN. Threads and blocks run in ascending, descending or drawn order
- * ($DPTRAIN_FAKE_ORDER: up, down or a number that seeds the draw): where results depend on it, a barrier is missing.
- * Launches only queue; fake.h says when work runs. */
+/* emulate.h: CUDA's built-in names for kernels that g++ compiles: a thread is a fiber, which yields at barriers and
+ * shuffles; a block's shared memory starts as NaN. Threads and blocks run in ascending, descending or random order
+ * ($DPTRAIN_FAKE_ORDER: up, down or a number as the seed): if results depend on it, a barrier is missing.
+ * Launches only queue; queue.h defines when work runs. */
 #ifndef DPT_TESTS_FAKES_CUDA_EMULATE_H
 #define DPT_TESTS_FAKES_CUDA_EMULATE_H
 
@@ -29,10 +29,10 @@ extern struct emulated_index threadIdx, blockIdx, blockDim, gridDim;
 /* Waits for every thread of the block that has not ended. */
 void emulated_barrier(void);
 
-/* What the lane of that number of this warp brought; every lane of the warp calls it. */
+/* Returns the value of the lane of that number of this warp; every lane of the warp calls it. */
 uint64_t emulated_exchange(uint64_t bits, unsigned lane);
 
-/* Of the 32 lanes of this warp, what each brought, until emulated_parted; every lane of the warp calls both. */
+/* Returns the values of the 32 lanes of this warp, valid until emulated_parted; every lane of the warp calls both. */
 const uint64_t *emulated_met(uint64_t bits);
 void emulated_parted(void);
 
@@ -40,10 +40,10 @@ void emulated_parted(void);
 void emulated_matrices(uint32_t (&to)[4], const void *row, bool turned);
 void emulated_multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1, float (*widened)(uint16_t));
 
-/* Memory of one declaration in the running block, the same for its threads. */
+/* Memory of one declaration in the running block, shared by its threads. */
 void *emulated_shared(const void *declaration, size_t bytes);
 
-/* Enqueues `body`, called once a thread with a copy of the operands. */
+/* Enqueues `body`, called once per thread with a copy of the operands. */
 struct emulated_launch {
 	dim3 grid;
 	int threads;
@@ -57,7 +57,7 @@ void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l);
 	static char name##_declaration;                                                                            \
 	type *name = (type *)emulated_shared(&name##_declaration, sizeof(type) * (count))
 
-/* Whether a chosen mutant (mutant.h) lacks the barrier or the test of bounds at that place of a kernel's text. */
+/* Whether the chosen mutant (mutant.h) removes the barrier or the bounds test at that place of a kernel's source. */
 extern bool mutant_chosen;
 bool emulated_lacks(const char *kind, const std::source_location &at);
 
@@ -87,7 +87,7 @@ template <typename T> T __shfl_xor_sync(unsigned mask, T v, int lanes)
 	return __shfl_sync(mask, v, (int)(threadIdx.x % 32 ^ (unsigned)lanes));
 }
 
-/* Of whole warps. */
+/* For whole warps. */
 static inline unsigned __ballot_sync(unsigned, bool v)
 {
 	const uint64_t *brought = emulated_met(v);

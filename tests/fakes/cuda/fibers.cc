@@ -1,5 +1,5 @@
-/* fibers.cc: a pool of stacks. A thread takes one when it starts and gives it back when it ends, so a kernel without
- * barriers needs one. Switching saves the registers that a call preserves, nothing else. */
+/* fibers.cc: a pool of stacks. A thread gets one when it starts and returns it when it ends, so a kernel without
+ * barriers needs one. A switch saves only the registers that a call preserves. */
 #include "tests/fakes/cuda/fibers.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #define THREADS_MAX 1024
 #define WARP_THREADS 32
 #define STACK_BYTES (128 << 10)
-#define SHARED_BYTES (48 << 10) /* what a block may declare on every GPU */
+#define SHARED_BYTES (48 << 10) /* limit of a block's declarations on every GPU */
 #define DECLARATIONS_MAX 16
 #define SHARED_ALIGN 16
 
@@ -74,7 +74,7 @@ static void give_way(enum state s)
 	bounds_arrive(&f->stack, &run.scheduler_stack);
 }
 
-/* Each thread that this stack is given. */
+/* Main function of each thread on this stack. */
 static void fiber_main(void)
 {
 	bounds_arrive(&run.of[run.current]->stack, &run.scheduler_stack);
@@ -118,7 +118,7 @@ static void resume(int t)
 	bounds_arrive(&run.scheduler_stack, &run.of[t]->stack);
 }
 
-/* Threads from first on wait for each other; all of them are there. */
+/* The threads from `first` on wait for each other; releases them once all have arrived. */
 static bool release(int first, int n, enum state s)
 {
 	int there = 0, ended = 0;
@@ -144,7 +144,7 @@ static uint64_t drawn(void)
 	return run.draw;
 }
 
-/* The order of n blocks, warps or lanes, into to. */
+/* Stores the order of n blocks, warps or lanes in `to`. */
 static void make_order(int *to, int n)
 {
 	static const char *asked = getenv("DPTRAIN_FAKE_ORDER");
@@ -167,7 +167,7 @@ static int lanes_of(int warp, int n)
 	return n - warp * WARP_THREADS < WARP_THREADS ? n - warp * WARP_THREADS : WARP_THREADS;
 }
 
-/* Warp after warp, each with its lanes. */
+/* The warps in sequence, each with its lanes. */
 static void make_threads_order(int n)
 {
 	const int warps = (n + WARP_THREADS - 1) / WARP_THREADS;
@@ -183,8 +183,8 @@ static void make_threads_order(int n)
 	}
 }
 
-/* A warp, whose lanes are given in their order, goes on until all of them have ended or wait for other warps: what it
- * does too early then shows. */
+/* Runs a warp, its lanes in the given order, until all of them have ended or wait for other warps: this exposes work
+ * that is done too early. */
 static void run_warp(const int *lane, int lanes, int first)
 {
 	do {
@@ -238,7 +238,7 @@ const uint64_t *emulated_met(uint64_t bits)
 	return run.brought + t / WARP_THREADS * WARP_THREADS;
 }
 
-/* Nobody brings the next before all have read this one. */
+/* No lane provides the next value before all have read this one. */
 void emulated_parted(void)
 {
 	give_way(AT_EXCHANGE);

@@ -1,6 +1,6 @@
-# The cuda module on a device that is not there: its sources and kernels, compiled by g++ and linked with fakes of CUDA's
-# libraries. `DPTRAIN_BACKEND_PATH=build/tests/fakes/cuda/.libs dptrain --backend cuda …` runs whole on it.
-# Libraries lie beside it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them work on libdevice.
+# The cuda module on a fake device: its sources and kernels, compiled by g++ and linked with fakes of CUDA's libraries.
+# `DPTRAIN_BACKEND_PATH=build/tests/fakes/cuda/.libs dptrain --backend cuda …` runs completely on it.
+# The libraries are next to it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them use libdevice.
 fake_device_sources = tests/fakes/cuda/bounds.h tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
 	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/matrices.cc \
 	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h tests/fakes/cuda/mutant.cc tests/fakes/cuda/mutant.h \
@@ -11,7 +11,7 @@ fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fake
 EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries) tests/fakes/cuda/mutants
 
 if HAVE_CUDA
-# A sanitizer's run-time is the program's, which C++ libraries are not linked with.
+# The sanitizer's run-time is in the program; C++ libraries are not linked with it.
 if SANITIZERS
 fake_library_flags = $(AM_LDFLAGS) -no-undefined -rpath /nowhere
 else
@@ -34,7 +34,7 @@ tests_fakes_cuda_dptrain_cuda_la_DEPENDENCIES = $(fake_cuda_kernels) libgraph.la
 tests_fakes_cuda_dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CXX $(AM_LIBTOOLFLAGS) --mode=link $(CXX) \
 	$(tests_fakes_cuda_dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
 
-# What a driver brings, and a profiler that NVTX finds by $NVTX_INJECTION64_PATH.
+# The driver's NVML, and a profiler that NVTX finds by $NVTX_INJECTION64_PATH.
 check_LTLIBRARIES += tests/fakes/cuda/libnvidia-ml.la tests/fakes/cuda/libprofiler.la
 tests_fakes_cuda_libnvidia_ml_la_SOURCES = tests/fakes/cuda/nvml.c
 tests_fakes_cuda_libnvidia_ml_la_LDFLAGS = $(fake_library_flags) -version-info 1

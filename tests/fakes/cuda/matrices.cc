@@ -1,11 +1,11 @@
-/* matrices.cc: what a warp does together on tensor cores, as PTX describes it (ldmatrix.m8n8.x4, mma.m16n8k16): lane
- * 4 g + t has the places that device.h names. Sums are in f32, in the order of k; the real ones keep no order. */
+/* matrices.cc: a warp's operations on tensor cores, as PTX describes them (ldmatrix.m8n8.x4, mma.m16n8k16): lane 4 g +
+ * t has the positions that device.h defines. Sums are in f32, in the order of k; real ones have no defined order. */
 #include "tests/fakes/cuda/emulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SIDE 8 /* of a matrix */
+#define SIDE 8 /* side of a matrix */
 
 static uint16_t element(const uint64_t *rows, int matrix, int row, int column)
 {
@@ -21,7 +21,7 @@ void emulated_matrices(uint32_t (&to)[4], const void *row, bool turned)
 	const int g = (int)threadIdx.x % 32 / 4, two = 2 * ((int)threadIdx.x % 4);
 
 	if (reinterpret_cast<uint64_t>(row) % 16) {
-		fprintf(stderr, "fake device: a row of a matrix at no multiple of 16 bytes\n");
+		fprintf(stderr, "fake device: a row of a matrix is not aligned to 16 bytes\n");
 		abort();
 	}
 	for (int i = 0; i < 4; i++) {

@@ -18,13 +18,13 @@ struct area {
 	bool device;
 };
 
-/* A checkpoint's lane reads the device's memory while the rank's own thread has the device work. */
-static std::mutex guard; /* of all below */
+/* A checkpoint's thread reads device memory while the rank's main thread runs the device. */
+static std::mutex guard; /* protects everything below */
 static std::vector<struct area> areas;
 static int opened;
-static bool hidden; /* though it is open: a function of the host runs */
+static bool hidden; /* although it is open: a host function is running */
 
-static bool allocated; /* once anything of the device was */
+static bool allocated; /* anything on the device, ever */
 
 static size_t bytes_of(const char *name, size_t usual)
 {
@@ -38,7 +38,7 @@ static size_t room(void)
 	return bytes_of("DPTRAIN_FAKE_MEMORY", (size_t)8 << 30);
 }
 
-/* By other processes: from the start, and when this one begins to allocate. */
+/* Memory of other processes: from the start, and from this process's first allocation on. */
 static size_t taken(void)
 {
 	return bytes_of("DPTRAIN_FAKE_TAKEN", 0) + (allocated ? bytes_of("DPTRAIN_FAKE_TAKEN_LATER", 0) : 0);
@@ -53,7 +53,7 @@ static size_t used(void)
 	return sum;
 }
 
-/* Between two pages that nobody may touch, where the sanitizer looks. */
+/* Between two inaccessible pages, if the sanitizer is used. */
 static void *area_new(size_t bytes, bool device)
 {
 	const std::lock_guard<std::mutex> held(guard);
@@ -156,7 +156,7 @@ void memory_hide(void)
 {
 	const std::lock_guard<std::mutex> held(guard);
 
-	hidden = opened == 1; /* else another thread is at it */
+	hidden = opened == 1; /* otherwise another thread is using it */
 	if (hidden)
 		protect(PROT_NONE);
 }

@@ -24,15 +24,15 @@ static const unsigned chosen_line = chosen.find(':') == std::string::npos
 static const bool listing = chosen == "list";
 bool mutant_chosen = !chosen.empty();
 
-static void tell(const std::string &name)
+static void report(const std::string &name)
 {
-	static std::set<std::string> told;
+	static std::set<std::string> reported;
 
-	if (told.insert(name).second)
+	if (reported.insert(name).second)
 		fprintf(stderr, "mutant: %s\n", name.c_str());
 }
 
-/* By the file's name below the sources. */
+/* Returns its name, with the file's path below the sources. */
 static std::string name_of(const char *kind, const char *file, unsigned line)
 {
 	const char *below = strstr(file, "trainer/");
@@ -40,13 +40,13 @@ static std::string name_of(const char *kind, const char *file, unsigned line)
 	return std::string(kind) + " " + (below ? below : file) + ":" + std::to_string(line);
 }
 
-/* Kernels ask millions of times: names are made only where they may matter. */
+/* Kernels call this millions of times: names are made only if they may matter. */
 bool mutant_at(const char *kind, const char *file, unsigned line)
 {
 	static std::set<std::pair<const char *, unsigned>> seen;
 
 	if (listing && seen.insert({ file, line }).second)
-		tell(name_of(kind, file, line));
+		report(name_of(kind, file, line));
 	return line == chosen_line && name_of(kind, file, line) == chosen;
 }
 
@@ -55,7 +55,7 @@ bool mutant_numbered(const char *kind, int number)
 	const std::string name = std::string(kind) + " " + std::to_string(number);
 
 	if (listing)
-		tell(name);
+		report(name);
 	return name == chosen;
 }
 

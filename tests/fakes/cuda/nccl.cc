@@ -1,8 +1,8 @@
 /* nccl.cc: NCCL between processes, in shared memory, by the prototypes of the real header. A communicator opens when all
- * ranks have come; a collective is work of its stream that is done when all ranks have brought theirs. Sums begin with
- * another rank for each element, as a ring's do: who relies on the order of ranks is found out. Ranks whose collectives
- * differ in kind, count or type, and two on one device with the same NCCL_HOSTID, are refused. It does not notice that a
- * rank is gone: that is for those who use it. */
+ * ranks have joined; a collective is work of its stream that is done when all ranks have provided their data. Sums
+ * start at a different rank for each element, like a ring's: code that relies on the order of ranks is exposed. Ranks
+ * whose collectives differ in kind, count or type, and two on one device with the same NCCL_HOSTID, are refused. It
+ * does not notice a dead rank: its users must. */
 #include <fcntl.h>
 #include <nccl.h>
 #include <stdio.h>
@@ -18,28 +18,28 @@
 #include "tests/fakes/cuda/queue.h"
 
 #define RANKS_MAX 8
-#define AREA_BYTES ((size_t)64 << 20) /* that one rank can bring; memory that nobody touches is none */
+#define AREA_BYTES ((size_t)64 << 20) /* limit of one rank's data; untouched memory is not allocated */
 
 enum kind { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, SEND, RECV };
 static const char *const kinds[] = { "all-reduce", "reduce-scatter", "all-gather", "send", "receive" };
 
 struct call {
 	enum kind kind;
-	size_t count; /* elements that a rank brings or gets, whichever is less */
+	size_t count; /* elements that a rank provides or gets, whichever is less */
 	ncclDataType_t type;
 	int peer;
 };
 
 struct member {
-	std::atomic<uint64_t> posted, done; /* collectives that it has brought its part of, that it is through with */
-	std::atomic<uint64_t> sent[RANKS_MAX], taken[RANKS_MAX]; /* messages to, from that rank */
+	std::atomic<uint64_t> posted, done; /* collectives for which it has provided its data; which it has finished */
+	std::atomic<uint64_t> sent[RANKS_MAX], taken[RANKS_MAX]; /* messages to, and from, that rank */
 	struct call call;
 	int device;
 	char host[64];
 };
 
 struct shared {
-	std::atomic<int> come, joined, failed; /* joined: all have come, and have been looked at */
+	std::atomic<int> come, joined, failed; /* joined: all have come and are checked */
 	char why[256];
 	struct member member[RANKS_MAX];
 };
@@ -96,7 +96,7 @@ static void refuse(struct ncclComm *c, ncclResult_t rc, const char *why)
 
 /* ---- sums ---- */
 
-/* Element i of n that every rank brought, from the rank that follows the one whose slice it is in. */
+/* Sums element i of n over the ranks, starting after the rank whose slice it is in. */
 template <typename T> static T add_up(struct ncclComm *c, size_t i, size_t n)
 {
 	const int first = (int)(i * (size_t)c->ranks / n) + 1;
@@ -154,7 +154,7 @@ struct collective : work {
 	bool message();
 };
 
-/* The area is free when all are through with what was in it. */
+/* The area is free when all have finished with its previous contents. */
 bool collective::bring()
 {
 	for (int r = 0; r < c->ranks; r++)
@@ -194,7 +194,7 @@ void collective::take()
 			memcpy((char *)to + (size_t)r * bytes(), area_of(c, r), bytes());
 }
 
-/* One at a time from a rank to another, in the half of its area that belongs to the receiver. */
+/* One message at a time from a rank to another, in the receiver's half of the sender's area. */
 bool collective::message()
 {
 	const bool sends = call.kind == SEND;
@@ -314,7 +314,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 
 	memset(id, 0, sizeof(*id));
 	snprintf(id->internal, sizeof(id->internal), "/fake-nccl-%d-%d", (int)getpid(), ++count);
-	shm_unlink(id->internal); /* of one that had this process's number and was killed before all had come */
+	shm_unlink(id->internal); /* left by a killed process with the same pid */
 	fd = shm_open(id->internal, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)MAP_BYTES))
 		return ncclSystemError;
@@ -322,7 +322,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 	return ncclSuccess;
 }
 
-/* The last one to come takes the name away, and looks at all. */
+/* The last rank to join unlinks the name, and checks all. */
 static void join(struct ncclComm *c)
 {
 	struct member *m = self_of(c);
@@ -380,7 +380,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 	return ncclSuccess;
 }
 
-/* Work that waits for others may still be queued, so the communicator stays, for it to see. */
+/* Work that waits for others may still be queued, so the communicator remains for it. */
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
 	if (c->all->joined < c->ranks)

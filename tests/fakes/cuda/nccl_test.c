@@ -1,5 +1,5 @@
-/* nccl_test.c: the fake of NCCL, between processes: what its collectives do, whatever order the ranks' streams run in,
- * and that it refuses ranks whose collectives differ, two ranks on one device, and memory of the host. */
+/* nccl_test.c: the fake of NCCL, between processes: the results of its collectives in any order of the ranks' streams,
+ * and its refusal of ranks with different collectives, two ranks on one device, and host memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <nccl.h>
 
 #define RANKS 3
-#define COUNT 30 /* elements, of which each rank has its part */
+#define COUNT 30 /* elements, divided among the ranks */
 
 static ncclUniqueId id;
 
@@ -27,7 +27,7 @@ struct rank {
 	double *memory;
 };
 
-/* In a child: a check that fails ends it with the line's number. */
+/* In a child: a failed check ends it with the line's number. */
 #define MUST(x)                                                                                                        \
 	do {                                                                                                           \
 		if (!(x)) {                                                                                            \
@@ -77,7 +77,7 @@ static double get(const struct rank *r, int i)
 	return values[i];
 }
 
-/* Runs fn as every rank; they all must end well. */
+/* Runs fn as every rank; all must succeed. */
 static void as_ranks(int devices, void (*fn)(int number))
 {
 	char text[16];
@@ -134,7 +134,7 @@ static void collectives(void **state)
 	as_ranks(RANKS, use_all);
 }
 
-static int differing; /* what rank 1 does otherwise */
+static int differing; /* what rank 1 does differently */
 
 static void differ(int number)
 {
@@ -194,13 +194,13 @@ static void misuse(int number)
 	MUST(ncclAllReduce(r.memory, r.memory, COUNT, ncclFloat64, ncclSum, r.comm, r.stream) != ncclSuccess);
 }
 
-static void what_it_forbids(void **state)
+static void refused_calls(void **state)
 {
 	(void)state;
 	as_ranks(RANKS, misuse);
 }
 
-/* A rank that has died is waited for until the others abort. */
+/* A dead rank is waited for until the others abort. */
 static void wait_alone(int number)
 {
 	struct rank r = come(number);
@@ -220,7 +220,7 @@ static void wait_alone(int number)
 	MUST(cudaEventQuery(end) == cudaSuccess);
 }
 
-static void a_rank_that_is_gone(void **state)
+static void dead_rank(void **state)
 {
 	(void)state;
 	as_ranks(RANKS, wait_alone);
@@ -230,8 +230,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(collectives),	 cmocka_unit_test(ranks_that_differ),
-		cmocka_unit_test(two_on_one_device), cmocka_unit_test(what_it_forbids),
-		cmocka_unit_test(a_rank_that_is_gone),
+		cmocka_unit_test(two_on_one_device), cmocka_unit_test(refused_calls),
+		cmocka_unit_test(dead_rank),
 	};
 
 	return cmocka_run_group_tests_name("nccl", tests, NULL, NULL);

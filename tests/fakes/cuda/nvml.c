@@ -1,7 +1,7 @@
-/* nvml.c: NVML of a driver that is not there: the calls that tracker/system/system_sample.c makes, of devices whose
- * UUIDs are those of the fake device. $DPTRAIN_FAKE_NVML is the script: what each look gives, looks apart by ';', the
- * last one for ever: "utilisation,bytes,milliwatts,degrees,MHz,nanoseconds of throttling by power,by heat". A look
- * begins with the utilisation. $DPTRAIN_FAKE_NVML_WITHOUT: a word of a call that this driver does not support. */
+/* nvml.c: NVML of a fake driver: the calls that tracker/system/system_sample.c makes, for devices with the UUIDs of
+ * the fake device. $DPTRAIN_FAKE_NVML is the script: the values of each look, separated by ';', the last one repeated
+ * for ever: "utilisation,bytes,milliwatts,degrees,MHz,nanoseconds of throttling by power,by heat". A look starts with
+ * the utilisation. $DPTRAIN_FAKE_NVML_WITHOUT: a word in the name of a call that this driver does not support. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void look(void)
 	n = strlen(at);
 	if (n > 1)
 		at++;
-	else /* the last look again */
+	else /* repeat the last look */
 		at = strrchr(script, ';') ? strrchr(script, ';') + 1 : script;
 }
 
@@ -81,7 +81,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, struct device **ret)
 	return SUCCESS;
 }
 
-/* Of device 1 and others, as much more as their number says. */
+/* For device 1 and above, the value plus the device's number. */
 int nvmlDeviceGetUtilizationRates(struct device *d, unsigned ret[2])
 {
 	look();

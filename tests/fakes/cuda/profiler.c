@@ -1,5 +1,5 @@
-/* profiler.c: a profiler as NVTX loads one ($NVTX_INJECTION64_PATH): writes each range that a process pushes, and how
- * deep it lies, as a line of the file that $DPTRAIN_FAKE_PROFILE names. */
+/* profiler.c: a profiler as NVTX loads it ($NVTX_INJECTION64_PATH): writes each range that a process pushes, with its
+ * depth, as a line to the file $DPTRAIN_FAKE_PROFILE. */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,7 +81,7 @@ struct call : work {
 	}
 };
 
-/* One write, so that ranks may share the file. */
+/* One write call, so that ranks may share the file. */
 void fake_note(const char *what)
 {
 	const char *path = getenv("DPTRAIN_FAKE_NOTES");
@@ -98,7 +98,7 @@ void fake_enqueue(cudaStream_t stream, void (*run)(const void *operands), const 
 	queue_work(stream, std::make_shared<call>(run, operands, bytes));
 }
 
-/* Of what is recorded as a graph, one wait or record may be left out. */
+/* Whether to omit this wait or record of a captured graph. */
 static bool left_out(const char *kind, int *count)
 {
 	++*count;
@@ -107,7 +107,7 @@ static bool left_out(const char *kind, int *count)
 
 bool queue_launched;
 
-/* Of what is enqueued around graphs: each time with the same event. Events that take the time do not count. */
+/* Whether to omit it around graphs: always the same event. Events with timing do not count. */
 static bool left_out_around(const char *kind, cudaStream_t s, cudaEvent_t e)
 {
 	return mutant_chosen && queue_launched && !s->capture && !e->timed && mutant_numbered(kind, e->number);
@@ -147,7 +147,7 @@ void queue_wait(cudaStream_t s, cudaEvent_t e)
 		return;
 	}
 	if (s->capture)
-		s->capture->broken = true; /* what it waits for would be outside of the graph */
+		s->capture->broken = true; /* it would wait for work outside of the graph */
 	if (e->recorded)
 		s->items.push_back({ NULL, e, e->recorded, true });
 }
@@ -159,7 +159,7 @@ static bool can_go_on(cudaStream_t s)
 	return q && !(q->waits && q->event->done < q->count);
 }
 
-/* false: what is next waits for other processes. */
+/* Returns false if the next item waits for other processes. */
 static bool go_on(cudaStream_t s)
 {
 	struct queued q = s->items[s->next];
@@ -176,7 +176,7 @@ static bool go_on(cudaStream_t s)
 	return true;
 }
 
-/* One piece of work of a drawn stream; false: all that could go on waits for other processes. */
+/* Runs one piece of work of a random stream; returns false if all runnable work waits for other processes. */
 static bool run_one(void)
 {
 	size_t first = drawn() % (streams.size() ? streams.size() : 1);
@@ -193,7 +193,7 @@ static bool run_one(void)
 	}
 	if (others)
 		return false;
-	fprintf(stderr, "fake device: streams wait for each other, or for an event that nobody records\n");
+	fprintf(stderr, "fake device: streams wait for each other, or for an event that is never recorded\n");
 	abort();
 }
 
@@ -260,7 +260,7 @@ cudaError_t queue_begin_capture(cudaStream_t s)
 	return cudaSuccess;
 }
 
-/* Whether every node lies on a way to what the origin's stream ends with. */
+/* Whether every node is an ancestor of the last node of the origin's stream. */
 static bool is_joined(const struct capture *c)
 {
 	std::vector<bool> seen(c->nodes.size());
@@ -309,10 +309,10 @@ static bool is_ready(const struct graph_node &node, const std::vector<bool> &don
 	return std::all_of(node.after.begin(), node.after.end(), [&](int k) { return done[(size_t)k]; });
 }
 
-#define PATIENCE 100 /* of 100 us */
+#define PATIENCE 100 /* in units of 100 us */
 
-/* $DPTRAIN_FAKE_SEED "last": of the nodes that are ready always the one that was recorded last, and other processes get
- * a while to come to it; "beside": those beside the first stream go before it. What should have waited then does not. */
+/* $DPTRAIN_FAKE_SEED "last": of the ready nodes always the one recorded last, with some time for other processes to
+ * reach it; "beside": nodes of other streams before those of the first. This exposes missing waits. */
 static bool order_is(const char *name)
 {
 	const char *seed = getenv("DPTRAIN_FAKE_SEED");
@@ -330,7 +330,7 @@ static bool step_patiently(struct work *w, bool patient)
 	return true;
 }
 
-/* false: those that are ready wait for other processes. */
+/* Returns false if the ready nodes wait for other processes. */
 static bool run_node(const std::vector<struct graph_node> &nodes, std::vector<bool> &done)
 {
 	const size_t n = nodes.size(), first = drawn() % n;

@@ -1,6 +1,6 @@
-/* queue.h: what waits to be done on the fake device. Work of one stream runs in its order; which stream goes on next is
- * drawn ($DPTRAIN_FAKE_SEED, a number, "last" or "beside"), among those whose waits are over. Nothing runs before
- * somebody syncs. It knows no kernel and no memory. */
+/* queue.h: work queued on the fake device. Work of one stream runs in order; the next stream is chosen at random
+ * ($DPTRAIN_FAKE_SEED, a number, "last" or "beside"), among those whose waits are satisfied. Nothing runs before a
+ * synchronisation. It knows neither kernels nor memory. */
 #ifndef DPT_TESTS_FAKES_CUDA_QUEUE_H
 #define DPT_TESTS_FAKES_CUDA_QUEUE_H
 
@@ -16,8 +16,8 @@ struct work {
 	{
 	}
 	virtual void run() = 0;
-	/* Of work that other processes take part in: as far as it goes without waiting for them; true: it is done, and
-	 * may be begun anew. */
+	/* For work that other processes take part in: proceeds as far as possible without waiting for them; returns
+	 * true if it is done, and may be started again. */
 	virtual bool step()
 	{
 		run();
@@ -30,11 +30,11 @@ struct capture;
 /* CUDA's opaque types. */
 struct CUevent_st {
 	bool timed;
-	int number;	   /* in the order in which they were made */
+	int number;	   /* in the order of creation */
 	uint64_t recorded; /* records queued so far */
-	uint64_t done;	   /* of them, those that ran */
-	double at_s;	   /* when the last one did */
-	struct capture *capture;    /* in which it was last recorded */
+	uint64_t done;	   /* of these, those that ran */
+	double at_s;	   /* time of the last one */
+	struct capture *capture;    /* capture of its last record */
 	std::vector<int> after;     /* nodes of that capture */
 };
 
@@ -49,21 +49,21 @@ struct CUstream_st {
 	std::vector<struct queued> items;
 	size_t next;
 	struct capture *capture;
-	std::vector<int> after; /* of the capture: what its next node comes behind */
+	std::vector<int> after; /* in the capture: predecessors of its next node */
 };
 
 struct graph_node {
 	std::shared_ptr<struct work> work;
-	cudaEvent_t event; /* recorded, when there is no work */
+	cudaEvent_t event; /* recorded, if there is no work */
 	std::vector<int> after;
-	bool beside = false; /* of a stream that came to the recording */
+	bool beside = false; /* of a stream that joined the capture */
 };
 
 struct capture {
 	std::vector<struct graph_node> nodes;
 	cudaStream_t origin;
-	bool broken; /* it would wait for what lies outside of it */
-	bool lost;   /* something was called that may not be */
+	bool broken; /* it would wait for work outside of it */
+	bool lost;   /* a forbidden function was called */
 	int waits, events; /* so far */
 };
 
@@ -75,25 +75,25 @@ struct CUgraphExec_st {
 	std::vector<struct graph_node> nodes;
 };
 
-/* To the stream's end, or into the graph that it captures. */
+/* Appends to the stream, or to the graph that it captures. */
 void queue_work(cudaStream_t stream, std::shared_ptr<struct work> work);
 void queue_record(cudaStream_t stream, cudaEvent_t event, bool into_graph);
 void queue_wait(cudaStream_t stream, cudaEvent_t event);
 
-/* Runs until the event's records are done, or the stream is empty; others' work runs too, as drawn. The last: as far as
- * that goes without waiting for other processes; whether they are done. */
+/* Runs until the event's records are done, or the stream is empty; work of other streams runs too, at random. The last
+ * one proceeds as far as possible without waiting for other processes; returns whether they are done. */
 void queue_sync_event(cudaEvent_t event);
 void queue_sync_stream(cudaStream_t stream);
 bool queue_query_event(cudaEvent_t event);
-extern bool queue_launched; /* a graph was: what is rehearsed before counts for nothing */
+extern bool queue_launched; /* a graph was launched: rehearsals before it do not count */
 bool queue_is_idle(void);
-bool queue_captures(void); /* some stream does */
+bool queue_captures(void); /* whether any stream does */
 void queue_lose_captures(void);
 
 cudaError_t queue_begin_capture(cudaStream_t stream);
 cudaError_t queue_end_capture(cudaStream_t stream, cudaGraph_t *ret);
 
-/* One launch of a graph: its nodes in an order drawn among those that their edges allow. */
+/* One launch of a graph: its nodes in a random order that its edges allow. */
 struct graph_run : work {
 	const CUgraphExec_st *graph;
 	std::vector<bool> done;

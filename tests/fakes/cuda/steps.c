@@ -1,6 +1,6 @@
-/* steps.c: graphs of several operations, as attention is told to cuDNN: products, operations on elements, reductions,
- * other views of the same memory. Each is computed as it is described, whole, in the order in which they were given;
- * tensors between them are rounded to their type. */
+/* steps.c: graphs of several operations, as attention is described to cuDNN: products, pointwise operations,
+ * reductions, other views of the same memory. Each is computed completely as described, in the given order; tensors
+ * between them are rounded to their type. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 struct tensor {
 	struct operand as;
-	float *v; /* row by row, whatever the strides; NULL: not computed yet */
+	float *v; /* row-major, whatever the strides; NULL: not computed yet */
 };
 
 struct run {
@@ -22,7 +22,7 @@ struct run {
 	int n;
 };
 
-/* Operands of an operation, in the order in which compute() takes them; the first is the result. */
+/* Operands of an operation, in the order in which compute() expects them; the first is the result. */
 static const struct form {
 	cudnnBackendDescriptorType_t kind;
 	cudnnBackendAttributeName_t what, operand[4]; /* what: its own description; 0: it has none */
@@ -83,7 +83,7 @@ static const struct descriptor *const *ops_of(const struct descriptor *graph, in
 	return find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, ret_n);
 }
 
-/* ---- what is taken ---- */
+/* ---- supported graphs ---- */
 
 /* Whether every size of t is that of `like`, or 1. */
 static bool spreads_over(const struct operand *t, const struct operand *like)
@@ -111,7 +111,7 @@ static bool fits(const struct step *s)
 	return true;
 }
 
-/* Tensors in memory of 16 bits: rows of a multiple of 8 elements that lie side by side. */
+/* Tensors in memory of 16 bits: contiguous rows of a multiple of 8 elements. */
 static bool is_laid_out(const struct operand *t)
 {
 	const bool low = t->type == CUDNN_DATA_HALF || t->type == CUDNN_DATA_BFLOAT16;
@@ -159,7 +159,7 @@ static int given_at(const struct steps *s, int64_t uid)
 	wrong("a tensor in memory has no address");
 }
 
-/* The one of that number; those of inputs are read. */
+/* Returns the tensor of that number; reads it if it is an input. */
 static struct tensor *tensor_of(struct run *r, const struct operand *t, bool is_result)
 {
 	struct tensor *found = NULL;
@@ -189,7 +189,7 @@ static struct tensor *tensor_of(struct run *r, const struct operand *t, bool is_
 	return found;
 }
 
-/* Rounds a result to its type, and writes one that lies in memory. */
+/* Rounds a result to its type, and stores it if it is in memory. */
 static void finish(struct run *r, struct tensor *t)
 {
 	const cudnnDataType_t type = t->as.type;
@@ -222,7 +222,7 @@ static void multiply(struct tensor *c, const struct tensor *a, const struct tens
 	}
 }
 
-/* Of an element of `like`, where t has its own: the first along sizes of 1. */
+/* Index in t of an element of `like`: 0 along sizes of 1. */
 static int64_t index_in(const struct operand *t, const struct operand *like, int64_t at)
 {
 	int64_t index = 0, step = 1;
@@ -304,7 +304,7 @@ static void reduce(const struct step *s, struct tensor *y, const struct tensor *
 	}
 }
 
-/* What lies at x's place in memory, by y's strides. */
+/* Copies the data at x's address, by y's strides. */
 static void view(struct tensor *y, const struct tensor *x)
 {
 	const int64_t count = count_of(&x->as);

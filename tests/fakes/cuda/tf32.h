@@ -1,11 +1,11 @@
-/* tf32.h: what tensor cores make of a factor in fp32. */
+/* tf32.h: rounding of fp32 factors on tensor cores. */
 #ifndef DPT_TESTS_FAKES_CUDA_TF32_H
 #define DPT_TESTS_FAKES_CUDA_TF32_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* Rounded to 10 bits behind the point. */
+/* Rounds to 10 bits of mantissa. */
 static inline float to_tf32(float f)
 {
 	uint32_t bits;

@@ -1,6 +1,5 @@
-/* written.c: a plan of the fake cuDNN as a text and back: {"cudnnVersion": V, "engine": E, "graph": D}, where a
- * descriptor D is {"kind": K, "at": [[name, type, count, V…]…]} and a value V is a descriptor or bytes in hexadecimal
- * digits. */
+/* written.c: a plan of the fake cuDNN as a text and back: {"cudnnVersion": V, "engine": E, "graph": D}. A descriptor D
+ * is {"kind": K, "at": [[name, type, count, V…]…]}, and a value V is a descriptor or bytes in hexadecimal digits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +107,7 @@ static void read_attribute(struct reader *r, struct attribute *a)
 	expect(r, "]");
 }
 
-/* Never NULL: of a text that is none it is unfinished. */
+/* Never NULL: unfinished if the text is invalid. */
 static struct descriptor *read_descriptor(struct reader *r)
 {
 	struct descriptor *d = calloc(1, sizeof(*d));

@@ -1,6 +1,6 @@
 #!/bin/sh
-# fetch.sh NAME PIN…: prints the folder `nvidia` of NVIDIA's Python wheels of those versions, from PyPI: fetched once, kept
-# below $XDG_CACHE_HOME or ~/.cache. 77: they cannot be had, and why.
+# fetch.sh NAME PIN…: prints the folder `nvidia` of NVIDIA's Python wheels of those versions, from PyPI: downloaded
+# once, cached in $XDG_CACHE_HOME or ~/.cache. Exits with 77 and the reason if they are unavailable.
 name=$1
 shift
 top=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/dptrack
@@ -19,6 +19,6 @@ if [ ! -d "$dir" ]; then
 	done
 	find "$new/nvidia" -path '*/bin/*' -type f -exec chmod +x {} +
 	rm -rf "$new/wheels" "$new/venv" "$new/log"
-	mv -T "$new" "$dir" 2>/dev/null || [ -d "$dir" ] || exit 77 # another one was faster
+	mv -T "$new" "$dir" 2>/dev/null || [ -d "$dir" ] || exit 77 # another process was faster
 fi
 echo "$dir/nvidia"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes flops.json: floating-point operations of one training step's products (forward and backward), by kind, as
-PyTorch's counter (torch.utils.flop_counter) has them. Needs torch and transformers:
+"""Writes flops.json: floating-point operations of the products in one training step (forward and backward), by kind, as
+counted by PyTorch (torch.utils.flop_counter). Needs torch and transformers:
 `python3 make_flops.py` in this folder."""
 import json
 import os

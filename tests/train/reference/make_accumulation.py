@@ -1,10 +1,11 @@
-"""Records what PyTorch computes for resnet20 with gradient accumulation, from the weights and the batch that
-make_resnet20.py drew; for tests/train/accumulation.py.
+"""Records what PyTorch computes for resnet20 with gradient accumulation, from the weights and batch of
+make_resnet20.py; for tests/train/accumulation.py.
 
     python3 make_accumulation.py        (versions as for make_resnet20.py) writes accumulation.json
 
-Each case is a list of micro-batches, which are lists of samples: for several ranks with batch norm over all of them, a
-micro-batch holds what the ranks do at the same time. Loss and gradients are sums divided by the whole batch."""
+Each case is a list of micro-batches, which are lists of samples. For several ranks with batch norm over all of them, a
+micro-batch contains the samples that the ranks process at the same time. Loss and gradients are divided by the batch
+size."""
 import json
 import os
 
@@ -14,8 +15,8 @@ from safetensors.torch import load_file
 
 import make_resnet20 as base
 
-STEPS = {"1x3": 20}  # of others: 5; the losses of a step are summed over its micro-batches
-CASES = {  # ranks x batch size of a rank, of 8 samples
+STEPS = {"1x3": 20}  # other cases: 5; the losses of a step are summed over its micro-batches
+CASES = {  # ranks x batch size per rank, of 8 samples
     "1x3": [[0, 1, 2], [3, 4, 5], [6, 7]],
     "2x3": [[0, 1, 2, 4, 5, 6], [3, 7]],
     "3x2": [[0, 1, 3, 4, 6, 7], [2, 5]],

@@ -3,7 +3,7 @@ copy, buffers averaged too, as in torchvision's training script), in f64, for te
 
     python3 make_averages.py            after make_resnet20.py and make_gpt.py; writes averages.json
 
-Per case: losses of 20 steps, and of each average as many elements as pattern.spread picks, in the file's layout."""
+Per case: losses of 20 steps, and the elements of each average that pattern.spread picks, in the file's layout."""
 import json
 import os
 import sys

@@ -1,17 +1,18 @@
 """Records what PyTorch computes for a small GPT (pre-norm blocks, learned positions, GELU in its tanh form), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors
-    python3 make_gpt.py                 writes the files beside this script
+    python3 make_gpt.py                 writes the files next to this script
 
-Weights are drawn here in f32 (so that both sides start from the same numbers), norm gains and biases random. All is
-computed in f64. The model is written with plain tensor operations, so that dropout's masks can be injected: they are
-what dptrain's definition says (Philox-4x32-10 keyed by seed, step, place and the element's number in the global batch),
-computed here with numpy. One sample ends in padding (-1): nothing is learnt there, and means leave it out.
+Weights are drawn here in f32 (so that both programs start from the same numbers), norm gains and biases random.
+Everything is computed in f64. The model is written with plain tensor operations, so that dropout masks can be
+injected: they follow dptrain's definition (Philox-4x32-10 keyed by seed, step, place and the element's number in the
+global batch), computed here with numpy. One sample ends in padding (-1), which is excluded from the loss and from
+means.
 
     gpt-tied.safetensors      initial state in Hugging Face's layout
-    gpt-untied.safetensors    the same with an lm_head of its own
+    gpt-untied.safetensors    the same with a separate lm_head
     gpt-batch.safetensors     tokens [4,17] i64
-    gpt-grads.safetensors     <run>.<name>: gradients of step 1 (f64), Hugging Face's layout, of the runs that say so
+    gpt-grads.safetensors     <run>.<name>: gradients of step 1 (f64), Hugging Face's layout, of marked runs
     gpt-logits.safetensors    logits of the initial tied model (f64)
     gpt.json                  per run: flags of dptrain, losses, distances of PyTorch's own bf16 gradients from f64; versions
 """
@@ -28,7 +29,7 @@ STEPS = 20
 MODEL = ["--n-layer", LAYERS, "--n-head", HEADS, "--n-embd", WIDTH, "--block-size", CONTEXT, "--vocab-size", VOCAB,
          "--seed", SEED, "--lr", 0.01, "--lr-scheduler", "constant", "--wd", 0.1]
 
-# name: flags of dptrain, what they mean here, steps, whether gradients are kept
+# name: flags of dptrain, their meaning here, steps, whether gradients are stored
 RUNS = {
     "tied": {"flags": [], "steps": 100, "grads": True},
     "untied": {"flags": ["--no-tie-weights"], "tied": False, "grads": True},
@@ -151,7 +152,7 @@ def train(run, state, tokens):
 
 
 def bf16_distances(state, tokens, grads):
-    """Of autocast's gradients, per tensor: what bf16 costs whoever computes it."""
+    """Distance of autocast's gradients from f64, per tensor: the unavoidable error of bf16."""
     net = Gpt({k: v.clone() for k, v in state.items()}, {}, torch.float32)
     with torch.autocast("cpu", torch.bfloat16):
         loss = net.loss(tokens, 1)

@@ -1,8 +1,8 @@
-"""Records the losses of 20 steps of make_gpt.py's small GPT (f64) under every optimiser and schedule, for tests/train:
-PyTorch's own where it has them, LARS and LAMB written out here from the papers' algorithms.
+"""Records the losses of 20 steps of make_gpt.py's small GPT (f64) with every optimiser and schedule, for tests/train:
+PyTorch's own where it has them; LARS and LAMB are implemented here from the papers' algorithms.
 
     pip install torch==2.13.0 numpy safetensors
-    python3 make_optimizers.py          after make_gpt.py; writes optimizers.json beside this script
+    python3 make_optimizers.py          after make_gpt.py; writes optimizers.json next to this script
 """
 import json
 import os
@@ -98,7 +98,7 @@ RUNS = {
 
 
 def groups(net, flags):
-    """Matrices, gains and biases of norms, other biases."""
+    """Groups of matrices, of gains and biases of norms, and of other biases."""
     def given(flag):
         return flags[flags.index(flag) + 1] if flag in flags else 0.0
 

@@ -2,10 +2,11 @@
 tests/train/resnet18.py.
 
     pip install torch==2.13.0 numpy safetensors
-    python3 make_resnet18.py            writes the files beside this script
+    python3 make_resnet18.py            writes the files next to this script
 
-Everything is computed in f64, but for the distances of PyTorch's own f32 and bf16 gradients from f64, which bound what may
-be asked of anybody. Of each gradient as many elements are kept as pattern.spread picks; distances are those of the picks.
+Everything is computed in f64, except the distances of PyTorch's own f32 and bf16 gradients from f64, which limit what
+can be required of an implementation. Of each gradient the elements that pattern.spread picks are stored; distances are
+over these.
 
     resnet18.safetensors  relu.<name>, gelu.<name>: gradients of step 1 (f64)
     resnet18.json         losses of 20 SGD steps, distances per tensor, versions

@@ -1,11 +1,11 @@
 """Records what PyTorch computes for resnet20 (3x3 stem, 16-32-64 channels, 1x1 + BN shortcuts), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors
-    python3 make_resnet20.py            writes the files beside this script
+    python3 make_resnet20.py            writes the files next to this script
 
-Weights and batch are drawn here in f32 (so that both sides start from the same numbers), norm gains and biases random:
-with the usual 1 and 0 most gradients would be zero or hidden. Everything else is computed in f64, but for the distances
-of PyTorch's own f32 and bf16 gradients from f64, which bound what may be asked of anybody.
+Weights and batch are drawn here in f32 (so that both programs start from the same numbers), norm gains and biases
+random: with the usual 1 and 0 most gradients would be zero or hidden. Everything else is computed in f64, except the
+distances of PyTorch's own f32 and bf16 gradients from f64, which limit what can be required of an implementation.
 
     weights.safetensors   initial state, torchvision's names
     batch.safetensors     images [8,1,28,28] f32, labels i64

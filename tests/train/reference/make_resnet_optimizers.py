@@ -1,8 +1,8 @@
-"""Records the losses of 20 steps of make_resnet20.py's net (f64, batch norm in training) under optimisers that treat norms
-and biases apart from matrices, and with smoothed labels, for tests/train/optimizers.py.
+"""Records the losses of 20 steps of make_resnet20.py's network (f64, batch norm in training) with optimisers that
+treat norms and biases separately from matrices, and with label smoothing, for tests/train/optimizers.py.
 
     pip install torch==2.13.0 numpy safetensors
-    python3 make_resnet_optimizers.py   after make_resnet20.py; writes resnet_optimizers.json beside this script
+    python3 make_resnet_optimizers.py   after make_resnet20.py; writes resnet_optimizers.json next to this script
 """
 import json
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes torchvision_resnets.txt, the names and shapes of torchvision's resnet18/34/50/101/152, and resnet_outputs.json,
-what two of them compute in f64. torchvision itself is not needed: its networks are these few rules (He et al. 2015, with
-the stride of a bottleneck in its 3x3 convolution), and the numbers of parameters are the ones that its documentation
-gives. Needs torch: `python3 make_torchvision.py` in this folder."""
+"""Writes torchvision_resnets.txt, the names and shapes of torchvision's resnet18/34/50/101/152, and
+resnet_outputs.json, the outputs of two of them in f64. torchvision itself is not needed: its networks follow these few
+rules (He et al. 2015, with the stride of a bottleneck in its 3x3 convolution), and the parameter counts are those in
+its documentation. Needs torch: `python3 make_torchvision.py` in this folder."""
 import json
 import os
 import sys
@@ -113,7 +113,7 @@ def module(net, act=None):
 
 
 def state_of(net):
-    """The pattern's weights, in f64."""
+    """The weights of the pattern, in f64."""
     import torch
 
     state = {}

@@ -1,8 +1,8 @@
-"""With --deterministic the bits of a run do not depend on how many ranks make it, nor on what they share out: one digest
-of losses, gradient norms and weights (moments too, where a checkpoint is kept) over strategies and worlds, where global
-batch, -b and --threads are equal. Leaves are ragged here, parts of ranks uneven, the last batch of an epoch shorter.
---full tries every strategy on every world with every model and type, on one machine and on two (network namespaces, ucx):
-about 380 runs; --full K/N every Nth of them, from the Kth on."""
+"""With --deterministic the bits of a run depend neither on the number of ranks nor on what is sharded: one digest of
+losses, gradient norms and weights (and moments, where a checkpoint is written) over strategies and world sizes with
+equal global batch, -b and --threads. Leaves are ragged here, parts of ranks uneven, the last batch of an epoch smaller.
+--full tries every strategy on every world size with every model and type, on one machine and on two (network
+namespaces, ucx): about 380 runs; --full K/N every Nth of them, from the Kth on."""
 import contextlib
 import os
 import sys
@@ -15,7 +15,7 @@ from spaces import Spaces, has_transport
 GPT = ["--model", "gpt2-124m", "--no-tie-weights", "--n-layer", 3, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--vocab-size", 61, "--dropout", 0.1,
        "--synthetic", "--max-steps", 3]
 MODELS = {
-    "gpt": [*GPT, "--opt", "adamw", "--clip-grad-norm", 0.5, "--global-batch-size", 21, "-b", 2],   # 11 leaves, the last of one sample
+    "gpt": [*GPT, "--opt", "adamw", "--clip-grad-norm", 0.5, "--global-batch-size", 21, "-b", 2],   # 11 leaves, the last has one sample
     "gpt-tied": [*GPT[:2], "--tie-weights", *GPT[3:], "--opt", "lamb", "--lr", 0.01, "--global-batch-size", 16, "-b", 2],
     "resnet20": ["--model", "resnet20", "--opt", "lars", "--lr", 0.1, "--global-batch-size", 24, "-b", 4, "--epochs", 1],
 }
@@ -44,7 +44,7 @@ ALL = [(way, world) for way in WAYS for world in worlds(way)]
 
 
 def digest_of(flags, spaces=None):
-    """Of what a run leaves, of the ranks of one machine or (spaces) of two; a text when it fails."""
+    """Digest of a run's results, by ranks on one machine or (spaces) on two; an error text if it fails."""
     with Folder() as runs:
         flags = [*flags, "--deterministic", "--runs-dir", runs, "--report-to", "none", "--workers", 0]
         if spaces:
@@ -61,7 +61,7 @@ def value(flags, name):
 
 
 def cut(flags, way, world):
-    """flags, with the batch of each rank such that its parts are the leaves of the run on one rank."""
+    """Returns flags with a per-rank batch such that the parts of a rank are the leaves of the run on one rank."""
     whole, leaf = value(flags, "--global-batch-size"), value(flags, "-b")
     if way == "dp":
         each = -(-whole // leaf) * leaf
@@ -69,7 +69,7 @@ def cut(flags, way, world):
     if way[:3] != "pdp":
         return []
     stages = int(way[4])
-    each = stages * -(-whole // (world * leaf)) * leaf      # of a pipeline: whole leaves
+    each = stages * -(-whole // (world * leaf)) * leaf      # for a pipeline: complete leaves
     return ["-b", each // stages, "--microbatches", each // leaf]
 
 
@@ -90,7 +90,7 @@ class Bits:
 
 
 def chosen(model, last):
-    """Of a model, in the last type or an earlier one."""
+    """Cases of a model, in the last type or in the others."""
     if "--full" not in sys.argv:
         return [(*run, 1) for run in (MOST if model == "gpt" and last else FEW + CUT if model == "resnet20" else FEW)]
     return [(*run, 1) for run in ALL] + [(way, world, 2) for way, world in ALL if world % 2 == 0]
@@ -106,7 +106,7 @@ def two_machines():
     if "--full" not in sys.argv:
         return contextlib.nullcontext()
     if os.geteuid() or not has_transport("ucx"):
-        print("two machines: left out (root and the ucx transport are needed)")
+        print("two machines: skipped (root and the ucx transport are needed)")
         return contextlib.nullcontext()
     return Spaces()
 
@@ -125,7 +125,7 @@ def main():
             if "--full" in sys.argv and k % 20 == 19:
                 print("%d of %d runs" % (k + 1, len(runs)), flush=True)
         name = ("resnet20", precisions[-1])
-        check(digest_of([*bits.models[name], "-b", 3]) != bits.of_one_rank(name), "other leaves, the same bits: nothing is compared")
+        check(digest_of([*bits.models[name], "-b", 3]) != bits.of_one_rank(name), "other leaves give the same bits: the digest compares nothing")
     finish("bits")
 
 

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""phase/bubble is what stands still in a pipeline of equal stages, where kernels take as long as their floating-point
-operations say (DPTRAIN_TEST_PACE): both shares are of the same step, so no load comes between them. --full also holds them
-against (S - 1)/(M + S - 1) for M micro-batches on S stages, GPipe and 1F1B, by the clock, of a run's steps the one that
-took least: on a quiet machine, about two minutes. The schedules alone, without a clock: tests/program/pipeline_test."""
+"""phase/bubble is the idle share of a pipeline of equal stages whose kernels take a time proportional to their
+floating-point operations (DPTRAIN_TEST_PACE). Both shares are from the same step, so machine load does not affect
+them. --full also compares them with (S - 1)/(M + S - 1) for M micro-batches on S stages, GPipe and 1F1B, by the clock,
+in the fastest step of a run: on a quiet machine, about two minutes. The schedules alone, without a clock:
+tests/program/pipeline_test."""
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from helper import Folder, check, dptrain, finish, read_run
 
-LAYERS, WIDTH, CONTEXT = 2, 16, 8 # of a stage
+LAYERS, WIDTH, CONTEXT = 2, 16, 8 # per stage
 STEPS = 4
 
 
 def measure(stages, micros, schedule, micro_s):
-    """The series of a run in whose stages a micro-batch's forward and backward pass take so long; None: it failed."""
+    """Returns the series of a run whose stages take micro_s for a micro-batch's forward and backward pass; None if it
+    failed."""
     flops = 3 * LAYERS * 24 * CONTEXT * WIDTH ** 2
     with Folder() as runs:
         p = dptrain("--model", "gpt2-124m", "--n-layer", LAYERS * stages, "--n-head", 1, "--n-embd", WIDTH, "--block-size", CONTEXT,
@@ -27,14 +29,14 @@ def measure(stages, micros, schedule, micro_s):
 
 
 def shares(series, rank, step):
-    """(what is neither forward nor backward pass, bubble) of a step's time."""
+    """Returns (share of a step's time outside forward and backward pass, share of bubble)."""
     part = lambda phase: series["phase/" + phase, rank][step] / series["phase/step", rank][step]
     return 1 - part("forward") - part("backward"), part("bubble")
 
 
 def alike():
-    """Of three steps one at least in which little else stood still; one in five parts of an even step is bubble, less of a stage
-    that others' load makes slower."""
+    """In at least one of three steps little else is idle; a fifth of an even step is bubble, less of a stage slowed by
+    other load."""
     series = measure(2, 4, "1f1b", 0.12)
     for rank in range(2) if series else ():
         found = [shares(series, rank, step) for step in range(2, STEPS + 1)]

@@ -1,7 +1,7 @@
-"""What a step sends, counted where it leaves a rank (comm/bytes), is what follows from the model's sizes and the
-strategy alone, to the byte: each parameter here fills whole ranges, so that there is no padding. Besides gradients and
-parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to all.
-tests/nodes/sent.py asks the same of the transports between machines."""
+"""The bytes that a step sends, counted where they leave a rank (comm/bytes), follow from the model's sizes and the
+strategy alone, to the byte: each parameter here fills complete ranges, so that there is no padding. Besides gradients
+and parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to
+all others. tests/nodes/sent.py checks the same for the transports between machines."""
 import os
 import sys
 
@@ -14,7 +14,7 @@ SMALL = 16384
 
 
 def net(width, vocab, context, sequence, blocks):
-    """The model that is trained, which fills the constants of this file."""
+    """Sets the constants of this file to the sizes of the trained model."""
     block = {"matrices": 12 * width * width, "vectors": 13 * width}
     tensors = 2 + 12 * blocks + 2  # tables, blocks, last norm; and the classifier of an untied model
     globals().update(WIDTH=width, VOCAB=vocab, CONTEXT=context, SEQUENCE=sequence, BLOCKS=blocks, BLOCK=block, TENSORS=tensors)
@@ -30,7 +30,7 @@ def flags_of(ranks, more):
 
 
 def measured(ranks, more):
-    """What each rank sent in a step, in the order of the ranks; every step sends the same."""
+    """Bytes that each rank sent in a step, in the order of the ranks; every step sends the same."""
     with Folder() as runs:
         p = dptrain(*flags_of(ranks, more), "--nproc-per-node", ranks, "--runs-dir", runs)
         if not check(p.returncode == 0, "%s: exit %d: %s" % (more, p.returncode, p.stderr)):
@@ -46,7 +46,8 @@ def sent(runs, ranks, key="comm/bytes"):
 
 
 def sizes(tied, bf16):
-    """Numbers of G, W, F and B in bytes. In bf16 matrices of blocks and the classifier are read so, tables and vectors in f32."""
+    """Sizes of G, W, F and B in bytes. In bf16, matrices of blocks and the classifier are read so, tables and vectors
+    in f32."""
     low = BF16 if bf16 else F32
     tables, positions, head = VOCAB * WIDTH, CONTEXT * WIDTH, VOCAB * WIDTH
     block = BLOCK["matrices"] * low + BLOCK["vectors"] * F32
@@ -74,20 +75,21 @@ PIPELINES = ["--no-tie-weights", "--strategy", "pdp", "--pp-stages", 2, "--micro
 
 
 def pipelines_sums():
-    """Two stages of a block each, twice: what each rank sends of its stage's own gradients, 2 (r - 1)/r."""
+    """Two pipelines of two stages with one block each: bytes of each rank for its stage's gradients, 2 (r - 1)/r."""
     tables, head = VOCAB * WIDTH + CONTEXT * WIDTH, VOCAB * WIDTH + 2 * WIDTH
     own = [F32 * (sum(BLOCK.values()) + n) for n in (tables, head)]
     return [2 * (2 - 1) * own[r % 2] // 2 for r in range(4)]
 
 
 def pipelines_crossing():
-    """Once per micro-batch, on by the first stage and back by the last: one tensor, of the 2 x 2 samples of a pipeline."""
+    """Once per micro-batch, forward from the first stage and backward from the last: one tensor of the pipeline's 2 x
+    2 samples."""
     return F32 * WIDTH * SEQUENCE * 4
 
 
 def pipelines():
-    """Moments shared out: as ZeRO-1 over the pipelines. Results and sums of squares go over the world or the pipeline, to one
-    rank more or less: they are small beside the smallest matrix."""
+    """Sharded moments: as ZeRO-1 over the pipelines. Results and sums of squares go over the world or the pipeline, to
+    one rank more or less: they are small compared with the smallest matrix."""
     for zero in (0, 1):
         got = measured(4, [*PIPELINES, "--precision", "fp32", *(["--zero-stage", 1] if zero else [])])
         want = [s + pipelines_crossing() for s in pipelines_sums()]
@@ -95,7 +97,7 @@ def pipelines():
 
 
 def devices():
-    """The devices of one process send nothing to anybody."""
+    """The devices of one process send nothing."""
     with Folder() as runs:
         p = dptrain(*flags_of(1, ["--strategy", "dp", "--dp-devices", 2]), "--runs-dir", runs)
         series = read_run(runs)["series"]
@@ -111,7 +113,7 @@ def main():
     for ranks, stage, c in cases:
         c = dict({"tied": True, "bf16": False}, **c)
         if c["bf16"] and not bf16:
-            print("no backend computes in bf16: left out")
+            print("skipped: no backend computes in bf16")
             continue
         more = ["--tie-weights" if c["tied"] else "--no-tie-weights", "--precision", "bf16" if c["bf16"] else "fp32",
                 "--grad-accum-steps", c.get("passes", 1)]

@@ -1,8 +1,8 @@
-"""A checkpoint is the same whoever wrote it: of each layout (strategy, ranks) it is taken up by others, and the losses of
-the steps that follow are those of a run that one rank made alone, in f64 on ref; under --deterministic both of its
-safetensors are, byte for byte, the file that one rank writes. Rank 0, to which all others hand their ranges, needs next to
-nothing for that; and a checkpoint that is cut off while it is saved does no harm. --full: each layout by every other, and
-rank 0's memory with GPT-2 124M."""
+"""A checkpoint does not depend on its writer: the checkpoint of each layout (strategy, ranks) is resumed by others,
+and the losses of the following steps are those of a run on one rank, in f64 on ref; with --deterministic both of its
+safetensors files equal, byte for byte, the files that one rank writes. Rank 0, which receives the ranges of all
+others, needs hardly any memory for it; and a kill during a save does no harm. --full: each layout resumed by every
+other, and rank 0's memory with GPT-2 124M."""
 import glob
 import hashlib
 import json
@@ -40,7 +40,7 @@ def train(data, runs, steps, layout, more=()):
 
 
 def left_by(runs, step):
-    """Losses so far, and what the checkpoint of that step holds."""
+    """Losses so far, and the contents of that step's checkpoint."""
     run = read_run(runs)
     left = {"losses": [v for _, v in sorted(run["series"].get(("train/loss", -1), {}).items())]}
     for name in ("model", "optimizer"):
@@ -59,7 +59,7 @@ def files_of(runs, step):
 
 
 def same_files(tmp, data):
-    """Leaves of one sample, whatever a rank's part of the batch is."""
+    """Leaves have one sample, whatever a rank's part of the batch is."""
     written = {}
     for name in LAYOUTS:
         runs = os.path.join(tmp, "bits")
@@ -72,7 +72,7 @@ def same_files(tmp, data):
 
 
 def peak_of(pid):
-    """Most memory so far, in bytes; 0: it is gone."""
+    """Peak memory so far, in bytes; 0 if the process has ended."""
     try:
         with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as f:
             return max([int(line.split()[1]) * 1024 for line in f if line.startswith("VmHWM")], default=0)
@@ -81,7 +81,7 @@ def peak_of(pid):
 
 
 def most_memory(*flags):
-    """Of rank 0 in its whole life, and what was said."""
+    """Peak memory of rank 0 over its lifetime, and the output."""
     p = start(*flags)
     most = 0
     while p.poll() is None:
@@ -92,8 +92,8 @@ def most_memory(*flags):
 
 
 def memory_of_rank_0():
-    """What saving costs rank 0 of four, to whom the others hand three quarters: the snapshot of its own ranges, which its
-    plan has, and little more. The file of the moments alone is larger than what it may take."""
+    """Extra memory of rank 0 of four when it saves, receiving three quarters from the others: the snapshot of its own
+    ranges, which its plan includes, and little more. The file of the moments alone is larger than this limit."""
     sizes = ["--seq-len", 128] if "--full" in sys.argv else ["--n-layer", 4, "--vocab-size", 16384, "--seq-len", 32]
     way = ["--model", "gpt2-124m", *sizes, "-b", 1, "--opt", "adamw", "--strategy", "fsdp", "--nproc-per-node", 4, *fast()]
     with Folder() as runs:
@@ -106,11 +106,11 @@ def memory_of_rank_0():
         snapshot = planned - json.loads(said)["planned_bytes"]
         beyond = saving - without - snapshot
         print("rank 0: %.1f MiB, %.1f where it saves: %.1f of snapshot and %.1f" % tuple(n / MIB for n in (without, saving, snapshot, beyond)))
-        check(snapshot > 0 and beyond <= BEYOND_PLAN, "rank 0 takes %.1f MiB beyond its plan while it saves" % (beyond / MIB))
+        check(snapshot > 0 and beyond <= BEYOND_PLAN, "rank 0 uses %.1f MiB beyond its plan while it saves" % (beyond / MIB))
 
 
 def killed_while_saving(tmp):
-    """Of four ranks that hand their ranges over, one is killed: the checkpoint before is taken up."""
+    """One of four ranks is killed while they send their ranges: the previous checkpoint is resumed."""
     runs = os.path.join(tmp, "killed")
     flags = ["--synthetic", "--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 256, "--block-size", 16, "--vocab-size", 4096,
              "--global-batch-size", 4, "--max-steps", 40, "--threads", 1, "--save-steps", 1, "--strategy", "fsdp", "--nproc-per-node", 4,
@@ -126,11 +126,11 @@ def killed_while_saving(tmp):
     p.communicate(timeout=60)
     check(p.returncode not in (0, None), "killed: exit %s" % p.returncode)
     p = dptrain(*flags, "--resume", "auto")
-    check(p.returncode == 0 and "continuing after step" in p.stderr, "killed, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 0 and "continuing after step" in p.stderr, "killed and resumed: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def stopped_in_evaluation(tmp):
-    """Ranks that meet in every batch of an evaluation leave it together when they are asked to stop."""
+    """Ranks that synchronise in every batch of an evaluation stop together on request."""
     data, runs = os.path.join(tmp, "images"), os.path.join(tmp, "stopped")
     os.mkdir(data)
     flags = ["--data-path", make_set(data, 16, 900, size=12), "--model", "resnet20", "--backend", "ref", "-b", 4, "--epochs", 1, "--print-freq", 1,
@@ -142,7 +142,7 @@ def stopped_in_evaluation(tmp):
     _, text = p.communicate(timeout=60)
     check(p.returncode == 75, "stopped: exit %d: %s" % (p.returncode, text))
     p = dptrain(*flags, "--resume", "auto")
-    check(p.returncode == 0 and "continuing after step" in p.stderr, "stopped, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 0 and "continuing after step" in p.stderr, "stopped and resumed: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def main():
@@ -164,7 +164,7 @@ def main():
                 shutil.copytree(half, runs)
                 if train(data, runs, 2 * HALF, other, ["--resume", "auto"]):
                     wrong = first_difference(left_by(runs, 2 * HALF), whole)
-                    check(not wrong, "%s, taken up by %s: %s" % (first, other, wrong))
+                    check(not wrong, "%s, resumed by %s: %s" % (first, other, wrong))
                 shutil.rmtree(runs)
         same_files(tmp, data)
     with Folder() as tmp:

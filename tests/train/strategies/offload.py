@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What is offloaded to a file is none of the ranks' memory: the proportional set size (PSS) of all ranks, less what such
-ranks hold with a model of next to nothing, is what the plan says, with and without.
+"""State offloaded to a file uses no memory of the ranks: the proportional set size (PSS) of all ranks, minus that of
+such ranks with a tiny model, equals the plan, with and without offloading.
 
     offload.py [--full [WORDS...]] [--results FILE] [--minutes M]
 
---full: GPT-2 124M with AdamW on 2 and 4 ranks for every strategy and offload, each alone, all together and those to a file: of
-all or those whose line has all WORDS in it, as --full "strategy ddp" "node 2" (56 lines, most of half a minute, up to 12 GB)."""
+--full: GPT-2 124M with AdamW on 2 and 4 ranks for every strategy and offload: each alone, all together, and to a file.
+With WORDS only the lines that contain all of them, as in --full "strategy ddp" "node 2" (56 lines, half a minute each,
+up to 12 GB)."""
 import argparse
 import os
 import re
@@ -31,7 +32,7 @@ MIB = 1048576
 
 
 def ranks_of(pid):
-    """The process and all that it started."""
+    """The process and all its descendants."""
     found, new = [], [pid]
     while new:
         found += new
@@ -56,14 +57,14 @@ def text(path):
 
 
 def pss(pid):
-    """Code of libraries comes in as it is run: files that have a name are none of what was planned."""
+    """Code of libraries is paged in as it runs: named files are not part of the plan."""
     mappings = re.findall(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$(?:\n[A-Z].*)*?\nPss: +(\d+) kB", text("/proc/%d/smaps" % pid), re.M)
     return sum(int(kb) * 1024 for path, kb in mappings if not path.startswith("/") or path.endswith("(deleted)") or "/dev/" in path)
 
 
 def measure(line):
-    """Most PSS of all of the job's processes at one moment (a page that they share is there once, and each has its part of it);
-    None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned too."""
+    """Peak PSS of all processes of the job together (a shared page counts once, split among its processes); None if
+    the run failed. Steps are watched: the memory for that, a copy of a parameter, is planned too."""
     with Folder() as runs:
         p = start(*line.split(), *WATCHED, "--max-steps", 3, "--print-freq", 1, *fast(), "--runs-dir", runs)
         most = 0
@@ -75,7 +76,7 @@ def measure(line):
 
 
 def planned(line, ranks, data=WATCHED):
-    """Of all ranks together, as `dptrain plan` says it: of a pipeline stage by stage. None when it failed."""
+    """Memory of all ranks together, as `dptrain plan` prints it: for a pipeline stage by stage. None if it failed."""
     p = dptrain("plan", *line.split(), *data, *fast())
     stages = re.findall(r"^stage \d+ of \d+: ([\d.]+) MiB planned", p.stdout, re.M)
     whole = re.findall(r"^memory of a rank: ([\d.]+) MiB planned", p.stdout, re.M)
@@ -85,7 +86,7 @@ def planned(line, ranks, data=WATCHED):
 
 
 def bytes_of(line, ranks):
-    """What a line's ranks plan, and what they have; None where it failed."""
+    """Returns the planned and the measured bytes of a line's ranks; None if a run failed."""
     small = TINY + " --nproc-per-node %d" % ranks
     had, want = [measure(each) for each in (small, line)], [planned(each, ranks) for each in (small, line)]
     return (want[1], had[1] - (had[0] - want[0])) if all(had + want) else None
@@ -110,7 +111,8 @@ def refused():
 
 
 def lines():
-    """(line, ranks) of --full. Parameters of stages 1 and 2 of ZeRO lie whole on every rank: they are not offloaded."""
+    """(line, ranks) of --full. Stages 1 and 2 of ZeRO keep complete parameters on every rank: these are not
+    offloaded."""
     for ranks in (2, 4):
         for way in WAYS:
             kept = "zero-stage 1" in way or "zero-stage 2" in way
@@ -127,7 +129,7 @@ def full(words, kept):
 
 
 def small():
-    """oneDNN's kernels, and pages under way to the disk, stand beside the plan."""
+    """oneDNN's kernels, and pages being written to the disk, come on top of the plan."""
     rows = {line: bytes_of(line, 1) for line in (SMALL, SMALL + ALL + FILE)}
     if all(rows.values()):
         kept, away = (compare(line, row, 48 * MIB) for line, row in rows.items())

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""pdp: what a pipeline computes is what one rank does, in f64 on ref: losses, gradient norms, evaluations and weights of
-a small GPT, its table tied and not, with dropout, over stages, pipelines beside each other, both schedules, numbers of
-micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights, offloads and
-recomputation; ResNet-20 on one pipeline as with as many passes. A run goes on with another number of stages. What cannot
-be is refused in one line."""
+"""pdp: a pipeline computes what one rank does, in f64 on ref: losses, gradient norms, evaluations and weights of a
+small GPT, with its table tied and not, with dropout, over stages, parallel pipelines, both schedules, numbers of
+micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights,
+offloads and recomputation; ResNet-20 on one pipeline as with as many passes. A run is resumed with another number of
+stages. Impossible settings are refused in one line."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ import same as strategies
 from helper import Folder, check, dptrain, finish, make_set
 
 ALL = ["--activation-offload", "--param-offload", "--optim-offload"]
-CASES = [  # model, ranks, flags of the maths, flags of the way
+CASES = [  # model, ranks, flags that change the results, flags of the strategy
     ("gpt", 2, {}, ["--microbatches", 4]),
     ("gpt-tied", 2, {"clip": 0.3, "opt": "adamw"}, ["--microbatches", 5, "--pp-schedule", "gpipe"]),
     ("gpt-tied", 3, {"clip": 0.3, "batch": 10}, ["--activation-checkpointing", "selective"]),
@@ -24,7 +24,7 @@ CASES = [  # model, ranks, flags of the maths, flags of the way
     ("gpt", 4, {"opt": "lamb", "freeze": True, "batch": 10}, ["--pp-stages", 2, "--zero-stage", 1, "--optim-offload", "--pp-schedule", "gpipe"]),
     ("gpt", 4, {"opt": "lars"}, ["--pp-stages", 2, "--microbatches", 2]),
 ]
-REFUSED = [  # ranks, flags, what is said
+REFUSED = [  # ranks, flags, message
     (3, ["--pp-stages", 2], "--pp-stages 2: 3 ranks are no multiple"),
     (4, [], "--pp-stages 4: the model has 2 blocks"),
     (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
@@ -46,7 +46,7 @@ def same(flags, alone, way, name):
 
 
 def pictures(data):
-    """Statistics move once a micro-batch, as they do once a pass."""
+    """Batch norm statistics are updated once per micro-batch, as they are once per pass."""
     flags = [f for f in maths("resnet20", {}, data) if f != "--sync-bn"]
     alone = strategies.run([*flags, "--strategy", "single", "--grad-accum-steps", 3])
     for ranks in (2, 3):
@@ -56,17 +56,18 @@ def pictures(data):
 
 
 def swapped(data):
-    """A backward pass that reads another micro-batch is noticed."""
+    """A backward pass that reads another micro-batch is detected."""
     flags = maths("gpt", {}, data)
     alone = strategies.run([*flags, "--strategy", "single"])
     for way in ("1f1b", "gpipe"):
         run = [*flags, "--strategy", "pdp", "--nproc-per-node", 2, "--microbatches", 4, "--pp-schedule", way]
         wrong = strategies.first_difference(strategies.run(run, {"DPTRAIN_TEST_FAULT": "slot"}), alone)
-        check(wrong and not wrong.startswith("exit"), "%s with swapped slots: %s" % (way, wrong or "nothing is noticed"))
+        check(wrong and not wrong.startswith("exit"), "%s with swapped slots: %s" % (way, wrong or "not detected"))
 
 
-def goes_on(tmp, data):
-    """A checkpoint of two stages, of one pipeline and of two that share moments out, taken up by one rank and by three stages."""
+def continues(tmp, data):
+    """A checkpoint of two stages, of one pipeline and of two that shard moments, is resumed by one rank and by three
+    stages."""
     flags = maths("gpt-tied", {"opt": "adamw"}, data)
     alone = dptrain(*flags, "--runs-dir", os.path.join(tmp, "a"), "--save-weights", os.path.join(tmp, "a.safetensors"))
     check(alone.returncode == 0, alone.stderr)
@@ -96,7 +97,7 @@ def refuses(data):
 
 
 def noticed(data):
-    """A message that one end never sends is named before the first step."""
+    """A message that one rank never sends is reported before the first step."""
     p = dptrain(*maths("gpt", {}, data), "--strategy", "pdp", "--nproc-per-node", 2, env={"DPTRAIN_TEST_FAULT": "message"})
     check(p.returncode == 1 and "ranks 0 and 1 disagree" in p.stderr and "group pipeline" in p.stderr and ".recv (recv, f64" in p.stderr,
           "message: exit %d, %s" % (p.returncode, p.stderr))
@@ -115,7 +116,7 @@ def main():
             same(flags, alone, ["--nproc-per-node", ranks, *way], "%s on %d ranks, %s %s" % (model, ranks, given, way))
         pictures(data)
         swapped(data)
-        goes_on(tmp, data)
+        continues(tmp, data)
         refuses(data)
         noticed(data)
     finish("pipelines")

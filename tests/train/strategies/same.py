@@ -1,14 +1,15 @@
-"""A strategy changes speed and memory, never the maths: losses and gradient norms of 5 steps, an evaluation and the
-weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
-step, optimiser, clipping, averages, frozen weights, what is offloaded, and what each strategy can be asked for. Every pair of values of two
-of these is in some run. Settings that change the maths are those of the run on one rank. Then the same with parts that
-are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps.
+"""A strategy changes speed and memory, never the results: losses and gradient norms of 5 steps, an evaluation and the
+final weights are those of one rank, in f64 on ref, for any combination of strategy, ranks, recomputation, passes per
+step, optimiser, clipping, averages, frozen weights, offloading and options of the strategy. Every pair of values of
+two of these is in some run. Settings that change the results also apply to the run on one rank. Then the same with
+deliberate faults (DPTRAIN_TEST_FAULT): each is detected. Learning rates are so low that no run reaches a kink of ReLU
+within its steps.
 
     same.py [--triples | --ways | --full] [--results FILE] [--minutes M]
 
---triples: every three values that go together (some 200 combinations); --ways: all ways to do it, of every model, under one
-maths (7,560: hours); --full: all combinations (483,840: days). In an order that is drawn once: with --results a part of them
-is a fair sample, and the same command goes on where the one before stopped."""
+--triples: every three compatible values (about 200 combinations); --ways: all strategies and options, of every model,
+with the same results (7,560: hours); --full: all combinations (483,840: days). In an order that is drawn once: with
+--results a part of them is a fair sample, and the same command continues where the previous one stopped."""
 import argparse
 import itertools
 import os
@@ -28,7 +29,7 @@ MODELS = {
     "gpt": ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 16, "--block-size", 16, "--no-tie-weights"],
     "resnet20": ["--model", "resnet20", "--sync-bn"],
 }
-# Of the maths: the run on one rank has the same.
+# Settings that change the results: the run on one rank has them too.
 MATHS = {
     "model": list(MODELS),
     "opt": ["sgd", "adamw", "lars", "lamb"],
@@ -37,7 +38,7 @@ MATHS = {
     "freeze": [False, True],
     "batch": [12, 10],
 }
-# How it is done.
+# Settings that must not change the results.
 WAYS = {
     "strategy": ["dp", "ddp", "fsdp 1", "fsdp 2", "fsdp 3", "pdp"],
     "world": [2, 3, 4, 1],
@@ -79,7 +80,7 @@ def maths_flags(c, data):
 def way_flags(c):
     name, _, stage = c["strategy"].partition(" ")
     flags = ["--strategy", name, "--dp-devices" if name == "dp" else "--nproc-per-node", c["world"], "--activation-checkpointing", c["recompute"]]
-    if name == "pdp": # two stages, also beside each other; its passes are micro-batches
+    if name == "pdp": # two stages, also in parallel pipelines; its passes are micro-batches
         flags += ["--pp-stages", 2, "--microbatches", 2 if c["passes"] == 1 else 5]
     elif c["passes"] > 1:
         flags += ["--grad-accum-steps", c["passes"]]
@@ -97,10 +98,10 @@ def way_flags(c):
 
 
 def run(flags, env=None):
-    """Everything that the run left: {what: numbers}; a text when it failed."""
+    """Runs dptrain; returns everything that it left: {what: numbers}; an error text if it failed."""
     with Folder() as tmp:
         weights = os.path.join(tmp, "w.safetensors")
-        if flags[flags.index("--global-batch-size") + 1] == 10: # not always: they lie in memory of their own then
+        if flags[flags.index("--global-batch-size") + 1] == 10: # only sometimes, because then they are in separate memory
             flags = [*flags, "--dump-grads", os.path.join(tmp, "g.safetensors")]
         p = dptrain(*flags, "--runs-dir", os.path.join(tmp, "runs"), "--save-weights", weights, env=env)
         if p.returncode:
@@ -113,7 +114,7 @@ def run(flags, env=None):
 
 
 def first_difference(got, want):
-    """Text of the first number that differs; None."""
+    """Describes the first number that differs; None if none does."""
     if isinstance(got, str):
         return got
     if set(got) != set(want):
@@ -129,7 +130,7 @@ def first_difference(got, want):
 
 
 def is_run(c):
-    """Settings that only some strategies know are at their first value elsewhere; batch norm sees a pass."""
+    """Settings that only some strategies have are at their first value elsewhere; batch norm is computed per pass."""
     stage = c["strategy"].partition(" ")[2]
     first = {k: v[0] for k, v in WAYS.items()}
     if c["strategy"] == "pdp" and (c["model"] == "resnet20" or c["world"] % 2):
@@ -148,20 +149,20 @@ def tuples_of(c, n):
 
 
 def allowed_ways():
-    """All that is_run allows, of the settings that it knows."""
+    """All combinations that is_run allows, of the settings that it checks."""
     axes = dict({k: v for k, v in WAYS.items() if k != "recompute"}, model=MATHS["model"])
     found = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
     return [c for c in found if is_run(c)], [k for k in AXES if k not in axes]
 
 
 def drawn(draw, ways, free, wanted):
-    """A combination in which these values are; None: they do not go together."""
+    """Draws a combination with these values; None if they are incompatible."""
     fit = [w for w in ways if all(w.get(k, v) == v for k, v in wanted)]
     return {**draw.choice(fit), **{k: draw.choice(AXES[k]) for k in free}, **dict(wanted)} if fit else None
 
 
 def cover(n, seed=1, tries=40):
-    """Combinations in which every n values that go together occur: greedy, by drawing."""
+    """Combinations that contain every n compatible values: greedy, by drawing."""
     draw, (ways, free) = random.Random(seed), allowed_ways()
     missing = [tuple(zip(keys, values)) for keys in itertools.combinations(sorted(AXES), n) for values in itertools.product(*(AXES[k] for k in keys))]
     draw.shuffle(missing)
@@ -176,7 +177,7 @@ def cover(n, seed=1, tries=40):
 
 
 def faults(data):
-    """What is broken on purpose is noticed."""
+    """Deliberate faults are detected."""
     c = {"strategy": "fsdp 3", "world": 2, "recompute": "none", "passes": 2, "unit": "block", "degree": "all", "reshard": True, "prefetch": 1,
          "sync": True, "model": "gpt", "opt": "sgd", "clip": 0.3, "ema": False, "freeze": False, "batch": 12, "offload": "none"}
     alone = run(maths_flags(c, data))
@@ -184,13 +185,13 @@ def faults(data):
         for fault in ("reduce", "micro") if name == "ddp" else ("reduce", "gather", "norm", "micro"):
             flags = maths_flags(c, data) + way_flags(dict(c, strategy=name))
             wrong = first_difference(run(flags, {"DPTRAIN_TEST_FAULT": fault}), alone)
-            check(wrong and not wrong.startswith("exit"), "%s with a broken %s: %s" % (name, fault, wrong or "nothing is noticed"))
+            check(wrong and not wrong.startswith("exit"), "%s with a broken %s: %s" % (name, fault, wrong or "not detected"))
 
 
     for name in ("ddp", "fsdp 3"):
         flags = maths_flags(c, data) + way_flags(dict(c, strategy=name, offload="activation param optim"))
         wrong = first_difference(run(flags, {"DPTRAIN_TEST_FAULT": "offload"}), alone)
-        check(wrong and not wrong.startswith("exit"), "%s with a broken offload: %s" % (name, wrong or "nothing is noticed"))
+        check(wrong and not wrong.startswith("exit"), "%s with a broken offload: %s" % (name, wrong or "not detected"))
 
 
 def every(axes):
@@ -206,7 +207,7 @@ def name_of(c):
 
 
 class Runs:
-    """One rank's are made when they are first asked for."""
+    """Results of the runs; those on one rank are computed on demand."""
 
     def __init__(self, data):
         self.data, self.alone = data, {}
@@ -219,7 +220,7 @@ class Runs:
         return self.alone[maths]
 
     def wrong(self, c):
-        """How a combination differs; None."""
+        """Describes how a combination differs; None if it does not."""
         alone = self.of_one_rank(c)
         return alone if isinstance(alone, str) else first_difference(run(maths_flags(c, self.data) + way_flags(c)), alone)
 

@@ -1,8 +1,8 @@
-"""What a rank's plan says of parameters, gradients and moments is what follows from the model's sizes: P parameters of w
-bytes as nodes read them, 4 bytes in the optimiser's hands, o bytes of moments. DDP P(8 + o); ZeRO-1 P(w + 4) + P(o + m)/n;
-ZeRO-2 Pw + P(4 + o + m)/n + two neighbouring buckets; ZeRO-3 P(8 + o)/n + what is gathered and what is on its way (m: 4
-where w < 4). In ZeRO-3 most is there at the classifier: it is gathered with the block whose backward pass comes next, and
-its gradient is whole. The classifier has a table of its own, and embeddings are read in f32."""
+"""A rank's planned bytes of parameters, gradients and moments follow from the model's sizes: P parameters of w bytes
+as nodes read them, 4 bytes each in the optimiser, o bytes of moments. DDP P(8 + o); ZeRO-1 P(w + 4) + P(o + m)/n;
+ZeRO-2 Pw + P(4 + o + m)/n + two neighbouring buckets; ZeRO-3 P(8 + o)/n + gathered parameters and those in transit (m:
+4 if w < 4). ZeRO-3 peaks at the classifier: it is gathered together with the block whose backward pass comes next, and
+its gradient is complete. The classifier has a separate table, and embeddings are read in f32."""
 import os
 import re
 import resource
@@ -27,7 +27,8 @@ def plan(more):
 
 
 def sent(stage, n, bf16):
-    """By a rank in a step: DDP 2(n-1)/n G; ZeRO-1/2 (n-1)/n (G + W); ZeRO-3 (n-1)/n (G + F + B): blocks are gathered twice."""
+    """Bytes a rank sends per step: DDP 2(n-1)/n G; ZeRO-1/2 (n-1)/n (G + W); ZeRO-3 (n-1)/n (G + F + B): blocks are
+    gathered twice."""
     if stage == 0:
         return {"allreduce": 2 * (n - 1) / n * 4 * ALL}
     again = LAYERS * (low(bf16) * MATRICES + 4 * VECTORS) if stage == 3 else 0
@@ -60,19 +61,19 @@ def expected(stage, n, bf16, prefetch=1):
 
 
 def large():
-    """A plan describes and takes no tensor memory: 175 G parameters on 1,024 ranks, and 500 layers with a unit a matrix."""
+    """A plan allocates no tensor memory: 175 G parameters on 1,024 ranks, and 500 layers with one unit per matrix."""
     got = plan(["--model", "gpt-175b", "--nnodes", 128, "--nproc-per-node", 8, "--strategy", "fsdp"])
     per_rank = 96 * (12 * 12288 ** 2 + 13 * 12288) + (2 * VOCAB + 2048 + 2) * 12288
     for name, each in (("shards", 4), ("optimizer", ADAMW)):
         check(abs(got.get(name, 0) - each * per_rank / 1024 / MIB) <= 1 + 1e-3 * got.get(name, 0), "gpt-175b: %s %s" % (name, got.get(name)))
     plan(["--n-layer", 500, "--nproc-per-node", 8, "--strategy", "fsdp", "--fsdp-unit", "layer"])
     most_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    check(sanitized() or most_mib <= 200, "plans of large models take %.0f MiB" % most_mib)
+    check(sanitized() or most_mib <= 200, "plans of large models use %.0f MiB" % most_mib)
 
 
 def units():
-    """What stands before the blocks, each matrix of the first block (four: nothing else hides them), each other block, and what
-    stands behind the last; or each matrix of all."""
+    """Units: what precedes the blocks, each matrix of the first block (four: nothing else hides them), each other
+    block, and what follows the last; or each matrix of all blocks."""
     for unit, want in (("block", 1 + 4 + LAYERS - 1 + 1), ("layer", 2 + 4 * LAYERS + 1)):
         p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 1, "--seq-len", 16, "--strategy", "fsdp", "--nproc-per-node", 2,
                     "--fsdp-unit", unit, "--dump", "graph")
@@ -81,7 +82,8 @@ def units():
 
 
 def tied():
-    """A table that the classifier reads too has one gradient, though two nodes add to it: first and last of the backward pass."""
+    """A table shared with the classifier has one gradient, although two nodes add to it: first and last in the
+    backward pass."""
     own = 4 * (ALL - HEAD)
     ways = [(["--strategy", "ddp"], own)] + [(["--strategy", "fsdp", "--zero-stage", stage], own / part) for stage, part in ((1, 1), (2, 4))]
     for way, gradients in ways:
@@ -90,19 +92,21 @@ def tied():
 
 
 def stages():
-    """Of a pipeline every stage is told apart, with what it holds of micro-batches, and the plan is the neediest one's."""
+    """All stages of a pipeline are listed, with the micro-batches that they hold, and the plan is that of the largest
+    stage."""
     for schedule, held in (("1f1b", [4, 3, 2, 1]), ("gpipe", [8, 8, 8, 8])):
         p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 2, "--seq-len", 16, "--opt", "adamw", "--strategy", "pdp",
                     "--nproc-per-node", 4, "--microbatches", 8, "--pp-schedule", schedule)
         lines = re.findall(r"^stage (\d) of 4: ([0-9.]+) MiB planned, keeps (\d) of 8 micro-batches at once$", p.stdout, re.M)
         whole = re.search(r"^memory of a rank: ([0-9.]+) MiB", p.stdout, re.M)
         check([int(s) for s, _, _ in lines] == [0, 1, 2, 3] and [int(n) for _, _, n in lines] == held, "%s: %s: %s" % (schedule, p.stdout, p.stderr))
-        check(whole and lines and float(whole.group(1)) == max(float(mib) for _, mib, _ in lines), "%s: the neediest stage's plan: %s" % (schedule, p.stdout))
+        check(whole and lines and float(whole.group(1)) == max(float(mib) for _, mib, _ in lines), "%s: the plan of the largest stage: %s" % (schedule, p.stdout))
 
 
 def pipelines():
-    """Of the neediest stage, which has the tables: P_s parameters of its own, as DDP's; beside the sums of gradients those that
-    a micro-batch makes last, of both tables. With moments shared out among r pipelines (f32): P_s(4 + 4) + P_s o/r."""
+    """The largest stage, which has the tables: P_s parameters of its own, as in DDP; besides the sums of gradients,
+    those that a micro-batch produces last, of both tables. With moments sharded over r pipelines (f32): P_s(4 + 4) +
+    P_s o/r."""
     own, tables = EMBEDDING + LAYERS // 2 * (MATRICES + VECTORS), EMBEDDING
     for ranks, zero, want in ((2, [], {"parameters": 4 * own, "optimizer": ADAMW * own}),
                               (4, [], {"parameters": 4 * own, "optimizer": ADAMW * own, "allreduce": 2 * (2 - 1) / 2 * 4 * own}),
@@ -116,7 +120,7 @@ def compare(more, got, want):
     padding = 2 * 128 * 200 * 4 / MIB + 0.05 # at most 128 numbers for each of 200 tensors; and how the plan is printed
     for name, bytes_ in want.items():
         check(abs(got.get(name, 0) - bytes_ / MIB) <= padding,
-              "%s: %s takes %.1f MiB, the sizes say %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
+              "%s: %s uses %.1f MiB, expected from the sizes %.1f" % (" ".join(map(str, more)), name, got.get(name, 0), bytes_ / MIB))
 
 
 def main():

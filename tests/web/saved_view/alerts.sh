@@ -1,4 +1,4 @@
 #!/bin/sh
-# Alerts on the page, in Debian's chromium.
+# Browser test (chromium): alerts.
 . "$srcdir/tests/web/prepare.sh"
 exec timeout 120 node --test "$srcdir/tests/web/saved_view/alerts_test.mjs"

@@ -1,14 +1,14 @@
-// Alerts on the page: a rule is made, what it finds appears while one looks, and leads to its run; rules go again.
+// Alerts on the page: a rule is created, its alerts appear live and link to the run; rules are deleted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { charted, says, until } from '../browser.mjs';
 import { stage } from '../stage.mjs';
 
 const here = stage();
-/** What stands behind the one button, and what its panel is called. */
+/** The tools in the menu of a narrow window, and the names of their panels. */
 const TOOLS = { alerts: 'Alerts', tag: 'Tag runs', copy: 'Copy the table' };
 
-test('in a narrow window the tools stand behind one button, and fit the screen', async (t) => {
+test('in a narrow window one button holds the tools, and they fit the screen', async (t) => {
 	await here.ask('POST', 'runs', { experiment: 'told', name: 'narrow' });
 	const page = await here.open(t, '?e=told');
 	for (const width of [390, 800]) {
@@ -24,7 +24,7 @@ test('in a narrow window the tools stand behind one button, and fit the screen',
 	}
 });
 
-test('a rule is made on the page; what it finds appears by itself and leads to the run', async (t) => {
+test('a rule is created on the page; its alert appears without a reload and links to the run', async (t) => {
 	const log = (id, value) => here.ask('POST', `runs/${id}/metrics`,
 		{ points: [{ key: 'loss', step: 3, value }] });
 	const { id } = await here.ask('POST', 'runs', { experiment: 'told', name: 'one' });
@@ -46,7 +46,7 @@ test('a rule is made on the page; what it finds appears by itself and leads to t
 		await log(id, 7.5);
 		return page.evaluate(() => document.querySelector('.found')?.textContent ?? '');
 	}, (s) => /one: loss is 7.5 at step 3, above 5/.test(s));
-	assert.equal(await page.locator('.found li').count(), 1, 'it is found once');
+	assert.equal(await page.locator('.found li').count(), 1, 'one alert');
 	await page.click('[aria-label="Delete rule: loss above 5"]');
 	await page.waitForSelector('.picker .savedline', { state: 'detached', timeout: 30000 });
 	await page.click('.found a');

@@ -1,5 +1,5 @@
-// Many runs at once are put away, moved and deleted, and had back; rows are pinned, columns moved and sized, by keys;
-// the overview says what is in experiments. By keyboard alone where it says so.
+// Several runs are archived, moved, deleted and restored together; rows are pinned, columns moved and resized by keys;
+// the overview describes experiments. Keyboard only where the test name says so.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clean, says, until } from '../browser.mjs';
@@ -57,7 +57,7 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	assert.equal((await here.ask('GET', 'runs/' + ids.a)).deleted, false);
 });
 
-test('runs move to another experiment and back; one that runs or keeps artifacts stays, in words', async (t) => {
+test('runs move to another experiment and back; a live run or one with artifacts stays, with a reason', async (t) => {
 	const ids = await made('from', ['a', 'b', 'kept']);
 	const put = await fetch(`${here.server.url}api/v1/runs/${ids.kept}/artifacts/w.bin`,
 		{ method: 'PUT', body: 'x' });
@@ -81,7 +81,7 @@ test('runs move to another experiment and back; one that runs or keeps artifacts
 	assert.equal(await there(ids.a), 'from');
 });
 
-test('runs are put away, shown when asked for, and taken out', async (t) => {
+test('runs are archived, shown on request, and unarchived', async (t) => {
 	const ids = await made('away', ['a', 'b', 'c']);
 	const page = await here.open(t, '?e=away');
 	await listed(page, 'a,b,c');
@@ -103,7 +103,7 @@ test('runs are put away, shown when asked for, and taken out', async (t) => {
 	await listed(page, 'a,b,c');
 });
 
-test('rows are pinned, one is the baseline, only some are listed: by keys, kept by the address', async (t) => {
+test('rows are pinned, one is the baseline, some are listed alone: by keys, kept in the address', async (t) => {
 	const ids = await made('arranged', ['a', 'b', 'c', 'd']);
 	const page = await here.open(t, '?e=arranged');
 	await listed(page, 'a,b,c,d');
@@ -111,7 +111,7 @@ test('rows are pinned, one is the baseline, only some are listed: by keys, kept 
 	await press(page, 'p');
 	await listed(page, 'c,a,b,d');
 	const focused = () => page.evaluate(() => document.activeElement.closest('[data-run]')?.dataset.run);
-	await until(focused, (id) => id === ids.c, 'the focus goes with the row');
+	await until(focused, (id) => id === ids.c, 'the focus moves with the row');
 	await page.focus(`[data-run="${ids.b}"] [role=rowheader]`);
 	await press(page, 'b');
 	await listed(page, 'b,c,a,d');
@@ -130,7 +130,7 @@ test('rows are pinned, one is the baseline, only some are listed: by keys, kept 
 	await listed(page, 'c,a,b,d');
 });
 
-test('columns are moved and sized by keys and by the pointer, kept by the address', async (t) => {
+test('columns are moved and resized by keys and pointer, kept in the address', async (t) => {
 	const ids = await made('columns', ['a', 'b']);
 	const page = await here.open(t, '?e=columns&c=p:lr&c=p:seed&c=status');
 	await listed(page, 'a,b');
@@ -162,7 +162,7 @@ test('columns are moved and sized by keys and by the pointer, kept by the addres
 	await until(() => heads(page), (h) => h === 'run|lr|status|seed');
 });
 
-test('the overview: failed runs, the best by its goal, a description; put away and undone', async (t) => {
+test('the overview: failed runs, the best by goal, a description; archive and undo', async (t) => {
 	const ids = await made('over/one', ['a', 'b']);
 	await here.ask('PATCH', 'runs/' + ids.b, { status: 'failed' });
 	const { experiments } = await here.ask('GET', 'experiments');
@@ -191,7 +191,7 @@ test('the overview: failed runs, the best by its goal, a description; put away a
 });
 
 for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
-	test(`axe finds nothing serious there (${colorScheme}, ${width} px)`, async (t) => {
+	test(`axe finds nothing serious in the table (${colorScheme}, ${width} px)`, async (t) => {
 		const ids = await made('axe' + width, ['a', 'b', 'c']);
 		const page = await here.open(t, '?all');
 		await page.emulateMedia({ colorScheme });

@@ -1,5 +1,5 @@
-// Registered models on the page: all of them, and one with its versions, the runs that made them, their metric and what
-// each version changed; aliases are set and taken. The registry is filled as MLflow's clients do it.
+// Registered models on the page: the list, and one model with its versions, their runs, their metric and what each
+// version changed; aliases are set and removed. The registry is filled through MLflow's routes.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -27,11 +27,11 @@ async function made(name, params, accuracy, tags = {}) {
 const version = (name, run, description = '') => mlflow('model-versions/create',
 	{ name, source: `runs:/${run}/model`, run_id: run, description });
 
-/** The cells of the versions' table by version, as texts. */
+/** The cells of the table of versions, as text by version. */
 const cells = (page) => page.$$eval('tr.version', (l) => Object.fromEntries(l.map((r) =>
 	[r.dataset.version, [...r.cells].map((c) => c.textContent.trim())])));
 
-test('the models, their versions: run, metric, what each changed; aliases are set, moved and taken', async (t) => {
+test('models and versions: run, metric, what each changed; aliases are set, moved and removed', async (t) => {
 	const page = await here.open(t, '?models');
 	await says(page, 'main', /No registered models yet/);
 	const commit = (id) => ({ 'mlflow.source.git.commit': id });
@@ -56,11 +56,11 @@ test('the models, their versions: run, metric, what each changed; aliases are se
 	const [, , run, value, step, changes, description] = rows[2];
 	assert.equal(run, 'seconddigits');
 	assert.equal(value, '0.938');
-	assert.equal(step, '+0.063 better', 'since the best of version 1');
+	assert.equal(step, '+0.063 better', 'compared with the best, version 1');
 	assert.match(changes, /^commit 0123456789 → fedcba9876; lr 0\.1 → 0\.05 side by side$/);
 	assert.equal(description, 'the good one');
 	assert.deepEqual(rows[1].slice(2, 6), ['firstdigits', '0.875', '', '']);
-	assert.deepEqual(rows[3].slice(3, 5), ['', ''], 'no number, no difference');
+	assert.deepEqual(rows[3].slice(3, 5), ['', ''], 'without a value there is no difference');
 	assert.match(rows[3][5], /^commit left out \(fedcba9876\)/);
 	assert.equal(rows[4][4], '−0.031 worsesince 2');
 	assert.match(rows[4][5], /^opt left out \(sgd\); wd 1, new/);
@@ -93,7 +93,7 @@ test('the models, their versions: run, metric, what each changed; aliases are se
 	await says(page, 'main', /cannot be shown.*nothing not found/s);
 });
 
-test('a run that is gone, a model without versions', async (t) => {
+test('a deleted run, a model without versions', async (t) => {
 	const id = await made('gone', {}, [1]);
 	await mlflow('registered-models/create', { name: 'lost' });
 	await version('lost', id);

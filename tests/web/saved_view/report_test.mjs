@@ -1,4 +1,4 @@
-// Reports on the page: written, live and frozen panels, the texts that they had, and one HTML file that needs no
+// Reports on the page: editing, live and frozen panels, earlier versions, and the export as one HTML file that needs no
 // server.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -21,12 +21,12 @@ const log = (id, values, from = 1) => here.ask('POST', `runs/${id}/metrics`, {
 
 const curve = (k) => Array.from({ length: 700 }, (_, i) => k / (i + 1) + 0.1 * k);
 
-/** What the table of a panel says, by run. */
+/** The numbers in the table of a panel, by run. */
 const numbers = (page, panel) => page.$$eval(`${panel} .numbers tbody tr`, (l) => Object.fromEntries(l.map((r) =>
 	[r.dataset.run, [...r.querySelectorAll('.num')].map((c) => c.textContent)])));
 
-/** The same from REST. */
-async function told() {
+/** The same numbers from REST. */
+async function restNumbers() {
 	const { runs } = await here.ask('GET', 'runs?experiment=week');
 	return Object.fromEntries(runs.map((r) => {
 		const m = r.metrics['train/loss'];
@@ -38,7 +38,7 @@ const byRun = (series) => Object.fromEntries(series.map((x) => [x.run, x]));
 const asked = async (runs) => byRun((await here.ask('POST', 'series/query',
 	{ runs, keys: ['train/loss'], buckets: 200, x: 'step', rank: -1 })).series);
 
-test('written, frozen, exported: a frozen panel and its numbers stay, a live one follows', async (t) => {
+test('written, frozen, exported: a frozen panel keeps its numbers, a live one follows', async (t) => {
 	const ids = [await run('a <b>', [...curve(1), 9]), await run('b', [1 / 3, 'NaN', 0.1 + 0.2])];
 	const page = await here.open(t, '?e=week');
 	await charted(page, 'train/loss', (d) => d.lines.length === 2);
@@ -55,21 +55,21 @@ test('written, frozen, exported: a frozen panel and its numbers stay, a live one
 	await page.click('.reporteditor button:text-is("save")');
 	await charted(page, 'kept (2)', (d) => d.lines.length === 2);
 	await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
-	assert.equal(await page.locator('.reporttext img').count(), 0, 'markup of a text stays text');
+	assert.equal(await page.locator('.reporttext img').count(), 0, 'HTML in a text stays text');
 	await page.click('[aria-label="freeze kept (2)"]');
 	await page.waitForSelector('[data-frozen=true]', WAIT);
-	const then = await told();
+	const then = await restNumbers();
 	const kept = await asked(ids);
 	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then);
 
 	await log(ids[0], [77.25], 900);
 	await says(page, '[data-frozen=false] .numbers tbody', /77\.25/);
-	const now = await told();
+	const now = await restNumbers();
 	assert.deepEqual(await numbers(page, '[data-frozen=false]'), now);
 	assert.notDeepEqual(now, then);
 	await page.reload();
 	await charted(page, 'kept (2)', (d) => d.lines.length === 2 && d.to === 701);
-	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then, 'new points leave it as it was');
+	assert.deepEqual(await numbers(page, '[data-frozen=true]'), then, 'new points do not change it');
 	await charted(page, 'train/loss (3)', (d) => d.to === 900);
 
 	const [download] = await Promise.all([page.waitForEvent('download'),
@@ -83,20 +83,20 @@ test('written, frozen, exported: a frozen panel and its numbers stay, a live one
 	const asks = [];
 	alone.on('request', (r) => asks.push(r.url()));
 	await alone.setContent(html);
-	assert.deepEqual(asks.filter((u) => !u.startsWith('about:')), [], 'it asks nobody');
+	assert.deepEqual(asks.filter((u) => !u.startsWith('about:')), [], 'the file makes no requests');
 	assert.deepEqual(await numbers(alone, '[data-frozen=true]'), then);
 	assert.deepEqual(await numbers(alone, '[data-frozen=false]'), now);
 	const inside = await alone.$$eval('script[data-series]', (l) => l.map((e) => JSON.parse(e.textContent)));
-	assert.deepEqual(byRun(inside[0]), kept, 'every bucket as REST said it when it was frozen');
+	assert.deepEqual(byRun(inside[0]), kept, 'every bucket as REST returned it at freezing');
 	assert.deepEqual(byRun(inside[1]), await asked(ids));
 	assert.equal(await alone.locator('svg').count(), 2);
 	assert.ok(await alone.$$eval('svg text', (l) => l.some((e) => e.textContent.includes('a <b>'))));
 	const clips = await alone.$$eval('clipPath', (l) => l.map((e) => e.id));
-	assert.equal(new Set(clips).size, clips.length, 'drawings do not clip by each other\'s shapes');
+	assert.equal(new Set(clips).size, clips.length, 'clip ids are unique across drawings');
 	assert.equal(await alone.locator('button, img, canvas').count(), 0);
 });
 
-test('the texts that it had are shown as they were, and one can be made the newest', async (t) => {
+test('earlier versions are shown unchanged, and one is restored', async (t) => {
 	const made = await here.ask('POST', 'reports', { experiment: 'week', name: 'plan', text: 'one' });
 	await here.ask('PATCH', 'reports/' + made.id, { text: 'two\n\n```panel\nmetric: x\nmetrics: no/such\n```' });
 	const page = await here.open(t, `?report=${made.id}`);
@@ -129,7 +129,7 @@ for (const [scheme, width] of [['light', 1280], ['dark', 390]])
 		await charted(page, 'kept (2)', (d) => d.lines.length === 2);
 		await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
 		const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-		assert.ok(wide <= width, 'it fits the screen');
+		assert.ok(wide <= width, 'the report fits the screen');
 		await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
 		const { violations } = await page.evaluate(() => globalThis.axe.run(document));
 		assert.deepEqual(violations.filter((v) => /serious|critical/.test(v.impact)).map((v) =>

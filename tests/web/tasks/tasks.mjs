@@ -1,12 +1,12 @@
-// The tasks of a reader who compares runs: what each is, which part of the page it is about, and how it is done with
-// keys alone. at: the address it begins with. tasks_test.mjs does them, in a wide window and in one of 390 px.
-// k.window: a word for the window and its theme, for names that only one may have.
-// k.narrow: in a narrow window, where cards stand for the rows of the table.
+// The tasks of a reader who compares runs: name, part of the page, start address (at), and how to do it by keys alone.
+// tasks_test.mjs runs them in a wide window and in one of 390 px.
+// k.window: a word for the window and its theme, for names that must be unique.
+// k.narrow: a narrow window, where cards replace the rows of the table.
 //
-// k.reach(selector): Tab, until the focus is there; k.enter: and Enter; k.press(key, …); k.type(words).
-// k.at(selector): once the focus is there by itself.
-// k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) say that it is done;
-// k.whole(): that what a panel holds can be seen.
+// k.reach(selector): press Tab until the focus arrives; k.enter: the same, then Enter; k.press(key, …); k.type(text).
+// k.at(selector): wait until the page moves the focus there.
+// k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) check the result;
+// k.whole(): checks that no panel is cut off.
 export const tasks = [
 	{ name: 'seeds as one line and one row', part: 'groups', at: '?e=sweep', async act(k) {
 		await k.enter('button:text-is("Group by all but seed")');
@@ -48,7 +48,7 @@ export const tasks = [
 		await k.says('.parallel .options', /3 runs within/);
 		await k.says('.parallel .said', /^12 lines\./);
 	} },
-	{ name: 'which params matter, and which nobody can tell', part: 'why', at: '?e=sweep', async act(k) {
+	{ name: 'which params matter, and which are undecided', part: 'why', at: '?e=sweep', async act(k) {
 		await k.enter('section[aria-label="importance"] h2 button');
 		await k.says('.importance', /share of the variance|Needs \d+ runs/);
 	} },
@@ -110,7 +110,7 @@ export const tasks = [
 		await k.press('Space');
 		await k.says('[data-media="seen/words"] ins', /30/);
 	} },
-	{ name: 'a line of the console by a word, and what stood around it', part: 'console',
+	{ name: 'a line of the console by a word, and the lines around it', part: 'console',
 		at: '?e=told&r=ONE&x=clock', async act(k) {
 			await k.enter('section[aria-label=Console] h2 button');
 			await k.reach('.console input[type=search]');
@@ -122,7 +122,7 @@ export const tasks = [
 			await k.press('ArrowDown', 'Enter');
 			await k.says('.console .marked', /line 701$/);
 		} },
-	{ name: 'two runs side by side, only what differs', part: 'side by side', at: '?e=told&side', async act(k) {
+	{ name: 'two runs side by side, differences only', part: 'side by side', at: '?e=told&side', async act(k) {
 		await k.says('.side', /numpy/);
 		await k.reach('[aria-label="Find a name"]');
 		await k.type('lr');
@@ -138,7 +138,7 @@ export const tasks = [
 		await k.press('n');
 		await k.says('h1', /previous run/);
 	} },
-	{ name: 'what each rank took at a step, in words and as a table', part: 'run page', at: '?e=ranks&r=RANKED',
+	{ name: 'the time of each rank at a step, in words and as a table', part: 'run page', at: '?e=ranks&r=RANKED',
 		async act(k) {
 			const card = '.ranked:has([data-rank-chart="phase/forward"])';
 			await k.enter('section[aria-label="By rank"] h2 button');
@@ -175,7 +175,7 @@ export const tasks = [
 		await k.address(/base=/);
 		await k.says('.facts', /baseline/);
 	} },
-	{ name: 'a column that a formula makes', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
+	{ name: 'a column computed by a formula', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
 		await (k.narrow ? k.tool('columns') : k.enter('.head button:text-is("columns")'));
 		await k.reach('[aria-label="Find a column"]');
 		await k.whole();
@@ -221,7 +221,7 @@ export const tasks = [
 		await k.press('Enter');
 		await k.address(/report=\d+/);
 	} },
-	{ name: 'told when a metric is above a bound', part: 'alerts', at: '?e=sweep', async act(k) {
+	{ name: 'an alert when a metric is above a bound', part: 'alerts', at: '?e=sweep', async act(k) {
 		await k.tool('alerts');
 		await k.reach('[aria-label="Metric"]');
 		await k.type('train/loss');

@@ -1,5 +1,5 @@
-// Does the tasks of tasks.mjs with keys alone, in a wide window and in one of 390 px, and has axe look at what stands
-// there then. TASKS=all: every task in both windows and both themes; else a third of them, each in one.
+// Runs the tasks of tasks.mjs by keys alone, in a wide window and in one of 390 px, and checks the resulting page with
+// axe. TASKS=all: every task in both windows and both themes; otherwise a third of them, each in one window.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -10,12 +10,12 @@ import { stage } from '../stage.mjs';
 import { tasks } from './tasks.mjs';
 
 const TABS_MAX = 400;
-/** More than one chart draws. */
+/** Waits until more than one chart is drawn. */
 const RANKS = 20;
 const all = process.env.TASKS === 'all';
 const here = stage((logdir) => execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]));
 
-/** A run of many ranks, one of them slower. */
+/** Creates a run of many ranks, one of them slower. */
 async function ranked() {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'ranks', name: 'ranked' });
 	const times = (slow) => [['phase/step', 1], ['phase/forward', slow ? 0.7 : 0.5],
@@ -28,7 +28,7 @@ async function ranked() {
 	return id;
 }
 
-/** 12 runs of two rates, two decays and three seeds; beside them one of many ranks. */
+/** Creates 12 runs of two rates, two decays and three seeds, and a run of many ranks. */
 async function fill() {
 	for (let i = 0; i < 12; i++) {
 		const params = { lr: String([0.1, 1][i % 2]), wd: String([0, 2][(i >> 1) % 2]), seed: String(i >> 2),
@@ -45,13 +45,13 @@ async function fill() {
 	for (const name of ['one', 'two', 'three', 'four', 'five'])
 		await here.ask('POST', 'runs', { experiment: 'team/' + name, name: 'r' });
 	const RANKED = await ranked();
-	const { runs: told } = await here.ask('GET', 'runs?experiment=told');
+	const { runs: records } = await here.ask('GET', 'runs?experiment=told');
 	const { runs: sweep } = await here.ask('GET', 'runs?experiment=sweep&order_by=metrics."val/acc".max+DESC');
-	return { ONE: told.find((r) => r.name === 'one').id, RUN: sweep[0].id, RANKED };
+	return { ONE: records.find((r) => r.name === 'one').id, RUN: sweep[0].id, RANKED };
 }
 let filled = null;
 
-/** What a task may do: no pointer among it. */
+/** The actions that a task may use; none uses the pointer. */
 function keysOf(page, width, colorScheme) {
 	const focused = (selector) => page.locator(selector).first()
 		.evaluate((e) => e === document.activeElement).catch(() => false);
@@ -68,21 +68,21 @@ function keysOf(page, width, colorScheme) {
 				if (await focused(selector)) return;
 				await page.keyboard.press('Tab');
 			}
-			assert.fail(`Tab does not come to ${selector}`);
+			assert.fail(`Tab does not reach ${selector}`);
 		},
 		at: (selector) => until(() => focused(selector), (there) => there, `the focus is at ${selector}`),
 		enter: async (selector) => {
 			await k.reach(selector);
 			await page.keyboard.press('Enter');
 		},
-		/** A tool of the head; in a narrow window they stand behind one button. */
+		/** Opens a tool of the header; in a narrow window a menu holds the tools. */
 		tool: async (word) => {
 			if (!k.narrow) return k.enter(`.head .spare button:text-is("${word}")`);
 			await k.enter('.head .slim button:text-is("more")');
 			return k.enter(`.head .slim li button:text-is("${word}")`);
 		},
 		says: (selector, pattern) => until(() => page.locator(selector).first().textContent({ timeout: 1000 })
-			.catch(() => ''), (s) => pattern.test(s), `${selector} says ${pattern}`),
+			.catch(() => ''), (s) => pattern.test(s), `${selector} matches ${pattern}`),
 		lines: (chart, n) => charted(page, chart, (d) => d.lines.length === n),
 		whole: () => whole(page),
 		gone: (selector) => page.waitForSelector(selector, { state: 'detached', timeout: 30000 }),

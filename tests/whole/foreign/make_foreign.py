@@ -1,10 +1,10 @@
-"""Records what other people's writers put into event files, for tests/api/foreign.sh.
+"""Records the event files of other programs' writers, for tests/whole/foreign.py.
 
     pip install torch==2.13.0 tensorboard==2.21.0 tensorboardX==2.6.5
     python3 make_foreign.py
 
 Writes runs/<experiment>/<run>/events… with PyTorch's and tensorboardX's SummaryWriter, and expected.json with the
-numbers that were handed to them: scalars as f32, since that is what such files hold.
+numbers passed to them: scalars as f32, because event files store f32.
 """
 import json
 import math

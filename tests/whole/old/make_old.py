@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes old.tar.xz with the programs of a build folder: a set of small pictures, one of them damaged, the run of a training on it
-(journal and checkpoint), and a store of that run with an alert rule. The weights are zeros and the learning rate is 0, so that
-the archive is small.
+"""Makes old.tar.xz with the programs of a build folder: a set of small pictures, one of them damaged, the run of a
+training on it (journal and checkpoint), and a store of that run with an alert rule. The weights are zeros and the
+learning rate is 0, to keep the archive small.
 
     builddir=OLD/build tests/whole/old/make_old.py    the committed one is from commit 31a29290"""
 import os

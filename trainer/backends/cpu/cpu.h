@@ -79,23 +79,6 @@ int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_f
 		  struct err *err);
 int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
 
-/* One step of one parameter, or of an average: the state of these kernels begins so. */
-struct cpu_update {
-	cpu_part_fn *loop;
-	const void *attr; /* the node's */
-	int64_t count;
-	int parts;
-};
-
-struct cpu_update_opts {
-	cpu_part_fn *loop;
-	int n_in;     /* the first n_in inputs must be f32 or absent */
-	size_t bytes; /* of the whole state */
-};
-
-int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o,
-		   void **ret_state, struct err *err);
-
 /* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)
 #define CPU_TABLE(f)                                                                                                   \
@@ -109,5 +92,7 @@ int cpu_update_new(const struct kernel_env *env, const struct node *n, const str
 	}
 #endif
 #define CPU_PICK(env, f) ((cpu_part_fn *const[])CPU_TABLE(f))[((const struct cpu_module *)(env)->module)->isa]
+
+extern const struct kernel cpu_emulate;
 
 #endif

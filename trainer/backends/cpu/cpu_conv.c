@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
+#include "trainer/backends/cpu/own_convs.h"
 #include "trainer/backends/cpu/cpu_conv.h"
-#include "trainer/backends/cpu/wgrad_bf16.h"
 #include "trainer/backends/cpu/widen.h"
-#include "trainer/backends/cpu/winograd/winograd.h"
 
 /* An implementation of this module. Those without `pack` read plain weights. */
 struct own {
@@ -199,8 +197,8 @@ static int make_dnn_conv(struct cpu_conv *c, const struct cpu_module *m, const c
 	return rc;
 }
 
-int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
-		  const char *name, struct err *err)
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec,
+		  struct cpu_conv_choice choice, struct err *err)
 {
 	struct cpu_conv *c = calloc(1, sizeof(*c));
 	int rc;
@@ -211,9 +209,9 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	c->spec = *spec;
 	c->empty = spec->n == 0;
 	c->spec.n = c->empty ? 1 : spec->n;
-	c->threads = threads;
-	c->own = find_own_conv(m, &c->spec, name);
-	rc = c->own ? 0 : make_dnn_conv(c, m, name, err);
+	c->threads = choice.threads;
+	c->own = find_own_conv(m, &c->spec, choice.name);
+	rc = c->own ? 0 : make_dnn_conv(c, m, choice.name, err);
 	if (rc)
 		cpu_conv_free(c);
 	else

@@ -1,5 +1,5 @@
-/* cpu_conv.h: one convolution pass on the cpu in one implementation: how it wants its weights packed, and running it.
- */
+/* cpu_conv.h: convolutions of a shape in one implementation each (cpu_conv.c), and a module's convolutions, made once
+ * for all nodes alike, in the implementation that is fastest here (convs.c). */
 #ifndef DPT_BACKENDS_CPU_CPU_CONV_H
 #define DPT_BACKENDS_CPU_CPU_CONV_H
 
@@ -8,9 +8,14 @@
 
 struct cpu_conv;
 
-/* By name: an own one, one of the library's, or "" for its first choice. The caller frees. */
-int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
-		  const char *name, struct err *err);
+struct cpu_conv_choice {
+	const char *name; /* an own one, one of the library's, or "" for its first choice */
+	int threads;
+};
+
+/* The caller frees. */
+int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec,
+		  struct cpu_conv_choice choice, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);
 
 /* The convolution that the library computes for that one. */
@@ -30,5 +35,10 @@ const char *cpu_conv_impl(const struct cpu_conv *c);
  * others do nothing. */
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err);
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err);
+
+/* n is a conv, conv_dgrad or conv_wgrad node; nodes alike share one. Borrowed from the module, which frees them when it
+ * is closed. */
+int cpu_convs_get(struct cpu_conv **ret, const struct kernel_env *env, const struct node *n, struct err *err);
+void cpu_convs_free(struct cpu_module *m);
 
 #endif

@@ -9,9 +9,9 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/bf16_conv/bf16_conv.h"
-#include "trainer/backends/cpu/convs.h"
-#include "trainer/backends/cpu/emulate.h"
+#include "trainer/backends/cpu/own_convs.h"
+#include "trainer/backends/cpu/cpu_conv.h"
+#include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/cpu_pick.h"
 

@@ -215,7 +215,7 @@ int cpu_pick_choose(void *module, const char *key, const char *name, struct err 
 
 	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
 		return 0; /* of another program: it will be timed */
-	return remember_choice(m->picks, key, name) ? 0 : err_set(err, ERR_NOMEM, "out of memory: kernel choices");
+	return remember_choice(m->picks, key, name) ? 0 : err_nomem(err, "kernel choices");
 }
 
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)

@@ -14,9 +14,6 @@
 struct cpu_picks *cpu_picks_open(void); /* NULL when out of memory */
 void cpu_picks_free(struct cpu_picks *p);
 
-/* Into name: one that cpu_conv_make takes; "" for the library's first choice. */
-void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name);
-
 /* What choosing is made of. The module has picks. what: the computation, its shape and types; no tabs. */
 void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what);
 bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name);

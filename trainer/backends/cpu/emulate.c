@@ -1,11 +1,10 @@
 /* emulate.c: f16 on processors that do not compute in it: the op's own kernel runs on f32 copies, whose values are
  * rounded to f16 where they leave it. For correctness only: every operand is converted, and packed where the kernel
  * wants it, at each run and on one thread. */
-#include "trainer/backends/cpu/emulate.h"
+#include "trainer/backends/cpu/cpu.h"
 
 #include <string.h>
 
-#include "trainer/backends/cpu/cpu.h"
 #include "trainer/graph/pass.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/ops.h"

@@ -2,7 +2,7 @@
  * in their order in memory: the processor's own prefetching then works better than prefetch instructions, and better
  * than with several rows at once. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/few_rows.h"
+#include "trainer/backends/cpu/own_products.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define ROWS_MOST 4

@@ -2,57 +2,47 @@
 winograd_sources = trainer/backends/cpu/winograd/forward.c trainer/backends/cpu/winograd/wgrad.c \
 	trainer/backends/cpu/winograd/winograd.c
 bf16_conv_sources = trainer/backends/cpu/bf16_conv/bf16_conv.c trainer/backends/cpu/bf16_conv/bf16_block.c \
-	trainer/backends/cpu/bf16_conv/bf16_forward.c trainer/backends/cpu/bf16_conv/conv_plan.c \
-	trainer/backends/cpu/bf16_conv/bf16_weights.c trainer/backends/cpu/bf16_conv/bf16_wgrad.c
+	trainer/backends/cpu/bf16_conv/bf16_forward.c trainer/backends/cpu/bf16_conv/bf16_plan.c \
+	trainer/backends/cpu/bf16_conv/bf16_wgrad.c
 cpu_sources = \
 	trainer/backends/cpu/amx.c \
 	trainer/backends/cpu/amx.h \
-	trainer/backends/cpu/bf16_conv/bf16_conv.h \
 	trainer/backends/cpu/bf16_conv/bf16_block.h \
 	trainer/backends/cpu/bf16_conv/bf16_block_tiles.h \
-	trainer/backends/cpu/bf16_conv/bf16_passes.h \
-	trainer/backends/cpu/bf16_conv/conv_plan.h \
+	trainer/backends/cpu/bf16_conv/bf16_plan.h \
 	$(bf16_conv_sources) \
 	trainer/backends/cpu/cpu_conv.c \
 	trainer/backends/cpu/cpu_conv.h \
 	trainer/backends/cpu/convs.c \
-	trainer/backends/cpu/convs.h \
 	trainer/backends/cpu/cpu.h \
 	trainer/backends/cpu/onednn.c \
 	trainer/backends/cpu/onednn.h \
 	trainer/backends/cpu/onednn_conv.c \
-	trainer/backends/cpu/onednn_import.c \
 	trainer/backends/cpu/onednn_lib.h \
 	trainer/backends/cpu/onednn_matmul.c \
 	trainer/backends/cpu/onednn_memory.c \
 	trainer/backends/cpu/onednn_memory.h \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
-	trainer/backends/cpu/emulate.h \
 	trainer/backends/cpu/few_rows.c \
-	trainer/backends/cpu/few_rows.h \
+	trainer/backends/cpu/own_products.h \
 	trainer/backends/cpu/widen.c \
 	trainer/backends/cpu/widen.h \
 	trainer/backends/cpu/cpu_matmul.c \
 	trainer/backends/cpu/cpu_matmul.h \
-	trainer/backends/cpu/product.c \
-	trainer/backends/cpu/product.h \
 	trainer/backends/cpu/cpu_module.c \
 	trainer/backends/cpu/cpu_pick.c \
 	trainer/backends/cpu/cpu_pick.h \
-	trainer/backends/cpu/pick_conv.c \
+	trainer/backends/cpu/cpu_update.h \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \
 	trainer/backends/cpu/tiles.c \
-	trainer/backends/cpu/tiles.h \
 	trainer/backends/cpu/turn16.h \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \
-	trainer/backends/cpu/wgrad_bf16.h \
 	trainer/backends/cpu/winograd/plan.h \
 	trainer/backends/cpu/winograd/block.h \
-	trainer/backends/cpu/winograd/turn.h \
-	trainer/backends/cpu/winograd/winograd.h \
+	trainer/backends/cpu/own_convs.h \
 	$(winograd_sources) \
 	$(op_cpu)
 EXTRA_DIST += $(cpu_sources)

@@ -1,8 +1,199 @@
-/* onednn.c: opens oneDNN. */
+/* onednn.c: opens oneDNN, and redirects its calls of operator new, operator delete, posix_memalign and free to
+ * onednn_memory.c by changing that library's import table. The rest of the process, other C++ libraries and preloaded
+ * allocators included, is unchanged. */
+#include "trainer/backends/cpu/onednn.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"
+#include "trainer/backends/cpu/onednn_memory.h"
+
+#define PAGE ((uintptr_t)4096)
+
+static void *(*system_new)(size_t);
+static void (*system_delete)(void *);
+static int (*system_memalign)(void **, size_t, size_t);
+static void (*system_free)(void *);
+
+static void *our_new(size_t bytes)
+{
+	void *p = dnn_memory_piece(bytes);
+
+	return p ? p : system_new(bytes);
+}
+
+static void our_delete(void *p)
+{
+	if (!dnn_memory_give_piece(p))
+		system_delete(p);
+}
+
+static int our_memalign(void **ret, size_t align, size_t bytes)
+{
+	void *p = align <= PAGE ? dnn_memory_block(bytes) : NULL;
+
+	if (!p)
+		return system_memalign(ret, align, bytes);
+	*ret = p;
+	return 0;
+}
+
+static void our_free(void *p)
+{
+	if (!p || !dnn_memory_give_block(p))
+		system_free(p);
+}
+
+/* Those that take back stand before those that give. */
+static const struct import {
+	const char *name;
+	void *ours;
+	void *system; /* address of the pointer that keeps what it was */
+} imports[] = {
+	{ "_ZdlPv", (void *)our_delete, (void *)&system_delete },
+	{ "free", (void *)our_free, (void *)&system_free },
+	{ "_Znwm", (void *)our_new, (void *)&system_new },
+	{ "posix_memalign", (void *)our_memalign, (void *)&system_memalign },
+};
+
+#define IMPORTS (sizeof(imports) / sizeof(imports[0]))
+
+struct dnn_image {
+	uintptr_t code; /* an address in it */
+	uintptr_t base, relro, relro_end; /* pages that were made read-only once it was linked */
+	const ElfW(Dyn) *dynamic;	  /* NULL: not found */
+	void **slots[IMPORTS];
+};
+
+static int find_dnn_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
+{
+	struct dnn_image *l = arg, found = { .code = l->code, .base = info->dlpi_addr };
+	bool holds = false;
+
+	(void)bytes;
+	for (const ElfW(Phdr) *p = info->dlpi_phdr; p < info->dlpi_phdr + info->dlpi_phnum; p++) {
+		const uintptr_t begin = found.base + p->p_vaddr, end = begin + p->p_memsz;
+
+		if (p->p_type == PT_LOAD && begin <= l->code && l->code < end)
+			holds = true;
+		if (p->p_type == PT_DYNAMIC)
+			found.dynamic = (const ElfW(Dyn) *)begin;
+		if (p->p_type == PT_GNU_RELRO) {
+			found.relro = begin / PAGE * PAGE;
+			found.relro_end = end / PAGE * PAGE;
+		}
+	}
+	if (holds)
+		*l = found;
+	return holds;
+}
+
+/* What the dynamic section says under a tag; an address where its loader has not made it one yet. */
+static uintptr_t read_dynamic_tag(const struct dnn_image *l, ElfW(Sxword) tag)
+{
+	const ElfW(Dyn) *d = l->dynamic;
+
+	while (d->d_tag != DT_NULL && d->d_tag != tag)
+		d++;
+	return d->d_tag == tag ? d->d_un.d_ptr : 0;
+}
+
+static uintptr_t read_dynamic_address(const struct dnn_image *l, ElfW(Sxword) tag)
+{
+	const uintptr_t at = read_dynamic_tag(l, tag);
+
+	return at && at < l->base ? l->base + at : at;
+}
+
+/* Ways to give memory back that are not pointed here: what came from the pool must not take them. */
+static bool frees_past_pool(const char *name)
+{
+	const bool deletes = strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
+
+	return (deletes && strcmp(name, "_ZdlPv") != 0) || strcmp(name, "realloc") == 0;
+}
+
+/* Notes where a table of relocations has the imports. False where one is taken as an address, which may be called from
+ * anywhere, or memory may be given back past them. */
+static bool scan_relocations(struct dnn_image *l, ElfW(Sxword) table, ElfW(Sxword) bytes)
+{
+	const ElfW(Rela) *r = (const ElfW(Rela) *)read_dynamic_address(l, table);
+	const ElfW(Rela) *end = (const ElfW(Rela) *)((uintptr_t)r + read_dynamic_tag(l, bytes));
+	const ElfW(Sym) *symbols = (const ElfW(Sym) *)read_dynamic_address(l, DT_SYMTAB);
+	const char *names = (const char *)read_dynamic_address(l, DT_STRTAB);
+
+	for (; r < end; r++) {
+		const char *name = names + symbols[ELF64_R_SYM(r->r_info)].st_name;
+
+		if (frees_past_pool(name))
+			return false;
+		for (size_t i = 0; i < IMPORTS; i++)
+			if (strcmp(name, imports[i].name) == 0) {
+				if (ELF64_R_TYPE(r->r_info) != R_X86_64_JUMP_SLOT)
+					return false;
+				l->slots[i] = (void **)(l->base + r->r_offset);
+			}
+	}
+	return true;
+}
+
+/* Of libraries that were opened with all their functions bound, as modules are. */
+static bool find_import_slots(struct dnn_image *l)
+{
+	if (!read_dynamic_address(l, DT_SYMTAB) || !read_dynamic_address(l, DT_STRTAB) ||
+	    read_dynamic_tag(l, DT_PLTREL) != DT_RELA ||
+	    !scan_relocations(l, DT_JMPREL, DT_PLTRELSZ) || !scan_relocations(l, DT_RELA, DT_RELASZ))
+		return false;
+	for (size_t i = 0; i < IMPORTS; i++)
+		if (!l->slots[i])
+			return false;
+	return true;
+}
+
+static bool protect_relro(const struct dnn_image *l, int how)
+{
+	return l->relro_end <= l->relro || mprotect((void *)l->relro, l->relro_end - l->relro, how) == 0;
+}
+
+/* A module that is unloaded would leave the library without these functions. */
+static bool pin_this_module(void)
+{
+	Dl_info self;
+
+	return dladdr((void *)our_free, &self) && dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* What the library says when it is asked to talk passes through texts, which the C++ library gives back by itself. */
+static bool is_dnn_verbose(void)
+{
+	return getenv("DNNL_VERBOSE") || getenv("ONEDNN_VERBOSE");
+}
+
+bool dnn_memory_serve(const void *code)
+{
+	static bool serves;
+	struct dnn_image l = { .code = (uintptr_t)code };
+
+	if (serves)
+		return true;
+	dl_iterate_phdr(find_dnn_segments, &l);
+	if (is_dnn_verbose() || !l.dynamic || !find_import_slots(&l) || !pin_this_module() ||
+	    !protect_relro(&l, PROT_READ | PROT_WRITE))
+		return false;
+	for (size_t i = 0; i < IMPORTS; i++) {
+		memcpy(imports[i].system, l.slots[i], sizeof(void *));
+		memcpy(l.slots[i], &imports[i].ours, sizeof(void *));
+	}
+	serves = true;
+	return protect_relro(&l, PROT_READ);
+}
 
 void dnn_version(char *text, size_t n)
 {

@@ -169,22 +169,15 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 	return pd;
 }
 
-/* As dnnl_primitive_execute. Memory that it allocates is kept for the next call, or comes from `room` (NULL: it has
- * none). */
-static inline dnnl_status_t dnn_execute_in(void *room, size_t bytes, const struct dnn *d, dnnl_primitive_t prim, int n,
-					   const dnnl_exec_arg_t *args)
+/* As dnnl_primitive_execute. Memory that it allocates is kept for the next call. */
+static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
 {
 	dnnl_status_t st;
 
-	dnn_memory_begin(room, bytes);
+	dnn_memory_begin(NULL, 0);
 	st = dnnl_primitive_execute(prim, d->stream, n, args);
-	dnn_memory_end(room);
+	dnn_memory_end(NULL);
 	return st;
-}
-
-static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
-{
-	return dnn_execute_in(NULL, 0, d, prim, n, args);
 }
 
 static inline int dnn_fail(struct err *err, const char *what, dnnl_status_t st)

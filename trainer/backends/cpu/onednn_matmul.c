@@ -235,6 +235,8 @@ int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, str
 	dnnl_memory_set_data_handle(m->scratch, args->workspace);
 	if (m->bias)
 		dnnl_memory_set_data_handle(m->bias, (void *)(uintptr_t)args->bias);
-	st = dnn_execute_in(room, args->packing, m->dnn, m->prim, m->bias ? 5 : 4, list);
+	dnn_memory_begin(room, args->packing);
+	st = dnnl_primitive_execute(m->prim, m->dnn->stream, m->bias ? 5 : 4, list);
+	dnn_memory_end(room);
 	return st == dnnl_success ? 0 : dnn_fail(err, "a matrix product", st);
 }

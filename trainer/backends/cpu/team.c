@@ -8,6 +8,7 @@
 #endif
 
 #include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/cpu_update.h"
 #include "trainer/graph/op.h"
 
 /* Denormal numbers cost a hundred times a normal one's time and carry no signal here. Kept per thread, and threads may
@@ -168,7 +169,7 @@ int cpu_update_new(const struct kernel_env *env, const struct node *n, const str
 		return rc;
 	*(struct cpu_update *)state = (struct cpu_update){
 		.loop = o->loop,
-		.attr = n->attr,
+		.node = n,
 		.count = shape_count(&n->in[0]->shape),
 		.parts = cpu_parts(env, shape_count(&n->in[0]->shape)),
 	};

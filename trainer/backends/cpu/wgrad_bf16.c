@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-#include "trainer/backends/cpu/wgrad_bf16.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 #define LANES 16
 #define BAND_BYTES ((int64_t)32 << 10)	 /* of 16 channels of x laid out for one band, at most, if one row allows */

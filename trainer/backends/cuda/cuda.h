@@ -6,7 +6,7 @@
 #include "trainer/backends/cuda/device.h"
 
 extern "C" {
-#include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/device_calls.h"
 }
 
 #define CUDA_KERNEL_OF(op, prepare_function, run_function, release_function, impl_function)                          \

@@ -1,5 +1,6 @@
-/* cuda_pick.c: see cuda_pick.h. Every rank of a machine checks the whole list, so all of them report the same error. */
-#include "trainer/backends/cuda/cuda_pick.h"
+/* cuda_pick.c: chooses the device of a rank. Every rank of a machine checks the whole list, so all of them report the
+ * same error. */
+#include "trainer/backends/cuda/cuda_module.h"
 
 #include <ctype.h>
 #include <cuda_runtime_api.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/device_calls.h"
 
 #define RANKS_MAX 256
 #define UUID_BYTES sizeof(((struct backend_device *)0)->uuid)

@@ -11,31 +11,28 @@ cuda_module = \
 	trainer/backends/cuda/calls.h \
 	trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/cuda.h \
-	trainer/backends/cuda/descend.h \
 	trainer/backends/cuda/device.h \
+	trainer/backends/cuda/cudnn_engine.c \
+	trainer/backends/cuda/cudnn_engine.h \
+	trainer/backends/cuda/cudnn_graph.c \
 	trainer/backends/cuda/cudnn_plan.c \
 	trainer/backends/cuda/cudnn_plan.h \
 	trainer/backends/cuda/conv_plan.c \
 	trainer/backends/cuda/conv_plan.h \
-	trainer/backends/cuda/fail.c \
-	trainer/backends/cuda/fail.h \
+	trainer/backends/cuda/device_calls.h \
 	trainer/backends/cuda/fold.h \
 	trainer/backends/cuda/plan_cache.c \
 	trainer/backends/cuda/plan_cache.h \
 	trainer/backends/cuda/cuda_matmul.c \
 	trainer/backends/cuda/many.h trainer/backends/cuda/cuda_matmul.h \
-	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/cuda_module.c \
 	trainer/backends/cuda/cuda_module.h \
 	trainer/backends/cuda/cuda_pick.c \
-	trainer/backends/cuda/cuda_pick.h \
 	trainer/backends/cuda/product.h \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
-	trainer/backends/cuda/stage.h \
-	trainer/backends/cuda/staging.c \
-	trainer/backends/cuda/staging.h \
 	trainer/backends/cuda/cuda_streams.c \
+	trainer/backends/cuda/cuda_update.h \
 	trainer/backends/cuda/kernel_trial.c \
 	trainer/backends/cuda/kernel_trial.h
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)

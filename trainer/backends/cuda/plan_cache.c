@@ -16,6 +16,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
+#include "tracker/base/hash.h"
 
 #define FILES_MAX 4096
 #define BYTES_MAX ((size_t)8 << 20) /* per entry; a compiled kernel has a tenth of a megabyte */
@@ -35,15 +36,6 @@ struct plan_cache {
 	int files;
 	int strange; /* files that are foreign or damaged */
 };
-
-static uint64_t digest_text(const char *text)
-{
-	uint64_t sum = 14695981039346656037u;
-
-	for (; *text; text++)
-		sum = (sum ^ (unsigned char)*text) * 1099511628211u;
-	return sum;
-}
 
 /* Adds a copy of key and bytes. */
 static bool add_plan_entry(struct plan_cache *k, const char *key, const void *bytes, size_t n)
@@ -167,13 +159,13 @@ static bool write_plan_file(const struct plan_cache *k, int fd, const char *key,
 /* Writes a temporary file and renames it. On a full disk nothing is stored. */
 static void store_plan_file(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
+	const unsigned long long digest = hash_fnv_text(HASH_FNV_BEGIN, key);
 	char path[sizeof(k->folder) + 64], begun[sizeof(k->folder) + 64];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%016llx", k->folder, (unsigned long long)digest_text(key));
-	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, (unsigned long long)digest_text(key),
-		 (long)getpid());
+	snprintf(path, sizeof(path), "%s/%016llx", k->folder, digest);
+	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, digest, (long)getpid());
 	fd = open(begun, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return;
@@ -196,11 +188,9 @@ static void open_plan_folder(struct plan_cache *k)
 		return;
 	}
 	n = strlen(k->folder);
-	snprintf(k->folder + n, sizeof(k->folder) - n, "/cuda-plans-1");
-	mkdir(k->folder, 0755);
-	n = strlen(k->folder);
-	snprintf(k->folder + n, sizeof(k->folder) - n, "/%016llx", (unsigned long long)digest_text(k->owner));
-	mkdir(k->folder, 0755);
+	snprintf(k->folder + n, sizeof(k->folder) - n, "/cuda-plans-1/%016llx",
+		 (unsigned long long)hash_fnv_text(HASH_FNV_BEGIN, k->owner));
+	file_make_folders(k->folder, 0755, NULL); /* without the folder nothing is stored */
 }
 
 struct plan_cache *plan_cache_open(const char *owner, struct err *err)

@@ -82,7 +82,7 @@ static int open_nccl_comm(void *module, const struct device_comm_opts *o, struct
 		return opened;
 	c = new_nccl_comm(m, o);
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory: device communicator");
+		return err_nomem(err, "device communicator");
 	config.blocking = 0;
 	config.commName = o->name;
 	memcpy(same.internal, o->id, BACKEND_COMM_ID_BYTES);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tracker/base/thread.h"
 #include "trainer/comm/link.h"
 
 #define PART_BYTES ((size_t)1 << 30) /* of a long message, since MPI counts in int */
@@ -85,13 +86,8 @@ static bool was_started_by_mpi(void)
 
 static int start_progress_thread(struct err *err)
 {
-	sigset_t all, before;
-	int rc;
+	int rc = thread_start(&own.thread, run_progress_thread, NULL);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&own.thread, NULL, run_progress_thread, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	own.threaded = !rc;
 	return rc ? err_set_errno(err, rc, "transport mpi: cannot start a thread") : 0;
 }
@@ -151,7 +147,7 @@ static int mpi_open(struct link **ret, const struct link_opts *o, struct err *er
 		m->theirs = calloc((size_t)o->world, sizeof(*m->theirs));
 	if (!m || !m->theirs) {
 		free(m);
-		return err_set(err, ERR_NOMEM, "out of memory: transport mpi");
+		return err_nomem(err, "transport mpi");
 	}
 	pthread_mutex_lock(&own.lock);
 	if (!own.links)

@@ -111,7 +111,7 @@ static int open_ucx_socket(struct ucx *u, struct ucx_socket *k, struct err *err)
 	if (s != UCS_OK)
 		return set_ucx_error(err, "cannot make a worker", s);
 	k->ep = calloc((size_t)u->o.world, sizeof(ucp_ep_h));
-	return k->ep ? 0 : err_set(err, ERR_NOMEM, "out of memory: connections");
+	return k->ep ? 0 : err_nomem(err, "connections");
 }
 
 static int write_address(struct ucx *u, struct err *err)
@@ -122,7 +122,7 @@ static int write_address(struct ucx *u, struct err *err)
 		u->address_bytes += sizeof(size_t) + u->socket[i].address_bytes;
 	u->address = at = malloc(u->address_bytes);
 	if (!at)
-		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+		return err_nomem(err, "addresses");
 	for (int i = 0; i < u->o.sockets; i++) {
 		memcpy(at, &u->socket[i].address_bytes, sizeof(size_t));
 		memcpy(at + sizeof(size_t), u->socket[i].address, u->socket[i].address_bytes);
@@ -140,14 +140,14 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 	int rc;
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "out of memory: transport ucx");
+		return err_nomem(err, "transport ucx");
 	u->o = *o;
 	u->theirs = calloc((size_t)o->world, sizeof(*u->theirs));
 	u->theirs_bytes = calloc((size_t)o->world, sizeof(*u->theirs_bytes));
 	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
 	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
 	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_ucx_context(u, err)
-		: err_set(err, ERR_NOMEM, "out of memory: transport ucx");
+		: err_nomem(err, "transport ucx");
 	for (int i = 0; !rc && i < o->sockets; i++)
 		rc = open_ucx_socket(u, &u->socket[i], err);
 	if (!rc)
@@ -173,7 +173,7 @@ static int ucx_connect(struct link *l, int rank, const void *address, size_t n, 
 
 	u->theirs[rank] = malloc(n ? n : 1);
 	if (!u->theirs[rank])
-		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+		return err_nomem(err, "addresses");
 	memcpy(u->theirs[rank], address, n);
 	u->theirs_bytes[rank] = n;
 	return 0;

@@ -1,45 +1,38 @@
-/* arrow.c: reads messages one after the other: a schema, then batches. A batch lists the buffers of its columns; the
- * buffers follow it. A depth-first walk over the schema's fields assigns the buffers to columns. */
-#include "trainer/data/container/arrow.h"
-
+/* arrow.c: reads messages one after the other: a schema, then batches of dictionaries and of rows. A batch lists the
+ * buffers of its columns, which follow it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/arrow_buffer.h"
-#include "trainer/data/container/flatbuffer.h"
+#include "trainer/data/container/arrow_schema.h"
+#include "trainer/data/container/decompress.h"
 
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)
 #define ROWS_MAX ((int64_t)1 << 24) /* rows per batch */
-#define NAMES_BYTES 1024
-#define DEPTH_MAX 16
-#define IMAGE ";image;img;picture;bytes"
-#define LABEL ";label;labels;fine_label;class"
+#define DICTIONARY_MOST 64 /* batches of a dictionary */
 
-enum message { SCHEMA = 1, BATCH = 3 };
-enum type { INT = 2, BINARY = 4, UTF8 = 5, STRUCT = 13, UNION = 14, FIXED_LIST = 16,
-	    LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
+enum message { SCHEMA = 1, DICTIONARY = 2, BATCH = 3 };
 
-/* A column to read. */
-struct arrow_column {
-	int rank;		/* position of its name in the list; the best so far */
-	int buffer;		/* its first buffer: the validity bitmap */
-	int parents[DEPTH_MAX]; /* validity bitmaps of the structs that contain it */
-	int n_parents;
-	int width; /* bits of a number; of bytes: 32 or 64 for their offsets */
-	bool is_signed, listed, coded;
+/* The loaded values of a column in a batch. Owned. */
+struct arrow_values {
+	unsigned char *fixed; /* numbers, bits, or the offsets of texts */
+	unsigned char *text;
+	uint64_t text_bytes;
+	bool *valid; /* [row] */
+	int64_t rows;
+	bool good; /* false: a buffer is damaged */
 };
 
 struct arrow_reader {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
-	char image_names[NAMES_BYTES], label_names[NAMES_BYTES];
 	bool has_schema;
-	struct arrow_column image, label;
-	int buffers; /* per batch, by the schema */
+	struct arrow_schema schema;
+	struct arrow_values dictionary[DICTIONARY_MOST]; /* of the labels: a batch, and what others append */
+	int n_dictionary;
 	int64_t row; /* file row of the next batch's first row */
 };
 
@@ -55,133 +48,6 @@ bool arrow_probe(const void *head)
 static int refuse_arrow(const struct arrow_reader *s, const char *why, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.150s: %s", s->file->name, why);
-}
-
-/* ---- the schema ---- */
-
-/* Position of a field in the schema. */
-struct path {
-	char name[256];
-	int parents[DEPTH_MAX];
-	int depth;
-	bool listed;
-};
-
-static int rank_arrow_column(const char *list, const char *column)
-{
-	char name[256];
-	size_t n = strlen(column);
-
-	snprintf(name, sizeof(name), "%.*s", (int)(n > 6 && !strcmp(column + n - 6, ".bytes") ? n - 6 : n), column);
-	return webdataset_rank(list, name);
-}
-
-/* Makes the column the choice for images or labels if its name ranks before the present choice. */
-static void choose_arrow_column(struct arrow_column *c, const struct path *p, const char *names,
-				const struct arrow_column *found)
-{
-	int rank = rank_arrow_column(names, p->name);
-
-	if (rank >= c->rank)
-		return;
-	*c = *found;
-	c->rank = rank;
-	c->listed = p->listed;
-	c->n_parents = p->depth;
-	memcpy(c->parents, p->parents, sizeof(c->parents));
-}
-
-/* Number of buffers that a field itself has; -1: unknown type. */
-static int count_field_buffers(int64_t type)
-{
-	switch (type) {
-	case 1: /* null type */
-	case RUN_ENDS:
-		return 0;
-	case STRUCT:
-	case FIXED_LIST:
-		return 1;
-	case BINARY:
-	case UTF8:
-	case LARGE_BINARY:
-	case LARGE_UTF8:
-		return 3;
-	default:
-		return type == UNION || type > RUN_ENDS ? -1 : 2;
-	}
-}
-
-static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field,
-			      const struct path *above);
-
-static bool walk_field_members(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
-{
-	uint32_t n, children = flatbuffer_vector(f, field, 5, 4, &n);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (!walk_schema_field(s, f, flatbuffer_member(f, children, i), p))
-			return false;
-	return true;
-}
-
-/* Counts the buffers of a field and its members, and chooses the columns of images and labels. Returns false for an
- * unknown type. */
-static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field,
-			      const struct path *above)
-{
-	uint32_t n, name = flatbuffer_vector(f, field, 0, 1, &n), what = flatbuffer_table(f, field, 3);
-	int64_t type = flatbuffer_number(f, field, 2, 1, 0);
-	struct arrow_column c = { .buffer = s->buffers, .coded = flatbuffer_table(f, field, 4) != 0 };
-	struct path p = *above;
-	int own = c.coded ? 2 : count_field_buffers(type);
-
-	if (!field || own < 0 || p.depth == DEPTH_MAX || s->buffers > 1 << 20)
-		return false;
-	snprintf(p.name, sizeof(p.name), "%.120s%s%.*s", above->name, *above->name ? "." : "",
-		 (int)(n < 120 ? n : 120), (const char *)f->bytes + name);
-	s->buffers += own;
-	c.width = type == INT ? (int)flatbuffer_number(f, what, 0, 4, 0) : type == LARGE_BINARY ? 64 : 32;
-	c.is_signed = flatbuffer_number(f, what, 1, 1, 0) != 0;
-	if (type == INT && (c.width == 8 || c.width == 16 || c.width == 32 || c.width == 64))
-		choose_arrow_column(&s->label, &p, s->label_names, &c);
-	if (type == BINARY || type == LARGE_BINARY)
-		choose_arrow_column(&s->image, &p, s->image_names, &c);
-	if (type == STRUCT)
-		p.parents[p.depth++] = c.buffer;
-	else if (count_field_buffers(type) >= 0)
-		p.listed = true;
-	return c.coded || walk_field_members(s, f, field, &p);
-}
-
-static int check_arrow_column(const struct arrow_reader *s, const struct arrow_column *c, const char *what,
-			      struct err *err)
-{
-	char text[200];
-
-	if (c->rank == WEBDATASET_NO_RANK)
-		snprintf(text, sizeof(text), "no column of %s", what);
-	else if (c->listed || c->coded)
-		snprintf(text, sizeof(text), "the column of %s %s: write it plain", what,
-			 c->listed ? "is a list" : "is dictionary-encoded");
-	else
-		return 0;
-	return refuse_arrow(s, text, err);
-}
-
-static int read_arrow_schema(struct arrow_reader *s, const struct flatbuffer *f, uint32_t schema, struct err *err)
-{
-	uint32_t n, fields = flatbuffer_vector(f, schema, 1, 4, &n);
-	struct path top = { .name = "" };
-	int rc;
-
-	if (flatbuffer_number(f, schema, 0, 2, 0))
-		return refuse_arrow(s, "is big-endian: write it little-endian", err);
-	s->has_schema = true;
-	for (uint32_t i = 0; i < n; i++)
-		if (!walk_schema_field(s, f, flatbuffer_member(f, fields, i), &top))
-			return refuse_arrow(s, "the schema is damaged or has unsupported columns (unions, views)", err);
-	rc = check_arrow_column(s, &s->image, "encoded pictures of type binary (--image-field)", err);
-	return rc ? rc : check_arrow_column(s, &s->label, "integer labels (--label-field)", err);
 }
 
 /* ---- batches ---- */
@@ -291,42 +157,126 @@ static int apply_validity_bitmaps(const struct batch *b, const struct arrow_colu
 	return rc;
 }
 
-static int64_t decode_integer(const unsigned char *bytes, const struct arrow_column *c, int64_t row)
+static int64_t decode_integer(const unsigned char *bytes, const struct arrow_type *type, int64_t row)
 {
-	const unsigned char *at = bytes + row * (c->width / 8);
+	const unsigned char *at = bytes + row * (type->width / 8);
 
-	switch (c->width) {
+	switch (type->width) {
 	case 8:
-		return c->is_signed ? (signed char)*at : *at;
+		return type->is_signed ? (signed char)*at : *at;
 	case 16:
-		return c->is_signed ? (int16_t)little_get_u16(at) : (int64_t)little_get_u16(at);
+		return type->is_signed ? (int16_t)little_get_u16(at) : (int64_t)little_get_u16(at);
 	case 32:
-		return c->is_signed ? (int32_t)little_get_u32(at) : (int64_t)little_get_u32(at);
+		return type->is_signed ? (int32_t)little_get_u32(at) : (int64_t)little_get_u32(at);
 	default:
 		return (int64_t)little_get_u64(at);
 	}
 }
 
+static double decode_real(const unsigned char *bytes, const struct arrow_type *type, int64_t row)
+{
+	const uint32_t low = type->width == 32 ? little_get_u32(bytes + 4 * row) : 0;
+	const uint64_t bits = type->width == 64 ? little_get_u64(bytes + 8 * row) : 0;
+	float narrow;
+	double wide;
+
+	memcpy(&narrow, &low, sizeof(narrow));
+	memcpy(&wide, &bits, sizeof(wide));
+	return type->width == 32 ? (double)narrow : wide;
+}
+
+static void free_arrow_values(struct arrow_values *v)
+{
+	free(v->fixed);
+	free(v->text);
+	free(v->valid);
+	*v = (struct arrow_values){ .rows = 0 };
+}
+
+/* Loads the values of a column of labels. type: of what the batch has: values, or codes. free_arrow_values frees *ret,
+ * also after a failure. */
+static int load_arrow_values(const struct batch *b, const struct arrow_column *c, const struct arrow_type *type,
+			     struct arrow_values *ret, struct err *err)
+{
+	const uint64_t rows = (uint64_t)b->rows;
+	const bool text = type->kind == ARROW_TEXT;
+	int rc;
+
+	*ret = (struct arrow_values){ .rows = b->rows, .valid = malloc((size_t)rows + 1), .good = true };
+	if (!ret->valid)
+		return err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
+	memset(ret->valid, 1, (size_t)rows);
+	rc = apply_validity_bitmaps(b, c, ret->valid, &ret->good, err);
+	if (!rc)
+		rc = load_buffer(b, c->buffer + 1, ((rows + text) * (unsigned)type->width + 7) / 8, &ret->fixed, err);
+	if (!rc && ret->fixed && text) {
+		ret->text_bytes = (uint64_t)decode_integer(ret->fixed, type, b->rows);
+		if (ret->text_bytes <= ARROW_BUFFER_MAX)
+			rc = load_buffer(b, c->buffer + 2, ret->text_bytes, &ret->text, err);
+	}
+	ret->good &= ret->fixed && (ret->text || !text);
+	return rc;
+}
+
+/* The label of a row of values. */
+static struct sample_label decode_arrow_label(const struct arrow_values *v, const struct arrow_type *type, int64_t row)
+{
+	int64_t begin, end;
+
+	if (!v->valid[row])
+		return label_missing();
+	switch (type->kind) {
+	case ARROW_INTEGER:
+		return label_of_number(decode_integer(v->fixed, type, row));
+	case ARROW_TRUTH:
+		return label_of_number(v->fixed[row / 8] >> row % 8 & 1);
+	case ARROW_REAL:
+		return label_of_real(decode_real(v->fixed, type, row));
+	default:
+		begin = decode_integer(v->fixed, type, row);
+		end = decode_integer(v->fixed, type, row + 1);
+		if (begin < 0 || end < begin || (uint64_t)end > v->text_bytes)
+			return (struct sample_label){ .wrong = "its label exceeds the file" };
+		return label_of_text((const char *)v->text + begin, (size_t)(end - begin));
+	}
+}
+
+/* The label of a row of a batch, by the dictionary if the column has one. */
+static struct sample_label find_arrow_label(const struct arrow_reader *s, const struct arrow_values *v, int64_t row)
+{
+	const struct arrow_column *c = &s->schema.label;
+	int64_t code;
+
+	if (!c->coded)
+		return decode_arrow_label(v, &c->type, row);
+	if (!v->valid[row])
+		return label_missing();
+	code = decode_integer(v->fixed, &c->code, row);
+	for (int i = 0; code >= 0 && i < s->n_dictionary; code -= s->dictionary[i++].rows)
+		if (code < s->dictionary[i].rows)
+			return decode_arrow_label(&s->dictionary[i], &c->type, code);
+	return (struct sample_label){ .wrong = "its label is not in the dictionary" };
+}
+
 /* The buffers of a batch that are read. */
 struct arrow_rows {
-	bool *valid[2]; /* images, labels */
-	unsigned char *offsets, *labels;
+	bool *valid; /* pictures */
+	unsigned char *offsets;
 	struct arrow_extent data; /* of all pictures */
+	struct arrow_values labels;
 };
 
 /* Adds row `row` of the batch as a sample, or notes why it is unusable. */
 static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, int64_t row)
 {
-	const struct arrow_column offset = { .width = s->image.width, .is_signed = true };
+	const struct arrow_type offset = { ARROW_INTEGER, s->schema.image.type.width, true };
 	int64_t begin = decode_integer(r->offsets, &offset, row), end = decode_integer(r->offsets, &offset, row + 1);
-	int64_t label = decode_integer(r->labels, &s->label, row);
+	const struct sample_label label = find_arrow_label(s, &r->labels, row);
 	int packing = r->data.packing;
 	bool inside = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
-	const char *wrong = !r->valid[0][row] || begin == end ? "has no picture"
-			    : !inside			      ? "its picture exceeds the file"
-			    : !r->valid[1][row]		      ? "has no label"
-			    : label < 0 || label >= INT32_MAX ? "its label is not an integer >= 0"
-							      : NULL;
+	const char *wrong = !r->valid[row] || begin == end ? "has no picture"
+			    : !inside			   ? "its picture exceeds the file"
+							   : label.wrong;
 	char name[WEBDATASET_NAME_MAX];
 
 	if (wrong) {
@@ -334,55 +284,47 @@ static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, in
 		return;
 	}
 	snprintf(name, sizeof(name), "%.200s/%09lld.jpg", s->file->name, (long long)(s->row + row));
-	samples_add(s->to,
-		    &(struct sample){ .offset = packing ? r->data.at : r->data.at + (uint64_t)begin,
-				      .packed = packing ? samples_packed(packing, (uint32_t)begin) : 0,
-				      .bytes = (uint32_t)(end - begin),
-				      .object = s->object,
-				      .label = (int32_t)label },
-		    name);
+	samples_add_label(s->to,
+			  &(struct sample){ .offset = packing ? r->data.at : r->data.at + (uint64_t)begin,
+					    .packed = packing ? samples_packed(packing, (uint32_t)begin) : 0,
+					    .bytes = (uint32_t)(end - begin),
+					    .object = s->object },
+			  name, &label);
 }
 
 /* Reads the buffers of a batch that its rows need. Sets *good to false if one is damaged. */
 static int read_arrow_rows(const struct batch *b, struct arrow_rows *r, bool *good, struct err *err)
 {
 	const struct arrow_reader *s = b->reader;
-	int rc = apply_validity_bitmaps(b, &s->image, r->valid[0], good, err);
+	const struct arrow_column *image = &s->schema.image, *label = &s->schema.label;
+	int rc = apply_validity_bitmaps(b, image, r->valid, good, err);
 
 	if (!rc)
-		rc = apply_validity_bitmaps(b, &s->label, r->valid[1], good, err);
+		rc = load_arrow_values(b, label, label->coded ? &label->code : &label->type, &r->labels, err);
 	if (!rc)
-		rc = load_buffer(b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
+		rc = load_buffer(b, image->buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)image->type.width / 8,
 				 &r->offsets, err);
 	if (!rc)
-		rc = load_buffer(b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8, &r->labels,
-				 err);
-	if (!rc)
-		rc = locate_buffer_values(b, s->image.buffer + 2, &r->data, err);
+		rc = locate_buffer_values(b, image->buffer + 2, &r->data, err);
 	if (!rc && r->data.packing && r->data.bytes > ARROW_BUFFER_MAX)
 		return refuse_arrow(
 			s,
 			"a batch holds more than 256 MiB of pictures in one compressed buffer: write smaller batches "
 			"(max_chunksize), or use compression='uncompressed'",
 			err);
-	*good &= r->offsets && r->labels;
+	*good &= r->offsets && r->labels.good;
 	return rc;
 }
 
 /* Adds all rows of a batch. A damaged batch loses its rows. */
 static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct err *err)
 {
-	struct arrow_rows r = { .offsets = NULL };
+	struct arrow_rows r = { .valid = malloc((size_t)b->rows + 1) };
 	bool good = true;
-	int rc = 0;
+	int rc = r.valid ? 0 : err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
 
-	for (int i = 0; i < 2; i++) {
-		r.valid[i] = malloc((size_t)b->rows + 1);
-		if (!r.valid[i])
-			rc = err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
-		else
-			memset(r.valid[i], 1, (size_t)b->rows);
-	}
+	if (!rc)
+		memset(r.valid, 1, (size_t)b->rows);
 	if (!rc && b->rows)
 		rc = read_arrow_rows(b, &r, &good, err);
 	for (int64_t row = 0; !rc && good && row < b->rows; row++)
@@ -390,37 +332,72 @@ static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct 
 	if (!rc && !good)
 		samples_lose(s->to, "%.200s: the batch at byte %llu is damaged: its rows are skipped", s->file->name,
 			     (unsigned long long)b->body);
-	free(r.valid[0]);
-	free(r.valid[1]);
+	free(r.valid);
 	free(r.offsets);
-	free(r.labels);
+	free_arrow_values(&r.labels);
 	return rc;
 }
 
-/* Parses the header of a record batch and adds its rows. where: the body. */
-static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table,
-			     const struct batch *where, struct err *err)
+/* Parses the header of a record batch, whose body is already in *b. */
+static int read_batch_header(const struct flatbuffer *f, uint32_t table, struct batch *b, struct err *err)
 {
-	struct batch b = *where;
-	int rc;
-
-	uint32_t packed = flatbuffer_table(f, table, 3);
+	const uint32_t packed = flatbuffer_table(f, table, 3);
+	const struct arrow_reader *s = b->reader;
 
 	if (packed)
-		b.packing = arrow_packing_of(flatbuffer_number(f, packed, 0, 1, 0));
-	if (b.packing < 0)
+		b->packing = arrow_packing_of(flatbuffer_number(f, packed, 0, 1, 0));
+	if (b->packing < 0)
 		return refuse_arrow(s,
 				    "its batches use a compression that this build lacks (lz4, zstd): write them with "
 				    "compression='uncompressed', or as Parquet",
 				    err);
-	b.f = f;
-	b.rows = flatbuffer_number(f, table, 0, 8, 0);
-	b.buffers = flatbuffer_vector(f, table, 2, 16, &b.n_buffers);
-	if (!s->has_schema || b.rows < 0 || b.rows > ROWS_MAX)
+	b->f = f;
+	b->rows = flatbuffer_number(f, table, 0, 8, 0);
+	b->buffers = flatbuffer_vector(f, table, 2, 16, &b->n_buffers);
+	if (!s->has_schema || b->rows < 0 || b->rows > ROWS_MAX)
 		return refuse_arrow(s, "a batch has no schema, or more than 16 million rows", err);
-	rc = add_arrow_rows(s, &b, err);
-	s->row += b.rows;
+	return 0;
+}
+
+static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table,
+			     const struct batch *where, struct err *err)
+{
+	struct batch b = *where;
+	int rc = read_batch_header(f, table, &b, err);
+
+	if (!rc)
+		rc = add_arrow_rows(s, &b, err);
+	s->row += rc ? 0 : b.rows;
 	return rc;
+}
+
+static void free_dictionary(struct arrow_reader *s)
+{
+	while (s->n_dictionary)
+		free_arrow_values(&s->dictionary[--s->n_dictionary]);
+}
+
+/* Keeps the values of the labels' dictionary. A delta appends values; else they replace earlier ones. */
+static int read_dictionary_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table,
+				 const struct batch *where, struct err *err)
+{
+	const struct arrow_column *label = &s->schema.label, values = { .type = label->type };
+	struct arrow_values *to;
+	struct batch b = *where;
+	int rc;
+
+	if (!s->has_schema || !label->coded || flatbuffer_number(f, table, 0, 8, 0) != label->dictionary)
+		return 0;
+	if (!flatbuffer_number(f, table, 2, 1, 0))
+		free_dictionary(s);
+	if (s->n_dictionary == DICTIONARY_MOST)
+		return refuse_arrow(s, "the dictionary of the labels has too many parts: write it in one", err);
+	rc = read_batch_header(f, flatbuffer_table(f, table, 1), &b, err);
+	if (rc)
+		return rc;
+	to = &s->dictionary[s->n_dictionary++];
+	rc = load_arrow_values(&b, &values, &values.type, to, err);
+	return rc || to->good ? rc : refuse_arrow(s, "the dictionary of the labels is damaged", err);
 }
 
 /* ---- messages ---- */
@@ -432,10 +409,15 @@ static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffe
 
 	switch (flatbuffer_number(f, root, 1, 1, 0)) {
 	case SCHEMA:
-		return s->has_schema ? 0 : read_arrow_schema(s, f, header, err);
+		if (s->has_schema)
+			return 0;
+		s->has_schema = true;
+		return arrow_schema_read(&s->schema, f, header, err);
+	case DICTIONARY:
+		return read_dictionary_batch(s, f, header, where, err);
 	case BATCH:
 		return read_record_batch(s, f, header, where, err);
-	default: /* a dictionary: columns that need one are refused */
+	default:
 		return 0;
 	}
 }
@@ -494,22 +476,22 @@ int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t obje
 	char head[8] = "";
 	uint64_t at = 0;
 	bool more = true;
-	int rc = s ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = s ? 0 : err_nomem(err, NULL);
 
 	if (rc)
 		return rc;
 	s->to = to;
 	s->file = file;
 	s->object = object;
-	s->image.rank = s->label.rank = WEBDATASET_NO_RANK;
-	snprintf(s->image_names, sizeof(s->image_names), "%.900s" IMAGE, f->image);
-	snprintf(s->label_names, sizeof(s->label_names), "%.900s" LABEL, f->label);
+	s->schema.fields = f;
+	s->schema.file = file->name;
 	if (file->bytes >= sizeof(head))
 		rc = file->read(file->user, 0, head, sizeof(head), err);
 	if (!memcmp(head, FILE_MAGIC, sizeof(head)))
 		at = sizeof(head);
 	while (!rc && more)
 		rc = read_arrow_message(s, &at, &more, err);
+	free_dictionary(s);
 	free(s);
 	return rc;
 }

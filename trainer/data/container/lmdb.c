@@ -3,14 +3,13 @@
  * number of the first of several consecutive overflow pages with the value (github.com/LMDB/lmdb, mdb.c: MDB_page,
  * MDB_node, MDB_meta). Input is untrusted: offsets are checked against the page, pages against the file, and a walk
  * visits at most as many pages as the file has. */
-#include "trainer/data/container/lmdb.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/proto.h"
+#include "trainer/data/container/webdataset.h"
+#include "trainer/data/container/wire_formats.h"
 
 #define MAGIC 0xBEEFC0DEu
 #define VERSION 1
@@ -367,7 +366,7 @@ int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t objec
 {
 	struct lmdb_walk *w = calloc(1, sizeof(*w));
 	uint64_t root = NONE;
-	int rc = w ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = w ? 0 : err_nomem(err, NULL);
 
 	if (rc)
 		return rc;

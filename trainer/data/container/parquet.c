@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/parquet_inside.h"
-#include "trainer/data/container/samples.h"
 #include "trainer/data/container/decompress.h"
+#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/samples.h"
 
 #define MAGIC "PAR1"
 #define TAIL 8 /* length of the footer, and the magic */
@@ -51,7 +51,7 @@ int parquet_open(struct parquet **ret, const struct byte_source *file, struct er
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	p->file = file;
 	rc = read_parquet_footer(p, err);
 	if (rc) {
@@ -156,6 +156,34 @@ static bool decode_plain_numbers(const struct parquet_page *page, uint32_t at, s
 	return true;
 }
 
+/* Truth values: one bit each. */
+static bool decode_plain_bits(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n)
+{
+	if (((uint64_t)n + 7) / 8 > page->n - at)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		ret[i].number = page->bytes[at + i / 8] >> i % 8 & 1;
+	return true;
+}
+
+/* Truth values as runs, after the length of them. */
+static bool decode_run_bits(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n)
+{
+	struct parquet_runs r = { .width = 1 };
+	uint32_t bit;
+
+	if (page->n - at < 4 || little_get_u32(page->bytes + at) > page->n - at - 4)
+		return !n;
+	r.at = page->bytes + at + 4;
+	r.end = r.at + little_get_u32(page->bytes + at);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!parquet_runs_next(&r, &bit))
+			return false;
+		ret[i].number = bit;
+	}
+	return true;
+}
+
 static bool decode_delta_values(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n,
 				bool lengths)
 {
@@ -209,19 +237,24 @@ static int refuse_encoding(const char *what, struct err *err)
 /* Decodes the values of the data page from offset `at` on, by the page's encoding. */
 static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct err *err)
 {
-	bool bytes = w->p->column[w->column].type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
+	const enum parquet_type type = w->p->column[w->column].type;
+	bool bytes = type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
 
 	switch (w->page.encoding) {
 	case PARQUET_PLAIN:
-		good = bytes ? decode_plain_bytes(&w->page, at, w->value, w->n_values)
-			     : decode_plain_numbers(&w->page, at, w->value, w->n_values, wide);
+		good = bytes		       ? decode_plain_bytes(&w->page, at, w->value, w->n_values)
+		       : type == PARQUET_TRUTH ? decode_plain_bits(&w->page, at, w->value, w->n_values)
+					       : decode_plain_numbers(&w->page, at, w->value, w->n_values, wide);
+		break;
+	case PARQUET_RLE:
+		good = type == PARQUET_TRUTH && decode_run_bits(&w->page, at, w->value, w->n_values);
 		break;
 	case PARQUET_PLAIN_DICTIONARY:
 	case PARQUET_RLE_DICTIONARY:
 		good = decode_dictionary_values(w, at);
 		break;
 	case PARQUET_DELTA_NUMBERS:
-		good = !bytes && decode_delta_values(&w->page, at, w->value, w->n_values, false);
+		good = type == PARQUET_NUMBER && decode_delta_values(&w->page, at, w->value, w->n_values, false);
 		break;
 	case PARQUET_DELTA_LENGTHS:
 		good = bytes && decode_delta_values(&w->page, at, w->value, w->n_values, true);
@@ -262,12 +295,25 @@ static bool locate_levels(const struct parquet_column_walk *w, struct parquet_ru
 	return true;
 }
 
+/* The value of a FLOAT or DOUBLE column, whose bits are in v. */
+static double parquet_real(const struct parquet_value *v, bool wide)
+{
+	float narrow;
+	double real;
+
+	memcpy(&narrow, &v->number, sizeof(narrow));
+	memcpy(&real, &v->number, sizeof(real));
+	return wide ? real : (double)narrow;
+}
+
 static struct parquet_cell make_parquet_cell(const struct parquet_column_walk *w, const struct parquet_value *h)
 {
 	bool dictionary_value = uses_dictionary(w);
 	const struct parquet_page *page = dictionary_value ? &w->dictionary : &w->page;
 	struct parquet_cell c = { .number = h->number };
 
+	if (w->p->column[w->column].type == PARQUET_REAL)
+		c.real = parquet_real(h, w->p->wide[w->column]);
 	if (w->p->column[w->column].type != PARQUET_BYTES)
 		return c;
 	c.bytes = page->bytes + h->begin;

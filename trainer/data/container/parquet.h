@@ -1,5 +1,5 @@
 /* parquet.h: columns of a Parquet file, one row group at a time (https://github.com/apache/parquet-format). Reads
- * flat columns and members of structs, of numbers and of bytes, in the encodings PLAIN, dictionary,
+ * flat columns and members of structs, of numbers, truth values and bytes, in the encodings PLAIN, dictionary,
  * DELTA_BINARY_PACKED and DELTA_LENGTH_BYTE_ARRAY. Input is untrusted: counts have a maximum, and every value is
  * checked against its page. Does not decode pictures. */
 #ifndef DPT_DATA_PARQUET_H
@@ -7,14 +7,14 @@
 
 #include <stdbool.h>
 
-#include "trainer/data/container/byte_source.h"
+#include "trainer/data/store/data_objects.h"
 
 #define PARQUET_NAME_MAX 256
 #define PARQUET_ROWS_MAX ((int64_t)1 << 24) /* per row group */
 
 struct parquet;
 
-enum parquet_type { PARQUET_NUMBER, PARQUET_BYTES, PARQUET_OTHER };
+enum parquet_type { PARQUET_NUMBER, PARQUET_BYTES, PARQUET_TRUTH, PARQUET_REAL, PARQUET_OTHER };
 
 struct parquet_column {
 	char name[PARQUET_NAME_MAX]; /* "image.bytes": members of structs follow a dot */
@@ -38,7 +38,8 @@ int64_t parquet_rows(const struct parquet *p, int group);
 
 struct parquet_cell {
 	bool null;
-	int64_t number;
+	int64_t number; /* truth values: 0 or 1 */
+	double real;	/* PARQUET_REAL */
 	const unsigned char *bytes; /* n of them, valid until the next cell */
 	uint32_t n;
 	uint64_t offset; /* position of the bytes in the file; compressed: position of their page */

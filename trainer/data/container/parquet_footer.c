@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/parquet_inside.h"
-#include "trainer/data/container/thrift.h"
+#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/wire_formats.h"
 
 #define COLUMNS_MAX 100000
 #define DEPTH_MAX 16
 #define GROUPS_MAX 1000000
 
 enum repetition { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
-enum physical { INT32 = 1, INT64 = 2, BYTE_ARRAY = 6 };
+enum physical { BOOLEAN = 0, INT32 = 1, INT64 = 2, FLOAT = 4, DOUBLE = 5, BYTE_ARRAY = 6 };
 
 struct schema_element {
 	char name[PARQUET_NAME_MAX];
@@ -49,16 +49,30 @@ struct schema_parent {
 	int64_t left; /* children still to be read */
 };
 
+static enum parquet_type parquet_type_of(int64_t physical)
+{
+	switch (physical) {
+	case BOOLEAN:
+		return PARQUET_TRUTH;
+	case INT32:
+	case INT64:
+		return PARQUET_NUMBER;
+	case FLOAT:
+	case DOUBLE:
+		return PARQUET_REAL;
+	default:
+		return physical == BYTE_ARRAY ? PARQUET_BYTES : PARQUET_OTHER;
+	}
+}
+
 static void add_parquet_column(struct parquet *p, const struct schema_element *e, const struct schema_parent *a)
 {
 	int i = p->n_columns++;
 
-	p->column[i] = (struct parquet_column){ .repeated = a->repeated,
-						.type = e->type == INT32 || e->type == INT64 ? PARQUET_NUMBER
-							: e->type == BYTE_ARRAY ? PARQUET_BYTES : PARQUET_OTHER };
+	p->column[i] = (struct parquet_column){ .repeated = a->repeated, .type = parquet_type_of(e->type) };
 	memcpy(p->column[i].name, a->name, sizeof(a->name));
 	p->levels[i] = a->levels;
-	p->wide[i] = e->type == INT64;
+	p->wide[i] = e->type == INT64 || e->type == DOUBLE;
 }
 
 /* Parses the schema: a tree in depth-first order; each element has its number of children. The leaves are the

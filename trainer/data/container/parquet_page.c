@@ -5,7 +5,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "trainer/data/container/thrift.h"
+#include "tracker/base/little.h"
+#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/wire_formats.h"
 
 #define HEAD_FIRST ((size_t)4 << 10)   /* first read of a header */
 #define STEP_BYTES ((size_t)512 << 10) /* of an uncompressed page: scanned per call */
@@ -95,7 +97,7 @@ static int read_page_header(struct page_header *ret, const struct byte_source *f
 		unsigned char *bytes = malloc(got + 1);
 
 		if (!bytes)
-			return err_set(err, ERR_NOMEM, "out of memory: the header of a page");
+			return err_nomem(err, "the header of a page");
 		rc = file->read(file->user, at, bytes, got, err);
 		whole = !rc && parse_page_header(bytes, got, ret);
 		free(bytes);
@@ -276,7 +278,7 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 
 	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
-		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+		return err_nomem(err, "a part of a page");
 	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w, m->packed, m->n - m->levels },
 				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
@@ -313,7 +315,7 @@ static int read_snappy_block(const struct snappy_block *b, size_t skip, size_t n
 		return b->file->read(b->file->user, b->at + b->packed - b->n + skip, to, n, err);
 	packed = malloc(b->packed + b->n + 1);
 	if (!packed)
-		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+		return err_nomem(err, "a part of a page");
 	rc = b->file->read(b->file->user, b->at, packed, b->packed, err);
 	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
 		rc = fail_damaged_page("a page cannot be decompressed", err);
@@ -340,4 +342,123 @@ int parquet_page_part(const struct parquet_page_map *m, const struct byte_source
 		rc = read_snappy_block(&b, skip, part, into + done, err);
 	}
 	return rc;
+}
+
+/* ---- number streams: the RLE/bit-packed hybrid, and delta encoding ---- */
+
+#define MINIBLOCKS_MAX 64
+
+/* Extracts `width` bits (at most 64) from bit number `bit`, least significant first. Bits after the end read as 0. */
+static uint64_t extract_bits(const unsigned char *at, const unsigned char *end, uint64_t bit, int width)
+{
+	uint64_t v = 0;
+
+	for (int got = 0; got < width;) {
+		uint64_t byte = (bit + (uint64_t)got) / 8;
+		int from = (int)((bit + (uint64_t)got) % 8), n = 8 - from < width - got ? 8 - from : width - got;
+
+		if (byte < (uint64_t)(end - at))
+			v |= (uint64_t)(at[byte] >> from & ((1 << n) - 1)) << got;
+		got += n;
+	}
+	return v;
+}
+
+/* Reads the header of the next run: an even number is twice the length of a run of one value; an odd one encodes the
+ * number of bit-packed groups of eight. */
+static bool begin_parquet_run(struct parquet_runs *r)
+{
+	uint64_t head;
+	size_t bytes = ((size_t)r->width + 7) / 8;
+
+	if (!little_get_varint(&r->at, r->end, &head) || head < 2)
+		return false;
+	if (head & 1) {
+		r->packed = (head >> 1) > UINT32_MAX ? 0 : (head >> 1) * 8;
+		r->bit = 0;
+		return r->packed && (r->at < r->end || !r->width);
+	}
+	if ((size_t)(r->end - r->at) < bytes)
+		return false;
+	r->run = head >> 1;
+	r->value = (uint32_t)extract_bits(r->at, r->end, 0, r->width);
+	r->at += bytes;
+	return true;
+}
+
+bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret)
+{
+	if (!r->run && !r->packed && !begin_parquet_run(r))
+		return false;
+	if (r->run) {
+		r->run--;
+		*ret = r->value;
+		return true;
+	}
+	if (r->width && r->at >= r->end)
+		return false;
+	*ret = (uint32_t)extract_bits(r->at, r->end, (uint64_t)r->bit, r->width);
+	r->bit += r->width;
+	r->at += r->bit / 8 < r->end - r->at ? r->bit / 8 : r->end - r->at;
+	r->bit %= 8;
+	r->packed--;
+	return true;
+}
+
+struct deltas {
+	uint64_t block, miniblocks, each; /* values per block, miniblocks per block, values per miniblock */
+	uint64_t value;			  /* the last value; differences wrap around */
+};
+
+/* Decodes `left` values of one block into ret. */
+static bool decode_delta_block(struct deltas *d, const unsigned char **at, const unsigned char *end, int64_t *ret,
+			       uint64_t left)
+{
+	unsigned char widths[MINIBLOCKS_MAX];
+	uint64_t least;
+
+	if (!little_get_varint(at, end, &least) || (uint64_t)(end - *at) < d->miniblocks)
+		return false;
+	for (uint64_t i = 0; i < d->miniblocks; i++)
+		widths[i] = *(*at)++;
+	for (uint64_t part = 0; part < d->miniblocks && left; part++) {
+		uint64_t bytes = d->each * widths[part] / 8, n = left < d->each ? left : d->each;
+
+		if (widths[part] > 64 || bytes > (uint64_t)(end - *at))
+			return false;
+		for (uint64_t i = 0; i < n; i++) {
+			d->value += (uint64_t)little_unzigzag(least) +
+				    extract_bits(*at, end, i * widths[part], widths[part]);
+			*ret++ = (int64_t)d->value;
+		}
+		left -= n;
+		*at += bytes;
+	}
+	return true;
+}
+
+bool parquet_deltas(const unsigned char **at, const unsigned char *end, int64_t *ret, uint32_t n)
+{
+	struct deltas d;
+	uint64_t count, first;
+
+	if (!little_get_varint(at, end, &d.block) || !little_get_varint(at, end, &d.miniblocks) ||
+	    !little_get_varint(at, end, &count) || !little_get_varint(at, end, &first) || count != n)
+		return false;
+	if (!d.miniblocks || d.miniblocks > MINIBLOCKS_MAX || d.block % d.miniblocks || d.block > 1 << 20)
+		return false;
+	d.each = d.block / d.miniblocks;
+	if (!d.each || d.each % 8)
+		return false;
+	d.value = (uint64_t)little_unzigzag(first);
+	if (n)
+		ret[0] = (int64_t)d.value;
+	for (uint64_t done = 1; done < n;) {
+		uint64_t left = n - done < d.block ? n - done : d.block;
+
+		if (!decode_delta_block(&d, at, end, ret + done, left))
+			return false;
+		done += left;
+	}
+	return true;
 }

@@ -1,12 +1,12 @@
-/* parquet_page.h: decompresses the pages of a Parquet file. A value's position is the page's offset in the file and
- * the value's offset in the uncompressed page. Knows no columns. */
+/* parquet_page.h: decompresses the pages of a Parquet file, and decodes the streams of numbers in them. A value's
+ * position is the page's offset in the file and the value's offset in the uncompressed page. Knows no columns. */
 #ifndef DPT_DATA_PARQUET_PAGE_H
 #define DPT_DATA_PARQUET_PAGE_H
 
 #include <stdbool.h>
 
-#include "trainer/data/container/byte_source.h"
 #include "trainer/data/container/decompress.h"
+#include "trainer/data/store/data_objects.h"
 
 #define PARQUET_PAGE_MAX (((uint32_t)1 << 28) - 1) /* uncompressed */
 
@@ -80,5 +80,23 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
  * range or damaged. */
 int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file,
 		      const struct parquet_page_range *r, void *to, struct err *err);
+
+/* ---- streams of numbers in pages ---- */
+
+/* RLE/bit-packed hybrid: runs of one value mixed with groups of numbers packed in `width` bits. */
+struct parquet_runs {
+	const unsigned char *at, *end;
+	int width;
+	uint64_t run;	 /* values left of a run */
+	uint64_t packed; /* values left of packed groups */
+	uint32_t value;
+	int bit; /* next bit of *at, in packed groups */
+};
+
+/* Decodes the next number. False: damaged, or the end. */
+bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret);
+
+/* Decodes n numbers in DELTA_BINARY_PACKED and advances *at past them. False: damaged. */
+bool parquet_deltas(const unsigned char **at, const unsigned char *end, int64_t *ret, uint32_t n);
 
 #endif

@@ -1,17 +1,16 @@
 /* parquet_set.c: reads the labels of a row group, then adds its pictures. */
-#include "trainer/data/container/parquet_set.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet.h"
+#include "trainer/data/container/webdataset.h"
 
 #define IMAGE ";image;img;picture;bytes"
 #define LABEL ";label;labels;fine_label;class"
-#define NAMES_BYTES 1024
-#define NO_LABEL INT64_MIN
+#define LABEL_MISSING INT64_MIN /* in place of a label */
+#define LABEL_WRONG (INT64_MIN + 1)
 
 struct parquet_reader {
 	struct samples *to;
@@ -19,7 +18,8 @@ struct parquet_reader {
 	uint32_t object;
 	struct parquet *p;
 	int image, label; /* column indices */
-	int64_t *labels;  /* of the group's rows */
+	int64_t *labels;  /* of the group's rows; -1 - i: name i of names */
+	struct label_names names;
 	int64_t first;	  /* file row of the group's first row */
 };
 
@@ -35,13 +35,14 @@ static int rank_parquet_column(const char *list, const char *column)
 	return webdataset_rank(list, name);
 }
 
-static int find_best_column(const struct parquet *p, const char *list, enum parquet_type type)
+/* Returns the column whose name ranks first, of one of the types (bits). -1: none. */
+static int find_best_column(const struct parquet *p, const char *list, unsigned types)
 {
 	int best = -1, rank = WEBDATASET_NO_RANK;
 
 	for (int i = 0; i < parquet_columns(p); i++) {
-		int r = parquet_column(p, i)->type == type ? rank_parquet_column(list, parquet_column(p, i)->name)
-							   : WEBDATASET_NO_RANK;
+		int r = types >> parquet_column(p, i)->type & 1 ? rank_parquet_column(list, parquet_column(p, i)->name)
+								: WEBDATASET_NO_RANK;
 
 		if (r < rank) {
 			rank = r;
@@ -49,6 +50,18 @@ static int find_best_column(const struct parquet *p, const char *list, enum parq
 		}
 	}
 	return best;
+}
+
+/* Of the usual names, a column of numbers is preferred: it is the number of a class whose name may be in another. */
+static int find_label_column(const struct parquet *p, const struct webdataset_fields *f)
+{
+	const unsigned numbers = 1u << PARQUET_NUMBER;
+	const unsigned any = numbers | 1u << PARQUET_BYTES | 1u << PARQUET_TRUTH | 1u << PARQUET_REAL;
+	int label = find_best_column(p, f->label, any);
+
+	if (label < 0 && !f->label_given)
+		label = find_best_column(p, LABEL, numbers);
+	return label < 0 && !f->label_given ? find_best_column(p, LABEL, any) : label;
 }
 
 /* The message lists the columns of the file. */
@@ -70,16 +83,15 @@ static int refuse_missing_column(const struct parquet_reader *s, const char *wha
 
 static int find_sample_columns(struct parquet_reader *s, const struct webdataset_fields *f, struct err *err)
 {
-	char image[NAMES_BYTES], label[NAMES_BYTES];
+	char image[WEBDATASET_LIST_MAX];
 
-	snprintf(image, sizeof(image), "%.900s" IMAGE, f->image);
-	snprintf(label, sizeof(label), "%.900s" LABEL, f->label);
-	s->image = find_best_column(s->p, image, PARQUET_BYTES);
-	s->label = find_best_column(s->p, label, PARQUET_NUMBER);
+	webdataset_list(image, f->image, f->image_given, IMAGE);
+	s->image = find_best_column(s->p, image, 1u << PARQUET_BYTES);
+	s->label = find_label_column(s->p, f);
 	if (s->image < 0)
 		return refuse_missing_column(s, "of encoded pictures (--image-field)", err);
 	if (s->label < 0)
-		return refuse_missing_column(s, "of integer labels (--label-field)", err);
+		return refuse_missing_column(s, "of labels (--label-field)", err);
 	for (int i = 0; i < 2; i++)
 		if (parquet_column(s->p, i ? s->label : s->image)->repeated)
 			return err_set(
@@ -92,36 +104,54 @@ static int find_sample_columns(struct parquet_reader *s, const struct webdataset
 static int store_row_label(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
 	struct parquet_reader *s = user;
+	const enum parquet_type type = parquet_column(s->p, s->label)->type;
+	struct sample_label l = cell->null		  ? label_missing()
+			 : type == PARQUET_BYTES ? label_of_text((const char *)cell->bytes, cell->n)
+			 : type == PARQUET_REAL  ? label_of_real(cell->real)
+						 : label_of_number(cell->number);
+	int32_t name = l.name ? label_names_add(&s->names, l.name, l.n) : 0;
 
-	(void)err;
-	s->labels[row] = cell->null ? NO_LABEL : cell->number;
+	if (name < 0)
+		return err_nomem(err, "the names of classes");
+	s->labels[row] = l.name ? -1 - name : !l.wrong ? l.number : label_is_missing(&l) ? LABEL_MISSING : LABEL_WRONG;
 	return 0;
+}
+
+/* The label of a row, as stored by store_row_label. */
+static struct sample_label row_label(const struct parquet_reader *s, int64_t row)
+{
+	const int64_t label = s->labels[row];
+	const char *name;
+
+	if (label == LABEL_MISSING)
+		return label_missing();
+	if (label == LABEL_WRONG || label >= 0)
+		return label_of_number(label);
+	name = label_names_at(&s->names, (int32_t)(-1 - label));
+	return (struct sample_label){ .name = name, .n = strlen(name) };
 }
 
 /* Adds a row as a sample, or notes why it is unusable. */
 static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
 	struct parquet_reader *s = user;
-	int64_t label = s->labels[row];
+	const struct sample_label label = row_label(s, row);
 	char name[WEBDATASET_NAME_MAX];
 
 	(void)err;
-	if (cell->null || !cell->n || label < 0 || label >= INT32_MAX) {
+	if (cell->null || !cell->n || label.wrong) {
 		samples_lose(s->to, "%.200s: row %lld: %s", s->file->name, (long long)(s->first + row),
-			     cell->null || !cell->n ? "has no picture"
-			     : label == NO_LABEL    ? "has no label"
-						    : "its label is not an integer >= 0");
+			     cell->null || !cell->n ? "has no picture" : label.wrong);
 		return 0;
 	}
 	snprintf(name, sizeof(name), "%.200s/%09lld.%s", s->file->name, (long long)(s->first + row),
 		 cell->n > 4 && !memcmp(cell->bytes, "\x89PNG", 4) ? "png" : "jpg");
-	samples_add(s->to,
-		    &(struct sample){ .offset = cell->offset,
-				      .packed = cell->packed,
-				      .bytes = cell->n,
-				      .object = s->object,
-				      .label = (int32_t)label },
-		    name);
+	samples_add_label(s->to,
+			  &(struct sample){ .offset = cell->offset,
+					    .packed = cell->packed,
+					    .bytes = cell->n,
+					    .object = s->object },
+			  name, &label);
 	return 0;
 }
 
@@ -157,10 +187,12 @@ int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t ob
 	struct parquet_reader s = { .to = to, .file = file, .object = object };
 	int rc = parquet_open(&s.p, file, err);
 
+	label_names_init(&s.names);
 	if (!rc)
 		rc = find_sample_columns(&s, f, err);
 	for (int g = 0; !rc && g < parquet_groups(s.p); g++)
 		rc = add_row_group(&s, g, err);
+	label_names_done(&s.names);
 	parquet_close(s.p);
 	return rc;
 }

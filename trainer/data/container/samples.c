@@ -1,5 +1,5 @@
-/* samples.c: the table of samples, and its file: a header, rows, names and notes, with a CRC-32C over all of them.
- * The file uses the machine's byte order, because it never leaves the machine. */
+/* samples.c: the table of samples, and its file: a header, rows, names, names of classes and notes, with a CRC-32C over
+ * all of them. The file uses the machine's byte order, because it never leaves the machine. */
 #include "trainer/data/container/samples.h"
 
 #include <fcntl.h>
@@ -13,13 +13,13 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 
-#define MAGIC "DPTsmp1\n"
+#define MAGIC "DPTsmp2\n"
 #define BYTES_MAX ((size_t)1 << 38)
 
 struct samples_header {
 	char magic[8];
 	uint32_t crc, zero; /* of the whole file, computed with crc = 0 */
-	uint64_t n, name_bytes, line_bytes;
+	uint64_t n, name_bytes, class_bytes, line_bytes;
 	int64_t lost;
 };
 
@@ -29,6 +29,8 @@ void samples_init(struct samples *s)
 	buf_init(&s->rows, BYTES_MAX);
 	buf_init(&s->text, BYTES_MAX);
 	buf_init(&s->lines, BYTES_MAX);
+	buf_init(&s->classes, BYTES_MAX);
+	label_names_init(&s->labels);
 }
 
 void samples_done(struct samples *s)
@@ -36,6 +38,9 @@ void samples_done(struct samples *s)
 	buf_done(&s->rows);
 	buf_done(&s->text);
 	buf_done(&s->lines);
+	buf_done(&s->classes);
+	label_names_done(&s->labels);
+	free(s->class_names);
 	file_map_close(&s->map);
 	*s = (struct samples){ .n = 0 };
 }
@@ -47,6 +52,16 @@ void samples_add(struct samples *s, const struct sample *one, const char *name)
 	row.key = s->text.len;
 	buf_add(&s->rows, &row, sizeof(row));
 	buf_add(&s->text, name, strlen(name) + 1);
+}
+
+void samples_add_label(struct samples *s, const struct sample *one, const char *name, const struct sample_label *label)
+{
+	struct sample row = *one;
+	int32_t number = label->name ? label_names_add(&s->labels, label->name, label->n) : 0;
+
+	row.label = label->name ? -1 - number : (int32_t)label->number;
+	s->rows.failed |= number < 0;
+	samples_add(s, &row, name);
 }
 
 void samples_lose(struct samples *s, const char *fmt, ...)
@@ -79,6 +94,13 @@ void samples_append(struct samples *s, const struct samples *more)
 		struct sample row = rows[i];
 
 		row.key += s->text.len;
+		if (row.label < 0) {
+			const char *name = label_names_at(&more->labels, -1 - row.label);
+			int32_t number = label_names_add(&s->labels, name, strlen(name));
+
+			s->rows.failed |= number < 0;
+			row.label = -1 - number;
+		}
 		buf_add(&s->rows, &row, sizeof(row));
 	}
 	buf_add(&s->text, more->text.data, more->text.len);
@@ -86,9 +108,68 @@ void samples_append(struct samples *s, const struct samples *more)
 	append_sample_notes(s, more);
 }
 
+/* Drops the samples whose labels are names if most of the others' are numbers. Returns false if the names remain. */
+static bool drop_named_samples(struct samples *s)
+{
+	struct sample *rows = (void *)s->rows.data;
+	const size_t n = s->rows.len / sizeof(*rows);
+	size_t named = 0, kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		named += rows[i].label < 0;
+	if (2 * named >= n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].label >= 0)
+			rows[kept++] = rows[i];
+		else
+			samples_lose(s, "%.200s: %.200s: its label is not a number, as most are: %.100s",
+				     s->object_name ? s->object_name(s->user, rows[i].object) : "",
+				     s->text.data + rows[i].key, label_names_at(&s->labels, -1 - rows[i].label));
+	s->rows.len = kept * sizeof(*rows);
+	return true;
+}
+
+/* Replaces every label by the number of its class. */
+static void number_classes(struct samples *s)
+{
+	struct sample *rows = (void *)s->rows.data;
+	const size_t n = s->rows.len / sizeof(*rows);
+	int32_t *rank = NULL;
+	char digits[16];
+
+	for (size_t i = 0; i < n && !s->rows.failed; i++)
+		if (rows[i].label >= 0) {
+			int32_t number = label_names_add(&s->labels, digits,
+							 (size_t)snprintf(digits, sizeof(digits), "%d", rows[i].label));
+
+			s->rows.failed |= number < 0;
+			rows[i].label = -1 - number;
+		}
+	s->rows.failed |= !label_names_sort(&s->labels, &s->classes, &rank);
+	for (size_t i = 0; i < n && !s->rows.failed; i++)
+		rows[i].label = rank[-1 - rows[i].label];
+	free(rank);
+}
+
+/* Lists the names of the classes. False: out of memory. */
+static bool list_classes(struct samples *s, const char *text, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		s->n_classes += !text[i];
+	s->class_names = calloc((size_t)s->n_classes + 1, sizeof(*s->class_names));
+	for (int i = 0; s->class_names && i < s->n_classes; i++, text += strlen(text) + 1)
+		s->class_names[i] = text;
+	return s->class_names;
+}
+
 int samples_end(struct samples *s, struct err *err)
 {
+	if (label_names_count(&s->labels) && !drop_named_samples(s))
+		number_classes(s);
 	buf_add(&s->lines, "", 1);
+	if (!list_classes(s, s->classes.data, s->classes.len))
+		s->rows.failed = true;
 	if (buf_failed(&s->rows) || buf_failed(&s->text) || buf_failed(&s->lines))
 		return err_set(err, ERR_NOMEM, "out of memory: a table of %zu samples",
 			       s->rows.len / sizeof(struct sample));
@@ -107,7 +188,11 @@ const char *samples_name(const struct samples *s, int64_t i)
 bool samples_keep(const struct samples *s, const char *path)
 {
 	struct samples_header h = {
-		.n = (uint64_t)s->n, .name_bytes = s->text.len, .line_bytes = s->lines.len, .lost = s->lost
+		.n = (uint64_t)s->n,
+		.name_bytes = s->text.len,
+		.class_bytes = s->classes.len,
+		.line_bytes = s->lines.len,
+		.lost = s->lost,
 	};
 	char temporary[4300];
 	bool whole;
@@ -121,9 +206,11 @@ bool samples_keep(const struct samples *s, const char *path)
 	h.crc = crc32c(0, &h, sizeof(h));
 	h.crc = crc32c(h.crc, s->rows.data, s->rows.len);
 	h.crc = crc32c(h.crc, s->text.data, s->text.len);
+	h.crc = crc32c(h.crc, s->classes.data, s->classes.len);
 	h.crc = crc32c(h.crc, s->lines.data, s->lines.len);
 	whole = !file_write(fd, &h, sizeof(h)) && !file_write(fd, s->rows.data, s->rows.len) &&
-		!file_write(fd, s->text.data, s->text.len) && !file_write(fd, s->lines.data, s->lines.len) &&
+		!file_write(fd, s->text.data, s->text.len) && !file_write(fd, s->classes.data, s->classes.len) &&
+		!file_write(fd, s->lines.data, s->lines.len) &&
 		!fchmod(fd, 0644);
 	whole = !close(fd) && whole && !rename(temporary, path);
 	if (!whole)
@@ -140,7 +227,8 @@ static bool is_whole_table(const struct file_map *m, const struct samples_header
 	if (memcmp(h->magic, MAGIC, sizeof(h->magic)) || h->n > left / sizeof(struct sample))
 		return false;
 	left -= (size_t)h->n * sizeof(struct sample);
-	if (h->name_bytes > left || h->line_bytes != left - h->name_bytes || !h->line_bytes)
+	if (h->name_bytes > left || h->class_bytes > left - h->name_bytes ||
+	    h->line_bytes != left - h->name_bytes - h->class_bytes || !h->line_bytes)
 		return false;
 	summed.crc = 0;
 	return crc32c(crc32c(0, &summed, sizeof(summed)), m->bytes + sizeof(*h), m->n - sizeof(*h)) == h->crc;
@@ -163,8 +251,12 @@ bool samples_take(struct samples *ret, const char *path)
 	s.at = (const void *)(s.map.bytes + sizeof(h));
 	s.n = (int64_t)h.n;
 	s.names = (const char *)(s.at + s.n);
-	s.notes = s.names + h.name_bytes;
+	s.notes = s.names + h.name_bytes + h.class_bytes;
 	s.lost = h.lost;
+	if ((h.class_bytes && s.notes[-1]) || !list_classes(&s, s.names + h.name_bytes, h.class_bytes)) {
+		samples_done(&s);
+		return false;
+	}
 	*ret = s;
 	return true;
 }

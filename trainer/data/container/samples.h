@@ -10,6 +10,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/file.h"
+#include "trainer/data/container/labels.h"
 
 struct sample {
 	uint64_t offset; /* of its bytes in the object; compressed: of their page */
@@ -42,10 +43,17 @@ struct samples {
 	const struct sample *at; /* n of them */
 	int64_t n;
 	const char *names;	      /* keys with their field, "dir/key.jpg", each with a NUL */
+	const char **class_names;     /* [label]: n_classes of them, if labels are names; else 0 */
+	int n_classes;
 	const char *notes;	      /* why samples were unusable: lines ended by newlines, at most SAMPLES_NOTES */
 	int64_t lost;		      /* number of unusable samples and damaged stretches */
 	struct buf rows, text, lines; /* a table under construction */
+	struct label_names labels;    /* … label -1 - i: name i; numbered again by samples_end */
+	struct buf classes;	      /* names of classes, each with a NUL */
 	struct file_map map;	      /* a table mapped from a file */
+	/* Set by the caller before samples_end: the name of an object, for notes. NULL: none. */
+	const char *(*object_name)(const void *user, uint32_t object);
+	const void *user;
 };
 
 #define SAMPLES_NOTES 16
@@ -55,12 +63,15 @@ struct samples {
 void samples_init(struct samples *s);
 void samples_done(struct samples *s); /* a zeroed one is fine */
 
-/* Adds a row; its key is set here. */
+/* Adds a row; its key is set here. samples_add_label also sets its label, which must not be wrong. */
 void samples_add(struct samples *s, const struct sample *one, const char *name);
+void samples_add_label(struct samples *s, const struct sample *one, const char *name, const struct sample_label *label);
 void samples_lose(struct samples *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void samples_append(struct samples *s, const struct samples *more); /* appends; both are under construction */
 
-/* Completes the table: nothing can be added after it. ERR_NOMEM, also for earlier failures to add. */
+/* Completes the table: nothing can be added after it. Where at least half of the labels are names, all are: numbers
+ * become names of their digits, and the classes are the names in the order of their bytes. Else samples with names are
+ * unusable. ERR_NOMEM, also for earlier failures to add. */
 int samples_end(struct samples *s, struct err *err);
 
 const char *samples_name(const struct samples *s, int64_t i);

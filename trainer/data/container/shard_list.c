@@ -1,25 +1,20 @@
 /* shard_list.c: expands folders, braces and index files to addresses. */
 #include "trainer/data/container/shard_list.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <jansson.h>
-
 #include "trainer/data/store/data_objects.h"
 
-#define KIND "wids-shard-index-v1"
 #define DIGITS_MAX 18
 #define PART_ENDS "-_./" /* may follow a part's name, as may the end */
-#define INDEX_BYTES_MAX ((size_t)256 << 20)
-#define NOT_LISTED (-1)
 
 static bool name_ends_in(const char *text, const char *end)
 {
@@ -33,58 +28,6 @@ static bool is_shard_folder(const char *path)
 	struct stat st;
 
 	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
-}
-
-static int grow_shard_list(struct shard_list *l)
-{
-	size_t cap = l->cap ? 2 * (size_t)l->cap : 64;
-	char **address = realloc(l->address, cap * sizeof(*address));
-	struct shard_sums *sums;
-
-	if (!address)
-		return ERR_NOMEM;
-	l->address = address;
-	sums = realloc(l->sums, cap * sizeof(*sums));
-	if (!sums)
-		return ERR_NOMEM;
-	l->sums = sums;
-	l->cap = (int)cap;
-	return 0;
-}
-
-static int append_shard(struct shard_list *l, const char *address, struct err *err)
-{
-	if (l->n >= SHARD_LIST_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
-	if (l->n == l->cap && grow_shard_list(l))
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
-	l->sums[l->n] = (struct shard_sums){ .n = 0 };
-	l->address[l->n] = strdup(address);
-	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
-}
-
-void shard_list_done(struct shard_list *l)
-{
-	const int n = l->n;
-	char **address = shard_list_take(l);
-
-	for (int i = 0; i < n; i++)
-		free(address[i]);
-	free(address);
-}
-
-char **shard_list_take(struct shard_list *l)
-{
-	char **address = l->address;
-
-	for (int i = 0; i < l->n; i++) {
-		free(l->sums[i].at);
-		free(l->sums[i].labels);
-		free(l->sums[i].version);
-	}
-	free(l->sums);
-	*l = (struct shard_list){ .n = 0 };
-	return address;
 }
 
 /* TensorFlow's names for shards: "train-00003-of-01024". */
@@ -138,26 +81,56 @@ static bool accepts_shard_name(const struct shard_list *l, const char *name)
 	return l->takes ? l->takes(name) : is_shard(name);
 }
 
-static enum shard_part part_by_name(const char *name)
-{
-	static const char *const val[] = { "val", "valid", "validation", "test" };
+/* Names of splits. Of those for evaluation, the first that a folder has is used. */
+static const char *const splits[] = { "train", "validation", "valid", "val", "test" };
 
-	if (!strncmp(name, "train", 5) && strchr(PART_ENDS, name[5]))
-		return SHARDS_TRAIN;
-	for (size_t i = 0; i < sizeof(val) / sizeof(*val); i++)
-		if (!strncmp(name, val[i], strlen(val[i])) && strchr(PART_ENDS, name[strlen(val[i])]))
-			return SHARDS_VAL;
-	return SHARDS_ALL;
+enum { SPLIT_NAMES = sizeof(splits) / sizeof(*splits), NO_SPLIT = SPLIT_NAMES };
+
+/* Returns the split that a name states: "train-0.tar", "val/0.tar"; "mnist-train.tfrecord-00000-of-00001", as
+ * TensorFlow Datasets names files. NO_SPLIT: none. */
+static int split_by_name(const char *name)
+{
+	const char *record = strstr(name, ".tfrecord");
+
+	for (int i = 0; i < SPLIT_NAMES; i++) {
+		size_t n = strlen(splits[i]);
+
+		if (!strncmp(name, splits[i], n) && strchr(PART_ENDS, name[n]))
+			return i;
+		if (record && (size_t)(record - name) > n && !memcmp(record - n, splits[i], n) &&
+		    record[-(ptrdiff_t)n - 1] == '-')
+			return i;
+	}
+	return NO_SPLIT;
 }
 
-/* Returns true if the shard belongs to the part. In a folder without shards named train-…, all shards are for
- * training. */
-static bool belongs_to_part(enum shard_part part, const char *name, bool parted)
+/* Which of a folder's shards are for training, and which for evaluation. */
+struct folder_splits {
+	int train;    /* 0, or NO_SPLIT where no shard is of the split train; -1: neither: all are for training */
+	int evaluate; /* -1: none */
+};
+
+static struct folder_splits choose_splits(const struct shard_list *names)
 {
-	return part == SHARDS_ALL || (parted ? part_by_name(name) == part : part == SHARDS_TRAIN);
+	struct folder_splits s = { -1, -1 };
+	bool has[SPLIT_NAMES + 1] = { false };
+
+	for (int i = 0; i < names->n; i++)
+		has[split_by_name(names->address[i])] = true;
+	if (has[0] || has[NO_SPLIT])
+		s.train = has[0] ? 0 : NO_SPLIT;
+	for (int i = 1; i < SPLIT_NAMES && s.train >= 0 && s.evaluate < 0; i++)
+		if (has[i])
+			s.evaluate = i;
+	return s;
 }
 
-static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err);
+static bool belongs_to_part(enum shard_part part, const char *name, const struct folder_splits *s)
+{
+	if (part == SHARDS_TRAIN)
+		return s->train < 0 || split_by_name(name) == s->train;
+	return part == SHARDS_ALL || split_by_name(name) == s->evaluate;
+}
 
 /* The shard names of a folder, local or remote, sorted; and which index files it has. */
 struct content {
@@ -174,7 +147,7 @@ static int collect_shard_name(struct content *c, const char *name, struct err *e
 {
 	for (int part = SHARDS_TRAIN; part <= SHARDS_VAL; part++)
 		c->index[part] |= !strcmp(name, index_file_name((enum shard_part)part));
-	return accepts_shard_name(&c->shards, name) ? append_shard(&c->shards, name, err) : 0;
+	return accepts_shard_name(&c->shards, name) ? shard_list_append(&c->shards, name, err) : 0;
 }
 
 static int collect_listed_entry(void *user, const struct objects_entry *e, struct err *err)
@@ -215,7 +188,7 @@ static int collect_subfolder(struct content *c, const char *folder, const char *
 	while (!rc && d && (e = readdir(d)))
 		if (accepts_shard_name(&c->shards, e->d_name)) {
 			rc = join_shard_path(path, name, e->d_name, err);
-			rc = rc ? rc : append_shard(&c->shards, path, err);
+			rc = rc ? rc : shard_list_append(&c->shards, path, err);
 		}
 	if (d)
 		closedir(d);
@@ -229,7 +202,7 @@ static int collect_dirent(struct content *c, const char *folder, const struct di
 	int rc;
 
 	if (e->d_type == DT_REG ||
-	    (part_by_name(e->d_name) == SHARDS_ALL && !accepts_shard_name(&c->shards, e->d_name)))
+	    (split_by_name(e->d_name) == NO_SPLIT && !accepts_shard_name(&c->shards, e->d_name)))
 		return collect_shard_name(c, e->d_name, err);
 	rc = join_shard_path(path, folder, e->d_name, err);
 	if (rc)
@@ -257,6 +230,101 @@ static int collect_folder(struct content *c, const char *folder, double timeout_
 	return rc;
 }
 
+/* A shard that is numbered among others: "train-00003-of-00128.parquet". */
+struct numbered_shard {
+	const char *name;
+	size_t prefix; /* bytes in front of the number */
+	int digits;
+	long number, total;
+};
+
+/* Parses the number and the total of a name. The text after them may differ between shards of one group. */
+static bool parse_shard_number(const char *address, struct numbered_shard *ret)
+{
+	const char *name = strrchr(address, '/') ? strrchr(address, '/') + 1 : address;
+	const char *of = strstr(name, "-of-"), *at = of;
+	size_t digits = of ? strspn(of + 4, "0123456789") : 0;
+
+	while (at && at > name && isdigit((unsigned char)at[-1]))
+		at--;
+	if (!digits || digits > 9 || (size_t)(of - at) != digits)
+		return false;
+	*ret = (struct numbered_shard){ .name = name,
+					.prefix = (size_t)(at - name),
+					.digits = (int)digits,
+					.number = strtol(at, NULL, 10),
+					.total = strtol(of + 4, NULL, 10) };
+	return true;
+}
+
+static int compare_shard_numbers(const void *a, const void *b)
+{
+	const struct numbered_shard *x = a, *y = b;
+	size_t n = x->prefix < y->prefix ? x->prefix : y->prefix;
+	int order = memcmp(x->name, y->name, n);
+
+	if (!order)
+		order = (x->prefix > y->prefix) - (x->prefix < y->prefix);
+	if (!order)
+		order = (x->total > y->total) - (x->total < y->total);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static bool is_same_shard_group(const struct numbered_shard *a, const struct numbered_shard *b)
+{
+	return a->prefix == b->prefix && a->total == b->total && !memcmp(a->name, b->name, a->prefix);
+}
+
+/* Returns the first number that a group of n shards, sorted, lacks; -1: none. Numbers begin at 0, or at 1 where one
+ * equals the total. */
+static long find_missing_shard(const struct numbered_shard *at, size_t n)
+{
+	const long total = at->total, begin = at[n - 1].number == total ? 1 : 0;
+	long wanted = begin;
+
+	for (size_t i = 0; i < n; i++) {
+		if (at[i].number > wanted)
+			return wanted;
+		wanted = at[i].number + 1;
+	}
+	return wanted < total + begin ? wanted : -1;
+}
+
+static int refuse_missing_shard(const struct numbered_shard *s, long missing, const char *folder, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "%.200s: shard %0*ld of %0*ld is missing (%.*s%0*ld-of-%0*ld): restore it, or name the shards "
+		       "to use, joined by ::",
+		       folder, s->digits, missing, s->digits, s->total, (int)(s->prefix < 80 ? s->prefix : 80), s->name,
+		       s->digits, missing, s->digits, s->total);
+}
+
+/* Refuses a folder that lacks some of its numbered shards, from number `from` of the list on. */
+static int check_complete_groups(const struct shard_list *l, int from, const char *folder, struct err *err)
+{
+	struct numbered_shard *found = calloc((size_t)(l->n - from) + 1, sizeof(*found));
+	size_t n = 0;
+	int rc = 0;
+
+	if (!found)
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n - from);
+	for (int i = from; i < l->n; i++)
+		n += parse_shard_number(l->address[i], &found[n]);
+	if (n)
+		qsort(found, n, sizeof(*found), compare_shard_numbers);
+	for (size_t i = 0, end; !rc && i < n; i = end) {
+		long missing;
+
+		for (end = i + 1; end < n && is_same_shard_group(&found[i], &found[end]);)
+			end++;
+		missing = find_missing_shard(&found[i], end - i);
+		if (missing >= 0)
+			rc = refuse_missing_shard(&found[i], missing, folder, err);
+	}
+	free(found);
+	return rc;
+}
+
 static void move_listed_version(struct shard_sums *to, struct shard_sums *from)
 {
 	to->listed_bytes = from->listed_bytes;
@@ -269,15 +337,13 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 			     struct err *err)
 {
 	char path[PATH_MAX];
+	const struct folder_splits splitting = choose_splits(&c->shards);
 	int before = l->n, rc = 0;
-	bool parted = false;
 
-	for (int i = 0; i < c->shards.n; i++)
-		parted |= part_by_name(c->shards.address[i]) == SHARDS_TRAIN;
 	for (int i = 0; !rc && i < c->shards.n; i++)
-		if (belongs_to_part(part, c->shards.address[i], parted)) {
+		if (belongs_to_part(part, c->shards.address[i], &splitting)) {
 			rc = join_shard_path(path, folder, c->shards.address[i], err);
-			rc = rc ? rc : append_shard(l, path, err);
+			rc = rc ? rc : shard_list_append(l, path, err);
 			if (!rc)
 				move_listed_version(&l->sums[l->n - 1], &c->shards.sums[i]);
 		}
@@ -287,10 +353,12 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 			       l->takes ? l->expects : "shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, "
 						       "*.parquet, *.arrow, data.mdb)",
 			       part == SHARDS_TRAIN ? "train on" : "read");
+	if (!rc)
+		rc = check_complete_groups(l, before, folder, err);
 	if (rc || l->takes || !c->index[part])
 		return rc;
 	rc = join_shard_path(path, folder, index_file_name(part), err);
-	return rc ? rc : read_shard_index(l, path, before, err);
+	return rc ? rc : wids_read(l, path, before, err);
 }
 
 static int add_shard_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
@@ -300,133 +368,6 @@ static int add_shard_folder(struct shard_list *l, const char *folder, enum shard
 
 	rc = rc ? rc : add_folder_shards(l, folder, part, &c, err);
 	shard_list_done(&c.shards);
-	return rc;
-}
-
-static void read_json_numbers(const json_t *from, const char *name, double ret[4])
-{
-	const json_t *list = json_object_get(from, name);
-
-	for (size_t i = 0; i < 4 && i < json_array_size(list); i++)
-		ret[i] = json_number_value(json_array_get(list, i));
-}
-
-static void read_index_facts(struct shard_list *l, const json_t *root)
-{
-	const json_t *ours = json_object_get(root, "dptrain");
-	size_t classes = json_array_size(json_object_get(root, "classes")),
-	       channels = json_array_size(json_object_get(ours, "mean"));
-
-	l->facts = (struct shard_facts){ .classes = classes < INT_MAX ? (int)classes : 0,
-					 .decoded = json_is_true(json_object_get(ours, "decoded")),
-					 .channels = channels <= 4 ? (int)channels : 0 };
-	read_json_numbers(ours, "mean", l->facts.mean);
-	read_json_numbers(ours, "std", l->facts.std);
-	for (int i = 0; i < l->facts.channels; i++)
-		if (!(l->facts.std[i] > 0 && l->facts.std[i] < 1e6 && fabs(l->facts.mean[i]) < 1e6))
-			l->facts.channels = 0;
-}
-
-/* Names in an index are relative to the index's folder. */
-static int resolve_shard_url(char ret[PATH_MAX], const char *index, const char *url, struct err *err)
-{
-	const char *slash = strrchr(index, '/');
-	int folder = slash && *url != '/' && !strstr(url, "://") ? (int)(slash + 1 - index) : 0;
-
-	if (snprintf(ret, PATH_MAX, "%.*s%s", folder, index, url) < PATH_MAX)
-		return 0;
-	return err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", index);
-}
-
-/* Reads the checksums of a shard. Missing or malformed checksums are ignored. */
-static int read_shard_crcs(struct shard_sums *ret, const json_t *entry, struct err *err)
-{
-	const json_t *list = json_object_get(entry, "crc32c");
-	size_t n = json_array_size(list);
-	struct shard_sums s = { .n = n };
-	char *end;
-
-	if (!n)
-		return 0;
-	s.at = malloc(n * sizeof(*s.at));
-	if (!s.at)
-		return err_set(err, ERR_NOMEM, "out of memory: the checksums of a shard");
-	for (size_t i = 0; i < n; i++) {
-		const char *hex = json_string_value(json_array_get(list, i));
-
-		s.at[i] = hex ? (uint32_t)strtoul(hex, &end, 16) : 0;
-		if (!hex || !*hex || *end) {
-			free(s.at);
-			return 0;
-		}
-	}
-	free(ret->at);
-	ret->at = s.at;
-	ret->n = s.n;
-	return 0;
-}
-
-static int read_shard_facts(struct shard_sums *ret, const json_t *entry, struct err *err)
-{
-	const char *labels = json_string_value(json_object_get(entry, "labels"));
-	json_int_t bytes = json_integer_value(json_object_get(entry, "filesize"));
-
-	ret->bytes = bytes > 0 ? (uint64_t)bytes : 0;
-	if (labels && !ret->labels && !(ret->labels = strdup(labels)))
-		return err_set(err, ERR_NOMEM, "out of memory: the labels of a shard");
-	return read_shard_crcs(ret, entry, err);
-}
-
-/* Merges a shard of an index. NOT_LISTED: appends it. Otherwise its folder was listed: searches it from *at on. The
- * list is sorted by name; where an index is not, some of its checksums are unused. */
-static int merge_index_shard(struct shard_list *l, const char *index, const json_t *entry, int *at, struct err *err)
-{
-	const char *url = json_string_value(json_object_get(entry, "url"));
-	char path[PATH_MAX];
-	int rc = url ? resolve_shard_url(path, index, url, err)
-		     : err_set(err, ERR_USAGE, "%.300s: a shard has no \"url\"", index),
-	    i = *at;
-
-	if (rc)
-		return rc;
-	if (*at == NOT_LISTED) {
-		rc = append_shard(l, path, err);
-		return rc ? rc : read_shard_facts(&l->sums[l->n - 1], entry, err);
-	}
-	while (i < l->n && strcmp(l->address[i], path) < 0)
-		i++;
-	*at = i;
-	return i < l->n && !strcmp(l->address[i], path) ? read_shard_facts(&l->sums[i], entry, err) : 0;
-}
-
-/* Merges the shards of an index file. listed: number of the first shard of its folder's listing, or NOT_LISTED. */
-static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err)
-{
-	json_error_t where = { .text = "" };
-	struct buf text;
-	json_t *root;
-	const json_t *list;
-	const char *kind;
-	int rc;
-
-	buf_init(&text, INDEX_BYTES_MAX + 1);
-	rc = objects_text(path, &(struct objects_opts){ .timeout_s = l->timeout_s }, INDEX_BYTES_MAX, &text, err);
-	root = rc ? NULL : json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &where);
-	buf_done(&text);
-	if (rc)
-		return rc;
-	list = json_object_get(root, "shardlist");
-	kind = json_string_value(json_object_get(root, "__kind__"));
-	if (!root)
-		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, where.line, where.text);
-	else if (!kind || strcmp(kind, KIND) || !json_array_size(list))
-		rc = err_set(err, ERR_USAGE,
-			     "%.300s: is not an index of shards: expected __kind__ " KIND " and a shardlist", path);
-	for (size_t i = 0; !rc && i < json_array_size(list); i++)
-		rc = merge_index_shard(l, path, json_array_get(list, i), &listed, err);
-	if (!rc)
-		read_index_facts(l, root);
-	json_decref(root);
 	return rc;
 }
 
@@ -449,11 +390,11 @@ static int add_shard_spec(struct shard_list *l, const char *spec, enum shard_par
 	if (part == SHARDS_VAL) /* shards that are named one by one have no part */
 		return 0;
 	if (!l->takes && name_ends_in(spec, ".json"))
-		return read_shard_index(l, spec, NOT_LISTED, err);
+		return wids_read(l, spec, WIDS_NOT_LISTED, err);
 	if (!l->takes && (name_ends_in(spec, ".gz") || name_ends_in(spec, ".zst") || name_ends_in(spec, ".tgz")))
 		return err_set(err, ERR_USAGE,
 			       "%.300s: is compressed: decompress it first, because shards are read in place", spec);
-	return append_shard(l, spec, err);
+	return shard_list_append(l, spec, err);
 }
 
 /* Parses a range "000..146" of n bytes: its bounds, and the minimum number of digits. */
@@ -544,16 +485,6 @@ int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part,
 	return rc;
 }
 
-static bool is_shard_index(const char *path)
-{
-	json_t *root = name_ends_in(path, ".json") ? json_load_file(path, 0, NULL) : NULL;
-	const char *kind = json_string_value(json_object_get(root, "__kind__"));
-	bool found = kind && !strcmp(kind, KIND);
-
-	json_decref(root);
-	return found;
-}
-
 bool shard_list_probe(const char *spec)
 {
 	struct content c = { .index = { false } };
@@ -564,7 +495,7 @@ bool shard_list_probe(const char *spec)
 	if (!is_shard_folder(spec))
 		return is_shard(strrchr(spec, '/') ? strrchr(spec, '/') + 1 : spec) ||
 		       name_ends_in(spec, SHARD_SUFFIX ".gz") || name_ends_in(spec, SHARD_SUFFIX ".zst") ||
-		       is_shard_index(spec);
+		       wids_probe(spec);
 	any = !collect_folder(&c, spec, 0, NULL) && c.shards.n;
 	shard_list_done(&c.shards);
 	return any;

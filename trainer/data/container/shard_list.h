@@ -42,7 +42,8 @@ struct shard_list {
 	struct shard_facts facts; /* from the last index file */
 };
 
-/* Which shards of a folder: those named train-…, those named val-… (or valid, validation, test), or all. */
+/* Which shards of a folder: those named train-… (without any: those that name no split; without these: all), those for
+ * evaluation (validation-…, else valid-…, else val-…, else test-…), or all. */
 enum shard_part { SHARDS_ALL, SHARDS_TRAIN, SHARDS_VAL };
 
 /* ERR_USAGE if spec contains a password or a signature: command lines are recorded with the run. shard_list_add
@@ -62,5 +63,16 @@ const char *shard_list_format(const char *name);
 
 /* Returns true if spec looks like shards: a shard's name, an index file, a list, or a folder with shards. */
 bool shard_list_probe(const char *spec);
+
+/* ---- entries and index files, for shard_list.c ---- */
+
+int shard_list_append(struct shard_list *l, const char *address, struct err *err);
+
+#define WIDS_NOT_LISTED (-1)
+
+/* Merges the shards of an index file. listed: number of the first shard of its folder's listing, sorted by name; or
+ * WIDS_NOT_LISTED: the index is the list. ERR_USAGE also for a shard that the folder lacks. */
+int wids_read(struct shard_list *l, const char *path, int listed, struct err *err);
+bool wids_probe(const char *path); /* a local file is such an index */
 
 #endif

@@ -1,19 +1,20 @@
 /* tfrecord.c: parses records (length, its CRC, content, its CRC) and the Example in each. Input is untrusted: every
  * length is checked against its container. */
-#include "trainer/data/container/tfrecord.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
-#include "trainer/data/container/proto.h"
+#include "trainer/data/container/webdataset.h"
+#include "trainer/data/container/wire_formats.h"
 
+#define TFRECORD_HEAD 12
+#define TFRECORD_BYTES_MAX ((uint64_t)256 << 20) /* per record */
 #define TAIL 4
-#define IMAGE ";image/encoded"
+#define IMAGE ";image/encoded;image" /* TensorFlow's scripts; TensorFlow Datasets */
 #define LABEL ";image/class/label;label"
-#define NAMES_BYTES 1024
 
 /* ---- an Example ---- */
 
@@ -21,7 +22,7 @@ struct tfrecord_reader {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
-	char image[NAMES_BYTES], label[NAMES_BYTES];
+	char image[WEBDATASET_LIST_MAX], label[WEBDATASET_LIST_MAX];
 	unsigned char *bytes; /* of the current record */
 	size_t cap;
 	int64_t records;
@@ -29,12 +30,14 @@ struct tfrecord_reader {
 
 struct example_match {
 	struct proto_span image;
-	int64_t label;
+	struct sample_label label;
 	int image_rank, label_rank;
 	bool broken;
+	char names[300]; /* of all features, for messages */
 };
 
-/* Feature: field 1 is a BytesList, 3 an Int64List. Each has its values in field 1; numbers may be packed. */
+/* Feature: field 1 is a BytesList, 2 a FloatList, 3 an Int64List. Each has its values in field 1; numbers may be
+ * packed. */
 static bool find_first_value(struct proto_span feature, uint64_t list, struct proto_field *ret)
 {
 	struct proto_field f, value;
@@ -45,7 +48,7 @@ static bool find_first_value(struct proto_span feature, uint64_t list, struct pr
 		if (f.number != list || f.wire != PROTO_BYTES)
 			continue;
 		while (proto_next(&values, &value))
-			if (value.number == 1 && (value.wire == PROTO_BYTES || value.wire == PROTO_VARINT)) {
+			if (value.number == 1 && value.wire != PROTO_FIXED64) {
 				*ret = value;
 				return true;
 			}
@@ -53,22 +56,43 @@ static bool find_first_value(struct proto_span feature, uint64_t list, struct pr
 	return false;
 }
 
+/* Reads a label from the first value of a feature. False: it has no value. */
+static bool read_feature_label(struct proto_span feature, struct sample_label *ret)
+{
+	struct proto_field v;
+	uint32_t bits;
+	float real;
+
+	if (find_first_value(feature, 3, &v)) {
+		if (v.wire == PROTO_BYTES && !proto_varint(&v.bytes, &v.value)) /* packed and empty */
+			return false;
+		*ret = label_of_number((int64_t)v.value);
+	} else if (find_first_value(feature, 1, &v) && v.wire == PROTO_BYTES) {
+		*ret = label_of_text((const char *)v.bytes.at, (size_t)(v.bytes.end - v.bytes.at));
+	} else if (find_first_value(feature, 2, &v) && v.bytes.end - v.bytes.at >= 4) {
+		bits = little_get_u32(v.bytes.at);
+		memcpy(&real, &bits, sizeof(real));
+		*ret = label_of_real((double)real);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void match_feature(struct example_match *found, const struct tfrecord_reader *s, const char *name,
 			  struct proto_span feature)
 {
 	int image = webdataset_rank(s->image, name), label = webdataset_rank(s->label, name);
+	size_t n = strlen(found->names);
 	struct proto_field value;
 
+	snprintf(found->names + n, sizeof(found->names) - n, "%s%s", n ? ", " : "", name);
 	if (image < found->image_rank && find_first_value(feature, 1, &value) && value.wire == PROTO_BYTES) {
 		found->image_rank = image;
 		found->image = value.bytes;
 	}
-	if (label >= found->label_rank || !find_first_value(feature, 3, &value))
-		return;
-	found->label_rank = label;
-	if (value.wire == PROTO_BYTES && !proto_varint(&value.bytes, &value.value)) /* packed and empty */
-		found->label_rank = WEBDATASET_NO_RANK;
-	found->label = (int64_t)value.value;
+	if (label < found->label_rank && read_feature_label(feature, &found->label))
+		found->label_rank = label;
 }
 
 /* An entry of the feature map: field 1 is its name, 2 the feature. */
@@ -116,25 +140,25 @@ static void add_record_sample(struct tfrecord_reader *s, uint64_t offset, size_t
 {
 	struct example_match found = read_example(s, (struct proto_span){ s->bytes, s->bytes + n });
 	size_t image = (size_t)(found.image.end - found.image.at);
-	const char *wrong = found.broken				  ? "is not an Example"
-			    : found.image_rank == WEBDATASET_NO_RANK	  ? "has no picture (--image-field)"
-			    : found.label_rank == WEBDATASET_NO_RANK	  ? "has no integer label (--label-field)"
-			    : found.label < 0 || found.label >= INT32_MAX ? "its label is not an integer >= 0"
-									  : NULL;
+	bool lacks = found.image_rank == WEBDATASET_NO_RANK || found.label_rank == WEBDATASET_NO_RANK;
+	const char *wrong = found.broken			       ? "is not an Example"
+			    : found.image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
+			    : found.label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
+								     : found.label.wrong;
 	char name[WEBDATASET_NAME_MAX];
 
 	if (wrong) {
-		samples_lose(s->to, "%.200s: record %lld: %s", s->file->name, (long long)s->records, wrong);
+		samples_lose(s->to, "%.200s: record %lld: %s%s%.250s", s->file->name, (long long)s->records, wrong,
+			     lacks && !found.broken ? ": it has " : "", lacks && !found.broken ? found.names : "");
 		return;
 	}
 	snprintf(name, sizeof(name), "%.200s/%09lld.%s", s->file->name, (long long)s->records,
 		 image > 4 && !memcmp(found.image.at, "\x89PNG", 4) ? "png" : "jpg");
-	samples_add(s->to,
-		    &(struct sample){ .offset = offset + (uint64_t)(found.image.at - s->bytes),
-				      .bytes = (uint32_t)image,
-				      .object = s->object,
-				      .label = (int32_t)found.label },
-		    name);
+	samples_add_label(s->to,
+			  &(struct sample){ .offset = offset + (uint64_t)(found.image.at - s->bytes),
+					    .bytes = (uint32_t)image,
+					    .object = s->object },
+			  name, &found.label);
 }
 
 /* ---- records ---- */
@@ -146,15 +170,8 @@ bool tfrecord_probe(const void *head)
 
 static int read_record_bytes(struct tfrecord_reader *s, uint64_t at, size_t n, struct err *err)
 {
-	unsigned char *more;
-
-	if (n > s->cap) {
-		more = realloc(s->bytes, n + n / 4);
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
-		s->bytes = more;
-		s->cap = n + n / 4;
-	}
+	if (!array_reserve(&s->bytes, &s->cap, n))
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
 	return s->file->read(s->file->user, at, s->bytes, n, err);
 }
 
@@ -195,15 +212,15 @@ int tfrecord_scan(struct samples *to, const struct byte_source *file, uint32_t o
 		  const struct webdataset_fields *f, struct err *err)
 {
 	struct tfrecord_reader *s = calloc(1, sizeof(*s));
-	int rc = s ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = s ? 0 : err_nomem(err, NULL);
 
 	if (rc)
 		return rc;
 	s->to = to;
 	s->file = file;
 	s->object = object;
-	snprintf(s->image, sizeof(s->image), "%.900s" IMAGE, f->image);
-	snprintf(s->label, sizeof(s->label), "%.900s" LABEL, f->label);
+	webdataset_list(s->image, f->image, f->image_given, IMAGE);
+	webdataset_list(s->label, f->label, f->label_given, LABEL);
 	for (uint64_t at = 0; !rc && at < file->bytes;)
 		rc = read_record(s, &at, err);
 	free(s->bytes);

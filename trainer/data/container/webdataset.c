@@ -1,4 +1,4 @@
-/* webdataset.c: groups entries into samples and parses labels. */
+/* webdataset.c: groups entries into samples and reads their labels. */
 #include "trainer/data/container/webdataset.h"
 
 #include <ctype.h>
@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#include <jansson.h>
 
 #include "trainer/data/container/tar_walk.h"
 
@@ -19,12 +17,14 @@ struct sample_group {
 	char fields[512]; /* ";jpg;cls;" */
 	struct sample sample;
 	int image_rank, label_rank; /* positions in the field lists; the best so far */
-	const char *wrong;	    /* with its label */
+	struct sample_label label;
+	char class_name[LABELS_NAME_MAX];
 };
 
 struct webdataset_groups {
 	struct webdataset_into into;
 	struct sample_group group;
+	struct buf json; /* what a label of JSON points to */
 };
 
 /* Programs write entries "__x__" next to samples. */
@@ -68,36 +68,14 @@ static int rank_field(const char *list, const char *field, char ret_member[WEBDA
 	return WEBDATASET_NO_RANK;
 }
 
+void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual)
+{
+	snprintf(ret, WEBDATASET_LIST_MAX, "%.900s%s", list, given ? "" : usual);
+}
+
 int webdataset_rank(const char *list, const char *field)
 {
 	return rank_field(list, field, NULL);
-}
-
-/* Parses an integer >= 0 with optional spaces around it. */
-static bool parse_label_number(const char *text, size_t n, int32_t *ret)
-{
-	int64_t v = 0;
-	size_t i = 0, digits = 0;
-
-	while (i < n && isspace((unsigned char)text[i]))
-		i++;
-	for (; i < n && isdigit((unsigned char)text[i]) && v < INT32_MAX; i++, digits++)
-		v = v * 10 + (text[i] - '0');
-	while (i < n && isspace((unsigned char)text[i]))
-		i++;
-	*ret = (int32_t)v;
-	return digits && i == n && v < INT32_MAX;
-}
-
-static bool parse_json_label(const char *text, size_t n, const char *member, int32_t *ret)
-{
-	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL), *v = json_object_get(root, member);
-	json_int_t i = json_integer_value(v);
-	bool fits = json_is_integer(v) && i >= 0 && i < INT32_MAX;
-
-	*ret = fits ? (int32_t)i : 0;
-	json_decref(root);
-	return fits;
 }
 
 static int read_sample_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,
@@ -105,35 +83,49 @@ static int read_sample_label(struct webdataset_groups *s, const struct webdatase
 {
 	struct sample_group *g = &s->group;
 	const char *text;
-	bool good;
 	int rc;
 
-	g->wrong = "its label is too long";
+	g->label = (struct sample_label){ .wrong = "its label is too long" };
 	if (e->bytes > WEBDATASET_LABEL_MAX)
 		return 0;
 	rc = s->into.text(s->into.user, e->offset, (size_t)e->bytes, &text, err);
 	if (rc)
 		return rc;
-	good = *member ? parse_json_label(text, (size_t)e->bytes, member, &g->sample.label)
-		       : parse_label_number(text, (size_t)e->bytes, &g->sample.label);
-	g->wrong = good	     ? NULL
-		   : *member ? "its JSON has no integer label >= 0 of that name"
-			     : "its label is not an integer >= 0";
+	g->label = *member ? label_of_json(text, (size_t)e->bytes, member, &s->json)
+			   : label_of_text(text, (size_t)e->bytes);
+	if (g->label.name) { /* the text is valid until the next call only */
+		memcpy(g->class_name, g->label.name, g->label.n);
+		g->label.name = g->class_name;
+	}
 	return 0;
+}
+
+/* Describes a sample without picture or label: names the fields that it has. */
+static void lose_incomplete_group(struct webdataset_groups *s, const char *lacks)
+{
+	struct sample_group *g = &s->group;
+	char fields[sizeof(g->fields)];
+	size_t n = strlen(g->fields);
+
+	snprintf(fields, sizeof(fields), "%s", n > 2 ? g->fields + 1 : "nothing;");
+	fields[strlen(fields) - 1] = '\0';
+	samples_lose(s->into.to, "%.200s: sample %.200s: %s: it has %.200s", s->into.name, g->key, lacks, fields);
 }
 
 static void finish_group(struct webdataset_groups *s)
 {
 	struct sample_group *g = &s->group;
-	const char *wrong = g->twice				  ? "has a field twice"
-			    : g->image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
-			    : g->label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
-								  : g->wrong;
 
-	if (g->open && wrong)
-		samples_lose(s->into.to, "%.200s: sample %.200s: %s", s->into.name, g->key, wrong);
+	if (g->open && g->twice)
+		samples_lose(s->into.to, "%.200s: sample %.200s: has a field twice", s->into.name, g->key);
+	else if (g->open && g->image_rank == WEBDATASET_NO_RANK)
+		lose_incomplete_group(s, "has no picture (--image-field)");
+	else if (g->open && g->label_rank == WEBDATASET_NO_RANK)
+		lose_incomplete_group(s, "has no label (--label-field)");
+	else if (g->open && g->label.wrong)
+		samples_lose(s->into.to, "%.200s: sample %.200s: %.300s", s->into.name, g->key, g->label.wrong);
 	else if (g->open)
-		samples_add(s->into.to, &g->sample, g->name);
+		samples_add_label(s->into.to, &g->sample, g->name, &g->label);
 	g->open = false;
 }
 
@@ -141,7 +133,7 @@ static void begin_group(struct sample_group *g, const char *name, size_t key, ui
 {
 	g->open = true;
 	g->twice = false;
-	g->wrong = NULL;
+	g->label = label_missing();
 	g->image_rank = g->label_rank = WEBDATASET_NO_RANK;
 	g->sample = (struct sample){ .object = object };
 	memcpy(g->key, name, key);
@@ -196,8 +188,9 @@ int webdataset_groups_new(struct webdataset_groups **ret, const struct webdatase
 	struct webdataset_groups *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->into = *into;
+	buf_init(&s->json, WEBDATASET_LABEL_MAX);
 	*ret = s;
 	return 0;
 }
@@ -209,6 +202,8 @@ void webdataset_groups_end(struct webdataset_groups *s)
 
 void webdataset_groups_free(struct webdataset_groups *s)
 {
+	if (s)
+		buf_done(&s->json);
 	free(s);
 }
 

@@ -7,23 +7,20 @@
 
 #include <stdbool.h>
 
-#include "trainer/data/container/byte_source.h"
-#include "trainer/data/container/samples.h"
+#include "trainer/data/container/container_scan.h"
 
 #define WEBDATASET_FIELD_MAX 64
 #define WEBDATASET_NAME_MAX 4096
 #define WEBDATASET_LABEL_MAX ((size_t)1 << 16) /* of an entry with a label */
 
-/* Lists of fields in order of preference; "json:NAME" is member NAME of the field json. */
-struct webdataset_fields {
-	const char *image; /* "jpg;jpeg;png;npy" */
-	const char *label; /* "cls;json:label" */
-};
-
 #define WEBDATASET_NO_RANK 1000
 
 /* Returns the position of a field in a list, from 0; WEBDATASET_NO_RANK: not in it. */
 int webdataset_rank(const char *list, const char *field);
+
+/* Joins a list of fields with the usual ones of a format, unless it was given. */
+#define WEBDATASET_LIST_MAX 1024
+void webdataset_list(char ret[WEBDATASET_LIST_MAX], const char *list, bool given, const char *usual);
 
 /* Splits an entry's name at the dot into key and field. Returns false for entries that belong to no sample: folders,
  * programs' own (__x__, ._x), names without a field. */
@@ -57,10 +54,5 @@ void webdataset_groups_free(struct webdataset_groups *s); /* NULL is fine */
  * archive. False: they do not match each other or the fields; the caller then discards what was added. */
 bool webdataset_take_idx(struct samples *to, char *idx, const char *labels, uint32_t object,
 			 const struct webdataset_fields *f);
-
-/* Adds the samples of archive number `object` of a store. Damaged parts, and samples without picture or label, are
- * noted in *to and skipped. Fails only if the archive cannot be read. */
-int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,
-		    const struct webdataset_fields *f, struct err *err);
 
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/data/container/object_source.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/corpus/json_member.h"
 #include "trainer/data/corpus/token_stream.h"
+#include "trainer/data/store/data_objects.h"
 
 #define PART ((size_t)1 << 20)
 
@@ -173,8 +173,8 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 
 static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
-	struct object_source source = { w->o->store, w->o->object };
-	const struct byte_source file = object_source_of(&source);
+	struct object_source source = { .store = w->o->store, .object = w->o->object };
+	const struct byte_source file = objects_source(&source);
 	struct err why = ERR_INIT;
 	struct parquet *p;
 	int column, rc = parquet_open(&p, &file, err);

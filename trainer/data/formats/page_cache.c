@@ -11,7 +11,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
-#include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/decompress.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/store/ring_file.h"

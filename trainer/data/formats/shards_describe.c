@@ -88,19 +88,20 @@ static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, 
 	return 0;
 }
 
-/* TensorFlow's ImageNet has class 0 for "nothing". */
-static void note_first_label(struct shards *d)
+/* Says that some labels do not occur, unless an index file or the user states the number of classes. */
+static void note_label_gaps(struct shards *d, const struct dataset_opts *o)
 {
-	int32_t least = INT32_MAX;
-	char text[512];
+	const int classes = count_label_classes(d);
+	uint8_t *seen = o->classes || d->facts.classes || d->classes ? NULL : calloc((size_t)classes / 8 + 1, 1);
+	char text[512], gaps[256];
 
-	for (int64_t i = 0; i < d->samples.n; i++)
-		least = d->samples.at[i].label < least ? d->samples.at[i].label : least;
-	if (least != 1)
-		return;
-	snprintf(text, sizeof(text), "%.300s: labels begin at 1 and are used unchanged: class 0 is empty",
-		 d->set.base.path);
-	image_set_note(&d->set, text);
+	for (int64_t i = 0; seen && i < d->samples.n; i++)
+		seen[d->samples.at[i].label / 8] |= (uint8_t)(1 << d->samples.at[i].label % 8);
+	if (seen && labels_have_gaps(seen, classes, gaps, sizeof(gaps))) {
+		snprintf(text, sizeof(text), "%.250s: %s", d->set.base.path, gaps);
+		image_set_note(&d->set, text);
+	}
+	free(seen);
 }
 
 static int note_lost_samples(struct shards *d, struct err *err)
@@ -156,6 +157,10 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 	if (!d->samples.n && d->samples.lost)
 		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
 			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	if (d->samples.n_classes) {
+		b->class_names = (const char *const *)d->samples.class_names;
+		b->n_class_names = d->samples.n_classes;
+	}
 	rc = image_set_describe(&d->set, o, count_label_classes(d), "classes", err);
 	if (rc)
 		return rc;
@@ -163,7 +168,7 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 		rc = describe_raw_images(d, raw_ops, err);
 	else
 		rc = image_set_open_kept(&d->set, o, count_remote_bytes(d), err);
-	note_first_label(d);
+	note_label_gaps(d, o);
 	if (!rc)
 		rc = note_lost_samples(d, err);
 	hash_shard_samples(d);

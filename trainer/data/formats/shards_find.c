@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
-#include "trainer/data/container/shard_index.h"
-#include "trainer/data/formats/folder_remote.h"
+#include "trainer/data/container/container_scan.h"
+#include "trainer/data/container/webdataset.h"
 #include "trainer/data/formats/cache_dir.h"
+#include "trainer/data/formats/folder_remote.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/graph/rng.h"
 
+#define IMAGE_FIELDS "jpg;jpeg;png;npy"
+#define LABEL_FIELDS "cls"
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
 /* Adds single pictures at an address, the training pictures first. */
@@ -53,7 +56,7 @@ static int make_table_name(const struct shards *d, const struct webdataset_field
 	int rc = 0;
 
 	buf_init(&b, KEY_BYTES_MAX);
-	buf_addf(&b, "1 %s %s\n", f->image, f->label);
+	buf_addf(&b, "2 %s %s %d %d\n", f->image, f->label, f->image_given, f->label_given);
 	for (int i = 0; i < objects_count(d->store); i++)
 		objects_stamp(d->store, i, &b);
 	if (buf_failed(&b))
@@ -78,6 +81,7 @@ static bool is_valid_table(const struct shards *d, const struct samples *s)
 		const struct sample *one = &s->at[i];
 
 		if (one->object >= n || one->key >= names || one->label < 0 ||
+		    (s->n_classes && one->label >= s->n_classes) ||
 		    one->offset > objects_bytes(d->store, (int)one->object) ||
 		    (!one->packed && one->bytes > objects_bytes(d->store, (int)one->object) - one->offset))
 			return false;
@@ -105,13 +109,24 @@ static void note_shards_read(struct shards *d, int whole)
 	image_set_note(&d->set, text);
 }
 
+/* The defaults of --image-field and --label-field leave the usual names of each format to it. */
+static struct webdataset_fields wanted_fields(const struct dataset_opts *o)
+{
+	struct webdataset_fields f = { .image = IMAGE_FIELDS, .label = LABEL_FIELDS };
+
+	f.image_given = o->image_field && strcmp(o->image_field, IMAGE_FIELDS);
+	f.label_given = o->label_field && strcmp(o->label_field, LABEL_FIELDS);
+	f.image = f.image_given ? o->image_field : f.image;
+	f.label = f.label_given ? o->label_field : f.label;
+	return f;
+}
+
 /* Loads the sample table, or builds it. One rank builds it, under a lock; the others of the machine wait and load
  * it. */
 static int find_shard_samples(struct shards *d, const struct dataset_opts *o, const struct shard_sums *known,
 			      struct err *err)
 {
-	struct webdataset_fields f = { o->image_field ? o->image_field : "jpg;jpeg;png;npy",
-				       o->label_field ? o->label_field : "cls" };
+	const struct webdataset_fields f = wanted_fields(o);
 	char folder[CACHE_DIR_PATH_BYTES], path[CACHE_DIR_PATH_BYTES], name[32];
 	int rc = make_table_name(d, &f, name, err), lock = -1, whole = 0;
 	bool kept;

@@ -8,7 +8,7 @@
 
 #include <zlib.h>
 
-#include "trainer/data/container/tar_block.h"
+#include "trainer/data/container/tar_walk.h"
 
 struct tar {
 	gzFile file;

@@ -1,4 +1,4 @@
-/* token_mix.c: concatenates token sets to one. The sampler decides how often each is drawn (loader/mix.h). */
+/* token_mix.c: concatenates token sets to one. The sampler decides how often each is drawn (struct mix there). */
 #include "trainer/data/formats/token_mix.h"
 
 #include <stdio.h>

@@ -58,11 +58,17 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 	*h = (struct fill_hand){ 0 };
 }
 
+/* The part of a key that differs from one visit of a sample to the next. */
+static uint64_t key_of_visit(const struct fill_place *p)
+{
+	return (uint64_t)p->epoch ^ (uint64_t)p->repeat << 40;
+}
+
 /* Sets with worker scratch crop and mirror while they decode; the flip then moves from *draw to the crop spec. */
 static struct dataset_sight choose_crop_spec(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
 {
 	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
-				   .key = { f->seed, rng_stream("random box") ^ (uint64_t)p->epoch } };
+				   .key = { f->seed, rng_stream("random box") ^ key_of_visit(p) } };
 
 	if (!f->dataset->ops->hand_new || f->augment & DATASET_CROP)
 		return s;
@@ -71,11 +77,44 @@ static struct dataset_sight choose_crop_spec(const struct fill *f, const struct 
 	return s;
 }
 
+/* Returns the augmented pixels, in one half of the scratch; the other half is used too. */
+static const void *auto_augment_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p,
+				      const void *pixels)
+{
+	const struct rng_key key = { f->seed, rng_stream("auto augment") ^ key_of_visit(p) };
+	const struct dataset *d = f->dataset;
+	const size_t bytes = source_image_bytes(d);
+	struct augment_image im = { .pixels = pixels == h->scratch + bytes ? h->scratch + bytes : h->scratch,
+				    .height = d->height, .width = d->width, .channels = d->channels };
+	struct augment_step step[AUGMENT_STEPS_MAX];
+	const int n = augment_draw(f->auto_augment, key, p->index, &im, step);
+
+	if (!n)
+		return pixels;
+	im.scratch = im.pixels == h->scratch ? h->scratch + bytes : h->scratch;
+	if (pixels != im.pixels)
+		memcpy(im.pixels, pixels, bytes);
+	for (int i = 0; i < n; i++)
+		augment_apply(&step[i], &im);
+	return im.pixels;
+}
+
+static void erase_image_box(const struct fill *f, const struct fill_place *p)
+{
+	const struct rng_key key = { f->seed, rng_stream("random erase") ^ key_of_visit(p) };
+	const struct augment_image im = { .height = f->dataset->height, .width = f->dataset->width,
+					  .channels = f->dataset->channels };
+	struct augment_box box;
+
+	if (f->random_erase > 0 && augment_draw_box(f->random_erase, key, p->index, &im, &box))
+		augment_erase(&box, &im, f->dtype, p->input);
+}
+
 /* Reads an image, augments it if the set did not, and stores its normalised pixels at p->input. */
 static int fill_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	const struct dataset *d = f->dataset;
-	struct rng_key key = { f->seed, rng_stream("augment") ^ (uint64_t)p->epoch };
+	struct rng_key key = { f->seed, rng_stream("augment") ^ key_of_visit(p) };
 	struct pixels_draw draw = pixels_draw(key, p->index, f->augment);
 	struct dataset_sight sight = choose_crop_spec(f, p, &draw);
 	const void *pixels = d->ops->peek ? d->ops->peek(d, f->split, p->index) : h->scratch;
@@ -95,7 +134,9 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 		pixels_move(d, draw, pixels, h->scratch + source_image_bytes(d));
 		pixels = h->scratch + source_image_bytes(d);
 	}
+	pixels = auto_augment_image(f, h, p, pixels);
 	pixels_deliver(d, &f->table, pixels, f->dtype, p->input);
+	erase_image_box(f, p);
 	return 0;
 }
 

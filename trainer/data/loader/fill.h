@@ -4,6 +4,7 @@
 #define DPT_DATA_FILL_H
 
 #include "trainer/data/dataset.h"
+#include "trainer/data/pictures/augment.h"
 #include "trainer/data/pictures/pixels.h"
 
 struct fill {
@@ -12,6 +13,8 @@ struct fill {
 	enum split split;
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
+	enum augment_policy auto_augment;
+	double random_erase; /* probability */
 	uint64_t seed;
 	_Atomic uint64_t *raw_bytes; /* as in struct loader_opts */
 	struct pixels_table table;
@@ -36,6 +39,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand
 
 struct fill_place {
 	int64_t index, epoch; /* sample; epoch from 0 */
+	int64_t repeat;	      /* which repetition of the sample in its epoch, from 0: its draws differ */
 	bool alone; /* as in struct dataset_read */
 	void *input;
 	int32_t *target;

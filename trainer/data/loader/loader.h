@@ -13,7 +13,9 @@
 #include <stdint.h>
 
 #include "trainer/data/dataset.h"
+#include "trainer/data/loader/mixup.h"
 #include "trainer/data/loader/sampler.h"
+#include "trainer/data/pictures/augment.h"
 
 struct loader;
 
@@ -30,6 +32,9 @@ struct loader_opts {
 	/* Batches in flight, including those that the caller holds; 0: enough for all workers, at least 4. */
 	int slots;
 	unsigned augment;     /* bits of enum dataset_augment */
+	enum augment_policy auto_augment; /* u8 images of 1 or 3 channels; after crop and flip */
+	double random_erase;		  /* probability; images */
+	struct mixup_opts mixup;	  /* images: mixes each with the sample before it; targets are then pairs */
 	int64_t first_epoch, first_step; /* start position, from 0; O(1) except for the epoch's order */
 	int64_t epochs;			 /* number of epochs, counting the first, even a partial one; 0: endless */
 	/* Workers do not read ahead from this step on, counted over all epochs. A caller that asks for these steps
@@ -61,7 +66,10 @@ struct loader_batch {
 	int64_t global_weight;	    /* divisor of the step's mean: samples, or their targets */
 	const void *inputs;         /* images: count * height * width * channels of dtype, NHWC; tokens: i32, count *
 				     * seq_len; 64-byte aligned */
-	const int32_t *targets;	    /* count labels; or count * seq_len tokens; -1: ignored by the loss */
+	/* count labels; or count * seq_len tokens; -1: ignored by the loss. With mixup: count pairs of labels, the
+	 * sample's own and that of the sample before it. */
+	const int32_t *targets;
+	double label_weight;	    /* of the first label of a pair; 1 without mixup */
 	double wait_s;		    /* time that loader_next waited */
 	int ready;		    /* full batches at the call, including this one */
 	bool blank;		    /* zeros instead of samples */

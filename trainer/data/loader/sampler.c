@@ -1,10 +1,251 @@
-/* sampler.c: the order of samples and their division into batches. */
+/* sampler.c: the orders of samples (mixes of parts, windows, permutations) and their division into batches. */
 #include "trainer/data/loader/sampler.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "trainer/data/loader/mix.h"
+#include "trainer/data/permute.h"
 #include "trainer/graph/rng.h"
+
+/* ---- mixes of parts ----
+ * Lays out one period of positions in which each part occurs as often as its weight. With total W, unit c of
+ * a part of weight w must be at a position in [floor(c W / w), ceil((c + 1) W / w)). Earliest deadline first
+ * satisfies all of these (proportionate fairness: Baruah, Cohen, Plaxton and Varvel 1996; Tijdeman's chairman
+ * assignment 1980). */
+
+#define MIX_BLOCK 256 /* positions between two stored counts */
+#define MIX_DECIMALS 6
+
+struct mix {
+	int n;
+	uint32_t period;
+	uint32_t *weight;
+	uint8_t *part;	 /* [position in the period] */
+	uint32_t *count; /* [position / MIX_BLOCK][part]: earlier positions of the part */
+};
+
+/* The next unit of a part: its number, release position and deadline. */
+struct mix_unit {
+	uint64_t done, from, before;
+};
+
+static struct mix_unit make_mix_unit(const struct mix *m, int part, uint64_t done)
+{
+	uint64_t w = m->weight[part];
+
+	return (struct mix_unit){ done, done * m->period / w, ((done + 1) * m->period + w - 1) / w };
+}
+
+static int find_most_urgent(const struct mix *m, const struct mix_unit *unit, uint32_t place)
+{
+	int best = -1;
+
+	for (int i = 0; i < m->n; i++)
+		if (unit[i].from <= place && (best < 0 || unit[i].before < unit[best].before))
+			best = i;
+	return best;
+}
+
+static void lay_out_period(struct mix *m, struct mix_unit *unit)
+{
+	for (int i = 0; i < m->n; i++)
+		unit[i] = make_mix_unit(m, i, 0);
+	for (uint32_t place = 0; place < m->period; place++) {
+		int part = find_most_urgent(m, unit, place);
+
+		for (int i = 0; i < m->n && place % MIX_BLOCK == 0; i++)
+			m->count[place / MIX_BLOCK * (uint32_t)m->n + (uint32_t)i] = (uint32_t)unit[i].done;
+		m->part[place] = (uint8_t)part;
+		unit[part] = make_mix_unit(m, part, unit[part].done + 1);
+	}
+}
+
+int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
+{
+	struct mix *m = calloc(1, sizeof(*m));
+	struct mix_unit *unit = calloc((size_t)n, sizeof(*unit));
+
+	for (int i = 0; m && i < n; i++)
+		m->period += weight[i];
+	if (m) {
+		m->n = n;
+		m->weight = malloc((size_t)n * sizeof(*weight));
+		m->part = malloc(m->period);
+		m->count = malloc((m->period / MIX_BLOCK + 1) * (size_t)n * sizeof(*m->count));
+	}
+	if (!m || !unit || !m->weight || !m->part || !m->count) {
+		free(unit);
+		mix_free(m);
+		return err_set(err, ERR_NOMEM, "out of memory: a mix of %d parts", n);
+	}
+	memcpy(m->weight, weight, (size_t)n * sizeof(*weight));
+	lay_out_period(m, unit);
+	free(unit);
+	*ret = m;
+	return 0;
+}
+
+void mix_free(struct mix *m)
+{
+	if (!m)
+		return;
+	free(m->weight);
+	free(m->part);
+	free(m->count);
+	free(m);
+}
+
+int mix_at(const struct mix *m, int64_t place, int64_t *ret_before)
+{
+	uint32_t at = (uint32_t)(place % m->period), block = at / MIX_BLOCK;
+	int part = m->part[at];
+	int64_t before = place / m->period * m->weight[part] + m->count[block * (uint32_t)m->n + (uint32_t)part];
+
+	for (uint32_t i = block * MIX_BLOCK; i < at; i++)
+		before += m->part[i] == part;
+	*ret_before = before;
+	return part;
+}
+
+/* Parses one weight in millionths and advances *text past it. 0: invalid. */
+static uint64_t parse_mix_weight(const char **text)
+{
+	const char *at = *text;
+	uint64_t v = 0;
+	int decimals = -1;
+
+	for (; (*at >= '0' && *at <= '9') || (*at == '.' && decimals < 0); at++) {
+		if (*at == '.') {
+			decimals = 0;
+			continue;
+		}
+		if (v > UINT64_C(1000000000000) || decimals == MIX_DECIMALS)
+			return 0;
+		v = v * 10 + (uint64_t)(*at - '0');
+		decimals += decimals >= 0;
+	}
+	for (decimals = decimals < 0 ? 0 : decimals; decimals < MIX_DECIMALS; decimals++)
+		v *= 10;
+	*text = at;
+	return v;
+}
+
+static uint64_t find_common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Divides the weights by their common divisor. If their sum still exceeds a period, scales them down, rounded, at
+ * least 1. */
+static void reduce_weights(uint32_t *ret, const uint64_t *v, int n)
+{
+	uint64_t common = 0, sum = 0;
+
+	for (int i = 0; i < n; i++)
+		common = find_common_divisor(v[i], common);
+	for (int i = 0; i < n; i++)
+		sum += v[i] / common;
+	for (int i = 0; i < n; i++) {
+		uint64_t w = v[i] / common;
+
+		if (sum > MIX_PERIOD_MAX)
+			w = (uint64_t)((double)w / (double)sum * (MIX_PERIOD_MAX - MIX_PARTS_MAX) + 0.5);
+		ret[i] = w ? (uint32_t)w : 1;
+	}
+}
+
+int mix_parse(uint32_t ret[MIX_PARTS_MAX], int *ret_n, const char *flag, const char *text, struct err *err)
+{
+	uint64_t v[MIX_PARTS_MAX];
+	const char *at = text;
+	int n = 0;
+
+	do {
+		if (n == MIX_PARTS_MAX)
+			return err_set(err, ERR_USAGE, "%s: more than %d weights", flag, MIX_PARTS_MAX);
+		v[n] = parse_mix_weight(&at);
+		if (!v[n++] || (*at && *at != ','))
+			return err_set(err, ERR_USAGE,
+				       "%s %.200s: weight %d: expected a number above 0 with at most %d decimals", flag,
+				       text, n, MIX_DECIMALS);
+	} while (*at++);
+	reduce_weights(ret, v, n);
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- lanes and windows ---- */
+
+struct lane_span {
+	int64_t number, first; /* first position in a batch */
+	int64_t width;	       /* positions in a whole batch */
+	int64_t begin, length; /* range in 0 … n-1 */
+};
+
+void window_init(struct window *w, const struct window_opts *o)
+{
+	*w = (struct window){ .o = *o, .batches = o->window / o->global };
+	if (w->batches < 1)
+		w->batches = 1;
+}
+
+static int64_t min_place(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Positions of a batch that belong to lower lanes. */
+static int64_t count_places_before(const struct window *w, int64_t lane)
+{
+	return (int64_t)(((__int128)lane * w->o.global + WINDOW_LANES - 1) / WINDOW_LANES);
+}
+
+static struct lane_span locate_lane(const struct window *w, int64_t place)
+{
+	int64_t number = window_lane_number(place, w->o.global);
+	int64_t first = count_places_before(w, number), next = count_places_before(w, number + 1);
+	int64_t whole = w->o.n / w->o.global, rest = w->o.n % w->o.global; /* batches */
+
+	return (struct lane_span){ .number = number,
+				   .first = first,
+				   .width = next - first,
+				   .begin = whole * first + min_place(rest, first),
+				   .length = whole * (next - first) + min_place(rest, next) - min_place(rest, first) };
+}
+
+/* Permutes within a window: returns the sample of the lane at its k-th position. */
+static int64_t permute_in_window(const struct window *w, const struct lane_span *l, int64_t k)
+{
+	int64_t size = w->batches * l->width, number = k / size, begin = number * size;
+	struct rng_key key = { w->o.key.seed, w->o.key.stream };
+	struct permute p;
+
+	key.seed = rng_u64(key, (uint64_t)number * WINDOW_LANES + (uint64_t)l->number);
+	permute_init(&p, key, (uint64_t)min_place(size, l->length - begin));
+	return begin + (int64_t)permute_at(&p, (uint64_t)(k - begin));
+}
+
+int64_t window_at(const struct window *w, int64_t position, int64_t skip)
+{
+	int64_t place = position % w->o.global;
+	struct lane_span l = locate_lane(w, place);
+	int64_t k = position / w->o.global * l.width + place - l.first;
+
+	return l.begin + permute_in_window(w, &l, (k + skip) % l.length);
+}
+
+int64_t window_lane(const struct window *w, int64_t position)
+{
+	return locate_lane(w, position % w->o.global).length;
+}
+
+#define REPEATED_MULTIPLE 256
 
 static int64_t divide_round_up(int64_t a, int64_t b)
 {
@@ -24,9 +265,21 @@ struct range range_part(struct range r, int rank, int world)
 	return (struct range){ begin, begin + each + (rank < extra) };
 }
 
+/* Smaller sets than RASampler's 256 samples are used whole. */
+int64_t sampler_positions(const struct sampler *s)
+{
+	return s->repeats && s->n_samples >= REPEATED_MULTIPLE ? s->n_samples - s->n_samples % REPEATED_MULTIPLE
+							       : s->n_samples;
+}
+
+int64_t sampler_repeat(const struct sampler *s, int64_t position)
+{
+	return s->repeats ? position % s->repeats : 0;
+}
+
 int64_t sampler_steps(const struct sampler *s)
 {
-	return s->endless ? INT64_MAX : divide_round_up(s->n_samples, s->global_batch);
+	return s->endless ? INT64_MAX : divide_round_up(sampler_positions(s), s->global_batch);
 }
 
 struct range sampler_global(const struct sampler *s, int64_t step)
@@ -38,7 +291,7 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 		return (struct range){ begin, begin + s->global_batch };
 	}
 	begin = step * s->global_batch;
-	return (struct range){ begin, min_position(begin + s->global_batch, s->n_samples) };
+	return (struct range){ begin, min_position(begin + s->global_batch, sampler_positions(s)) };
 }
 
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
@@ -119,7 +372,7 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 
 	if (s->order != SAMPLER_WINDOW)
 		return s->order == SAMPLER_TABLE || s->order == SAMPLER_GLOBAL;
-	if (position / global != s->n_samples / global)
+	if (position / global != sampler_positions(s) / global)
 		return false;
 	usual = sampler_part(s, 0, rank);
 	lane = window_lane_number(position % global, global);
@@ -301,6 +554,7 @@ static int64_t mixed_sample_at(const struct order *o, const struct sampler *s, i
 
 int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip)
 {
+	position = s->repeats ? position / s->repeats : position;
 	position = effective_order(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
 	switch (effective_order(s)) {
 	case SAMPLER_TABLE:
@@ -319,6 +573,7 @@ int64_t order_other(const struct order *o, const struct sampler *s, int64_t posi
 
 int64_t order_others(const struct order *o, const struct sampler *s, int64_t position)
 {
+	position = s->repeats ? position / s->repeats : position;
 	return (effective_order(s) == SAMPLER_WINDOW ? window_lane(&o->window, position) : s->n_samples) - 1;
 }
 

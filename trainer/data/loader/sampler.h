@@ -4,9 +4,13 @@
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order; G is the global batch. The
  * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global
  * batch is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is
- * split into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/leaves.h) the global
- * batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several
- * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated. */
+ * split into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the
+ * global batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several
+ * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated.
+ *
+ * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession, and
+ * ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all ranks
+ * in it. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -15,16 +19,16 @@
 
 #include "tracker/base/err.h"
 #include "trainer/data/dataset.h"
-#include "trainer/data/loader/window.h"
 #include "trainer/data/permute.h"
 #include "trainer/graph/reduction_tree.h"
+#include "trainer/graph/rng.h"
 
 enum sampler_order {
 	SAMPLER_NATURAL,
 	SAMPLER_TABLE,	/* Fisher-Yates shuffle in a table of all samples */
 	SAMPLER_GLOBAL, /* permute.h over all samples: as random as the table, without its memory */
-	SAMPLER_WINDOW, /* window.h: nearly sequential reads, for network and remote storage */
-	SAMPLER_MIX,	/* mix.h: positions alternate between parts, which have their own epochs */
+	SAMPLER_WINDOW, /* struct window: nearly sequential reads, for network and remote storage */
+	SAMPLER_MIX,	/* sampler.h: positions alternate between parts, which have their own epochs */
 };
 
 struct sampler {
@@ -42,6 +46,7 @@ struct sampler {
 	int64_t n_pieces;
 	const struct dataset_part *part; /* SAMPLER_MIX: n_parts parts; borrowed. N is the epoch's size */
 	int n_parts;
+	int64_t repeats; /* repeated augmentation, not of endless sets or mixes; 0: off */
 	bool endless; /* one endless epoch: position p is sample p modulo N */
 };
 
@@ -50,6 +55,8 @@ struct range {
 	int64_t begin, end;
 };
 
+int64_t sampler_positions(const struct sampler *s); /* of an epoch; N without repeats */
+int64_t sampler_repeat(const struct sampler *s, int64_t position); /* which repetition of its sample, from 0 */
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
@@ -80,6 +87,41 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 /* Returns part `rank` of [begin, end), divided into `world` contiguous parts whose sizes differ by at most one. */
 struct range range_part(struct range r, int rank, int world);
 
+/* A shuffled order that reads a set nearly sequentially, in 64 lanes at once: a pure function of key, N and the global
+ * batch G, without a table.
+ *
+ * Position j of a batch belongs to lane floor(j 64 / G), so lane l has w consecutive positions of each batch. Ranks
+ * take contiguous parts of a batch, so they read different lanes. The lanes divide 0 … N-1 into consecutive ranges,
+ * each as long as the lane's positions in an epoch. A lane's samples are permuted within windows: as many batches as
+ * have `window` samples over all lanes. */
+
+#define WINDOW_LANES 64
+
+struct window_opts {
+	int64_t n, global; /* >= 1 */
+	int64_t window;	   /* samples, >= 1 */
+	struct rng_key key;
+};
+
+struct window {
+	struct window_opts o;
+	int64_t batches; /* per window, >= 1 */
+};
+
+static inline int64_t window_lane_number(int64_t place, int64_t global)
+{
+	return (int64_t)((__int128)place * WINDOW_LANES / global);
+}
+
+/* Initialises *w for one epoch, whose key is o->key. */
+void window_init(struct window *w, const struct window_opts *o);
+
+/* Returns the sample (0 to n - 1) at a position of the epoch (batch * G + j). skip > 0: the sample `skip` positions
+ * further in its lane, cyclically. */
+int64_t window_at(const struct window *w, int64_t position, int64_t skip);
+
+int64_t window_lane(const struct window *w, int64_t position); /* number of samples in the position's lane */
+
 #define SAMPLER_PIECE 256
 
 /* The order of one epoch, which counts from 0. Endless and unshuffled samplers need no table. */
@@ -104,5 +146,24 @@ int64_t order_at(const struct order *o, const struct sampler *s, int64_t positio
 int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip);
 int64_t order_others(const struct order *o, const struct sampler *s, int64_t position);
 void order_done(struct order *o);
+
+/* ---- the parts of a mixed set: a pure function of the position and integer weights ----
+ * Among the first p positions a part of weight w has p w / W, to within one sample. */
+
+#define MIX_PERIOD_MAX ((uint32_t)1 << 20)
+#define MIX_PARTS_MAX 255
+
+struct mix; /* immutable */
+
+/* n weights > 0 with a sum of at most MIX_PERIOD_MAX. Memory and time are proportional to the sum. */
+int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err);
+void mix_free(struct mix *m); /* NULL is fine */
+
+/* Returns the part of a position (from 0). *ret_before: earlier positions of that part. Constant time. */
+int mix_at(const struct mix *m, int64_t place, int64_t *ret_before);
+
+/* Parses "0.7,0.3" or "3,1" to integer weights without a common divisor, exact up to 6 decimals if the period allows
+ * it. ERR_USAGE names what is wrong. flag: name of the option. */
+int mix_parse(uint32_t ret[MIX_PARTS_MAX], int *ret_n, const char *flag, const char *text, struct err *err);
 
 #endif

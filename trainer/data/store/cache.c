@@ -18,7 +18,6 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
-#include "trainer/data/store/cache_inside.h"
 
 #define PIECE ((size_t)64 << 10)
 #define PIECES_MAX 256			 /* per block */
@@ -105,6 +104,21 @@ static int open_lock_file(struct cache *c, struct err *err)
 	return 0;
 }
 
+/* Recomputes the total size, and removes the oldest blocks until `more` bytes fit. */
+static void sweep_cache(struct cache *c, uint64_t more)
+{
+	uint64_t goal = 0;
+
+	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
+		return;
+	if (more && c->most_bytes) /* frees more than needed: a sweep visits every file */
+		goal = c->most_bytes - c->most_bytes / 16 > more ? c->most_bytes - c->most_bytes / 16 - more : 1;
+	if (!more || c->shared->used + more > c->most_bytes) /* unless another process has swept */
+		atomic_store(&c->shared->used, cache_sweep_folder(c->folder, goal));
+	atomic_store(&c->shared->swept, 1);
+	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
+}
+
 int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 {
 	struct cache *c = calloc(1, sizeof(*c));
@@ -112,7 +126,7 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 	int rc = 0;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	c->lock_fd = -1;
 	c->most_bytes = o->most_bytes;
 	pthread_mutex_init(&c->mutex, NULL);
@@ -127,7 +141,7 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 		return rc;
 	}
 	if (!c->shared->swept)
-		cache_sweep(c, 0);
+		sweep_cache(c, 0);
 	*ret = c;
 	return 0;
 }
@@ -371,7 +385,7 @@ void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes,
 	if (!n || count_crc_pieces(n) > PIECES_MAX)
 		return;
 	if (c->most_bytes && c->shared->used + more > c->most_bytes)
-		cache_sweep(c, more);
+		sweep_cache(c, more);
 	if (c->most_bytes && c->shared->used + more > c->most_bytes)
 		return;
 	if (open_unfinished_file(c, &f) && write_block_file(f.fd, bytes, n) && name_block_file(c, &f, b)) {
@@ -380,20 +394,6 @@ void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes,
 		note_keep_failure(c, errno);
 		file_whole_drop(&f);
 	}
-}
-
-void cache_sweep(struct cache *c, uint64_t more)
-{
-	uint64_t goal = 0;
-
-	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
-		return;
-	if (more && c->most_bytes) /* frees more than needed: a sweep visits every file */
-		goal = c->most_bytes - c->most_bytes / 16 > more ? c->most_bytes - c->most_bytes / 16 - more : 1;
-	if (!more || c->shared->used + more > c->most_bytes) /* unless another process has swept */
-		atomic_store(&c->shared->used, cache_sweep_folder(c->folder, goal));
-	atomic_store(&c->shared->swept, 1);
-	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
 }
 
 bool cache_notice(struct cache *c, char *ret, size_t bytes)
@@ -406,4 +406,82 @@ bool cache_notice(struct cache *c, char *ret, size_t bytes)
 	c->notice[0] = '\0';
 	pthread_mutex_unlock(&c->mutex);
 	return any;
+}
+
+/* ---- the decoded cache: each entry is one block ---- */
+
+struct decoded_cache {
+	struct cache *cache;
+	_Atomic uint64_t bytes;
+};
+
+int decoded_cache_open(struct decoded_cache **ret, const struct decoded_cache_opts *o, struct err *err)
+{
+	struct decoded_cache *d = calloc(1, sizeof(*d));
+	int rc = d ? 0 : err_nomem(err, NULL);
+
+	if (!rc)
+		rc = cache_open(&d->cache, &(struct cache_opts){ o->cache, o->cache_bytes }, err);
+	if (!rc)
+		rc = cache_fits(d->cache, o->keeps_bytes, o->memory_bytes, err);
+	if (rc) {
+		decoded_cache_close(d);
+		return rc;
+	}
+	*ret = d;
+	return 0;
+}
+
+void decoded_cache_close(struct decoded_cache *d)
+{
+	if (!d)
+		return;
+	cache_close(d->cache);
+	free(d);
+}
+
+static struct cache_block make_derived_block(const struct decoded_cache_name *name)
+{
+	struct cache_block b;
+
+	cache_name(&(struct cache_key){ .address = name->of,
+					.version = name->how,
+					.bytes = name->bytes,
+					.begin = name->at },
+		   &b);
+	return b;
+}
+
+bool decoded_cache_read(struct decoded_cache *d, const struct decoded_cache_name *name, void *to, size_t n)
+{
+	const struct cache_block b = make_derived_block(name);
+
+	if (!cache_has(d->cache, &b) || !cache_read(d->cache, &b, 0, to, n))
+		return false;
+	atomic_fetch_add_explicit(&d->bytes, n, memory_order_relaxed);
+	return true;
+}
+
+void decoded_cache_keep(struct decoded_cache *d, const struct decoded_cache_name *name, const void *bytes, size_t n)
+{
+	const struct cache_block b = make_derived_block(name);
+
+	cache_keep(d->cache, &b, bytes, n);
+}
+
+bool decoded_cache_holds(const struct decoded_cache *d, const struct decoded_cache_name *name)
+{
+	const struct cache_block b = make_derived_block(name);
+
+	return cache_holds(d->cache, &b);
+}
+
+uint64_t decoded_cache_bytes(const struct decoded_cache *d)
+{
+	return atomic_load_explicit(&d->bytes, memory_order_relaxed);
+}
+
+bool decoded_cache_notice(struct decoded_cache *d, char *ret, size_t bytes)
+{
+	return cache_notice(d->cache, ret, bytes);
 }

@@ -12,17 +12,15 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
-#include "trainer/data/store/listing.h"
 #include "trainer/data/store/readahead.h"
 
-#define LISTING_BYTES_MAX ((size_t)8 << 30)
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
-#define TIMEOUT_S 300.0
 #define PIECE_BYTES ((uint64_t)8 << 20) /* size of a piece of an announced file */
 
 struct store_object {
@@ -53,7 +51,7 @@ int objects_open(struct objects **ret, const struct objects_opts *o, struct err 
 	struct rlimit limit = { .rlim_cur = 0 };
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	s->o = *o;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
@@ -62,7 +60,7 @@ int objects_open(struct objects **ret, const struct objects_opts *o, struct err 
 	s->wanted = readahead_new();
 	if (!s->read || !s->wanted) {
 		objects_close(s);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	*ret = s;
 	return 0;
@@ -88,22 +86,14 @@ void objects_close(struct objects *s)
 
 static int grow_objects(struct objects *s, struct err *err)
 {
-	int cap = s->cap ? 2 * s->cap : 64;
-	struct store_object *more;
-
-	if (s->n < s->cap)
-		return 0;
-	more = realloc(s->object, (size_t)cap * sizeof(*more));
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d files", cap);
-	s->object = more;
-	s->cap = cap;
-	return 0;
+	return array_reserve(&s->object, &s->cap, s->n + 1)
+		       ? 0
+		       : err_set(err, ERR_NOMEM, "out of memory: the names of %d files", s->n + 1);
 }
 
 static int start_fetch(struct objects *s, struct err *err)
 {
-	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : TIMEOUT_S,
+	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : OBJECTS_TIMEOUT_S,
 				.requests = s->o.requests,
 				.parts = s->o.parts };
 	int rc = s->o.cache ? cache_open(&s->cache, &(struct cache_opts){ s->o.cache, s->o.cache_bytes }, err) : 0;
@@ -123,7 +113,7 @@ static int add_remote_object(struct objects *s, const char *address, struct err 
 		return number;
 	s->object[s->n] =
 		(struct store_object){ .address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1 };
-	return s->object[s->n].address ? s->n++ : err_set(err, ERR_NOMEM, "out of memory");
+	return s->object[s->n].address ? s->n++ : err_nomem(err, NULL);
 }
 
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err)
@@ -168,7 +158,7 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (!copy || !round) {
 		free(copy);
 		free(round);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	s->object[s->n] = (struct store_object){ .address = copy,
 						 .round = round,
@@ -342,6 +332,23 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	return rc;
 }
 
+static int read_source_object(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct object_source *s = user;
+
+	const struct objects_range r = { .object = s->object, .at = at, .n = n, .stop = s->stop };
+
+	return objects_read(s->store, &r, to, err);
+}
+
+struct byte_source objects_source(struct object_source *s)
+{
+	return (struct byte_source){ .bytes = objects_bytes(s->store, s->object),
+				     .read = read_source_object,
+				     .user = s,
+				     .name = objects_name(s->store, s->object) };
+}
+
 /* Announces the piece with the range, and the next piece, once per round: at the second range in it that does not
  * continue a stream. *ret: the bytes to announce; false: none. */
 static bool claim_new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
@@ -392,26 +399,6 @@ bool objects_is_folder(const char *address)
 	const char *name = strrchr(address, '/');
 
 	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
-}
-
-int objects_list(const char *address, const struct objects_lister *l, struct err *err)
-{
-	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
-	struct listing_entry e;
-	struct buf listing;
-	const char *key;
-	size_t at = 0;
-	int rc = object_split(address, bucket, &key, err);
-
-	if (rc)
-		return rc;
-	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
-	buf_init(&listing, LISTING_BYTES_MAX);
-	rc = listing_take(&listing, &(struct listing_opts){ bucket, prefix, l->below ? NULL : "/", l->timeout_s }, err);
-	while (!rc && listing_next(&listing, &at, &e))
-		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
-	buf_done(&listing);
-	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }
 
 struct objects_traffic objects_traffic(const struct objects *s)

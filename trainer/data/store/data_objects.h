@@ -14,8 +14,10 @@
 
 struct objects;
 
+#define OBJECTS_TIMEOUT_S 300.0
+
 struct objects_opts {
-	double timeout_s;      /* remote: longest time without progress; 0: 300 */
+	double timeout_s;      /* remote: longest time without progress; 0: OBJECTS_TIMEOUT_S */
 	int requests;	       /* remote: most requests in flight; 0: automatic */
 	int parts;	       /* processes that read one part of the objects each; 0: one */
 	const char *cache;     /* cache folder, or "ram" (cache.h); NULL: no cache */
@@ -80,6 +82,24 @@ struct objects_range {
 
 /* Reads all bytes of the range, which must be within the object. ERR_IO: the object was truncated. */
 int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err);
+
+/* The input of a container reader: bytes with random access, of an object or in memory. */
+struct byte_source {
+	uint64_t bytes; /* size of the whole source */
+	/* Reads exactly n bytes at offset `at`; the caller keeps the range within the source. */
+	int (*read)(void *user, uint64_t at, void *to, size_t n, struct err *err);
+	void *user;
+	const char *name; /* for messages; borrowed */
+};
+
+struct object_source {
+	struct objects *store;
+	int object;
+	const struct stop *stop; /* as in struct objects_range */
+};
+
+/* Returns an object as a byte source. s must outlive it. */
+struct byte_source objects_source(struct object_source *s);
 
 /* Announces a read, in reading order. False: enough is announced; try again later. For local files the system starts
  * reading, which may wait for the disk. */

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
-#include "trainer/data/store/fetch_block.h"
 #include "trainer/data/store/fetch_inside.h"
-#include "trainer/data/store/fetch_kept.h"
-#include "trainer/data/store/fetch_thread.h"
 
 #define ROOM_BYTES ((size_t)1 << 30)
 #define LOOK_S 0.2 /* interval of the checks that end a wait */
@@ -24,7 +22,7 @@ bool fetch_is_remote(const char *address)
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 {
 	struct fetch *f = calloc(1, sizeof(*f));
-	int rc = f ? curlso_load(&f->so, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = f ? curlso_load(&f->so, err) : err_nomem(err, NULL);
 
 	if (!rc && !f->so.multi_init)
 		rc = err_set(err, ERR_UNSUPPORTED, "data on servers needs libcurl 7.68 or newer (Debian: libcurl4)");
@@ -35,17 +33,17 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 	f->o = *o;
 	f->o.room_bytes = o->room_bytes ? o->room_bytes : ROOM_BYTES;
 	f->o.parts = o->parts > 0 ? o->parts : 1;
-	f->going_most = o->requests > 0 && o->requests < FETCH_SLOTS ? o->requests : FETCH_SLOTS;
-	TAILQ_INIT(&f->queue);
-	TAILQ_INIT(&f->idle);
-	TAILQ_INIT(&f->to_keep);
+	f->requests.most = o->requests > 0 && o->requests < FETCH_SLOTS ? o->requests : FETCH_SLOTS;
+	TAILQ_INIT(&f->pool.queue);
+	TAILQ_INIT(&f->pool.idle);
+	TAILQ_INIT(&f->keeper.queue);
 	pthread_mutex_init(&f->lock, NULL);
 	cond_init(&f->arrived);
-	cond_init(&f->kept);
-	f->multi = f->so.multi_init();
-	if (!f->multi) {
+	cond_init(&f->keeper.wake);
+	f->requests.multi = f->so.multi_init();
+	if (!f->requests.multi) {
 		fetch_free(f);
-		return err_set(err, ERR_NOMEM, "out of memory: libcurl");
+		return err_nomem(err, "libcurl");
 	}
 	*ret = f;
 	return 0;
@@ -70,9 +68,9 @@ static void free_fetch_objects(struct fetch *f)
 		free(f->object[i].sum);
 	}
 	free(f->object);
-	for (int i = 0; i < f->n_buckets; i++)
-		object_close(f->bucket[i].client);
-	free(f->bucket);
+	for (int i = 0; i < f->buckets.n; i++)
+		object_close(f->buckets.at[i].client);
+	free(f->buckets.at);
 }
 
 void fetch_free(struct fetch *f)
@@ -84,7 +82,7 @@ void fetch_free(struct fetch *f)
 	block_free_all(f);
 	free_fetch_objects(f);
 	pthread_cond_destroy(&f->arrived);
-	pthread_cond_destroy(&f->kept);
+	pthread_cond_destroy(&f->keeper.wake);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
 }
@@ -104,24 +102,23 @@ static char *strip_url_secrets(const char *url)
 /* Returns the client of a bucket, created on first use. */
 static int find_s3_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
 {
+	struct fetch_buckets *b = &f->buckets;
 	struct fetch_bucket *more;
 	int rc;
 
-	for (int i = 0; i < f->n_buckets; i++)
-		if (!strcmp(f->bucket[i].name, name)) {
-			*ret = f->bucket[i].client;
+	for (int i = 0; i < b->n; i++)
+		if (!strcmp(b->at[i].name, name)) {
+			*ret = b->at[i].client;
 			return 0;
 		}
-	more = realloc(f->bucket, (size_t)(f->n_buckets + 1) * sizeof(*more));
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory");
-	f->bucket = more;
-	more += f->n_buckets;
+	if (!array_reserve(&b->at, &b->cap, b->n + 1))
+		return err_nomem(err, NULL);
+	more = &b->at[b->n];
 	rc = object_open(&more->client, name, &(struct object_opts){ .timeout_s = f->o.timeout_s }, err);
 	if (rc)
 		return rc;
 	snprintf(more->name, sizeof(more->name), "%s", name);
-	f->n_buckets++;
+	b->n++;
 	*ret = more->client;
 	return 0;
 }
@@ -139,19 +136,13 @@ static int find_s3_client(struct fetch *f, struct fetch_object *o, struct err *e
 
 int fetch_add(struct fetch *f, const char *url, struct err *err)
 {
-	struct fetch_object *more = f->object;
 	int rc;
 
-	if (f->n == f->cap) {
-		f->cap = f->cap ? 2 * f->cap : 64;
-		more = realloc(f->object, (size_t)f->cap * sizeof(*more));
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->cap);
-		f->object = more;
-	}
+	if (!array_reserve(&f->object, &f->cap, f->n + 1))
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->n + 1);
 	f->object[f->n] = (struct fetch_object){ .url = strdup(url), .shown = strip_url_secrets(url) };
 	if (!f->object[f->n].url || !f->object[f->n].shown)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	else
 		rc = find_s3_client(f, &f->object[f->n], err);
 	if (rc) {
@@ -235,15 +226,15 @@ static bool want_block_part(struct fetch *f, int object, const struct block_part
 	if (!b && kept_has(f, object, p->begin))
 		return true;
 	if (!b) {
-		if (f->due_bytes + p->n > f->o.room_bytes && f->due_bytes)
+		if (f->pool.due_bytes + p->n > f->o.room_bytes && f->pool.due_bytes)
 			return false;
 		b = block_queue(f, object, p->begin, p->n);
 		*ret_queued = true;
 	} else if (b->state == HELD && !b->uses && !b->readers) {
-		TAILQ_REMOVE(&f->idle, b, link);
+		TAILQ_REMOVE(&f->pool.idle, b, link);
 	}
 	if (b && !b->uses++)
-		f->due_bytes += b->n;
+		f->pool.due_bytes += b->n;
 	return b != NULL;
 }
 
@@ -270,7 +261,7 @@ static int wait_for_block(struct fetch *f, struct fetched_block *b, const struct
 	double began = clock_mono_s();
 
 	while (b->state == QUEUED || b->state == GOING) {
-		double now = clock_mono_s(), since = f->progress > began ? f->progress : began;
+		double now = clock_mono_s(), since = f->requests.progress > began ? f->requests.progress : began;
 
 		if (stop_asked(r->stop))
 			return err_set(err, ERR_CANCELED, "%.250s: the read was canceled", f->object[b->object].shown);
@@ -318,15 +309,15 @@ static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const
 	if (!b)
 		b = block_queue(f, r->object, p->begin, p->n);
 	if (!b)
-		rc = err_set(err, ERR_NOMEM, "out of memory");
+		rc = err_nomem(err, NULL);
 	if (!b)
 		goto out;
 	if (b->state == QUEUED && !b->urgent && !b->tries) {
-		TAILQ_REMOVE(&f->queue, b, link);
-		TAILQ_INSERT_HEAD(&f->queue, b, link);
+		TAILQ_REMOVE(&f->pool.queue, b, link);
+		TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
 	}
 	if (b->state == HELD && !b->uses && !b->readers)
-		TAILQ_REMOVE(&f->idle, b, link);
+		TAILQ_REMOVE(&f->pool.idle, b, link);
 	b->urgent = true;
 	b->direct |= p->direct;
 	rc = b->state == QUEUED ? fetcher_start(f, err) : 0;
@@ -342,7 +333,7 @@ static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const
 	}
 	b->readers--;
 	if (b->uses && !--b->uses)
-		f->due_bytes -= b->n;
+		f->pool.due_bytes -= b->n;
 	block_rest(f, b);
 	if (block_may_have_room(f))
 		fetcher_start(f, NULL);
@@ -379,7 +370,7 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 int fetch_measure(struct fetch *f, struct err *err)
 {
 	struct fetched_block **probe = calloc((size_t)f->n + 1, sizeof(*probe));
-	int rc = probe ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = probe ? 0 : err_nomem(err, NULL);
 
 	pthread_mutex_lock(&f->lock);
 	for (int i = 0; !rc && i < f->n; i++) {
@@ -387,7 +378,7 @@ int fetch_measure(struct fetch *f, struct err *err)
 			continue;
 		probe[i] = block_queue(f, i, 0, 1);
 		if (!probe[i]) {
-			rc = err_set(err, ERR_NOMEM, "out of memory");
+			rc = err_nomem(err, NULL);
 			break;
 		}
 		probe[i]->probe = true;

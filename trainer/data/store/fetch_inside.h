@@ -1,5 +1,5 @@
-/* fetch_inside.h: shared by the parts of fetch: objects, blocks and slots. The lock protects everything except a block
- * in transfer and a slot's transfer.
+/* fetch_inside.h: shared by the parts of fetch: objects and readers (fetch.c), blocks and their cache (fetch_block.c),
+ * requests (fetch_thread.c). The lock protects everything except a block in transfer and a slot's transfer.
  *
  * A block is queued, in transfer in a slot, held, failed, or left to the cache. */
 #ifndef DPT_DATA_FETCH_INSIDE_H
@@ -68,34 +68,117 @@ struct fetch_bucket {
 	struct object_client *client;
 };
 
-struct fetch {
-	struct fetch_opts o;
-	struct curlso so;
-	void *multi;
-	pthread_t thread, keeper;
-	bool started, stop, keeps; /* keeps: the cache writer was started */
-	pthread_mutex_t lock;
-	pthread_cond_t arrived, kept;
-	struct fetch_object *object;
+struct fetch_buckets {
+	struct fetch_bucket *at;
 	int n, cap;
-	uint64_t all_bytes; /* of objects with known sizes */
+};
+
+/* The blocks and their memory. */
+struct block_pool {
 	struct fetched_block *hashed[FETCH_BUCKETS];
-	struct fetch_bucket *bucket;
-	int n_buckets;
 	struct fetched_blocks queue, idle;
-	struct fetched_blocks to_keep;
 	size_t held_bytes;	   /* of all blocks with memory, and spares */
 	char *spare[FETCH_SPARES]; /* memory of whole blocks for reuse: clearing new pages costs as much as copying */
 	int n_spares;
 	bool starved; /* a block waits for memory */
 	size_t due_bytes; /* announced and unread, and in the queue */
+};
+
+/* The requests and their thread. */
+struct fetch_requests {
+	void *multi;
+	pthread_t thread;
+	bool started;
 	struct fetch_slot slot[FETCH_SLOTS];
-	int going, going_most;
-	size_t going_bytes;
-	uint64_t going_got; /* bytes received so far by current transfers */
-	double progress;    /* time of the last received bytes */
+	int n, most; /* in flight */
+	size_t bytes;
+	uint64_t got;	 /* bytes received so far by current transfers */
+	double progress; /* time of the last received bytes */
 	uint64_t draws;
+};
+
+/* The thread that writes received blocks to the cache. */
+struct fetch_keeper {
+	pthread_t thread;
+	bool started;
+	pthread_cond_t wake;
+	struct fetched_blocks queue;
+};
+
+struct fetch {
+	struct fetch_opts o;
+	struct curlso so;
+	pthread_mutex_t lock;
+	pthread_cond_t arrived;
+	bool stop;
+	struct fetch_object *object;
+	int n, cap;
+	uint64_t all_bytes; /* of objects with known sizes */
+	struct fetch_buckets buckets;
+	struct block_pool pool;
+	struct fetch_requests requests;
+	struct fetch_keeper keeper;
 	struct fetch_counts counts;
 };
+
+/* ---- blocks: lookup, queueing, memory and eviction; under the lock ---- */
+
+/* Finds a block that is neither a probe nor left to the cache; NULL: none. */
+struct fetched_block *block_find(struct fetch *f, int object, uint64_t begin, size_t n);
+
+/* Appends a new block to the queue; NULL: out of memory. */
+struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n);
+
+/* Allocates a block's memory and evicts idle blocks for it, the oldest first. False: no memory now; a block that a
+ * reader waits for always gets some. */
+bool block_take_memory(struct fetch *f, struct fetched_block *b);
+
+/* Returns true if a block that got no memory may get some now. */
+bool block_may_have_room(const struct fetch *f);
+
+void block_free_all(struct fetch *f); /* for fetch_free */
+
+void block_count_read(struct fetched_block *b, size_t n); /* a reader has read n bytes of the block */
+
+/* Call after a use or reader ends. May free b. */
+void block_rest(struct fetch *f, struct fetched_block *b);
+
+/* ---- a fetch and its cache: which blocks are cached, which another process fetches, and the thread that writes
+ * received blocks ---- */
+
+/* Returns true if the object's blocks are cached. An object without a version cannot be: a cached block might be
+ * outdated. */
+bool kept_can(const struct fetch *f, int object);
+
+/* Computes the name of a block in the cache. */
+void kept_name(const struct fetch *f, int object, uint64_t begin, struct cache_block *ret);
+
+/* Returns true if the block is probably in the cache, without reading it. */
+bool kept_has(struct fetch *f, int object, uint64_t begin);
+
+/* Records whether the block is in the cache. */
+void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen);
+
+/* Returns true if a queued block need not be requested, or not yet: it is in the cache (b may be freed), or another
+ * process fetches it. */
+bool kept_elsewhere(struct fetch *f, struct fetched_block *b);
+
+/* Releases the claim, so that other processes may fetch the block. */
+void kept_release(struct fetch *f, struct fetched_block *b);
+
+/* Queues a held block for writing. The writer counts as a reader until it is done. */
+void kept_write(struct fetch *f, struct fetched_block *b);
+
+/* Finishes the pending writes, without the lock. Call after f->stop is set. */
+void kept_end(struct fetch *f);
+
+/* ---- the thread that requests the queued blocks: only it uses libcurl ---- */
+
+/* Starts the thread, or wakes it if it may request more. It starts with the first block, because a process may fork
+ * before. Under the lock. */
+int fetcher_start(struct fetch *f, struct err *err);
+
+/* Cancels the transfers and joins the thread. */
+void fetcher_end(struct fetch *f);
 
 #endif

@@ -1,14 +1,12 @@
 /* fetch_thread.c: the fetch thread. A block in transfer belongs to it. */
-#include "trainer/data/store/fetch_thread.h"
+#include "tracker/base/thread.h"
+#include "trainer/data/store/fetch_inside.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/data/store/fetch_block.h"
-#include "trainer/data/store/fetch_kept.h"
 
 #define FLIGHT_BLOCKS 16 /* whole blocks in flight */
 #define QUEUE_LOOK 256	 /* only the first blocks of the queue may start */
@@ -35,8 +33,8 @@ static void free_slot_headers(struct fetch *f, struct fetch_slot *s)
 static struct fetch_slot *find_free_slot(struct fetch *f)
 {
 	for (int i = 0; i < FETCH_SLOTS; i++)
-		if (!f->slot[i].block)
-			return &f->slot[i];
+		if (!f->requests.slot[i].block)
+			return &f->requests.slot[i];
 	return NULL;
 }
 
@@ -82,20 +80,31 @@ static bool has_block_sum(const struct fetch_object *o, const struct fetched_blo
 	       b->n == (left < FETCH_BLOCK ? left : FETCH_BLOCK);
 }
 
+/* Seconds until the block fails unless something arrives; may be negative. */
+static double time_to_deadline(const struct fetch *f, const struct fetched_block *b)
+{
+	const double since = f->requests.progress > b->asked ? f->requests.progress : b->asked;
+
+	return since + f->o.timeout_s - clock_mono_s();
+}
+
 /* Starts the transfer of a queued block. Returns false without memory for it. */
 static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
 {
 	struct fetch_object *o = &f->object[b->object];
-	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S);
+	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S), left;
 	struct err err = ERR_INIT;
 
 	if (!b->bytes && !block_take_memory(f, b))
 		return false;
+	if (!b->tries)
+		b->asked = clock_mono_s(); /* it may have waited for memory until now */
+	left = time_to_deadline(f, b);
 	if (!s->transfer.easy)
 		s->transfer.easy = f->so.easy_init();
 	if (!s->transfer.easy)
 		return false;
-	TAILQ_REMOVE(&f->queue, b, link);
+	TAILQ_REMOVE(&f->pool.queue, b, link);
 	if (make_request_headers(f, s, o, &err)) {
 		fail_fetch_block(f, b, err.text);
 		block_rest(f, b);
@@ -103,8 +112,8 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 	}
 	b->state = GOING;
 	s->block = b;
-	f->going++;
-	f->going_bytes += b->n;
+	f->requests.n++;
+	f->requests.bytes += b->n;
 	f->counts.requests++;
 	f->counts.retries += b->tries > 0;
 	transfer_begin(&s->transfer, &f->so,
@@ -113,14 +122,15 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 						.begin = b->begin,
 						.n = b->n,
 						.total = o->bytes,
-						.stall_s = stall < f->o.timeout_s ? stall : f->o.timeout_s,
+						.stall_s = stall < left ? stall : left,
+						.left_s = left,
 						.headers = s->headers,
 						.follows = !o->client,
 						.ca = s->sign.ca,
 						.to = b->bytes,
 						.sums = has_block_sum(o, b) });
 	s->transfer.user = s;
-	f->so.multi_add(f->multi, s->transfer.easy);
+	f->so.multi_add(f->requests.multi, s->transfer.easy);
 	return true;
 }
 
@@ -128,14 +138,14 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 static double begin_queued_transfers(struct fetch *f)
 {
 	double now = clock_mono_s(), next = now + 1;
-	struct fetched_block *b = TAILQ_FIRST(&f->queue), *following;
+	struct fetched_block *b = TAILQ_FIRST(&f->pool.queue), *following;
 
 	for (int i = 0; b && i < QUEUE_LOOK; i++, b = following) {
 		struct fetch_slot *s = find_free_slot(f);
 
 		following = TAILQ_NEXT(b, link);
-		if (!s || f->going >= f->going_most ||
-		    (f->going && f->going_bytes + b->n > FLIGHT_BLOCKS * FETCH_BLOCK))
+		if (!s || f->requests.n >= f->requests.most ||
+		    (f->requests.n && f->requests.bytes + b->n > FLIGHT_BLOCKS * FETCH_BLOCK))
 			break;
 		if (b->not_before > now) {
 			next = b->not_before < next ? b->not_before : next;
@@ -152,27 +162,29 @@ static double begin_queued_transfers(struct fetch *f)
 /* Randomises a delay, so that the retries of many ranks do not coincide. */
 static double jitter_backoff(struct fetch *f, double seconds)
 {
-	uint64_t x = (++f->draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
+	uint64_t x = (++f->requests.draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
 
 	return seconds * (0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24));
 }
 
 static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const struct transfer *t, const char *why)
 {
-	double now = clock_mono_s(), since = f->progress > b->asked ? f->progress : b->asked;
+	double left = time_to_deadline(f, b);
 	double wait = jitter_backoff(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
 	char text[260];
 
-	if (now - since > f->o.timeout_s) {
-		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", now - since, why);
+	if (left <= 0) {
+		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", f->o.timeout_s - left, why);
 		fail_fetch_block(f, b, text);
 		return;
 	}
 	if (t->retry_after_s > wait)
 		wait = t->retry_after_s < RETRY_AFTER_MOST_S ? t->retry_after_s : RETRY_AFTER_MOST_S;
+	if (wait > left) /* the last try */
+		wait = left;
 	b->state = QUEUED;
-	b->not_before = now + wait;
-	TAILQ_INSERT_HEAD(&f->queue, b, link);
+	b->not_before = clock_mono_s() + wait;
+	TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
 }
 
 static void store_arrived_block(struct fetch *f, struct fetched_block *b, const struct transfer *t)
@@ -180,8 +192,8 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 	const int most = f->o.requests > 0 && f->o.requests < FETCH_SLOTS ? f->o.requests : FETCH_SLOTS;
 	struct fetch_object *o = &f->object[b->object];
 
-	f->progress = clock_mono_s();
-	f->going_most += f->going_most < most;
+	f->requests.progress = clock_mono_s();
+	f->requests.most += f->requests.most < most;
 	if (!o->etag[0])
 		snprintf(o->etag, sizeof(o->etag), "%s", t->etag);
 	if (b->probe) {
@@ -225,14 +237,14 @@ static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int cod
 			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
 		end = TRANSFER_WRONG;
 	}
-	f->so.multi_remove(f->multi, t->easy);
+	f->so.multi_remove(f->requests.multi, t->easy);
 	free_slot_headers(f, s);
 	s->block = NULL;
-	f->going--;
-	f->going_bytes -= b->n;
+	f->requests.n--;
+	f->requests.bytes -= b->n;
 	f->counts.bytes += t->got;
 	if (end == TRANSFER_BUSY)
-		f->going_most = f->going_most > 1 ? f->going_most / 2 : 1;
+		f->requests.most = f->requests.most > 1 ? f->requests.most / 2 : 1;
 	if (b->probe && (t->status == 416 || (t->status == 200 && !t->total && !t->got))) {
 		f->object[b->object].known = true; /* empty */
 		b->state = HELD;
@@ -256,18 +268,18 @@ static bool finish_arrived_transfers(struct fetch *f)
 	int left;
 
 	for (int i = 0; i < FETCH_SLOTS; i++)
-		got += f->slot[i].block ? f->slot[i].transfer.got : 0;
-	if (got != f->going_got)
-		f->progress = clock_mono_s();
-	while ((m = f->so.multi_info_read(f->multi, &left)))
+		got += f->requests.slot[i].block ? f->requests.slot[i].transfer.got : 0;
+	if (got != f->requests.got)
+		f->requests.progress = clock_mono_s();
+	while ((m = f->so.multi_info_read(f->requests.multi, &left)))
 		for (int i = 0; i < FETCH_SLOTS; i++)
-			if (f->slot[i].block && f->slot[i].transfer.easy == m->easy) {
-				got -= f->slot[i].transfer.got;
-				finish_block_transfer(f, &f->slot[i], m->result.code);
+			if (f->requests.slot[i].block && f->requests.slot[i].transfer.easy == m->easy) {
+				got -= f->requests.slot[i].transfer.got;
+				finish_block_transfer(f, &f->requests.slot[i], m->result.code);
 				any = true;
 				break;
 			}
-	f->going_got = got;
+	f->requests.got = got;
 	return any;
 }
 
@@ -283,14 +295,14 @@ static void *run_fetch_thread(void *arg)
 		int running;
 
 		pthread_mutex_unlock(&f->lock);
-		f->so.multi_perform(f->multi, &running);
+		f->so.multi_perform(f->requests.multi, &running);
 		pthread_mutex_lock(&f->lock);
 		if (finish_arrived_transfers(f))
 			next = 0;
 		wait = next - clock_mono_s();
 		pthread_mutex_unlock(&f->lock);
 		if (wait > 0)
-			f->so.multi_poll(f->multi, NULL, 0, (int)(wait * 1000) + 1, NULL);
+			f->so.multi_poll(f->requests.multi, NULL, 0, (int)(wait * 1000) + 1, NULL);
 		pthread_mutex_lock(&f->lock);
 	}
 	pthread_mutex_unlock(&f->lock);
@@ -299,18 +311,14 @@ static void *run_fetch_thread(void *arg)
 
 int fetcher_start(struct fetch *f, struct err *err)
 {
-	sigset_t all, before;
 	int rc = 0;
 
-	if (!f->started) {
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		rc = pthread_create(&f->thread, NULL, run_fetch_thread, f);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-		f->started = !rc;
+	if (!f->requests.started) {
+		rc = thread_start(&f->requests.thread, run_fetch_thread, f);
+		f->requests.started = !rc;
 	}
-	if (!rc && f->going < f->going_most && f->going_bytes < FLIGHT_BLOCKS * FETCH_BLOCK)
-		f->so.multi_wakeup(f->multi);
+	if (!rc && f->requests.n < f->requests.most && f->requests.bytes < FLIGHT_BLOCKS * FETCH_BLOCK)
+		f->so.multi_wakeup(f->requests.multi);
 	return rc ? err_set_errno(err, rc, "cannot start the thread that fetches") : 0;
 }
 
@@ -319,17 +327,17 @@ void fetcher_end(struct fetch *f)
 	pthread_mutex_lock(&f->lock);
 	f->stop = true;
 	pthread_mutex_unlock(&f->lock);
-	if (f->started) {
-		f->so.multi_wakeup(f->multi);
-		pthread_join(f->thread, NULL);
+	if (f->requests.started) {
+		f->so.multi_wakeup(f->requests.multi);
+		pthread_join(f->requests.thread, NULL);
 	}
 	for (int i = 0; i < FETCH_SLOTS; i++) {
-		if (f->slot[i].block)
-			f->so.multi_remove(f->multi, f->slot[i].transfer.easy);
-		if (f->slot[i].transfer.easy)
-			f->so.easy_cleanup(f->slot[i].transfer.easy);
-		free_slot_headers(f, &f->slot[i]);
+		if (f->requests.slot[i].block)
+			f->so.multi_remove(f->requests.multi, f->requests.slot[i].transfer.easy);
+		if (f->requests.slot[i].transfer.easy)
+			f->so.easy_cleanup(f->requests.slot[i].transfer.easy);
+		free_slot_headers(f, &f->requests.slot[i]);
 	}
-	if (f->multi)
-		f->so.multi_cleanup(f->multi);
+	if (f->requests.multi)
+		f->so.multi_cleanup(f->requests.multi);
 }

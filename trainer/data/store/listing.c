@@ -1,5 +1,7 @@
-/* listing.c: a file per folder in the user's cache, locked while a process reads it or requests the listing. */
-#include "trainer/data/store/listing.h"
+/* listing.c: lists the objects in a folder of a remote store. Of the processes on a machine that began before the
+ * listing, one requests it from the server; the others wait for its copy in the user's cache: a file per folder,
+ * locked while a process reads it or requests the listing. */
+#include "trainer/data/store/data_objects.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +20,7 @@
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"
 
+#define LISTING_BYTES_MAX ((size_t)8 << 30)
 #define MAGIC "DPLISTED"
 #define BOOT_BYTES 40
 #define AGE_MOST_S 60.0 /* oldest listing that may be shared */
@@ -25,6 +28,18 @@
 #define POLL_S 0.01
 #define PATH_BYTES 4200
 #define ENTRY_BYTES ((size_t)16) /* in front of its texts */
+
+struct listing_opts {
+	const char *bucket, *prefix;
+	const char *delimiter; /* groups keys by their prefix up to it and omits these groups; NULL: none */
+	double timeout_s;
+};
+
+struct listing_entry {
+	const char *key; /* without the prefix; never empty */
+	uint64_t bytes;
+	const char *etag;
+};
 
 struct listing_header {
 	char magic[8];
@@ -177,7 +192,7 @@ static int append_listed_entry(void *user, const struct object_entry *e, struct 
 	buf_add_u32le(a->to, (uint32_t)strlen(etag) + 1);
 	buf_add(a->to, key, strlen(key) + 1);
 	buf_add(a->to, etag, strlen(etag) + 1);
-	return buf_failed(a->to) ? err_set(err, ERR_NOMEM, "out of memory: a listing") : 0;
+	return buf_failed(a->to) ? err_nomem(err, "a listing") : 0;
 }
 
 static int request_listing(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)
@@ -187,7 +202,8 @@ static int request_listing(struct object_client *c, const struct listing_opts *o
 	return object_list(c, &(struct object_list){ o->prefix, o->delimiter, append_listed_entry, &a }, err);
 }
 
-int listing_take(struct buf *ret, const struct listing_opts *o, struct err *err)
+/* Fills *ret, initialised by the caller; decode it with next_listing_entry. ERR_NOENT: no such bucket. */
+static int take_listing(struct buf *ret, const struct listing_opts *o, struct err *err)
 {
 	char boot[BOOT_BYTES] = "";
 	double since = process_start_s(), began;
@@ -212,7 +228,8 @@ int listing_take(struct buf *ret, const struct listing_opts *o, struct err *err)
 	return rc;
 }
 
-bool listing_next(const struct buf *listing, size_t *at, struct listing_entry *ret)
+/* Decodes the next entry. Set *at to 0 first. False: the end. */
+static bool next_listing_entry(const struct buf *listing, size_t *at, struct listing_entry *ret)
 {
 	size_t left = listing->len - *at, key, etag;
 	const char *from;
@@ -228,4 +245,24 @@ bool listing_next(const struct buf *listing, size_t *at, struct listing_entry *r
 	*ret = (struct listing_entry){ from, little_get_u64(from - ENTRY_BYTES), from + key };
 	*at += ENTRY_BYTES + key + etag;
 	return true;
+}
+
+int objects_list(const char *address, const struct objects_lister *l, struct err *err)
+{
+	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
+	struct listing_entry e;
+	struct buf listing;
+	const char *key;
+	size_t at = 0;
+	int rc = object_split(address, bucket, &key, err);
+
+	if (rc)
+		return rc;
+	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
+	buf_init(&listing, LISTING_BYTES_MAX);
+	rc = take_listing(&listing, &(struct listing_opts){ bucket, prefix, l->below ? NULL : "/", l->timeout_s }, err);
+	while (!rc && next_listing_entry(&listing, &at, &e))
+		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
+	buf_done(&listing);
+	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }

@@ -76,6 +76,7 @@ static size_t receive_transfer_header(char *line, size_t size, size_t n, void *u
 
 void transfer_begin(struct transfer *t, const struct curlso *so, const struct transfer_want *w)
 {
+	const long connect_s = w->left_s < 1 ? 1 : w->left_s < CONNECT_S ? (long)w->left_s : CONNECT_S;
 	char range[64];
 	void *e = t->easy;
 
@@ -100,7 +101,7 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	so->easy_setopt(e, CURLSO_NETRC, w->follows ? (long)CURLSO_NETRC_OPTIONAL : 0L);
 	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
 	so->easy_setopt(e, CURLSO_USERAGENT, "dptrain");
-	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT, CONNECT_S);
+	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT, connect_s);
 	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
 	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, w->stall_s < 1 ? 1L : (long)w->stall_s);
 	so->easy_setopt(e, CURLSO_BUFFERSIZE, 512L << 10);

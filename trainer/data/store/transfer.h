@@ -18,6 +18,7 @@ struct transfer_want {
 	uint64_t begin, n;   /* bytes; n >= 1 */
 	uint64_t total;	     /* of the object; 0: unknown */
 	double stall_s;	     /* longest time without a byte */
+	double left_s;	     /* until the reader gives up */
 	struct curl_slist *headers; /* borrowed until the end; NULL: none */
 	bool follows;		    /* follows redirects */
 	const char *ca;		    /* CA bundle; NULL: the default */

@@ -1,5 +1,5 @@
 /* adamw_cuda.cu: one AdamW step, elementwise. Each thread computes the bias corrections once. */
-#include "trainer/backends/cuda/descend.h"
+#include "trainer/backends/cuda/cuda_update.h"
 
 extern "C" {
 #include "trainer/ops/adamw/adamw.h"
@@ -11,6 +11,11 @@ template <typename T> struct adamw_rule {
 	static constexpr int moments = 2;
 	struct adamw_attr attr;
 	T lr = 0, rate = 0, root = 0; /* rate: lr / (1 - b1^t); root: sqrt(1 - b2^t) */
+
+	static adamw_rule of(const struct node *n, const struct kernel_args *)
+	{
+		return { *static_cast<const struct adamw_attr *>(n->attr) };
+	}
 
 	__device__ void begin(const step_page *page, const double *step)
 	{
@@ -34,29 +39,6 @@ template <typename T> struct adamw_rule {
 	}
 };
 
-template <typename T> struct adamw_rule<T> make_adamw_rule(const struct node *n)
-{
-	return { *static_cast<const struct adamw_attr *>(n->attr) };
-}
-
-int run_adamw_cuda(void *state, const struct kernel_args *a, struct err *err)
-{
-	const struct node *n = cuda_node(state);
-
-	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, make_adamw_rule<T>(n), 4, err));
-}
-
-int run_adamw_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
-{
-	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
-		  return many_each<descend<T, adamw_rule<T>>>(
-			  states, args, n,
-			  [](const struct node *node, const struct kernel_args *a) {
-				  return descend_of<T>(a, make_adamw_rule<T>(node), 4);
-			  },
-			  err));
-}
-
 } // namespace
 
-CUDA_KERNEL_MANY(adamw, cuda_prepare, run_adamw_cuda, run_adamw_many_cuda);
+CUDA_KERNEL_MANY(adamw, cuda_prepare, run_update<adamw_rule>, run_update_many<adamw_rule>);

@@ -1,5 +1,5 @@
 /* conv_cpu.c: the three convolution ops as kernels; trainer/backends/cpu/convs.c has them. */
-#include "trainer/backends/cpu/convs.h"
+#include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/ops/ops.h"
 
 static size_t conv_pack_bytes(const struct kernel_env *env, const struct node *n, int index)

@@ -7,9 +7,8 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/backends/cuda/staging.h"
+#include "trainer/backends/cuda/device_calls.h"
 #include "trainer/ops/copy/copy.h"
-#include "trainer/ops/copy/copy_file.h"
 }
 
 namespace {

@@ -7,7 +7,6 @@
 
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/copy/copy.h"
-#include "trainer/ops/copy/copy_file.h"
 
 static inline int prepare_copy_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {

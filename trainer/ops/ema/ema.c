@@ -30,7 +30,11 @@ static int ema_inplace(const struct node *n, int out)
 
 static void ema_dump(const struct node *n, struct buf *out)
 {
-	buf_addf(out, " decay=%g", ((const struct ema_attr *)n->attr)->decay);
+	const struct ema_attr *a = n->attr;
+
+	buf_addf(out, " decay=%g", a->decay);
+	if (a->every > 1)
+		buf_addf(out, " every=%lld", (long long)a->every);
 }
 
 const struct op op_ema = {

@@ -5,10 +5,11 @@
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/step_guard/step_guard.h"
 
-/* size: elements, updates including this one, skipped. */
+/* size: elements, updates including this one, skipped, steps from one update to the next. The harness has step 10 of an
+ * epoch. */
 static struct node *build_ema_case(struct graph *g, const struct op_case *c)
 {
-	struct ema_attr attr = { .decay = 0.75 };
+	struct ema_attr attr = { .decay = 0.75, .every = c->size[3] };
 	struct tensor *x = case_input(g, "x", DTYPE_F32, SHAPE(c->size[0]));
 	struct tensor *ema = case_input(g, "ema", DTYPE_F32, SHAPE(c->size[0]));
 	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
@@ -40,5 +41,10 @@ const struct op_case cases_ema[] = {
 	{ "skipped", .build = build_ema_case, .fill = fill_ema_case, .exact = true, .size = { 37, 3, 1 } },
 	{ "skipped before the first update", .build = build_ema_case, .fill = fill_ema_case, .exact = true,
 	  .size = { 37, 0, 1 } },
+	{ "due in every fifth step", .build = build_ema_case, .fill = fill_ema_case, .bound = bound_ema_error,
+	  .size = { 1037, 3, 0, 5 } },
+	{ "not due", .build = build_ema_case, .fill = fill_ema_case, .exact = true, .size = { 1037, 3, 0, 4 } },
+	{ "first update, not due", .build = build_ema_case, .fill = fill_ema_case, .exact = true,
+	  .size = { 37, 1, 0, 4 } },
 	{ NULL },
 };

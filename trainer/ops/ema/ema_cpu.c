@@ -1,8 +1,7 @@
 /* ema_cpu.c: one update of an average in f32. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/ema/ema_math.h"
+#include "trainer/backends/cpu/cpu_update.h"
+#include "trainer/ops/ema/ema.h"
 
 struct ema_state {
 	struct cpu_update u;
@@ -24,7 +23,7 @@ static int prepare_ema_cpu(const struct kernel_env *env, struct node *n, void **
 static int run_ema_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct ema_state s = *(const struct ema_state *)state;
-	double keep = ema_keep(s.u.attr, args->in[2]);
+	double keep = ema_keep(s.u.node->attr, args->in[2], args->page->epoch_step);
 
 	(void)err;
 	if (keep >= 1)

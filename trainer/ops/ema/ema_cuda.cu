@@ -2,7 +2,7 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/ops/ema/ema_math.h"
+#include "trainer/ops/ema/ema.h"
 }
 
 namespace {
@@ -11,12 +11,13 @@ template <typename T> struct average {
 	static constexpr int width = vector_width<T>;
 	struct ema_attr attr;
 	const double *step;
+	const step_page *page;
 	const T *x;
 	T *ema;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const double keep = ema_keep(&attr, step);
+		const double keep = ema_keep(&attr, step, page->epoch_step);
 		T v[W], so_far[W];
 
 		if (keep >= 1)
@@ -37,7 +38,7 @@ int run_ema_cuda(void *state, const struct kernel_args *a, struct err *err)
 	const struct ema_attr attr = *static_cast<const struct ema_attr *>(n->attr);
 
 	BY_MASTER(n->in[0]->dtype, T,
-		  return cuda_each(n, a, average<T>{ attr, cuda_in<double>(a, 2), cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+		  return cuda_each(n, a, average<T>{ attr, cuda_in<double>(a, 2), a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
 				   { cuda_count(n->in[0]), 0 }, err));
 }
 

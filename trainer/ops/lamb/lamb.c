@@ -3,6 +3,7 @@
 
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lamb_attr *attr)
@@ -10,7 +11,7 @@ struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bo
 	struct tensor *m = op_moment(g, p, "exp_avg"), *v = op_moment(g, p, "exp_avg_sq"), *u, *psum, *usum;
 	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_lamb_update,
 							    .name = graph_printf(g, "%s.lamb_update", p->name),
-							    NODE_IN(p->grad, p, m, v, step),
+							    NODE_IN(p, p->grad, m, v, step),
 							    NODE_OUT(NULL, m, v),
 							    .attr = attr,
 							    .attr_bytes = sizeof(*attr) });
@@ -29,20 +30,10 @@ struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bo
 
 static int lamb_update_shape(struct graph *g, struct node *n)
 {
-	const struct tensor *p = n->in[1], *m = n->in[2], *v = n->in[3];
+	const struct tensor *p = n->in[0];
+	int rc = update_shape(g, n);
 
-	if (graph_expect(g, n,
-			 shape_equal(&p->shape, &n->in[0]->shape) && shape_equal(&p->shape, &m->shape) &&
-				 shape_equal(&p->shape, &v->shape) && n->out[1] == m && n->out[2] == v,
-			 "parameter, gradient and moments differ in shape"))
-		return g->err.code;
-	return graph_out(g, n, 0, TENSOR_TYPE(p->dtype, p->shape), "");
-}
-
-static int lamb_update_inplace(const struct node *n, int out)
-{
-	(void)n;
-	return out == 0 ? 0 : out + 1;
+	return rc ? rc : graph_out(g, n, 0, TENSOR_TYPE(p->dtype, p->shape), "");
 }
 
 static void lamb_update_dump(const struct node *n, struct buf *out)
@@ -63,7 +54,7 @@ const struct op op_lamb_update = {
 	.id = OP_lamb_update,
 	.shape = lamb_update_shape,
 	.dtype = op_dtype_keep,
-	.inplace = lamb_update_inplace,
+	.inplace = update_inplace,
 	.dump = lamb_update_dump,
 };
 

@@ -4,7 +4,6 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
-#include "trainer/ops/lamb/lamb_math.h"
 
 /* size: elements, ppm of weight decay, updates including this one (0: skipped). */
 static struct node *build_lamb_update_case(struct graph *g, const struct op_case *c)
@@ -13,12 +12,12 @@ static struct node *build_lamb_update_case(struct graph *g, const struct op_case
 		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .weight_decay = (double)c->size[1] / 1e6
 	};
 	struct shape shape = SHAPE(c->size[0]);
-	struct tensor *grad = case_input(g, "g", DTYPE_F32, shape), *p = case_input(g, "p", DTYPE_F32, shape);
+	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = case_input(g, "m", DTYPE_F32, shape), *v = case_input(g, "v", DTYPE_F32, shape);
 	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_lamb_update,
-						  NODE_IN(grad, p, m, v, step),
+						  NODE_IN(p, grad, m, v, step),
 						  NODE_OUT(NULL, m, v),
 						  NODE_ATTR(attr) });
 }
@@ -36,14 +35,14 @@ static double bound_lamb_update_error(const struct case_values *v, int k, double
 	double factor = v->in[4][STEP_GUARD_FACTOR], t = v->in[4][STEP_GUARD_UPDATES];
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
-		double d = fabs(v->in[0][i]) * factor, m = a->beta1 * fabs(v->in[2][i]) + (1 - a->beta1) * d;
+		double d = fabs(v->in[1][i]) * factor, m = a->beta1 * fabs(v->in[2][i]) + (1 - a->beta1) * d;
 		double square = a->beta2 * v->in[3][i] + (1 - a->beta2) * d * d;
 		double root = sqrt(square / (1 - pow(a->beta2, t)));
 
 		terms[i] = k == 1   ? m
 			   : k == 2 ? square
 				    : m / (1 - pow(a->beta1, t)) / (root + a->eps) + a->weight_decay *
-					    fabs(v->in[1][i]);
+					    fabs(v->in[0][i]);
 	}
 	return 8;
 }

@@ -4,7 +4,6 @@
 extern "C" {
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
-#include "trainer/ops/lamb/lamb_math.h"
 }
 
 namespace {
@@ -82,11 +81,11 @@ int run_lamb_update_cuda(void *state, const struct kernel_args *a, struct err *e
 	const struct node *n = cuda_node(state);
 	const struct lamb_attr attr = *static_cast<const struct lamb_attr *>(n->attr);
 
-	BY_MASTER(n->in[1]->dtype, T,
+	BY_MASTER(n->in[0]->dtype, T,
 		  return cuda_each(n, a,
-				   lamb_update_rule<T>{ attr, cuda_in<double>(a, 4), cuda_in<T>(a, 0), cuda_in<T>(a, 1),
+				   lamb_update_rule<T>{ attr, cuda_in<double>(a, 4), cuda_in<T>(a, 1), cuda_in<T>(a, 0),
 							cuda_out<T>(a, 0), cuda_out<T>(a, 1), cuda_out<T>(a, 2) },
-				   { cuda_count(n->in[1]), 0 }, err));
+				   { cuda_count(n->in[0]), 0 }, err));
 }
 
 int run_lamb_cuda(void *state, const struct kernel_args *a, struct err *err)

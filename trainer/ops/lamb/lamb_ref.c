@@ -3,7 +3,6 @@
 
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
-#include "trainer/ops/lamb/lamb_math.h"
 #include "trainer/ops/ref_kernel.h"
 
 /* The formula of lamb_update in lamb.h. */
@@ -11,10 +10,10 @@ static int run_lamb_update_ref(void *state, const struct kernel_args *args, stru
 {
 	const struct node *n = state;
 	const struct lamb_attr *a = n->attr;
-	const double *grad = args->in[0], *p = args->in[1], *step = args->in[4];
+	const double *p = args->in[0], *grad = args->in[1], *step = args->in[4];
 	double *u = args->out[0], *m = args->out[1], *v = args->out[2], t = step[STEP_GUARD_UPDATES];
 	double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t);
-	int64_t count = shape_count(&n->in[1]->shape);
+	int64_t count = shape_count(&n->in[0]->shape);
 
 	(void)err;
 	if (step[STEP_GUARD_SKIP] != 0) {

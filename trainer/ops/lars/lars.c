@@ -3,6 +3,7 @@
 
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
+#include "trainer/ops/update.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts, const struct lars_attr *attr)
@@ -10,28 +11,9 @@ struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bo
 	struct tensor *m = attr->momentum != 0 ? op_moment(g, p, "momentum") : NULL;
 	struct tensor *psum = adapts ? norm_sumsq(g, p) : NULL, *gsum = adapts ? norm_sumsq(g, p->grad) : NULL;
 
-	return graph_node(g, &(struct node_spec){ .op = &op_lars,
-						  .name = graph_printf(g, "%s.lars", p->name),
-						  NODE_IN(p, p->grad, m, step, psum, gsum),
-						  NODE_OUT(p, m),
-						  .attr = attr,
-						  .attr_bytes = sizeof(*attr) });
-}
-
-static int lars_shape(struct graph *g, struct node *n)
-{
-	const struct tensor *p = n->in[0], *m = n->in[2];
-
-	return graph_expect(g, n,
-			    shape_equal(&p->shape, &n->in[1]->shape) && (!m || shape_equal(&p->shape, &m->shape)) &&
-				    n->out[0] == p && n->out[1] == m,
-			    "parameter, gradient and moment differ in shape");
-}
-
-static int lars_inplace(const struct node *n, int out)
-{
-	(void)n;
-	return out == 0 ? 0 : 2;
+	return update_add(g, p, step,
+			  &(struct update_spec){ .op = &op_lars, .moments = 1, .moment = { m }, .sums = 2,
+						 .sum = { psum, gsum }, NODE_ATTR(*attr) });
 }
 
 static void lars_dump(const struct node *n, struct buf *out)
@@ -46,9 +28,9 @@ static void lars_dump(const struct node *n, struct buf *out)
 const struct op op_lars = {
 	.name = "lars",
 	.id = OP_lars,
-	.shape = lars_shape,
+	.shape = update_shape,
 	.dtype = op_dtype_keep,
-	.inplace = lars_inplace,
+	.inplace = update_inplace,
 	.dump = lars_dump,
 };
 

@@ -7,7 +7,10 @@
 #ifndef DPT_OPS_LARS_H
 #define DPT_OPS_LARS_H
 
+#include <math.h>
+
 #include "trainer/graph/graph.h"
+#include "trainer/graph/host_device.h"
 
 struct lars_attr {
 	double momentum, weight_decay;
@@ -17,5 +20,13 @@ struct lars_attr {
 /* Adds the update of p with the moment "<p>.momentum"; adapts: uses the norms. */
 struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts,
 		      const struct lars_attr *attr);
+
+/* The trust ratio, the same on every backend. psum, gsum: NULL gives ratio 1. factor: scales the gradient. */
+HOST_DEVICE_INLINE double lars_ratio(const struct lars_attr *a, const double *psum, const double *gsum, double factor)
+{
+	double p = psum ? sqrt(*psum) : 0, g = gsum ? sqrt(*gsum) * factor : 0;
+
+	return p > 0 && g > 0 ? a->trust * p / (g + a->weight_decay * p) : 1;
+}
 
 #endif

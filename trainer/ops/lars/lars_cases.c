@@ -3,7 +3,7 @@
 
 #include "trainer/ops/cases.h"
 #include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/ops/lars/lars_math.h"
+#include "trainer/ops/lars/lars.h"
 
 /* size: elements, percent of momentum, ppm of weight decay, norms (0 absent, 1 present, 2 zero), skipped. */
 static struct node *build_lars_case(struct graph *g, const struct op_case *c)

@@ -1,67 +1,44 @@
-/* lars_cpu.c: the update of one parameter in f32. Parameter, gradient and moment are each read once. */
+/* lars_cpu.c: LARS's rule for cpu_update.h. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/ops/lars/lars_math.h"
+#include "trainer/backends/cpu/cpu_update.h"
+#include "trainer/ops/lars/lars.h"
 
 struct lars_state {
 	struct cpu_update u;
-	const float *g;
-	float *p, *m;
-	float rate, grad_scale; /* rate: lr times the trust ratio */
+	float rate, decay, momentum; /* rate: lr times the trust ratio */
 };
 
 #define CPU_BODY "trainer/ops/lars/lars_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int prepare_lars_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
-{
-	const struct cpu_update_opts o = { CPU_PICK(env, lars_loop), .n_in = 3, .bytes = sizeof(struct lars_state) };
-
-	return cpu_update_new(env, n, &o, ret_state, err);
-}
-
 static int run_lars_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct lars_state s = *(const struct lars_state *)state;
-	const double *step = args->in[3];
+	const struct lars_attr *a = s.u.node->attr;
+	const double *step = cpu_update_begin(&s.u, args);
 
 	(void)err;
 	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
-	s.p = args->out[0];
-	s.g = args->in[1];
-	s.m = args->out[1];
-	s.grad_scale = (float)step[STEP_GUARD_FACTOR];
-	s.rate = (float)(args->page->lr * lars_ratio(s.u.attr, args->in[4], args->in[5], step[STEP_GUARD_FACTOR]));
+	s.rate = (float)(args->page->lr * lars_ratio(a, args->in[4], args->in[5], step[STEP_GUARD_FACTOR]));
+	s.decay = (float)a->weight_decay;
+	s.momentum = (float)a->momentum;
 	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }
 
-extern const struct kernel lars_cpu;
-const struct kernel lars_cpu = { .prepare = prepare_lars_cpu, .run = run_lars_cpu, .release = cpu_state_release };
+CPU_UPDATE_KERNEL(lars, 1);
 
 #else
 
-static void V(lars_loop)(void *arg, int part, int parts)
+VEC_INLINE vf V(lars_rule)(const struct lars_state *s, vf p, vf d, vf m[1])
 {
-	const struct lars_state *s = arg;
-	const struct lars_attr *a = s->u.attr;
-	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
-	float decay = (float)a->weight_decay, momentum = (float)a->momentum;
-
-	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		int64_t n = r.end - i;
-		vf p = vload_any(s->p, i, n, false);
-		vf d = (vload_any(s->g, i, n, false) * s->grad_scale + decay * p) * s->rate;
-
-		if (s->m) {
-			d = momentum * vload_any(s->m, i, n, false) + d;
-			vstore_any(s->m, i, d, n, false);
-		}
-		vstore_any(s->p, i, p - d, n, false);
-	}
+	d = (d + s->decay * p) * s->rate;
+	if (s->u.m[0])
+		d = m[0] = s->momentum * m[0] + d;
+	return p - d;
 }
+
+CPU_UPDATE_LOOP(lars, 1)
 
 #endif

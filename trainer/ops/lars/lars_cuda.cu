@@ -1,8 +1,8 @@
 /* lars_cuda.cu: one LARS step, elementwise. Each thread computes the trust ratio once. */
-#include "trainer/backends/cuda/descend.h"
+#include "trainer/backends/cuda/cuda_update.h"
 
 extern "C" {
-#include "trainer/ops/lars/lars_math.h"
+#include "trainer/ops/lars/lars.h"
 }
 
 namespace {
@@ -13,6 +13,12 @@ template <typename T> struct lars_rule {
 	bool keeps; /* uses momentum */
 	const double *psum, *gsum;
 	T rate = 0;
+
+	static lars_rule of(const struct node *n, const struct kernel_args *a)
+	{
+		return { *static_cast<const struct lars_attr *>(n->attr), a->out[1] != nullptr, cuda_in<double>(a, 4),
+			 cuda_in<double>(a, 5) };
+	}
 
 	__device__ void begin(const step_page *page, const double *step)
 	{
@@ -28,18 +34,6 @@ template <typename T> struct lars_rule {
 	}
 };
 
-int run_lars_cuda(void *state, const struct kernel_args *a, struct err *err)
-{
-	const struct node *n = cuda_node(state);
-	const struct lars_attr attr = *static_cast<const struct lars_attr *>(n->attr);
-
-	BY_MASTER(n->in[0]->dtype, T,
-		  return descend_run<T>(n, a,
-					lars_rule<T>{ attr, a->out[1] != nullptr, cuda_in<double>(a, 4),
-						     cuda_in<double>(a, 5) },
-					3, err));
-}
-
 } // namespace
 
-CUDA_KERNEL(lars, cuda_prepare, run_lars_cuda);
+CUDA_KERNEL(lars, cuda_prepare, run_update<lars_rule>);

@@ -1,6 +1,6 @@
 /* lars_ref.c: one LARS step, elementwise. */
 #include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/ops/lars/lars_math.h"
+#include "trainer/ops/lars/lars.h"
 #include "trainer/ops/ref_kernel.h"
 
 static int run_lars_ref(void *state, const struct kernel_args *args, struct err *err)

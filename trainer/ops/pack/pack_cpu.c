@@ -1,5 +1,5 @@
 /* pack_cpu.c: converts a convolution's f32 master weights to the layout and type that its implementation wants. */
-#include "trainer/backends/cpu/convs.h"
+#include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/pack/pack.h"
 

@@ -1,9 +1,9 @@
-/* partial_sums.h: a rank's partial sums along the summation tree (graph/leaves.h). One tensor has slots for the most
- * partial sums that a rank ever holds; the page gives the leaf of each micro-batch. term_push  in terms [room * n], x
- * [n] out terms: stores the term of this micro-batch's leaf in its slot, added to the roots it completes; does nothing
- * if the rank has no leaf in this micro-batch term_fold  in terms out terms: the first slot becomes the sum of all of
- * the rank's partial sums f32 or f64; terms and x have one type; in place. allreduce and reduce_scatter add the partial
- * sums of all ranks. */
+/* partial_sums.h: a rank's partial sums along the reduction tree (graph/reduction_tree.h). One tensor has slots for the
+ * most partial sums that a rank ever holds; the page gives the leaf of each micro-batch.
+ *   term_push  in terms [room * n], x [n] out terms: stores the term of this micro-batch's leaf in its slot, added to
+ *              the roots it completes; does nothing if the rank has no leaf in this micro-batch
+ *   term_fold  in terms out terms: the first slot becomes the sum of all of the rank's partial sums
+ * f32 or f64; terms and x have one type; in place. allreduce and reduce_scatter add the partial sums of all ranks. */
 #ifndef DPT_OPS_PARTIAL_SUMS_H
 #define DPT_OPS_PARTIAL_SUMS_H
 

@@ -1,5 +1,5 @@
 /* sgd_cuda.cu: one SGD step, elementwise. */
-#include "trainer/backends/cuda/descend.h"
+#include "trainer/backends/cuda/cuda_update.h"
 
 extern "C" {
 #include "trainer/ops/sgd/sgd.h"
@@ -12,6 +12,11 @@ template <typename T> struct sgd_rule {
 	struct sgd_attr attr;
 	bool keeps; /* uses momentum */
 	T lr = 0;
+
+	static sgd_rule of(const struct node *n, const struct kernel_args *a)
+	{
+		return { *static_cast<const struct sgd_attr *>(n->attr), a->out[1] != nullptr };
+	}
 
 	__device__ void begin(const step_page *page, const double *)
 	{
@@ -31,29 +36,6 @@ template <typename T> struct sgd_rule {
 	}
 };
 
-template <typename T> struct sgd_rule<T> make_sgd_rule(const struct node *n, const struct kernel_args *a)
-{
-	return { *static_cast<const struct sgd_attr *>(n->attr), a->out[1] != nullptr };
-}
-
-int run_sgd_cuda(void *state, const struct kernel_args *a, struct err *err)
-{
-	const struct node *n = cuda_node(state);
-
-	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, make_sgd_rule<T>(n, a), 3, err));
-}
-
-int run_sgd_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
-{
-	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
-		  return many_each<descend<T, sgd_rule<T>>>(
-			  states, args, n,
-			  [](const struct node *node, const struct kernel_args *a) {
-				  return descend_of<T>(a, make_sgd_rule<T>(node, a), 3);
-			  },
-			  err));
-}
-
 } // namespace
 
-CUDA_KERNEL_MANY(sgd, cuda_prepare, run_sgd_cuda, run_sgd_many_cuda);
+CUDA_KERNEL_MANY(sgd, cuda_prepare, run_update<sgd_rule>, run_update_many<sgd_rule>);

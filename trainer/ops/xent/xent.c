@@ -26,11 +26,13 @@ struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *l
 static int check_xent_operands(struct graph *g, const struct node *n)
 {
 	const struct tensor *logits = n->in[0], *labels = n->in[1];
+	const bool pairs = labels->shape.ndim == 2 && labels->shape.dim[1] == 2;
 
 	return graph_expect(g, n,
-			    logits->shape.ndim == 2 && logits->shape.dim[1] >= 1 && labels->shape.ndim == 1 &&
-				    labels->dtype == DTYPE_I32 && labels->shape.dim[0] == logits->shape.dim[0],
-			    "expected logits [N,K] and labels i32 [N]");
+			    logits->shape.ndim == 2 && logits->shape.dim[1] >= 1 &&
+				    (labels->shape.ndim == 1 || pairs) && labels->dtype == DTYPE_I32 &&
+				    labels->shape.dim[0] == logits->shape.dim[0],
+			    "expected logits [N,K] and labels i32 [N] or [N,2]");
 }
 
 static int xent_shape(struct graph *g, struct node *n)

@@ -6,13 +6,18 @@
 
 #define XENT_ROUNDINGS 24 /* exponential and logarithm, each accurate to a few units in the last place, and few sums */
 
-/* size: N, K, percent of label smoothing. */
+/* size: N, K, percent of label smoothing, labels of a row (0: 1). */
 static struct xent_attr make_xent_attr(const struct op_case *c)
 {
 	return (struct xent_attr){ .label_smoothing = (double)c->size[2] / 100 };
 }
 
 #define LOSSES_LEAST 16 /* cases with fewer rows omit the optional losses */
+
+static struct tensor *add_label_input(struct graph *g, const struct op_case *c)
+{
+	return case_input(g, "labels", DTYPE_I32, c->size[3] == 2 ? SHAPE(c->size[0], 2) : SHAPE(c->size[0]));
+}
 
 static struct node *build_xent_case(struct graph *g, const struct op_case *c)
 {
@@ -25,7 +30,7 @@ static struct node *build_xent_case(struct graph *g, const struct op_case *c)
 					NODE_OUT(NULL, NULL, losses),
 					NODE_ATTR(attr),
 					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
-						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
+						add_label_input(g, c)) });
 }
 
 static struct node *build_xent_grad_case(struct graph *g, const struct op_case *c)
@@ -37,7 +42,7 @@ static struct node *build_xent_grad_case(struct graph *g, const struct op_case *
 					NODE_OUT(NULL),
 					NODE_ATTR(attr),
 					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
-						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0])),
+						add_label_input(g, c),
 						case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
@@ -54,10 +59,11 @@ static double compute_row_lse(const double *row, int64_t k)
 
 static void fill_xent_case(const struct op_case *c, struct case_values *v)
 {
-	int64_t k = c->size[1];
+	int64_t k = c->size[1], per_row = c->size[3] == 2 ? 2 : 1;
 
 	for (int64_t i = 0; i < c->size[0]; i++) {
-		v->in[1][i] = (double)(i * 13 % k);
+		for (int64_t j = 0; j < per_row; j++) /* every fifth row has one label twice */
+			v->in[1][i * per_row + j] = (double)((i + (i % 5 ? j : 0)) * 13 % k);
 		if (v->node->op == &op_xent_grad)
 			v->in[2][i] = compute_row_lse(v->in[0] + i * k, k);
 	}
@@ -67,8 +73,9 @@ static void fill_xent_case(const struct op_case *c, struct case_values *v)
 static void fill_xent_ignored_labels(const struct op_case *c, struct case_values *v)
 {
 	fill_xent_case(c, v);
-	for (int64_t i = 0; i < c->size[0]; i += 3)
-		v->in[1][i] = -1;
+	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
+		if (i / (c->size[3] == 2 ? 2 : 1) % 3 == 0)
+			v->in[1][i] = -1;
 }
 
 /* Equal logits: their index decides which of them rank above the label's. */
@@ -76,6 +83,18 @@ static void fill_xent_equal_logits(const struct op_case *c, struct case_values *
 {
 	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
 		v->in[0][i] = (double)(i * 5 % 4);
+	fill_xent_case(c, v);
+}
+
+/* NaN: the label's logit, another one, all of a row, and rows without. */
+static void fill_xent_nan_logits(const struct op_case *c, struct case_values *v)
+{
+	int64_t k = c->size[1];
+
+	for (int64_t i = 0; i < c->size[0]; i++)
+		for (int64_t j = 0; j < k; j++)
+			if (i % 4 == 2 || (i % 4 == 0 && j == i * 13 % k) || (i % 4 == 1 && j == (i * 13 + 1) % k))
+				v->in[0][i * k + j] = NAN;
 	fill_xent_case(c, v);
 }
 
@@ -131,6 +150,18 @@ static double bound_xent_grad_error(const struct case_values *v, int k, double *
 		{ "rows without a label", .build = (b), .fill = fill_xent_ignored_labels, .bound = (f),                \
 		  .size = { 19, 10, 10 } },                                                                            \
 		{ "equal logits", .build = (b), .fill = fill_xent_equal_logits, .bound = (f), .size = { 23, 7, 0 } },  \
+		{ "two labels", .build = (b), .fill = fill_xent_case, .bound = (f), .size = { 37, 10, 0, 2 } },        \
+		{ "two labels, smoothed", .build = (b), .fill = fill_xent_case, .bound = (f),                          \
+		  .size = { 23, 100, 10, 2 } },                                                                        \
+		{ "two labels or none", .build = (b), .fill = fill_xent_ignored_labels, .bound = (f),                  \
+		  .size = { 19, 10, 10, 2 } },                                                                         \
+		{ "NaN logits, two labels", .build = (b), .fill = fill_xent_nan_logits, .bound = (f),                  \
+		  .size = { 23, 10, 0, 2 } },                                                                          \
+		{ "NaN logits", .build = (b), .fill = fill_xent_nan_logits, .bound = (f), .size = { 23, 10, 0 } },     \
+		{ "NaN logits, three classes", .build = (b), .fill = fill_xent_nan_logits, .bound = (f),               \
+		  .size = { 17, 3, 10 } },                                                                             \
+		{ "NaN logits, one class", .build = (b), .fill = fill_xent_nan_logits, .bound = (f),                   \
+		  .size = { 6, 1, 0 } },                                                                               \
 		{ "large logits", .build = (b), .fill = fill_xent_large_logits, .bound = (f), .size = { 11, 17, 0 } }, \
 	{                                                                                                              \
 		NULL                                                                                                   \

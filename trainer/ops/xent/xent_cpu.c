@@ -11,15 +11,20 @@
 struct xent_state {
 	cpu_part_fn *loop;
 	int64_t n, k;
-	int parts;
+	int parts, per_row; /* per_row: labels */
 	double smoothing;
 	/* set per run */
 	const float *logits, *lse_in;
 	const int32_t *labels;
 	float *lse, *dlogits;
-	double *row; /* [n][2] in the workspace: loss, number of logits that rank above the label's */
-	double scale;
+	double *row; /* [n][2] in the workspace: loss, number of logits that rank above the main label's */
+	double scale, label_weight;
 };
+
+static struct xent_labels row_labels(const struct xent_state *s, int64_t row)
+{
+	return xent_labels_of(s->labels, row, s->per_row, s->label_weight);
+}
 
 #define CPU_BODY "trainer/ops/xent/xent_cpu.c"
 #include "trainer/backends/cpu/each.h"
@@ -41,6 +46,7 @@ static int new_xent_state(const struct kernel_env *env, const struct node *n, cp
 	s->loop = loop;
 	s->n = n->in[0]->shape.dim[0];
 	s->k = n->in[0]->shape.dim[1];
+	s->per_row = n->in[1]->shape.ndim;
 	s->parts = cpu_parts(env, s->n * s->k);
 	s->smoothing = ((const struct xent_attr *)n->attr)->label_smoothing;
 	*ret = s;
@@ -68,20 +74,25 @@ static int run_xent_cpu(void *state, const struct kernel_args *args, struct err 
 	(void)err;
 	s.logits = args->in[0];
 	s.labels = args->in[1];
+	s.label_weight = args->page->label_weight;
 	s.lse = args->out[XENT_OUT_LSE];
 	s.row = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
 	for (int i = 0; i < XENT_RESULTS; i++)
 		result[i] = 0;
 	for (int64_t i = 0; i < s.n; i++) {
+		const int32_t label = xent_main_label(row_labels(&s, i));
+		float own;
+
 		if (losses)
-			losses[i] = s.labels[i] < 0 ? 0 : s.row[2 * i];
-		if (s.labels[i] < 0)
+			losses[i] = label < 0 ? 0 : s.row[2 * i];
+		if (label < 0)
 			continue;
 		result[XENT_COUNT] += 1;
 		result[XENT_LOSS_SUM] += s.row[2 * i];
-		result[XENT_TOP1] += s.row[2 * i + 1] < 1;
-		result[XENT_TOP5] += s.row[2 * i + 1] < 5;
+		own = s.logits[i * s.k + label];
+		result[XENT_TOP1] += xent_hits(own, (int64_t)s.row[2 * i + 1], 1);
+		result[XENT_TOP5] += xent_hits(own, (int64_t)s.row[2 * i + 1], 5);
 	}
 	return 0;
 }
@@ -103,6 +114,7 @@ static int run_xent_grad_cpu(void *state, const struct kernel_args *args, struct
 	(void)err;
 	s.logits = args->in[0];
 	s.labels = args->in[1];
+	s.label_weight = args->page->label_weight;
 	s.lse_in = args->in[2];
 	s.dlogits = args->out[0];
 	s.scale = args->page->inv_count * args->page->loss_scale;
@@ -148,16 +160,23 @@ static inline __attribute__((unused)) float V(xent_max)(const float *l, int64_t 
 static inline __attribute__((unused)) void V(xent_row)(const struct xent_state *s, int64_t n)
 {
 	const float *l = s->logits + n * s->k;
-	int64_t label = s->labels[n] < 0 ? 0 : s->labels[n], before = 0;
-	float own = l[label], most = V(xent_max)(l, s->k);
+	struct xent_labels labels = row_labels(s, n);
+	int64_t label, before = 0;
+	float own, most = V(xent_max)(l, s->k);
 	double lse = (double)most + log(V(xent_sum_exp)(l, s->k, most)), sum = 0;
 
+	if (labels.first < 0)
+		labels.first = labels.second = 0; /* the row is ignored */
+	label = xent_main_label(labels);
+	own = l[label];
 	for (int64_t j = 0; j < s->k; j++) {
-		before += l[j] > own || (l[j] == own && j < label);
+		before += !(l[j] <= own) || (l[j] == own && j < label); /* xent_before, without widening */
 		sum += (double)l[j];
 	}
 	s->lse[n] = (float)lse;
-	s->row[2 * n] = lse - (1 - s->smoothing) * (double)own - s->smoothing * sum / (double)s->k;
+	s->row[2 * n] = lse -
+			(1 - s->smoothing) * xent_label_logit(l[labels.first], l[labels.second], labels.weight) -
+			s->smoothing * sum / (double)s->k;
 	s->row[2 * n + 1] = (double)before;
 }
 
@@ -170,7 +189,7 @@ static void V(xent_loop)(void *arg, int part, int parts)
 		V(xent_row)(s, n);
 }
 
-/* Gradient of the logits; the label's own entry is computed in f64. */
+/* Gradient of the logits; the labels' own entries are computed in f64. */
 static void V(xent_grad_loop)(void *arg, int part, int parts)
 {
 	const struct xent_state *s = arg;
@@ -180,20 +199,26 @@ static void V(xent_grad_loop)(void *arg, int part, int parts)
 	for (int64_t n = r.begin; n < r.end; n++) {
 		const float *l = s->logits + n * s->k;
 		float *d = s->dlogits + n * s->k;
-		int64_t label = s->labels[n];
-		float own;
+		const struct xent_labels labels = row_labels(s, n);
+		float own[2];
 
-		if (label < 0) {
+		if (labels.first < 0) {
 			memset(d, 0, (size_t)s->k * sizeof(*d));
 			continue;
 		}
-		own = expf(l[label] - s->lse_in[n]);
+		own[0] = expf(l[labels.first] - s->lse_in[n]);
+		own[1] = expf(l[labels.second] - s->lse_in[n]);
 		for (int64_t c = 0; c < s->k; c += LANES) {
 			vf softmax = vexp(vload_any(l, c, s->k - c, false) - s->lse_in[n]);
 
 			vstore_any(d, c, (softmax - even) * scale, s->k - c, false);
 		}
-		d[label] = (float)(((double)own - (1 - s->smoothing) - (double)even) * s->scale);
+		for (int i = 0; i < s->per_row; i++) {
+			const int32_t label = i ? labels.second : labels.first;
+			const double share = (1 - s->smoothing) * xent_share(labels, label);
+
+			d[label] = (float)(((double)own[i] - share - (double)even) * s->scale);
+		}
 	}
 }
 

@@ -37,8 +37,9 @@ template <typename M> struct xent_rows {
 	const M *logits;
 	const int32_t *labels;
 	int64_t rows;
-	int k;
+	int k, per_row; /* per_row: labels */
 	double smoothing;
+	const step_page *page;
 	M *lse;
 	double *parts;
 };
@@ -48,31 +49,36 @@ template <typename M> __global__ void row_results(xent_rows<M> r)
 {
 	const int64_t i = (int64_t)blockIdx.x * rows_each + threadIdx.x / WARP;
 	const int lane = (int)threadIdx.x % WARP, k = r.k;
-	const int32_t *labels = r.labels;
 	const double smoothing = r.smoothing;
 	const M *row = r.logits + i * k;
 	double *parts = r.parts;
 	double others = 0;
+	struct xent_labels labels;
+	int label, rank;
 	M of_row;
-	int rank;
 
 	if (!inside(i < r.rows))
 		return;
+	labels = xent_labels_of(r.labels, i, r.per_row, r.page->label_weight);
+	label = xent_main_label(labels);
 	of_row = compute_log_sum_exp(row, k);
 	for (int j = lane; smoothing > 0 && j < k; j += WARP)
 		others += (double)of_row - (double)row[j];
 	others = warp_sum(others);
-	rank = labels[i] < 0 ? 0 : count_label_rank(row, k, labels[i]);
+	rank = label < 0 ? 0 : count_label_rank(row, k, label);
 	if (lane)
 		return;
 	r.lse[i] = of_row;
 	parts += i * XENT_RESULTS;
-	parts[XENT_LOSS_SUM] = labels[i] < 0 ? 0
-					     : (1 - smoothing) * ((double)of_row - (double)row[labels[i]]) +
-						       smoothing / k * others;
-	parts[XENT_TOP1] = labels[i] >= 0 && rank < 1;
-	parts[XENT_TOP5] = labels[i] >= 0 && rank < 5;
-	parts[XENT_COUNT] = labels[i] >= 0;
+	parts[XENT_LOSS_SUM] = label < 0 ? 0
+					 : (1 - smoothing) * ((double)of_row -
+							      xent_label_logit((double)row[labels.first],
+									       (double)row[labels.second],
+									       labels.weight)) +
+						   smoothing / k * others;
+	parts[XENT_TOP1] = label >= 0 && xent_hits((double)row[label], rank, 1);
+	parts[XENT_TOP5] = label >= 0 && xent_hits((double)row[label], rank, 5);
+	parts[XENT_COUNT] = label >= 0;
 }
 
 __global__ void sum_results(const double *parts, int64_t rows, double *result)
@@ -119,8 +125,9 @@ int run_xent_cuda(void *state, const struct kernel_args *a, struct err *err)
 	if (rows) {
 		BY_MASTER(n->in[0]->dtype, M,
 			  launch(a, dim3(cuda_blocks(rows, rows_each)), BLOCK_THREADS, row_results<M>,
-				 xent_rows<M>{ cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing,
-				       cuda_out<M>(a, XENT_OUT_LSE), parts }));
+				 xent_rows<M>{ cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k,
+					       (int)n->in[1]->shape.ndim, smoothing, a->page,
+					       cuda_out<M>(a, XENT_OUT_LSE), parts }));
 	}
 	if (rows && n->out[XENT_OUT_LOSSES])
 		rc = cuda_each(n, a, loss_copy{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, { rows, 0 }, err);
@@ -136,20 +143,21 @@ template <typename M> struct xent_backward {
 	const M *logits, *lse;
 	const int32_t *labels;
 	M *d;
-	int k;
+	int k, per_row;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
 		const double scale = page->inv_count * page->loss_scale, rest = attr.label_smoothing / k;
 		const int64_t row = i / k;
-		const int label = labels[row], first = (int)(i % k);
+		const struct xent_labels l = xent_labels_of(labels, row, per_row, page->label_weight);
+		const int first = (int)(i % k);
 		M v[W];
 
 		load(v, logits + i);
 		for (int j = 0; j < W; j++) {
-			const double target = rest + (first + j == label ? 1 - attr.label_smoothing : 0);
+			const double target = rest + (1 - attr.label_smoothing) * xent_share(l, first + j);
 
-			v[j] = label < 0 ? M(0) : (M)((exp(v[j] - lse[row]) - (M)target) * (M)scale);
+			v[j] = l.first < 0 ? M(0) : (M)((exp(v[j] - lse[row]) - (M)target) * (M)scale);
 		}
 		store(d + i, v);
 	}
@@ -164,7 +172,8 @@ int run_xent_grad_cuda(void *state, const struct kernel_args *a, struct err *err
 	BY_MASTER(n->in[0]->dtype, M,
 		  return cuda_each(n, a,
 				   xent_backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2),
-						     cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k },
+						     cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k,
+						     (int)n->in[1]->shape.ndim },
 				   { cuda_count(n->in[0]), k }, err));
 }
 

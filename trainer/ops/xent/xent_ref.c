@@ -17,13 +17,14 @@ static double compute_log_sum_exp(const double *row, int64_t k)
 	return max + log(sum);
 }
 
-static double compute_row_loss(const double *row, int64_t k, int label, double lse, double smoothing)
+static double compute_row_loss(const double *row, int64_t k, struct xent_labels l, double lse, double smoothing)
 {
 	double sum = 0;
 
 	for (int64_t j = 0; smoothing > 0 && j < k; j++)
 		sum += lse - row[j];
-	return (1 - smoothing) * (lse - row[label]) + smoothing / (double)k * sum;
+	return (1 - smoothing) * (lse - xent_label_logit(row[l.first], row[l.second], l.weight)) +
+	       smoothing / (double)k * sum;
 }
 
 static int64_t count_label_rank(const double *row, int64_t k, int label)
@@ -42,7 +43,7 @@ static int run_xent_ref(void *state, const struct kernel_args *args, struct err 
 	const struct xent_attr *a = node->attr;
 	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1];
 	const double *logits = args->in[0];
-	const int32_t *labels = args->in[1];
+	const int per_row = node->in[1]->shape.ndim;
 	double *result = args->out[XENT_OUT_RESULT], *lse = args->out[XENT_OUT_LSE];
 	double *losses = args->out[XENT_OUT_LOSSES];
 
@@ -50,19 +51,21 @@ static int run_xent_ref(void *state, const struct kernel_args *args, struct err 
 	memset(result, 0, XENT_RESULTS * sizeof(*result));
 	for (int64_t i = 0; i < n; i++) {
 		const double *row = logits + i * k;
+		const struct xent_labels l = xent_labels_of(args->in[1], i, per_row, args->page->label_weight);
+		const int32_t label = xent_main_label(l);
 		double loss;
 		int64_t rank;
 
 		lse[i] = compute_log_sum_exp(row, k);
-		loss = labels[i] < 0 ? 0 : compute_row_loss(row, k, labels[i], lse[i], a->label_smoothing);
+		loss = label < 0 ? 0 : compute_row_loss(row, k, l, lse[i], a->label_smoothing);
 		if (losses)
 			losses[i] = loss;
-		if (labels[i] < 0)
+		if (label < 0)
 			continue;
-		rank = count_label_rank(row, k, labels[i]);
+		rank = count_label_rank(row, k, label);
 		result[XENT_LOSS_SUM] += loss;
-		result[XENT_TOP1] += rank < 1;
-		result[XENT_TOP5] += rank < 5;
+		result[XENT_TOP1] += xent_hits(row[label], rank, 1);
+		result[XENT_TOP5] += xent_hits(row[label], rank, 5);
 		result[XENT_COUNT] += 1;
 	}
 	return 0;
@@ -74,14 +77,15 @@ static int run_xent_grad_ref(void *state, const struct kernel_args *args, struct
 	const struct xent_attr *a = node->attr;
 	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1];
 	const double *logits = args->in[0], *lse = args->in[2];
-	const int32_t *labels = args->in[1];
+	const int per_row = node->in[1]->shape.ndim;
 	double *dlogits = args->out[0], scale = args->page->inv_count * args->page->loss_scale;
 
 	(void)err;
 	for (int64_t i = 0; i < n * k; i++) {
-		double target = a->label_smoothing / (double)k + (i % k == labels[i / k] ? 1 - a->label_smoothing : 0);
+		const struct xent_labels l = xent_labels_of(args->in[1], i / k, per_row, args->page->label_weight);
+		double target = a->label_smoothing / (double)k + (1 - a->label_smoothing) * xent_share(l, i % k);
 
-		dlogits[i] = labels[i / k] < 0 ? 0 : (exp(logits[i] - lse[i / k]) - target) * scale;
+		dlogits[i] = l.first < 0 ? 0 : (exp(logits[i] - lse[i / k]) - target) * scale;
 	}
 	return 0;
 }

@@ -1,19 +1,18 @@
 /* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
  * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
  * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
+#include "tracker/base/thread.h"
 #include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
-#include "trainer/run/exec/exec_time.h"
-#include "trainer/run/exec/exec_value.h"
-#include "trainer/run/hooks.h"
+#include "trainer/program/test_hooks.h"
+#include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400
 
@@ -29,7 +28,7 @@ struct host_item {
 	enum exec_time kind;
 	const struct node *node; /* for messages */
 	double *seconds;	 /* seconds of all runs; NULL: not profiled */
-	double least_s;		 /* least seconds of a run, see hooks_pace */
+	double least_s;		 /* least seconds of a run, see test_hooks_pace */
 	const struct clock_hook *clock; /* NULL: off */
 };
 
@@ -89,7 +88,7 @@ static int fill_host_item(struct host_executor *e, struct host_item *it, const s
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
 	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
-	const double pace = hooks_pace();
+	const double pace = test_hooks_pace();
 	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
 
 	if (!operands)
@@ -106,7 +105,7 @@ static int fill_host_item(struct host_executor *e, struct host_item *it, const s
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
-		.spoils = hooks_spoils(n, e->prepared->opts.sharing.rank),
+		.spoils = test_hooks_spoils(n, e->prepared->opts.sharing.rank),
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
@@ -212,7 +211,7 @@ static int run_host_item(struct host_item *it, struct err *err)
 	if (left > 0)
 		clock_sleep_s(left);
 	if (it->clock)
-		hooks_spin(it->clock, start);
+		test_hooks_spin(it->clock, start);
 	if (it->seconds)
 		*it->seconds += clock_mono_s() - start;
 	return rc;
@@ -290,15 +289,11 @@ static void *run_host_lane(void *arg)
 
 static int start_lane(struct host_lane *l, struct err *err)
 {
-	sigset_t all, old;
 	int rc;
 
 	if (l->runs)
 		return 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	rc = pthread_create(&l->thread, NULL, run_host_lane, l);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = thread_start(&l->thread, run_host_lane, l);
 	if (rc)
 		return err_set_errno(err, rc, "cannot start the thread of stream %s", stream_name(l->stream));
 	l->runs = true;
@@ -379,7 +374,7 @@ static int host_open(struct exec **ret, const struct prepared *p, struct err *er
 	int rc = 0;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "out of memory: executor");
+		return err_nomem(err, "executor");
 	for (int i = 0; !rc && i < p->n_programs; i++)
 		rc = add_host_program(e, p->program[i], err);
 	if (rc) {
@@ -486,7 +481,7 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 			return rc;
 		}
 		if (it->spoils)
-			hooks_spoil(it->node, &it->args);
+			test_hooks_spoil(it->node, &it->args);
 		if (e->call.look.see)
 			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
 		publish_item_done(e, STREAM_COMPUTE, it);

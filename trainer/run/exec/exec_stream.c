@@ -420,7 +420,7 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 		e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
 	if (!e || !e->programs) {
 		free(e);
-		return err_set(err, ERR_NOMEM, "out of memory: executor");
+		return err_nomem(err, "executor");
 	}
 	e->exec.ops = &exec_stream;
 	e->prepared = p;

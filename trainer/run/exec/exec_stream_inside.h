@@ -1,10 +1,11 @@
-/* exec_stream_inside.h: shared by the files of exec_stream.c. */
+/* exec_stream_inside.h: the executor of devices as its files see it: programs as items of streams, and the data of a
+ * run. */
 #ifndef DPT_EXEC_STREAM_INSIDE_H
 #define DPT_EXEC_STREAM_INSIDE_H
 
-#include "trainer/run/exec/exec.h"
-#include "trainer/run/exec/exec_time.h"
-#include "trainer/run/exec/ring.h"
+#include "trainer/run/exec/exec_inside.h"
+
+#define RING_SLOTS (EXEC_AHEAD_MAX + 1) /* runs in progress */
 
 struct stream_mark { /* where a kind of work begins; the last mark ends a run */
 	struct event_handle *event[RING_SLOTS];
@@ -72,7 +73,7 @@ struct stream_executor {
 	bool graphs, profiled, failed;
 };
 
-/* exec_stream_program.c */
+/* ---- exec_stream_program.c ---- */
 
 /* Create the stream or the event if it does not exist yet. */
 int stream_make(struct stream_executor *e, enum stream s, struct err *err);
@@ -83,10 +84,8 @@ int stream_event(struct stream_executor *e, struct event_handle **ret, bool time
 int stream_program_fill(struct stream_executor *e, struct stream_program *sp, const struct program *p, struct err *err);
 void stream_program_free(struct stream_executor *e, struct stream_program *sp);
 
-/* exec_stream_group.c: finds the program's groups, once its items have waits, events and marks. */
+/* Finds the program's groups, once its items have waits, events and marks. */
 int stream_program_group(struct stream_program *sp, struct err *err);
-
-/* exec_stream_time.c */
 
 /* Reads the phases of the finished run of that slot. */
 int stream_times(struct stream_executor *e, const struct stream_program *sp, int slot, struct exec_times *ret,
@@ -99,5 +98,34 @@ int stream_trace_end(struct stream_executor *e, int slot, struct err *err);
 
 /* Adds the seconds of each item of the last run, which is finished and had these events. */
 int stream_node_seconds(struct stream_executor *e, struct stream_program *sp, struct err *err);
+
+/* ---- ring.c ----
+ *
+ * The data that goes to a device before a run and returns after it: pages, small values and batches; results.
+ * One slot for each run that may be in progress, in pinned memory. Everything is enqueued; nothing waits.
+ *
+ * A batch is uploaded on a stream of its own into memory that no program uses (prepared_feed), while the run before may
+ * be in progress, and copied from there into its place before its run. */
+
+struct ring;
+
+/* Borrows p and the stream on which runs follow each other. */
+int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle *compute, struct err *err);
+void ring_close(struct ring *r); /* no run is in progress; NULL is fine */
+
+/* Returns the page that nodes of that micro-batch slot read, in the device's memory. */
+const struct step_page *ring_page(const struct ring *r, int micro_slot);
+
+/* Enqueues the data of a run. The slot's last run must be finished. */
+int ring_send(struct ring *r, int slot, const struct program *p, const struct exec_call *call, struct err *err);
+
+/* Returns the event of the last batch's arrival on the device. */
+struct event_handle *ring_fed(const struct ring *r);
+
+/* ring_receive is called after the run is enqueued; the event of ring_over signals its results, which ring_read then
+ * returns. */
+int ring_receive(struct ring *r, int slot, const struct program *p, struct err *err);
+struct event_handle *ring_over(const struct ring *r, int slot);
+void ring_read(const struct ring *r, int slot, const struct program *p, struct exec_done *ret); /* except times */
 
 #endif

@@ -1,8 +1,10 @@
 /* exec_stream_program.c: turns a schedule into stream items: operands, events where one stream waits for another, and
- * marks where the compute stream changes its kind of work. */
+ * marks where the compute stream changes its kind of work; groups them; reads the times of a finished run. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
+
+#include "tracker/base/clock.h"
 
 int stream_make(struct stream_executor *e, enum stream s, struct err *err)
 {
@@ -193,4 +195,243 @@ void stream_program_free(struct stream_executor *e, struct stream_program *sp)
 	free(sp->items);
 	free(sp->marks);
 	free(sp->node_seconds);
+}
+
+/* ---- groups ----
+ *
+ * Items that can share launches: items of one kernel that can run many, adjacent on a stream except for nodes that
+ * watch, without an event or a time mark between them. */
+
+#define GROUP_MAX 1024 /* items; each is compared with each */
+
+struct memory_range { /* range of memory */
+	const unsigned char *begin, *end;
+};
+
+static bool ranges_overlap(struct memory_range a, struct memory_range b)
+{
+	return a.begin < b.end && b.begin < a.end;
+}
+
+static struct memory_range operand_range(void *const *addresses, struct tensor *const *tensors, int k)
+{
+	const unsigned char *p = addresses[k];
+
+	return (struct memory_range){ p, p && tensors[k] ? p + tensor_bytes(tensors[k]) : p };
+}
+
+static struct memory_range workspace_range(const struct stream_item *it)
+{
+	const unsigned char *p = it->args.workspace;
+
+	return (struct memory_range){ p, p ? p + it->node->workspace_bytes : p };
+}
+
+static bool touches_range(const struct stream_item *it, struct memory_range p)
+{
+	const struct node *n = it->node;
+
+	for (int k = 0; k < n->n_in; k++)
+		if (ranges_overlap(p, operand_range(it->args.in, n->in, k)))
+			return true;
+	for (int k = 0; k < n->n_out; k++)
+		if (ranges_overlap(p, operand_range(it->args.out, n->out, k)))
+			return true;
+	return false;
+}
+
+/* Returns true if the first writes what the second reads or writes. For workspaces see run_many. */
+static bool writes_operand_of(const struct stream_item *a, const struct stream_item *b)
+{
+	for (int k = 0; k < a->node->n_out; k++) {
+		const struct memory_range written = operand_range(a->args.out, a->node->out, k);
+
+		if (touches_range(b, written) || ranges_overlap(written, workspace_range(b)))
+			return true;
+	}
+	return touches_range(b, workspace_range(a));
+}
+
+static bool same_types(struct tensor *const *a, struct tensor *const *b, int n)
+{
+	for (int k = 0; k < n; k++)
+		if (!a[k] != !b[k] || (a[k] && a[k]->dtype != b[k]->dtype))
+			return false;
+	return true;
+}
+
+static bool same_kernel_call(const struct stream_item *a, const struct stream_item *b)
+{
+	const struct node *m = a->node, *n = b->node;
+
+	return a->kernel == b->kernel && a->stream == b->stream && a->args.page == b->args.page &&
+	       m->n_in == n->n_in && m->n_out == n->n_out && same_types(m->in, n->in, n->n_in) &&
+	       same_types(m->out, n->out, n->n_out);
+}
+
+/* Returns true if the item has no waits and no time marks. */
+static bool has_no_events(const struct stream_item *it)
+{
+	for (int k = 0; k < STREAM_COUNT; k++)
+		if (it->wait[k])
+			return false;
+	return !it->before && !it->begins;
+}
+
+static bool may_join_group(const struct stream_program *sp, const int *members, int n, int index)
+{
+	const struct stream_item *it = &sp->items[index];
+
+	if (n == GROUP_MAX || !same_kernel_call(&sp->items[members[0]], it))
+		return false;
+	for (int k = 0; k < n; k++)
+		if (writes_operand_of(&sp->items[members[k]], it) || writes_operand_of(it, &sp->items[members[k]]))
+			return false;
+	return true;
+}
+
+/* Lists in `members` the items from `first` on that run together with it; returns their number. */
+static int collect_group(const struct stream_program *sp, int first, int *members)
+{
+	int n = 1;
+
+	members[0] = first;
+	for (int i = first + 1; i < sp->n && !sp->items[i - 1].event && has_no_events(&sp->items[i]); i++) {
+		if (sp->items[i].node->op->watches)
+			continue;
+		if (!may_join_group(sp, members, n, i))
+			break;
+		members[n++] = i;
+	}
+	return n;
+}
+
+static int make_stream_group(struct stream_program *sp, const int *members, int n, struct err *err)
+{
+	struct arena *arena = sp->program->graph->arena;
+	struct stream_group *g = arena_array(arena, 1, sizeof(*g));
+	void **states = arena_array(arena, (size_t)n, sizeof(*states));
+	struct kernel_args *args = arena_array(arena, (size_t)n, sizeof(*args));
+
+	if (!g || !states || !args)
+		return err_nomem(err, "nodes that run together");
+	*g = (struct stream_group){ states, args, n };
+	for (int k = 0; k < n; k++) {
+		struct stream_item *it = &sp->items[members[k]];
+
+		states[k] = it->state;
+		args[k] = it->args;
+		it->group = g;
+		it->leads = k == 0;
+	}
+	return 0;
+}
+
+int stream_program_group(struct stream_program *sp, struct err *err)
+{
+	int members[GROUP_MAX], rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		const int n = sp->items[i].kernel->run_many ? collect_group(sp, i, members) : 1;
+
+		if (n > 1) {
+			rc = make_stream_group(sp, members, n, err);
+			i = members[n - 1];
+		}
+	}
+	return rc;
+}
+
+/* ---- times ---- */
+
+int stream_times(struct stream_executor *e, const struct stream_program *sp, int slot, struct exec_times *ret,
+		      struct err *err)
+{
+	struct exec_times times = { .comm_total = 0 };
+	int rc = 0;
+
+	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
+		double s = 0;
+
+		rc = e->ops->seconds(e->module, sp->marks[i].event[slot], sp->marks[i + 1].event[slot], &s, err);
+		times.by[sp->marks[i].kind] += s;
+	}
+	if (!rc)
+		*ret = times;
+	return rc;
+}
+
+int stream_trace_begin(struct stream_executor *e, struct stream_program *sp, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		rc = stream_event(e, &sp->items[i].from, true, err);
+		if (!rc)
+			rc = stream_event(e, &sp->items[i].to, true, err);
+	}
+	return rc;
+}
+
+struct traced_run { /* of a traced run */
+	struct stream_executor *executor;
+	const struct stream_program *program;
+	struct trace *trace;
+	int slot;
+	double end_s; /* host clock when it was finished */
+};
+
+static int add_span(const struct traced_run *t, struct trace_span s, struct event_handle *from, struct event_handle *to,
+		    struct err *err)
+{
+	struct event_handle *last = t->program->marks[t->program->n_marks - 1].event[t->slot];
+	double from_end = 0, to_end = 0;
+	int rc = t->executor->ops->seconds(t->executor->module, from, last, &from_end, err);
+
+	if (!rc)
+		rc = t->executor->ops->seconds(t->executor->module, to, last, &to_end, err);
+	s.from_s = t->end_s - from_end;
+	s.to_s = t->end_s - to_end;
+	if (!rc)
+		trace_add(t->trace, &s);
+	return rc;
+}
+
+/* The marks of the compute stream divide the step without gaps; every node is a span of its stream. */
+int stream_trace_end(struct stream_executor *e, int slot, struct err *err)
+{
+	const struct stream_program *sp = e->run[slot].program;
+	const struct traced_run timing = { e, sp, e->run[slot].trace, slot, clock_mono_s() }, *t = &timing;
+	int rc = 0;
+
+	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
+		const char *kind = exec_time_name(sp->marks[i].kind);
+
+		rc = add_span(t, (struct trace_span){ TRACE_STEP_ROW, 0, kind, kind, -1, 0, 0 },
+			      sp->marks[i].event[t->slot], sp->marks[i + 1].event[t->slot], err);
+	}
+	for (int i = 0; !rc && i < sp->n; i++) {
+		const struct stream_item *it = &sp->items[i];
+		const char *phase = it->node->op->collective ? "comm" : phase_name(it->node->phase);
+
+		rc = add_span(t,
+			      (struct trace_span){ stream_name(it->stream), 0, it->node->name, phase, it->node->id, 0,
+						   0 },
+			      it->from, it->to, err);
+	}
+	return rc;
+}
+
+int stream_node_seconds(struct stream_executor *e, struct stream_program *sp, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		const struct stream_item *it = &sp->items[i];
+		double s = 0;
+
+		rc = e->ops->seconds(e->module, it->from, it->to, &s, err);
+		sp->node_seconds[it->node->id] += s;
+	}
+	return rc;
 }

@@ -1,12 +1,10 @@
-/* ring.c: see ring.h. Copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
+/* ring.c: copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
  * between them. Two events order the batches: a batch is uploaded after the one before was placed, and placed after its
  * upload. */
-#include "trainer/run/exec/ring.h"
+#include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "trainer/run/exec/exec_value.h"
 
 struct sent_values { /* sent in addition to the pages */
 	double vote;
@@ -81,7 +79,7 @@ int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle 
 	int rc;
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: ring");
+		return err_nomem(err, "ring");
 	r->prepared = p;
 	r->backend = p->opts.backend;
 	r->ops = r->backend->streams;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "web/api/blob.h"
-#include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
+#include "web/store/read/query.h"
 
 /* MLflow judges a path after it has decoded it until nothing changes. Returns false for a file: URI, a drive of
  * Windows, a fragment, and what artifact_path_ok refuses. */
@@ -89,28 +89,30 @@ static enum call_next reply_ml_file(struct call *c, const char *path)
 static bool write_ml_file_list(struct call *c, struct js *j, const char *folder, const char *prefix)
 {
 	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
-	struct artifact_entry *list;
+	struct artifact_entries list;
 	struct err err = ERR_INIT;
-	size_t n, i;
+	size_t i;
 
 	if (!call_arg_int(c, "max_results", &page.limit, 1, BLOB_PAGE_MAX))
 		return false;
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err)) {
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err)) {
 		ml_fail_err(c, &err);
 		return false;
 	}
-	blob_page(&page, &list, &n);
-	if (!n)
+	blob_page(&page, &list.items, &list.count);
+	if (!list.count)
 		return true;
 	js_key(j, "files");
 	js_open(j, '[');
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < list.count; i++) {
+		const struct artifact_entry *e = &list.items[i];
+
 		js_open(j, '{');
-		js_key_str(j, "path", *prefix ? arena_printf(c->arena, "%s/%s", prefix, list[i].name) : list[i].name);
+		js_key_str(j, "path", *prefix ? arena_printf(c->arena, "%s/%s", prefix, e->name) : e->name);
 		js_key(j, "is_dir");
-		js_bool(j, list[i].folder);
-		if (!list[i].folder && list[i].bytes)
-			js_key_int(j, "file_size", (int64_t)list[i].bytes);
+		js_bool(j, e->folder);
+		if (!e->folder && e->bytes)
+			js_key_int(j, "file_size", (int64_t)e->bytes);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

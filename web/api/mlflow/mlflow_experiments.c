@@ -146,7 +146,7 @@ enum call_next on_ml_experiment_get(struct call *c)
 
 	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &number))
 		return CALL_DONE;
-	rc = experiment_get(c->api->store, number, NULL, c->arena, &e, &err);
+	rc = experiment_get(c->api->store, number, c->arena, &e, &err);
 	return rc ? fail_experiment_lookup(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id))
 		  : reply_ml_experiment(c, &e);
 }
@@ -161,7 +161,7 @@ enum call_next on_ml_experiment_by_name(struct call *c)
 
 	if (!ml_args(c, fields))
 		return CALL_DONE;
-	rc = experiment_get(c->api->store, 0, name, c->arena, &e, &err);
+	rc = experiment_find(c->api->store, name, c->arena, &e, &err);
 	return rc ? fail_experiment_lookup(c, rc, &err,
 					   arena_printf(c->arena, "Could not find experiment with name '%s'", name))
 		  : reply_ml_experiment(c, &e);

@@ -212,30 +212,33 @@ enum call_next on_ml_dataset_search(struct call *c)
 	struct ml_strings ids = { 0 };
 	const struct ml_field fields[] = { { "experiment_ids", ML_STRINGS, false, &ids, NULL }, { 0 } };
 	struct js j = { .out = &c->out };
-	struct dataset_summary *list;
+	struct dataset_summaries found;
 	struct err err = ERR_INIT;
 	int64_t *numbers;
-	size_t count, n, i;
+	size_t count, i;
 
 	if (!ml_args(c, fields) || !read_dataset_experiments(c, &ids, &numbers, &count))
 		return CALL_DONE;
-	if (dataset_summaries(c->api->store, numbers, count, c->arena, &list, &n, &err))
+	found = (struct dataset_summaries){ .experiments = numbers, .experiment_count = count };
+	if (dataset_summaries(c->api->store, &found, c->arena, &err))
 		return ml_fail_err(c, &err);
 	js_open(&j, '{');
-	if (n) {
+	if (found.count) {
 		js_key(&j, "dataset_summaries");
 		js_open(&j, '[');
 	}
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < found.count; i++) {
+		const struct dataset_summary *d = &found.items[i];
+
 		js_open(&j, '{');
-		js_key_str(&j, "experiment_id", list[i].experiment);
-		js_key_str(&j, "name", list[i].name);
-		js_key_str(&j, "digest", list[i].digest);
-		if (list[i].context)
-			js_key_str(&j, "context", list[i].context);
+		js_key_str(&j, "experiment_id", d->experiment);
+		js_key_str(&j, "name", d->name);
+		js_key_str(&j, "digest", d->digest);
+		if (d->context)
+			js_key_str(&j, "context", d->context);
 		js_close(&j, '}');
 	}
-	if (n)
+	if (found.count)
 		js_close(&j, ']');
 	js_close(&j, '}');
 	return CALL_DONE;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "tracker/base/text.h"
-#include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
+#include "web/store/read/query.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
 
@@ -77,7 +77,8 @@ static void write_logged_model(struct call *c, struct js *j, const struct model 
 static bool find_logged_model(struct call *c, const char *id, bool with_deleted, struct model *ret)
 {
 	struct err err = ERR_INIT;
-	int rc = model_get(c->api->store, id, with_deleted, c->arena, ret, &err);
+	int rc = with_deleted ? model_get_deleted(c->api->store, id, c->arena, ret, &err)
+			      : model_get(c->api->store, id, c->arena, ret, &err);
 
 	if (rc == ERR_NOENT)
 		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Logged model with ID '%s' not found.", id);

@@ -203,7 +203,8 @@ void ml_write_version(struct call *c, struct js *j, const struct registered_vers
 bool ml_find_version(struct call *c, const char *name, int64_t version, struct registered_version *ret)
 {
 	struct err err = ERR_INIT;
-	int rc = registered_version_get(c->api->store, name, version, c->arena, ret, &err);
+	int rc = registered_version_get(c->api->store, &(struct registered_version_name){ name, version }, c->arena,
+					ret, &err);
 
 	if (rc == ERR_NOENT)
 		ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Model Version (name=%s, version=%lld) not found", name,

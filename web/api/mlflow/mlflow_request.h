@@ -6,7 +6,6 @@
 #include "web/api/api.h"
 #include "web/store/mlflow/logged_models.h"
 #include "web/store/registry/registered.h"
-#include "web/store/registry/registry.h"
 
 enum ml_code {
 #define ML_ERROR(name, status) ML_##name,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/location.h"
+#include "web/store/read/query.h"
 
 #define RELATIVE \
 	"Invalid model version source: '%s'. If supplying a source as an http, https, local file path, ftp, " \
@@ -144,7 +144,7 @@ static const char *find_owner_location(struct call *c, const struct ml_source *s
 	struct model m;
 
 	if (*s->model)
-		return model_get(c->api->store, s->model, false, c->arena, &m, &err) ? NULL : ml_model_location(c, &m);
+		return model_get(c->api->store, s->model, c->arena, &m, &err) ? NULL : ml_model_location(c, &m);
 	return *s->run && ml_lookup_run(c, s->run, &r, &err) > 0 ? ml_run_location(c, &r) : NULL;
 }
 

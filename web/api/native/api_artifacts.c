@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "web/api/native/run_json.h"
-#include "web/store/files/folder_files.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/mlflow/logged_models.h"
 
 static enum call_next fail_artifact_path(struct call *c)
@@ -72,9 +72,8 @@ enum call_next on_artifact_list_get(struct call *c)
 	const char *path = call_arg(c, "path"), *place;
 	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
 	struct js j = { .out = &c->out };
-	struct artifact_entry *list;
+	struct artifact_entries list;
 	struct err err = ERR_INIT;
-	size_t n;
 	int include = -1;
 
 	path = path ? path : "";
@@ -82,43 +81,42 @@ enum call_next on_artifact_list_get(struct call *c)
 	    !call_arg_word(c, "include", includes, &include) || !call_args_done(c) ||
 	    !(place = find_artifact_path(c, path)))
 		return CALL_DONE;
-	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
+	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err);
-	blob_page(&page, &list, &n);
-	if (!include && artifact_digests(c->api->store, place, list, n, c->arena, &err))
+	blob_page(&page, &list.items, &list.count);
+	if (!include && artifact_digests(c->api->store, place, &list, c->arena, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	return write_folder_page(c, &j, &(struct folder_page){ path, page.next, list, n });
+	return write_folder_page(c, &j, &(struct folder_page){ path, page.next, list.items, list.count });
 }
 
 /* Returns false after failing the call if the folder is not empty. what: its content, for the message. */
 static bool require_empty_folder(struct call *c, const char *run, const char *folder, const char *what)
 {
-	struct artifact_entry *list;
+	struct artifact_entries list;
 	struct err err = ERR_INIT;
-	size_t n;
 
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err))
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err))
 		return call_fail_err(c, NULL, &err), false;
-	if (n)
+	if (list.count)
 		call_fail(c, CALL_conflict, "experiment", "run %s has %s in its experiment: it cannot be moved", run,
 			  what);
-	return !n;
+	return !list.count;
 }
 
 /* Clients find the files of a run by its experiment, and also those of its logged models, which would move with it. */
 bool artifacts_may_move(struct call *c, const char *run)
 {
-	const char *place = find_artifact_path(c, ""), **folders;
+	const char *place = find_artifact_path(c, "");
+	struct models_folders folders;
 	struct err err = ERR_INIT;
-	size_t n;
 
 	if (!place || !require_empty_folder(c, run, place, "artifacts"))
 		return false;
-	if (models_folders(c->api->store, run, c->arena, &folders, &n, &err))
+	if (models_folders(c->api->store, run, c->arena, &folders, &err))
 		return call_fail_err(c, NULL, &err), false;
-	for (size_t i = 0; i < n; i++)
-		if (!require_empty_folder(c, run, folders[i], "a logged model's artifacts"))
+	for (size_t i = 0; i < folders.count; i++)
+		if (!require_empty_folder(c, run, folders.items[i], "a logged model's artifacts"))
 			return false;
 	return true;
 }
@@ -136,7 +134,7 @@ enum call_next on_file_list_get(struct call *c)
 		return CALL_DONE;
 	if (*path && !artifact_path_ok(path))
 		return fail_artifact_path(c);
-	if (folder_files_list(c->api->store, id, path, c->arena, &found, &err))
+	if (folder_files_list(c->api->store, &(struct folder_files_place){ id, path }, c->arena, &found, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
 	blob_page(&page, &found.list, &found.count);

@@ -12,7 +12,7 @@
 #include "tracker/event/event_media.h"
 #include "web/api/native/request.h"
 #include "web/store/read/export_order.h"
-#include "web/store/read/media.h"
+#include "web/store/read/run_records.h"
 
 enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
 
@@ -39,22 +39,22 @@ static bool read_export_run(struct call *c, const char **ret)
 enum call_next on_export_parts_json(struct call *c)
 {
 	struct js j = { .out = &c->out };
-	struct export_order_part *parts = NULL;
+	struct export_order_parts parts;
 	struct err err = ERR_INIT;
 	const char *run;
-	size_t n = 0, i;
+	size_t i;
 
 	if (!read_export_run(c, &run) || !call_args_done(c))
 		return CALL_DONE;
-	if (export_order_parts(c->api->store, run, c->arena, &parts, &n, &err))
+	if (export_order_parts(c->api->store, run, c->arena, &parts, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
 	js_key(&j, "parts");
 	js_open(&j, '[');
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < parts.count; i++) {
 		js_open(&j, '{');
-		js_key_int(&j, "rank", parts[i].rank);
-		js_key_int(&j, "segment", parts[i].segment);
+		js_key_int(&j, "rank", parts.items[i].rank);
+		js_key_int(&j, "segment", parts.items[i].segment);
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');

@@ -6,7 +6,6 @@
 
 #include "web/api/api.h"
 #include "web/api/native/request.h"
-#include "web/store/read/media.h"
 
 enum { CONSOLE_LINES = 1000, CONSOLE_LINES_MAX = 50000 };
 
@@ -81,23 +80,22 @@ enum call_next on_console_get(struct call *c)
 enum call_next on_code_get(struct call *c)
 {
 	const char *run = call_run_id(c, 0);
-	struct run_records_code *list = NULL;
+	struct run_records_codes code;
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
-	size_t n = 0;
 
 	if (!run || !call_args_done(c))
 		return CALL_DONE;
-	if (run_records_code(c->api->store, run, c->arena, &list, &n, &err))
+	if (run_records_codes(c->api->store, run, c->arena, &code, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
 	js_key(&j, "code");
 	js_open(&j, '[');
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < code.count; i++) {
 		js_open(&j, '{');
-		js_key_int(&j, "segment", list[i].segment);
-		js_key_str(&j, "name", list[i].name);
-		js_key_str(&j, "text", list[i].text);
+		js_key_int(&j, "segment", code.items[i].segment);
+		js_key_str(&j, "name", code.items[i].name);
+		js_key_str(&j, "text", code.items[i].text);
 		js_close(&j, '}');
 	}
 	js_close(&j, ']');
@@ -124,20 +122,19 @@ static void write_run_alert(struct js *j, const struct run_records_alert *a)
 enum call_next on_alerts_get(struct call *c)
 {
 	const char *run = call_run_id(c, 0);
-	struct run_records_alert *list = NULL;
+	struct run_records_alerts alerts;
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
-	size_t n = 0;
 
 	if (!run || !call_args_done(c))
 		return CALL_DONE;
-	if (run_records_alerts(c->api->store, run, c->arena, &list, &n, &err))
+	if (run_records_alerts(c->api->store, run, c->arena, &alerts, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
 	js_key(&j, "alerts");
 	js_open(&j, '[');
-	for (size_t i = 0; i < n; i++)
-		write_run_alert(&j, &list[i]);
+	for (size_t i = 0; i < alerts.count; i++)
+		write_run_alert(&j, &alerts.items[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -287,7 +284,7 @@ enum call_next on_media_get(struct call *c)
 
 	if (!run || !call_args_done(c))
 		return CALL_DONE;
-	if (media_get(c->api->store, run, digest, c->arena, &content, &err))
+	if (media_get(c->api->store, &(struct media_ref){ run, digest }, c->arena, &content, &err))
 		return call_fail_err(c, "content", &err);
 	if (media_read(content, &m))
 		return call_fail(c, CALL_not_found, "content", "the content is damaged");

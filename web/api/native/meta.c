@@ -10,7 +10,6 @@
 #include "web/api/api.h"
 #include "web/api/js.h"
 #include "web/assets/asset.h"
-#include "web/store/maintenance/check.h"
 #include "web/store/maintenance/maintenance.h"
 
 /* Writes the members worst, checked_time and findings; without texts for callers who may only see the levels. */

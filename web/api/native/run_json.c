@@ -193,16 +193,15 @@ static void write_run_series(struct js *j, const struct query_run *run)
 static bool write_run_artifacts(struct call *c, struct js *j, const struct query_run *run)
 {
 	const char *folder = arena_printf(c->arena, "%s/%s/artifacts", run->experiment_id, run->id);
-	struct artifact_entry *list;
+	struct artifact_entries list;
 	struct err err = ERR_INIT;
-	size_t n;
 
-	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err)) {
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &err)) {
 		call_fail_err(c, NULL, &err);
 		return false;
 	}
 	js_key(j, "artifacts");
-	run_json_files(c, j, "", list, n);
+	run_json_files(c, j, "", list.items, list.count);
 	return true;
 }
 
@@ -248,21 +247,21 @@ static bool write_run_inputs(struct call *c, struct js *j, const struct query_ru
 /* Writes the files that the program uploaded with its run. Returns false after failing the call. */
 static bool write_program_files(struct call *c, struct js *j, const struct query_run *run)
 {
-	struct run_records_file *list;
+	struct run_records_files files;
 	struct err err = ERR_INIT;
-	size_t n, i;
+	size_t i;
 
-	if (run_records_files(c->api->store, run->id, c->arena, &list, &n, &err)) {
+	if (run_records_files(c->api->store, run->id, c->arena, &files, &err)) {
 		call_fail_err(c, NULL, &err);
 		return false;
 	}
 	js_key(j, "files");
 	js_open(j, '[');
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < files.count; i++) {
 		js_open(j, '{');
-		js_key_str(j, "name", list[i].name);
-		js_key_int(j, "bytes", list[i].bytes);
-		js_key_str(j, "sha256", list[i].sha256);
+		js_key_str(j, "name", files.items[i].name);
+		js_key_int(j, "bytes", files.items[i].bytes);
+		js_key_str(j, "sha256", files.items[i].sha256);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

@@ -16,12 +16,6 @@ struct mlflow_db {
 	struct map *places;    /* id of a run → its artifact_uri, in the arena */
 };
 
-struct tag_query {
-	enum foreign_query q;
-	const char *of;
-	int64_t number;
-};
-
 /* Counts what a damaged file holds as left out; rows before the damage are kept. Returns 0, or the code if the import
  * cannot continue. */
 static int skip_damaged_rows(struct mlflow_db *m, int rc, struct err *why, const char *what, struct err *err)
@@ -33,12 +27,12 @@ static int skip_damaged_rows(struct mlflow_db *m, int rc, struct err *why, const
 }
 
 /* Reads all rows of a query as [{"key","value"}]. */
-static int read_tag_list(struct mlflow_db *m, struct tag_query t, json_t **ret, struct err *err)
+static int read_tag_list(struct mlflow_db *m, struct foreign_question t, json_t **ret, struct err *err)
 {
 	json_t *list = json_array();
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, t.q, t.of, t.number, &why);
+	int rc = foreign_start(m->db, &r, &t, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		mlflow_pair(list, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
@@ -70,7 +64,7 @@ static int read_db_points(struct mlflow_db *m, struct importer_run *run, struct 
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_metrics, run->id, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		add_db_point(m, run, r);
@@ -84,7 +78,7 @@ static int read_db_pairs(struct mlflow_db *m, struct importer_run *run, enum for
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, q, run->id, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ q, run->id, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		take(run, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
@@ -115,11 +109,11 @@ static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 	json_t *list = json_array(), *tags;
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_inputs, run, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		rc = read_tag_list(
-			m, (struct tag_query){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
+			m, (struct foreign_question){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
 			&tags, &why);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
@@ -181,7 +175,7 @@ static int read_db_runs(struct mlflow_db *m, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err), next;
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_runs, NULL, 0 }, err), next;
 
 	if (rc)
 		return rc;
@@ -200,14 +194,14 @@ static int read_db_experiments(struct mlflow_db *m, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_experiments, NULL, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		bool deleted = !strcmp(foreign_str(r, FOREIGN_ml_experiments_lifecycle_stage), "deleted");
 		json_t *tags;
 
 		rc = read_tag_list(m,
-				   (struct tag_query){ FOREIGN_ml_experiment_tags, NULL,
+				   (struct foreign_question){ FOREIGN_ml_experiment_tags, NULL,
 						       foreign_i64(r, FOREIGN_ml_experiments_experiment_id) },
 				   &tags, err);
 		if (!rc)
@@ -241,13 +235,13 @@ static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, 
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_versions, name, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		json_t *tags, *version;
 
 		rc = read_tag_list(m,
-				   (struct tag_query){ FOREIGN_ml_version_tags, name,
+				   (struct foreign_question){ FOREIGN_ml_version_tags, name,
 						       foreign_i64(r, FOREIGN_ml_versions_version) },
 				   &tags, err);
 		version = rc ? NULL : make_version_json(m, r, tags);
@@ -262,7 +256,7 @@ static int read_db_aliases(struct mlflow_db *m, const char *name, json_t *ret, s
 {
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_aliases, name, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		json_object_set_new(ret, foreign_str(r, FOREIGN_ml_aliases_alias),
@@ -278,13 +272,13 @@ static int read_db_registry(struct mlflow_db *m, struct err *err)
 	bool with_aliases = foreign_has(m->db, "registered_model_aliases");
 	struct err why = ERR_INIT;
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, FOREIGN_ml_registered, NULL, 0, &why);
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_registered, NULL, 0 }, &why);
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		const char *name = foreign_str(r, FOREIGN_ml_registered_name);
 		json_t *tags, *versions = json_array(), *aliases = json_object();
 
-		rc = read_tag_list(m, (struct tag_query){ FOREIGN_ml_registered_tags, name, 0 }, &tags, err);
+		rc = read_tag_list(m, (struct foreign_question){ FOREIGN_ml_registered_tags, name, 0 }, &tags, err);
 		rc = rc ? rc : read_db_versions(m, name, versions, err);
 		rc = rc || !with_aliases ? rc : read_db_aliases(m, name, aliases, err);
 		if (!rc)
@@ -311,7 +305,7 @@ static int count_lost_items(struct mlflow_db *m, const char *table, enum foreign
 
 	if (!foreign_has(m->db, table))
 		return 0;
-	rc = foreign_start(m->db, &r, q, NULL, 0, &why);
+	rc = foreign_start(m->db, &r, &(struct foreign_question){ q, NULL, 0 }, &why);
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		for (int64_t n = foreign_i64(r, FOREIGN_ml_traces_lost); n > 0; n--)
 			importer_leave_out(m->b, "%s", what);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
 #define CHANGE(name) extern const struct change_ops name;
@@ -72,5 +73,27 @@ int alert_list(struct store *s, const struct alert_page *page, struct arena *a, 
 
 /* Some of those due for posting, the longest waiting first. */
 int alert_due(struct store *s, int64_t now_ms, struct arena *a, struct alerts *ret, struct err *err);
+
+/* --- alert_watch.c: a thread that evaluates rules while a server runs, at most once a second ------------------ */
+
+struct alert_watch;
+
+/* post: alerts are to be posted. */
+int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, struct err *err);
+void alert_watch_stop(struct alert_watch *w); /* before store_close; NULL is fine */
+
+/* The evaluation without its thread. One thread at a time. */
+struct alert_eval;
+
+/* post: alerts are to be posted, by any process. If false, they are posted only if another process of the store
+ * posts. */
+int alert_eval_new(struct alert_eval **ret, struct store *s, bool post, struct err *err);
+
+#define ALERT_EVAL_POSTING "webhook" /* the lease of the posting process */
+void alert_eval_free(struct alert_eval *j); /* NULL is fine */
+
+/* Evaluates the rules on runs changed since the last call, and on silent runs. Failures are retried by the next
+ * call. */
+int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err);
 
 #endif

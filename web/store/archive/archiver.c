@@ -11,10 +11,8 @@
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
-#include "web/store/archive/archive_inside.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease.h"
 
@@ -46,9 +44,10 @@ struct archiver {
 	bool failing; /* and the log has reported it */
 };
 
-static int fetch_archive_range(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_archive_range(void *store, const struct archive_range *r, void *to, struct err *err)
 {
-	return orphan_blobs_read(((struct store *)store)->files, object, from, n, to, err);
+	return orphan_blobs_read(((struct store *)store)->files,
+				 &(struct orphan_blobs_range){ r->object, r->from, r->n }, to, err);
 }
 
 static void find_archive_key(void *store, const char *object, char *ret, size_t room)
@@ -159,7 +158,8 @@ static int read_whole_archive(struct archiver *a, const struct archive *x, unsig
 	sha256_init(&sha);
 	for (at = 0; at < x->object.bytes && !rc; at += n) {
 		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
-		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
+		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, &(struct orphan_blobs_range){
+						      x->object.name, at, n }, to + at, err)
 					      : err_set(err, ERR_CANCELED, "the store is closing");
 		if (!rc)
 			sha256_add(&sha, to + at, n);
@@ -185,7 +185,7 @@ static int restore_archive(struct archiver *a, const char *run, struct err *err)
 	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
 	if (!rc) {
 		bytes = malloc((size_t)x.object.bytes + 1);
-		rc = bytes ? read_whole_archive(a, &x, bytes, err) : no_memory(err);
+		rc = bytes ? read_whole_archive(a, &x, bytes, err) : err_nomem(err, NULL);
 	}
 	x.list = index.list;
 	x.bytes = bytes;
@@ -403,13 +403,13 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 		return 0;
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");
 	pthread_mutex_init(&a->lock, NULL);
 	cond_init(&a->wake);
-	if (pthread_create(&a->thread, NULL, run_archiver, a)) {
+	if (thread_start(&a->thread, run_archiver, a)) {
 		pthread_cond_destroy(&a->wake);
 		pthread_mutex_destroy(&a->lock);
 		free(a);

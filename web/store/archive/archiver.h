@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "web/store/files/orphan_blobs.h"
 #include "web/store/points/archive.h"
+#include "web/store/write/ingest.h"
 
 struct archiver;
 struct store;
@@ -28,5 +30,32 @@ void archiver_stats(struct archiver *a, struct archiver_stats *ret); /* NULL: al
 
 /* The objects of a store, for archives_new. */
 struct archives_source archiver_source(struct store *s);
+
+/* --- shared by the files of this room ---------------------------------------------------------------------------- */
+
+struct archive_totals {
+	int64_t chunks, points, logged, series;
+};
+
+/* The points of a run as an object. */
+struct archive {
+	char run[33];
+	int64_t run_id;
+	struct archive_totals totals; /* of the rows packed */
+	struct orphan_blobs_object object;
+	/* for restoring */
+	struct archive_list list;
+	const unsigned char *bytes; /* the whole object */
+};
+
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/archive/changes.def"
+#undef CHANGE
+
+int archive_read_totals(struct db *d, int64_t run_id, struct archive_totals *ret, struct err *err);
+
+/* Writes the chunks of the run to a new object; fills all but list and bytes. goes_on (NULL: always) is called
+ * between pieces; false cancels. ERR_LIMIT: too much for an archive; ERR_EXISTS: the run is being written. */
+int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err);
 
 #endif

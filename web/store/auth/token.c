@@ -1,9 +1,10 @@
-/* token.c: rows of tokens and sessions, and their copy in memory. Comparisons look at every entry and every byte, so
- * that timing reveals nothing. Knows nothing of headers or cookies. */
+/* token.c: rows of tokens and sessions, their copy in memory, and wrong guesses by address. Comparisons look at every
+ * entry and every byte, so that timing reveals nothing. Knows nothing of headers or cookies. */
 #include "web/store/auth/token.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,57 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
-#include "web/store/auth/throttle.h"
-#include "web/store/base/no_memory.h"
+#include "tracker/base/text.h"
+#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
+
+/* --- wrong guesses -------------------------------------------------------------------------------------------- */
+
+#define THROTTLE_PLACES 1024
+
+struct throttle {
+	uint64_t seed; /* drawn by the caller, who zeroes the rest */
+	struct {
+		double wrong; /* wrong guesses that count */
+		double at_s;  /* at this time */
+	} places[THROTTLE_PLACES];
+};
+
+#define AT_ONCE 10.0
+#define FORGET_S 5.0
+
+static unsigned throttle_slot(const struct throttle *t, uint64_t from)
+{
+	uint64_t h = (from ^ t->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+	h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return (unsigned)((h ^ h >> 32) % THROTTLE_PLACES);
+}
+
+static double failures_now(struct throttle *t, unsigned place, double now_s)
+{
+	double left = t->places[place].wrong - (now_s - t->places[place].at_s) / FORGET_S;
+
+	return left > 0 ? left : 0;
+}
+
+/* 0: may guess now; else the seconds until then, at most five. from: a number made from the address. */
+static int throttle_wait_s(struct throttle *t, uint64_t from, double now_s)
+{
+	double over = failures_now(t, throttle_slot(t, from), now_s) - (AT_ONCE - 1);
+
+	return over > 0 ? (int)(over * FORGET_S + 0.999) : 0;
+}
+
+static void throttle_wrong(struct throttle *t, uint64_t from, double now_s)
+{
+	unsigned place = throttle_slot(t, from);
+	double wrong = failures_now(t, place, now_s) + 1;
+
+	t->places[place].wrong = wrong < AT_ONCE ? wrong : AT_ONCE;
+	t->places[place].at_s = now_s;
+}
 
 enum { FIXED_MAX = 4, SESSIONS_MAX = 512, DRAWN_DIGITS_MIN = 40 };
 
@@ -47,7 +95,7 @@ int tokens_new(struct token_cache **ret, struct err *err)
 	struct token_cache *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (getrandom(&t->throttle.seed, sizeof t->throttle.seed, 0) < 0)
 		/* predictable, which only lets one client slow another's wrong guesses */
 		t->throttle.seed = (uint64_t)(clock_wall_s() * 1e6);
@@ -71,7 +119,7 @@ static int append_token_row(struct token_cache *t, struct db_rows *q, struct err
 	struct token_entry *grown = realloc(t->rows, (t->row_count + 1) * sizeof *grown);
 
 	if (!grown)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	t->rows = grown;
 	grown += t->row_count++;
 	snprintf(grown->hash, sizeof grown->hash, "%s", db_str(q, COL_token_list_hash));
@@ -266,8 +314,8 @@ unsigned token_generation(struct store *s)
 
 int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t *ret_count, struct err *err)
 {
-	struct token_row *rows = NULL, *grown;
-	size_t n = 0, room = 0;
+	struct token_row *rows = NULL;
+	size_t n = 0;
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
@@ -276,16 +324,9 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		if (n == room) {
-			room = room ? 2 * room : 16;
-			grown = arena_array(a, room, sizeof *grown);
-			if (grown && n)
-				memcpy(grown, rows, n * sizeof *grown);
-			rows = grown;
-		}
+		rows = list_room(a, rows, n, sizeof *rows);
 		if (!rows) {
-			db_stop(q);
-			rc = no_memory(err);
+			rc = db_no_memory(q, err);
 			break;
 		}
 		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),
@@ -303,14 +344,9 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 
 int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err *err)
 {
-	unsigned char raw[32];
-	size_t i;
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "cannot draw random bytes");
 	memcpy(text, "dpt_", 4);
-	for (i = 0; i < sizeof raw; i++)
-		snprintf(text + 4 + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(text + 4, 32))
+		return err_set(err, ERR_IO, "cannot draw random bytes");
 	sha256_hex(text, strlen(text), hash);
 	return 0;
 }

@@ -62,7 +62,7 @@ void token_need(struct store *s); /* requires tokens, as if a row existed */
 /* True if requests need a token: once a row exists, revoked or not. Negative: the rows cannot be read. */
 int token_needed(struct store *s);
 
-/* A guess at a token. Addresses with many wrong guesses must wait (see throttle.h), and their guesses are ignored
+/* A guess at a token. Addresses with many wrong guesses must wait (see token.h), and their guesses are ignored
  * meanwhile. Tokens in the form of token_draw are exempt: they cannot be guessed, so their owners are never locked
  * out. */
 struct token_try {

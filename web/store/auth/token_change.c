@@ -1,7 +1,7 @@
-/* token_change.c: creates, revokes and deletes tokens, as kinds of changes. Knows hashes, never the text of a token. */
+/* token_change.c: creates, revokes and deletes tokens and sessions, as kinds of changes. Knows hashes, never the text
+ * of a token. */
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/write/change.h"
 
 static int check_token(const struct ingest_op *op, struct err *err)
@@ -23,7 +23,7 @@ static int copy_token(struct change *c, const struct ingest_op *op, struct err *
 		t->hash = change_dup(c->in.arena, from->hash, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = t };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 int token_tell(struct db *d, struct err *err)
@@ -78,3 +78,37 @@ const struct change_ops token_change_new = {
 const struct change_ops token_change_revoke = { .name = "token_revoke",
 						.apply = revoke_token,
 						.settled = token_changed };
+
+/* --- sessions of the page ------------------------------------------------------------------------------------- */
+
+static int copy_session(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	struct session_new *row = arena_alloc(c->in.arena, sizeof *row);
+
+	if (!row)
+		return err_nomem(err, NULL);
+	*row = *(const struct session_new *)op->more;
+	c->op = (struct ingest_op){ .kind = op->kind, .more = row };
+	return 0;
+}
+
+/* Also deletes expired sessions. */
+static int put_session(struct state *st, struct change *c, struct err *err)
+{
+	const struct session_new *row = c->op.more;
+	int rc = db_run(state_db(st), DB_session_expire, err, "i", clock_wall_ms());
+
+	return rc ? rc : db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
+}
+
+/* Other processes are notified as of a token change, so they drop cached sessions. */
+static int end_session(struct state *st, struct change *c, struct err *err)
+{
+	struct db *d = state_db(st);
+	int rc = db_run(d, DB_session_end, err, "t", c->op.name);
+
+	return rc ? rc : token_tell(d, err);
+}
+
+const struct change_ops session_change_new = { .name = "session_new", .copy = copy_session, .apply = put_session };
+const struct change_ops session_change_end = { .name = "session_end", .apply = end_session, .settled = token_changed };

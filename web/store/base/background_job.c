@@ -1,10 +1,13 @@
-/* background_job.c: the thread of background jobs. It starts with the store: a thread started by a thread that answers
- * requests would inherit its sandbox. */
+/* background_job.c: the thread of background jobs, and the pool of threads for short tasks. Both start with the
+ * store. */
 #include "web/store/base/background_job.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+#include "tracker/base/thread.h"
 
 struct background_job {
 	pthread_mutex_t lock;
@@ -56,7 +59,7 @@ struct background_job *background_job_new(void)
 		return NULL;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->news, NULL);
-	w->started = !pthread_create(&w->thread, NULL, work_thread, w);
+	w->started = !thread_start(&w->thread, work_thread, w);
 	return w;
 }
 
@@ -116,4 +119,85 @@ void background_job_free(struct background_job *w)
 	pthread_cond_destroy(&w->news);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
+}
+
+/* --- the pool ------------------------------------------------------------------------------------------------- */
+
+#define CREW_MAX 32
+
+struct thread_pool {
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	struct thread_pool_task *first, **last;
+	bool ending;
+	pthread_t threads[CREW_MAX];
+	int count;
+};
+
+static void *crew_thread(void *arg)
+{
+	struct thread_pool *c = arg;
+	struct thread_pool_task *t;
+
+	pthread_mutex_lock(&c->lock);
+	while (c->first || !c->ending) {
+		t = c->first;
+		if (!t) {
+			pthread_cond_wait(&c->news, &c->lock);
+			continue;
+		}
+		c->first = t->next;
+		if (!c->first)
+			c->last = &c->first;
+		pthread_mutex_unlock(&c->lock);
+		t->fn(t->arg); /* t may be freed when it returns */
+		pthread_mutex_lock(&c->lock);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+int thread_pool_new(struct thread_pool **ret, int threads, struct err *err)
+{
+	struct thread_pool *c = calloc(1, sizeof *c);
+
+	if (!c)
+		return err_nomem(err, NULL);
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_cond_init(&c->news, NULL);
+	c->last = &c->first;
+	while (c->count < threads && c->count < CREW_MAX &&
+	       !thread_start(&c->threads[c->count], crew_thread, c))
+		c->count++;
+	if (!c->count) {
+		thread_pool_free(c);
+		return err_set(err, ERR_IO, "store: cannot start a thread");
+	}
+	*ret = c;
+	return 0;
+}
+
+void thread_pool_free(struct thread_pool *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	c->ending = true;
+	pthread_cond_broadcast(&c->news);
+	pthread_mutex_unlock(&c->lock);
+	for (int i = 0; i < c->count; i++)
+		pthread_join(c->threads[i], NULL);
+	pthread_cond_destroy(&c->news);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+void thread_pool_give(struct thread_pool *c, struct thread_pool_task *t)
+{
+	t->next = NULL;
+	pthread_mutex_lock(&c->lock);
+	*c->last = t;
+	c->last = &t->next;
+	pthread_cond_signal(&c->news);
+	pthread_mutex_unlock(&c->lock);
 }

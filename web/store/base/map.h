@@ -1,8 +1,13 @@
-/* map.h: a hash table from short byte keys (copied) to values of one fixed size (stored inside). One thread. */
+/* map.h: a hash table from short byte keys (copied) to values of one fixed size (stored inside), and lists in
+ * arenas. One thread. */
 #ifndef DPT_STORE_MAP_H
 #define DPT_STORE_MAP_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "tracker/base/arena.h"
 
 struct map;
 
@@ -23,5 +28,38 @@ const char *map_text(struct map *m, const char *text);
 /* Values in order of insertion: 0 .. count-1. */
 void *map_at(const struct map *m, size_t i);
 const void *map_key_at(const struct map *m, size_t i, size_t *ret_len);
+
+/* --- lists ---------------------------------------------------------------------------------------------------- */
+
+/* Returns items, or a copy twice as large if count items fill it; NULL when out of memory. */
+static inline void *list_room(struct arena *a, void *items, size_t count, size_t bytes_each)
+{
+	void *grown;
+
+	if (count & (count - 1) || (count && count < 4))
+		return items;
+	grown = arena_array(a, count ? count * 2 : 4, bytes_each);
+	if (grown && count)
+		memcpy(grown, items, count * bytes_each);
+	return grown;
+}
+
+/* The position of the first of count items whose id (first member) is at least id; count: none. */
+static inline size_t list_find(const void *items, size_t count, size_t bytes_each, int64_t id)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int64_t there;
+
+		memcpy(&there, (const char *)items + mid * bytes_each, sizeof there);
+		if (there < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/err.h"
 
 struct store {
 	char path[PATH_MAX];
@@ -29,5 +30,14 @@ struct store {
 	struct token_cache *tokens;
 	struct store_live *live; /* NULL: no other process writes */
 };
+
+/* Notifies this process of commits by other processes to the same database, and them of its own. Waiting
+ * streams wake up, and tokens are read again. A thread with its own connection. Private to web/store/store.c. */
+struct store_live;
+struct store;
+
+/* Stop it before the other parts of the store. */
+int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err);
+void live_stop(struct store_live *l); /* NULL is fine */
 
 #endif

@@ -1,4 +1,4 @@
-/* batch.c: arrays in PostgreSQL's binary format. */
+/* batch.c: many rows in one statement, and arrays in PostgreSQL's binary format. */
 #include "web/store/db/batch.h"
 
 #include <endian.h>
@@ -6,7 +6,47 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
+/* --- arrays --------------------------------------------------------------------------------------------------- */
+
+#define TEXT_MAX ((size_t)1 << 27)
+
+void array_begin(struct buf *b)
+{
+	buf_init(b, TEXT_MAX);
+	buf_addc(b, '{');
+}
+
+void array_text(struct buf *b, const char *text)
+{
+	buf_adds(b, b->len > 1 ? ",\"" : "\"");
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			buf_addc(b, '\\');
+		buf_addc(b, *text);
+	}
+	buf_addc(b, '"');
+}
+
+void array_int(struct buf *b, int64_t v)
+{
+	buf_addf(b, b->len > 1 ? ",%lld" : "%lld", (long long)v);
+}
+
+const char *array_end(struct buf *b)
+{
+	buf_addc(b, '}');
+	return buf_failed(b) ? NULL : b->data;
+}
+
+const char *array_of(struct buf *b, const int64_t *v, size_t n)
+{
+	size_t i;
+
+	array_begin(b);
+	for (i = 0; i < n; i++)
+		array_int(b, v[i]);
+	return array_end(b);
+}
 
 #define COLUMN_MAX ((size_t)1 << 30)
 #define COUNT_AT 12 /* offset of the element count in the head */
@@ -123,7 +163,7 @@ int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *
 		struct buf *c = &b->columns[n];
 
 		if (buf_failed(c))
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		else
 			memcpy(c->data + COUNT_AT, &rows, sizeof rows);
 		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };

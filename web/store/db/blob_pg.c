@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/base/no_memory.h"
 
 #define AHEAD_MAX 64
 #define AHEAD_BYTES ((size_t)1 << 30)
@@ -55,7 +54,7 @@ static int keep_blob_row(struct pg_blob *b, struct db_rows *q, struct err *err)
 	if (r->n)
 		buf_add(&b->bytes, db_blob(q, 1), r->n);
 	if (buf_failed(&b->bytes))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	b->count++;
 	return 0;
 }
@@ -94,7 +93,7 @@ int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, i
 	int rc;
 
 	if (!b)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (!*io) {
 		b->blob.engine = d->engine;
 		buf_init(&b->bytes, AHEAD_BYTES);

@@ -2,8 +2,8 @@
 #include "web/store/db/db.h"
 
 #include <stdarg.h>
+#include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 void db_close(struct db *d)
@@ -28,7 +28,7 @@ int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...)
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->run(d, q, err, fmt, ap);
+	rc = d->engine->run(d, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }
@@ -44,7 +44,7 @@ int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *er
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->start(d, ret, q, err, fmt, ap);
+	rc = d->engine->start(d, ret, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }
@@ -63,7 +63,7 @@ void db_stop(struct db_rows *q)
 int db_no_memory(struct db_rows *q, struct err *err)
 {
 	db_stop(q);
-	return no_memory(err);
+	return err_nomem(err, NULL);
 }
 
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
@@ -73,7 +73,7 @@ int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const c
 	int rc;
 
 	va_start(ap, fmt);
-	rc = d->engine->start(d, &r, q, err, fmt, ap);
+	rc = d->engine->start(d, &r, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	if (!rc && (rc = db_next(d, r, err)) > 0) {
 		*ret = db_i64(r, 0);
@@ -99,7 +99,7 @@ bool db_in_transaction(struct db *d)
 
 int db_failed(struct db *d, struct err *err, const char *doing)
 {
-	return d ? d->engine->failed(d, err, doing) : no_memory(err);
+	return d ? d->engine->failed(d, err, doing) : err_nomem(err, NULL);
 }
 
 int db_still_there(struct db *d, struct err *err)

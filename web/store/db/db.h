@@ -43,7 +43,7 @@ void db_shown(char *ret, size_t room, const char *place);
  * do not check that, so they continue while a newer program upgrades the tables. */
 int db_open_writer(struct db **ret, const char *place, struct err *err);
 int db_open_reader(struct db **ret, const char *place, struct err *err);
-int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_rows.h */
+int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by copy_new */
 int db_open_alone(struct db **ret, const char *path, struct err *err);  /* reads only; needs no disk space, and no
 									 * other process may have the file open */
 void db_close(struct db *d);                                             /* NULL is fine */
@@ -133,5 +133,86 @@ void db_checkpoint(struct db *d, bool everything); /* everything: waits for read
 enum db_flaw { DB_FLAWLESS, DB_NO_THREADS, DB_ONE_CONNECTION };
 const char *db_engine(enum db_flaw *ret); /* NULL is fine */
 uint64_t db_memory_bytes(void);
+
+/* --- blobs ---------------------------------------------------------------------------------------------------- */
+
+/* Reads parts of the bytes in one column of one row, inside one snapshot and on the thread of its connection. On a
+ * remote database all bytes of a row are read, and following rows too when rows are read in order. */
+struct blob;
+
+/* The column; rows: the query for ids ?1 to ?2 in order, with id and bytes. */
+struct blob_column {
+	const char *table, *column;
+	enum db_query rows;
+};
+
+/* *io is NULL, or a blob of the same column, which moves to the row cheaply. After a failure blob_close is still
+ * needed. */
+int blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
+void blob_close(struct blob *b); /* NULL is fine */
+
+size_t blob_bytes(const struct blob *b);
+int blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+
+/* --- copies of a file, page by page. The same connection may write the source between steps ------------------- */
+
+struct db_copy;
+
+int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *err); /* to and from must outlive it */
+void copy_free(struct db_copy *c);						     /* NULL is fine */
+
+/* Copies some pages. A locked file is not a failure: the step does nothing; call it again. */
+int copy_step(struct db_copy *c, int pages, bool *ret_done, struct err *err);
+
+/* --- readers.c: the pool of read-only connections ------------------------------------------------------------- */
+
+/* A reader is taken with an open read transaction, so all its reads see one snapshot. Give it back soon: meanwhile
+ * the log file cannot shrink. */
+struct readers;
+struct store;
+
+int readers_new(struct readers **ret, const char *path, int max, struct err *err);
+/* One reader, for a file that no other process has open; needs no disk space. */
+int readers_new_alone(struct readers **ret, const char *path, struct err *err);
+void readers_free(struct readers *p); /* after all were given back; NULL is fine */
+
+/* Waits while all are taken. */
+int readers_take(struct store *s, struct db **ret, struct err *err);
+
+/* The same, with the number of a run; on failure no reader is taken. ERR_NOENT, ERR_GONE: no such run. */
+int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t *ret_id, struct err *err);
+void readers_give(struct store *s, struct db *d);
+
+/* Reports why a run was not found: ERR_GONE or ERR_NOENT. */
+int readers_missing(struct db *d, const char *uuid, struct err *err);
+
+/* --- tables.c: whole tables ----------------------------------------------------------------------------------- */
+
+/* Reads every row of a store, table by table in a fixed order, and inserts them into the tables of another engine.
+ * The tables are those of schema/sql/postgresql.sql (schema/gen/tables.awk), without what belongs to the place:
+ * rows of meta, artifact and object about it, and messages between processes of a team. */
+struct db_table {
+	const char *name, *kinds; /* format letters of the columns */
+	enum db_query all, more, put, next;
+};
+
+/* Borrowed until `row` returns. */
+struct db_row {
+	const struct db_table *table;
+	const struct db_value *values;
+	int n;
+};
+
+/* Passes every row to `row`: tables in a fixed order, rows by key; a negative result ends it. Call it inside a
+ * transaction, once per transaction. */
+int tables_walk(struct db *d, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
+		struct err *err);
+
+const struct db_table *tables_named(const char *name); /* in the order that tables are visited, addresses ascend */
+
+int tables_put(struct db *d, const struct db_row *r, struct err *err);
+
+/* Call after the last row: sequences continue after the ids in use. */
+int tables_put_end(struct db *d, struct err *err);
 
 #endif

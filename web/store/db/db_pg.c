@@ -3,7 +3,6 @@
  * costs one round trip plus one for each read that depends on another. */
 #include "config.h"
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 #ifdef HAVE_LIBPQ
@@ -37,15 +36,15 @@ static const struct {
 
 /* --- queries ------------------------------------------------------------------------------------------------ */
 
-static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap)
+static int pg_start(struct db *d, struct db_rows **ret, const struct db_call *c, struct err *err)
 {
 	struct pg_db *p = pg_db(d);
-	int rc = pg_send(p, q, err, fmt, ap);
+	int rc = pg_send(p, c, err);
 
 	if (rc)
 		return rc;
-	p->rows[q].asked = true;
-	*ret = &p->rows[q].rows;
+	p->rows[c->q].asked = true;
+	*ret = &p->rows[c->q].rows;
 	return 0;
 }
 
@@ -114,16 +113,17 @@ static int begin_pg_transaction(struct pg_db *p, enum db_query q, struct err *er
 	return pg_send_plain(p, q == DB_begin ? DB_pg_write_limits : DB_pg_long_limits, err, "");
 }
 
-static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
+static int pg_run(struct db *d, const struct db_call *c, struct err *err)
 {
 	struct pg_db *p = pg_db(d);
+	enum db_query q = c->q;
 	int rc;
 
 	if (q == DB_begin || q == DB_begin_long || q == DB_begin_read)
 		return begin_pg_transaction(p, q, err);
 	if (q == DB_commit || q == DB_rollback)
 		return end_pg_transaction(p, q, err);
-	rc = pg_send(p, q, err, fmt, ap);
+	rc = pg_send(p, c, err);
 	return rc || p->open ? rc : pg_settle(p, err);
 }
 
@@ -304,7 +304,7 @@ static int make_pg_db(struct pg_db **ret, const char *address, bool writes, stru
 	int rc;
 
 	if (!p)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	p->db.engine = &pg_engine;
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;

@@ -1,9 +1,6 @@
-/* db_sqlite.c: opens SQLite with the settings for durability, migrates, prepares the named queries, maps errors. */
-#include "web/store/db/sqlite_inside.h"
-
+/* db_sqlite.c: SQLite as an engine: prepares the named queries, reads rows and blobs, maps errors. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,32 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "web/store/base/no_memory.h"
+#include "web/store/db/sqlite_inside.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
 #include "web/store/db/queries.def"
 #undef SQL_QUERY
 };
-
-static const struct {
-	int number;
-	const char *text;
-} migrations[] = {
-#define SQL_MIGRATION(number, text) { number, text },
-#define SQL_SCRIPT(name, text)
-#include "web/store/db/scripts.def"
-#undef SQL_MIGRATION
-#undef SQL_SCRIPT
-};
-
-#define SQL_MIGRATION(number, text)
-#define SQL_SCRIPT(name, text) static const char script_##name[] = text;
-#include "web/store/db/scripts.def"
-#undef SQL_MIGRATION
-#undef SQL_SCRIPT
-
-#define MIGRATION_COUNT (sizeof migrations / sizeof migrations[0])
 
 static int file_errno(sqlite3_file *f)
 {
@@ -98,14 +76,14 @@ static const char *sqlite_advice(struct sqlite3 *h)
 		: "";
 }
 
-static int sqlite_failed(struct db *of, struct err *err, const char *doing)
+int sqlite_failed(struct db *of, struct err *err, const char *doing)
 {
 	struct sqlite_db *d = sqlite_db(of);
 	const char *file = d->h ? sqlite3_db_filename(d->h, "main") : NULL;
 	int code, why;
 
 	if (!d->h)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	code = sqlite_error_code(d->h);
 	why = system_errno(d->h);
 	file = file && *file ? file : "store";
@@ -115,11 +93,6 @@ static int sqlite_failed(struct db *of, struct err *err, const char *doing)
 	if (err)
 		err->code = code;
 	return code;
-}
-
-static int run_sqlite_script(struct sqlite_db *d, const char *text, struct err *err, const char *doing)
-{
-	return sqlite3_exec(d->h, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(&d->db, err, doing);
 }
 
 static struct sqlite_rows *prepare_sqlite_query(struct sqlite_db *d, enum db_query q, struct err *err)
@@ -182,24 +155,23 @@ static void sqlite_stop(struct db_rows *q)
 	sqlite3_reset(sqlite_rows(q)->st);
 }
 
-static int sqlite_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt,
-			va_list ap)
+static int sqlite_start(struct db *d, struct db_rows **ret, const struct db_call *c, struct err *err)
 {
-	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), q, err);
+	struct sqlite_rows *r = prepare_sqlite_query(sqlite_db(d), c->q, err);
 
 	if (!r)
 		return err ? err->code : ERR_IO;
 	sqlite3_reset(r->st);
-	if (bind_sqlite_values(r->st, fmt, ap) != SQLITE_OK)
+	if (bind_sqlite_values(r->st, c->fmt, *c->values) != SQLITE_OK)
 		return sqlite_failed(d, err, "binding a query");
 	*ret = &r->rows;
 	return 0;
 }
 
-static int sqlite_run(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap)
+static int sqlite_run(struct db *d, const struct db_call *c, struct err *err)
 {
 	struct db_rows *r = NULL;
-	int rc = sqlite_start(d, &r, q, err, fmt, ap);
+	int rc = sqlite_start(d, &r, c, err);
 
 	if (!rc && (rc = sqlite_next(d, r, err)) > 0)
 		sqlite_stop(r);
@@ -295,16 +267,6 @@ static const void *sqlite_bytes(struct db_rows *q, enum db_column column, size_t
 	return bytes;
 }
 
-static int note_wal_pages(void *arg, sqlite3 *h, const char *name, int pages)
-{
-	struct sqlite_db *d = arg;
-
-	(void)h;
-	(void)name;
-	d->wal_pages = pages;
-	return SQLITE_OK;
-}
-
 static void sqlite_rest(struct db *d)
 {
 	sqlite3_db_release_memory(sqlite_db(d)->h);
@@ -340,66 +302,55 @@ uint64_t db_memory_bytes(void)
 	return (uint64_t)sqlite3_memory_used();
 }
 
-/* Copies the file to FILE.before-N, where N is the first missing migration. */
-static int copy_before_migration(struct sqlite_db *d, const char *path, int step, struct err *err)
+/* --- blobs ---------------------------------------------------------------------------------------------------- */
+
+struct sqlite_blob {
+	struct blob blob; /* first member: a blob is cast back to this */
+	struct db *d;
+	sqlite3_blob *h;
+};
+
+int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)
 {
-	char copy[PATH_MAX], half[PATH_MAX]; /* a partial copy must not be taken for a complete one */
+	struct sqlite_blob *b = (struct sqlite_blob *)(void *)*io;
 	int rc;
 
-	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
-	    snprintf(half, sizeof half, "%s.before-%d.part", path, step) >= (int)sizeof half)
-		return err_set(err, ERR_USAGE, "%s: the path is too long", path);
-	if (access(copy, F_OK) == 0)
-		return 0;
-	unlink(half);
-	rc = db_run(&d->db, DB_copy_into, err, "t", half);
-	if (!rc && rename(half, copy))
-		rc = err_set_errno(err, errno, "%s", copy);
-	if (!rc)
-		return 0;
-	unlink(half);
-	return err_prefix(err, "copying before an upgrade");
+	if (!b) {
+		b = calloc(1, sizeof *b);
+		if (!b)
+			return err_nomem(err, NULL);
+		b->blob.engine = d->engine;
+		*io = &b->blob;
+	}
+	b->d = d;
+	rc = b->h ? sqlite3_blob_reopen(b->h, id)
+		: sqlite3_blob_open(sqlite_db(d)->h, "main", of->table, of->column, id, 0, &b->h);
+	return rc == SQLITE_OK ? 0 : db_failed(d, err, "opening a blob");
 }
 
-/* Applies all missing migrations in one transaction, with one sync. */
-static int apply_sqlite_migration(struct sqlite_db *d, size_t first, struct err *err)
+void sqlite_blob_close(struct blob *blob)
 {
-	size_t i;
-	int rc = db_run(&d->db, DB_begin_exclusive, err, "");
+	struct sqlite_blob *b = (struct sqlite_blob *)(void *)blob;
 
-	if (rc)
-		return rc;
-	for (i = first; i < MIGRATION_COUNT && !rc; i++)
-		rc = run_sqlite_script(d, migrations[i].text, err, "upgrading the store");
-	if (!rc)
-		rc = db_run(&d->db, DB_commit, err, "");
-	if (rc)
-		db_run(&d->db, DB_rollback, NULL, "");
-	sqlite_rest(&d->db);
-	return rc;
+	sqlite3_blob_close(b->h);
+	free(b);
 }
 
-static int migrate_sqlite(struct sqlite_db *d, const char *path, struct err *err)
+size_t sqlite_blob_bytes(const struct blob *b)
 {
-	int64_t version = 0;
-	size_t first = 0;
-	int rc;
-
-	if ((rc = db_int(&d->db, &version, DB_version_get, err, "")) < 0)
-		return rc;
-	if (version > migrations[MIGRATION_COUNT - 1].number)
-		return err_set(err, ERR_CORRUPT,
-			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", path,
-			       (long long)version, migrations[MIGRATION_COUNT - 1].number);
-	while (first < MIGRATION_COUNT && migrations[first].number <= version)
-		first++;
-	if (first == MIGRATION_COUNT)
-		return 0;
-	rc = version > 0 ? copy_before_migration(d, path, migrations[first].number, err) : 0;
-	return rc ? rc : apply_sqlite_migration(d, first, err);
+	return (size_t)sqlite3_blob_bytes(((const struct sqlite_blob *)(const void *)b)->h);
 }
 
-static void close_db(struct sqlite_db *d)
+int sqlite_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err *err)
+{
+	struct sqlite_blob *b = (struct sqlite_blob *)(void *)blob;
+
+	return sqlite3_blob_read(b->h, to, (int)n, (int)from) == SQLITE_OK ? 0 : db_failed(b->d, err, "reading a blob");
+}
+
+/* --- the engine ------------------------------------------------------------------------------------------------- */
+
+void sqlite_free(struct sqlite_db *d)
 {
 	int i;
 
@@ -415,10 +366,10 @@ static void close_db(struct sqlite_db *d)
 
 static void sqlite_close(struct db *d)
 {
-	close_db(sqlite_db(d));
+	sqlite_free(sqlite_db(d));
 }
 
-static const struct db_engine sqlite_engine = {
+const struct db_engine sqlite_engine = {
 	.close = sqlite_close, .run = sqlite_run, .run_values = sqlite_run_values, .start = sqlite_start,
 	.next = sqlite_next, .stop = sqlite_stop,
 	.i64 = sqlite_i64, .f64 = sqlite_f64, .str = sqlite_str, .bytes = sqlite_bytes, .null = sqlite_null,
@@ -427,124 +378,3 @@ static const struct db_engine sqlite_engine = {
 	.checkpoint = sqlite_checkpoint, .blob_open = sqlite_blob_open, .blob_close = sqlite_blob_close,
 	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
 };
-
-/* Opens a connection and sets its limits. */
-static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, struct err *err)
-{
-	struct sqlite_db *d = calloc(1, sizeof *d);
-	int rc;
-
-	if (!d)
-		return no_memory(err);
-	d->db.engine = &sqlite_engine;
-	d->log_fd = -1;
-	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
-		rc = sqlite_failed(&d->db, err, "opening");
-		if (d->h)
-			err_set(err, rc, "%s: %s", path, sqlite3_errmsg(d->h));
-		close_db(d);
-		return rc;
-	}
-	sqlite3_extended_result_codes(d->h, 1);
-	sqlite3_busy_timeout(d->h, 5000);
-	sqlite3_db_config(d->h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_limit(d->h, SQLITE_LIMIT_LENGTH, 256 << 20);
-	sqlite3_limit(d->h, SQLITE_LIMIT_ATTACHED, 1);
-	*ret = d;
-	return 0;
-}
-
-/* Remembers device and inode, to detect a replaced file. */
-static int remember_sqlite_file(struct sqlite_db *d, const char *path, struct err *err)
-{
-	struct stat sb;
-
-	if (stat(path, &sb))
-		return err_set_errno(err, errno, "%s", path);
-	d->device = sb.st_dev;
-	d->inode = sb.st_ino;
-	return 0;
-}
-
-static bool is_new_database(const char *path)
-{
-	struct stat sb;
-
-	return stat(path, &sb) || !sb.st_size;
-}
-
-int sqlite_open_writer(struct db **ret, const char *path, struct err *err)
-{
-	struct sqlite_db *d = NULL;
-	mode_t mask = umask(077);
-	bool begins = is_new_database(path);
-	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
-
-	if (!rc && begins)
-		rc = run_sqlite_script(d, script_open_new, err, "opening");
-	if (!rc)
-		rc = run_sqlite_script(d, script_open_writer, err, "opening");
-	if (!rc)
-		rc = migrate_sqlite(d, path, err);
-	if (!rc)
-		rc = remember_sqlite_file(d, path, err);
-	if (!rc)
-		sqlite3_wal_hook(d->h, note_wal_pages, d);
-	umask(mask);
-	if (rc) {
-		close_db(d);
-		return rc;
-	}
-	*ret = &d->db;
-	return 0;
-}
-
-int sqlite_open_reader(struct db **ret, const char *path, struct err *err)
-{
-	struct sqlite_db *d = NULL;
-	int rc = open_sqlite(&d, path, SQLITE_OPEN_READONLY, err);
-
-	if (!rc)
-		rc = run_sqlite_script(d, script_open_reader, err, "opening for reading");
-	if (rc) {
-		close_db(d);
-		return rc;
-	}
-	*ret = &d->db;
-	return 0;
-}
-
-int db_open_alone(struct db **ret, const char *path, struct err *err)
-{
-	struct sqlite_db *d = NULL;
-	int64_t version = 0;
-	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE, err);
-
-	if (!rc)
-		rc = run_sqlite_script(d, script_open_alone, err, "opening for reading");
-	if (!rc && (rc = db_int(&d->db, &version, DB_version_get, err, "")) > 0)
-		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
-		     err_set(err, ERR_NOSPC, "%s: no space left to upgrade it to this version of dptrack", path);
-	if (rc) {
-		close_db(d);
-		return rc;
-	}
-	sqlite3_db_config(d->h, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-	*ret = &d->db;
-	return 0;
-}
-
-int db_open_backup(struct db **ret, const char *path, struct err *err)
-{
-	struct sqlite_db *d = NULL;
-	int rc = open_sqlite(&d, path, SQLITE_OPEN_READWRITE, err);
-
-	if (!rc)
-		rc = run_sqlite_script(d, script_open_backup, err, "opening");
-	if (rc) {
-		close_db(d);
-		return rc;
-	}
-	*ret = &d->db;
-	return 0;
-}

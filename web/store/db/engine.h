@@ -6,14 +6,20 @@
 
 #include <stdarg.h>
 
-#include "web/store/db/blob.h"
 #include "web/store/db/db.h"
+
+/* A query with the values of its format. */
+struct db_call {
+	enum db_query q;
+	const char *fmt;
+	va_list *values;
+};
 
 struct db_engine {
 	void (*close)(struct db *d);
-	int (*run)(struct db *d, enum db_query q, struct err *err, const char *fmt, va_list ap);
+	int (*run)(struct db *d, const struct db_call *c, struct err *err);
 	int (*run_values)(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
-	int (*start)(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, va_list ap);
+	int (*start)(struct db *d, struct db_rows **ret, const struct db_call *c, struct err *err);
 	int (*next)(struct db *d, struct db_rows *q, struct err *err);
 	void (*stop)(struct db_rows *q);
 	int64_t (*i64)(struct db_rows *q, enum db_column column);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/base/no_memory.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [FOREIGN_##name] = text,
@@ -89,7 +88,7 @@ int foreign_open(struct foreign **ret, const char *path, struct err *err)
 	int rc;
 
 	if (!f)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = open_foreign_file(f, path, "?mode=ro");
 	if (rc == SQLITE_CANTOPEN || rc == SQLITE_READONLY) {
 		sqlite3_close(f->h);
@@ -120,32 +119,31 @@ bool foreign_has(struct foreign *f, const char *table)
 	struct foreign_rows *r;
 	bool has = false;
 
-	if (foreign_start(f, &r, FOREIGN_ml_table, table, 0, NULL))
+	if (foreign_start(f, &r, &(struct foreign_question){ FOREIGN_ml_table, table, 0 }, NULL))
 		return false;
 	while (foreign_next(r, NULL) > 0)
 		has = sqlite3_column_int(r->st, 0) > 0;
 	return has;
 }
 
-int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_query q, const char *text, int64_t number,
-		  struct err *err)
+int foreign_start(struct foreign *f, struct foreign_rows **ret, const struct foreign_question *of, struct err *err)
 {
-	struct foreign_rows *r = &f->rows[q];
+	struct foreign_rows *r = &f->rows[of->q];
 	int rc = SQLITE_OK, wants;
 
 	r->of = f;
 	if (!r->st)
-		rc = sqlite3_prepare_v3(f->h, query_text[q], -1, SQLITE_PREPARE_PERSISTENT, &r->st, NULL);
+		rc = sqlite3_prepare_v3(f->h, query_text[of->q], -1, SQLITE_PREPARE_PERSISTENT, &r->st, NULL);
 	if (rc != SQLITE_OK)
 		return fail_foreign(f, "is it a store of MLflow?", err);
 	sqlite3_reset(r->st);
 	wants = sqlite3_bind_parameter_count(r->st);
-	if (wants && text)
-		rc = sqlite3_bind_text(r->st, 1, text, -1, SQLITE_TRANSIENT);
+	if (wants && of->text)
+		rc = sqlite3_bind_text(r->st, 1, of->text, -1, SQLITE_TRANSIENT);
 	else if (wants)
-		rc = sqlite3_bind_int64(r->st, 1, number);
+		rc = sqlite3_bind_int64(r->st, 1, of->number);
 	if (rc == SQLITE_OK && wants > 1)
-		rc = sqlite3_bind_int64(r->st, 2, number);
+		rc = sqlite3_bind_int64(r->st, 2, of->number);
 	if (rc != SQLITE_OK)
 		return fail_foreign(f, "binding a query", err);
 	*ret = r;

@@ -33,10 +33,15 @@ void foreign_close(struct foreign *f); /* NULL is fine */
 
 bool foreign_has(struct foreign *f, const char *table);
 
-/* Binds one text and one integer, as far as the query has parameters. foreign_next steps: 1 a row, 0 the end,
- * negative: failed. */
-int foreign_start(struct foreign *f, struct foreign_rows **ret, enum foreign_query q, const char *text, int64_t number,
-		  struct err *err);
+/* A query with one text and one integer, as far as it has parameters; without a text its first one is the number. */
+struct foreign_question {
+	enum foreign_query q;
+	const char *text;
+	int64_t number;
+};
+
+/* foreign_next steps: 1 a row, 0 the end, negative: failed. */
+int foreign_start(struct foreign *f, struct foreign_rows **ret, const struct foreign_question *of, struct err *err);
 int foreign_next(struct foreign_rows *r, struct err *err);
 
 /* The current row. Texts are valid until the next foreign_next. */

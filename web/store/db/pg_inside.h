@@ -1,11 +1,29 @@
-/* pg_inside.h: the state of a connection, shared by the files that use PostgreSQL. */
+/* pg_inside.h: libpq and the state of a connection, shared by the files that use PostgreSQL. */
 #ifndef DPT_STORE_PG_INSIDE_H
 #define DPT_STORE_PG_INSIDE_H
 
+#include <libpq-fe.h>
 #include <limits.h>
 
+#include "tracker/base/err.h"
 #include "web/store/db/engine.h"
-#include "web/store/db/pgso.h"
+
+/* libpq, loaded only when a store's place is an address. */
+#define PGSO_FUNCTIONS(X)                                                                                            \
+	X(backendPID) X(clear) X(cmdStatus) X(cmdTuples) X(connectdbParams) X(conninfoFree) X(conninfoParse)         \
+	X(consumeInput) X(db) X(enterPipelineMode) X(errorMessage) X(exec) X(exitPipelineMode) X(finish) X(freemem)  \
+	X(ftype) X(getResult) X(getisnull) X(getlength) X(getvalue) X(host) X(isBusy) X(notifies) X(ntuples)         \
+	X(pipelineSync) X(resultErrorField) X(resultStatus) X(sendPrepare) X(sendQueryPrepared)                      \
+	X(setNoticeProcessor) X(socket) X(status)
+
+struct pgso {
+#define PGSO_MEMBER(name) __typeof__(&PQ##name) name;
+	PGSO_FUNCTIONS(PGSO_MEMBER)
+#undef PGSO_MEMBER
+};
+
+/* pg_link.c: 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
+int pgso_load(struct pgso *ret, struct err *err);
 
 #define PG_SENT_MAX 256
 
@@ -76,7 +94,7 @@ void pg_disconnect(struct pg_db *p);
 
 /* pg_link.c: pg_send sends a query without reading its answer. pg_push flushes what was sent. pg_settle reads all
  * pending answers and stores the rows of started queries and of the last query. */
-int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
+int pg_send(struct pg_db *p, const struct db_call *c, struct err *err);
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);
 void pg_push(struct pg_db *p);

@@ -1,5 +1,6 @@
-/* pg_link.c: the connection to PostgreSQL: connecting, sending queries without waiting, reading answers together.
- * Knows nothing of transactions. */
+/* pg_link.c: libpq, loaded on demand, and the connection: connecting, sending queries without waiting, reading
+ * answers together. Knows nothing of transactions. */
+
 #include "config.h"
 
 #ifdef HAVE_LIBPQ
@@ -16,7 +17,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
+#include "tracker/base/library.h"
 
 static const char *const query_text[] = {
 #define SQL_QUERY(name, text) [DB_##name] = text,
@@ -27,6 +28,16 @@ static const char *const query_text[] = {
 /* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 enum { TYPE_BYTEAS = 1001, TYPE_TEXTS = 1009, TYPE_INT8S = 1016, TYPE_FLOAT8S = 1022 }; /* arrays of them */
+
+int pgso_load(struct pgso *ret, struct err *err)
+{
+#define PGSO_FUNCTION(name) { "PQ" #name, &ret->name },
+	const struct library_function wanted[] = { PGSO_FUNCTIONS(PGSO_FUNCTION) };
+#undef PGSO_FUNCTION
+	const struct library library = { "libpq.so.5", "PostgreSQL needs libpq, version 14 or newer (Debian: libpq5)" };
+
+	return library_load(&library, wanted, sizeof wanted / sizeof wanted[0], err);
+}
 
 /* --- errors ------------------------------------------------------------------------------------------------- */
 
@@ -171,7 +182,7 @@ int pg_connect(struct pg_db *p, struct err *err)
 	values[7] = local ? "prefer" : "verify-full";
 	p->c = p->pq.connectdbParams(words, values, 1);
 	if (!p->c)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (p->pq.status(p->c) != CONNECTION_OK) {
 		copy_one_line(why, sizeof why, p->pq.errorMessage(p->c));
 		pg_disconnect(p);
@@ -317,12 +328,12 @@ static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *
 	return 0;
 }
 
-int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap)
+int pg_send(struct pg_db *p, const struct db_call *c, struct err *err)
 {
 	struct values v;
 
-	read_pg_values(&v, fmt, ap);
-	return send_pg_query(p, q, &v, err);
+	read_pg_values(&v, c->fmt, *c->values);
+	return send_pg_query(p, c->q, &v, err);
 }
 
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *from, int n, struct err *err)
@@ -340,7 +351,7 @@ int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char 
 	int rc;
 
 	va_start(ap, fmt);
-	rc = pg_send(p, q, err, fmt, ap);
+	rc = pg_send(p, &(struct db_call){ q, fmt, &ap }, err);
 	va_end(ap);
 	return rc;
 }

@@ -1,13 +1,13 @@
 /* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
  * that answer requests must not connect to anything (web/server/sandbox.c). */
-#include "web/store/db/readers.h"
+#include "tracker/base/thread.h"
+#include "web/store/db/db.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
@@ -80,13 +80,13 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	struct readers *p = calloc(1, sizeof *p);
 
 	if (!p)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->wanted, NULL);
-	if (db_is_address(path) && pthread_create(&p->connector, NULL, run_reader_connector, p)) {
+	if (db_is_address(path) && thread_start(&p->connector, run_reader_connector, p)) {
 		readers_free(p);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}

@@ -32,6 +32,12 @@ static inline struct sqlite_rows *sqlite_rows(struct db_rows *q)
 	return (struct sqlite_rows *)(void *)q;
 }
 
+extern const struct db_engine sqlite_engine; /* db_sqlite.c */
+
+/* Fills err from the last error of a connection; returns its code. */
+int sqlite_failed(struct db *of, struct err *err, const char *doing);
+void sqlite_free(struct sqlite_db *d); /* closes; NULL is fine */
+
 int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
 void sqlite_blob_close(struct blob *b);
 size_t sqlite_blob_bytes(const struct blob *b);

@@ -1,5 +1,5 @@
 /* tables.c: reads and fills whole tables with queries generated from their columns. */
-#include "web/store/db/tables.h"
+#include "web/store/db/db.h"
 
 #include <string.h>
 

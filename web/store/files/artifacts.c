@@ -1,4 +1,5 @@
-/* artifacts.c: chooses between files below a folder (disk.h) and objects (objects.h). */
+/* artifacts.c: which paths clients may use; lists, reads and writes files below a folder (disk.h) or objects
+ * (objects.h). */
 #include "web/store/files/artifacts.h"
 
 #include <stdio.h>
@@ -7,12 +8,86 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "web/store/base/no_memory.h"
+#include "tracker/base/utf8.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/files/disk.h"
-#include "web/store/files/entries.h"
+#include "web/store/db/db.h"
+#include "web/store/files/files.h"
 #include "web/store/files/objects.h"
+
+/* --- paths ---------------------------------------------------------------------------------------------------- */
+
+#define DEPTH_MAX 64
+#define PATH_BYTES 4000
+
+static bool segment_ok(const char *s, size_t n)
+{
+	size_t i;
+
+	if (!n || n > 255 || (n <= 2 && !memcmp(s, "..", n)))
+		return false;
+	for (i = 0; i < n; i++)
+		if ((unsigned char)s[i] < 0x20 || s[i] == 0x7f || s[i] == '\\')
+			return false;
+	return true;
+}
+
+static bool segments_ok(const char *path)
+{
+	size_t depth = 0, n;
+
+	for (;; path += n + 1) {
+		n = strcspn(path, "/");
+		if (!segment_ok(path, n) || ++depth > DEPTH_MAX)
+			return false;
+		if (!path[n])
+			return true;
+	}
+}
+
+static int percent_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F'
+		? c - 'A' + 10 : -1;
+}
+
+/* Decodes percent escapes in place; a percent sign without two hex digits stays. False: there was none. */
+static bool decode_percent(char *text)
+{
+	char *to = text;
+	bool any = false;
+
+	for (; *text; text++) {
+		int high = *text == '%' ? percent_digit(text[1]) : -1, low = high >= 0 ? percent_digit(text[2]) : -1;
+
+		if (low < 0) {
+			*to++ = *text;
+			continue;
+		}
+		any = true;
+		*to = (char)(high * 16 + low);
+		if (!*to)
+			*to = '\\'; /* rejected like a NUL, without ending the text */
+		to++;
+		text += 2;
+	}
+	*to = '\0';
+	return any;
+}
+
+bool artifact_path_ok(const char *path)
+{
+	char copy[PATH_BYTES + 1];
+	size_t n = strlen(path);
+
+	if (!n || n > PATH_BYTES || !segments_ok(path) || !utf8_valid(path, n))
+		return false;
+	memcpy(copy, path, n + 1);
+	while (decode_percent(copy))
+		if (!segments_ok(copy))
+			return false;
+	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||
+		(path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');
+}
 
 #define BYTES_MAX (UINT64_C(1) << 40)
 
@@ -35,7 +110,7 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	int rc;
 
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
@@ -119,20 +194,17 @@ int artifact_open(struct store *s, const char *path, struct artifact_file *ret, 
 	return rc;
 }
 
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
-		  size_t *ret_count, struct err *err)
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
+		  struct err *err)
 {
 	struct entries list = { .arena = arena };
 	int rc = a->objects ? objects_entries(a->objects, path ? path : "", &list, err) :
 			      disk_entries(a->disk, path ? path : "", &list, err);
 
-	*ret = NULL;
-	*ret_count = 0;
 	if (rc)
 		return rc;
 	entries_sort(&list);
-	*ret = list.list;
-	*ret_count = list.n;
+	*ret = (struct artifact_entries){ list.list, list.n };
 	return 0;
 }
 
@@ -148,19 +220,21 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	if (f.fd >= 0)
 		close(f.fd);
 	e->sha256 = arena_strdup(a, f.sha256);
-	return e->sha256 ? 0 : no_memory(err);
+	return e->sha256 ? 0 : err_nomem(err, NULL);
 }
 
-int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
 		     struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc; i++) {
-		list[i].sha256 = "";
-		if (!list[i].folder)
-			rc = entry_digest(s, arena_printf(a, "%s/%s", folder, list[i].name), &list[i], a, err);
+	for (i = 0; i < io->count && !rc; i++) {
+		struct artifact_entry *e = &io->items[i];
+
+		e->sha256 = "";
+		if (!e->folder)
+			rc = entry_digest(s, arena_printf(a, "%s/%s", folder, e->name), e, a, err);
 	}
 	return rc;
 }
@@ -179,7 +253,7 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	int rc;
 
 	if (!u)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	u->a = a;
 	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err) :
 			  disk_receiving_begin(&u->file, a->disk, path, err);

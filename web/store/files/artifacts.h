@@ -61,13 +61,18 @@ struct artifact_entry {
 	const char *sha256; /* NULL: not requested; "": unknown */
 };
 
+struct artifact_entries {
+	struct artifact_entry *items; /* by name */
+	size_t count;
+};
+
 /* Fills the known digests of a folder's entries. */
-int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+int artifact_digests(struct store *s, const char *folder, struct artifact_entries *io, struct arena *a,
 		     struct err *err);
 
-/* Lists one level, by name; empty if path is missing or not a folder. */
-int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,
-		  size_t *ret_count, struct err *err);
+/* Lists one level; empty if path is missing or not a folder. */
+int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entries *ret,
+		  struct err *err);
 
 /* Removes path and everything below it; a missing path is fine. Not the digests: artifact_change_delete. */
 int artifact_remove(struct artifacts *a, const char *path, struct err *err);
@@ -130,5 +135,37 @@ int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t
 #define CHANGE(name) extern const struct change_ops name;
 #include "web/store/files/changes.def"
 #undef CHANGE
+
+/* The entries of one level of artifacts. Private to web/store/files. */
+struct entries {
+	struct arena *arena;
+	struct artifact_entry *list;
+	size_t n, room;
+};
+
+int entries_add(struct entries *e, struct artifact_entry entry); /* ERR_NOMEM, also if the name is NULL */
+void entries_sort(struct entries *e);				 /* by name */
+
+/* --- folder_files.c ------------------------------------------------------------------------------------------- */
+
+/* Lists files in the folder of a run below the followed folder, next to its journals: weights, checkpoints and other
+ * output. Files are never opened, and nothing about them is stored. */
+struct folder_files {
+	const char *folder; /* of the run, below the followed folder; NULL: none of its journals is a file here */
+	struct artifact_entry *list; /* by name */
+	size_t count;
+};
+
+#define FOLDER_FILES_MAX 10000 /* most entries of one folder */
+
+struct folder_files_place {
+	const char *run, *path;
+};
+
+/* Lists one level: the run's folder, or path inside it ("": the run's folder; otherwise checked by
+ * artifact_path_ok). Skips journals and hidden files. In a foreign run's folder it lists only files and folders
+ * named like weights or checkpoints. A missing folder is empty. ERR_NOENT: no such run. */
+int folder_files_list(struct store *s, const struct folder_files_place *p, struct arena *a, struct folder_files *ret,
+		      struct err *err);
 
 #endif

@@ -1,6 +1,5 @@
 /* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
  * one. Symbolic links are never followed. */
-#include "web/store/files/disk.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,15 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/files/entries.h"
+#include "tracker/base/text.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -47,7 +45,7 @@ int disk_new(struct disk **ret, const char *root, struct err *err)
 		k->root = strdup(root);
 	if (!k || !k->root) {
 		free(k);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	k->root_fd = -1;
 	pthread_mutex_init(&k->lock, NULL);
@@ -182,7 +180,7 @@ int disk_entries(struct disk *k, const char *path, struct entries *list, struct 
 	if (!dir) {
 		if (fd >= 0)
 			close(fd);
-		return fd < 0 ? 0 : no_memory(err);
+		return fd < 0 ? 0 : err_nomem(err, NULL);
 	}
 	while (!rc && (e = readdir(dir)))
 		rc = add_disk_entry(dir, e, list);
@@ -214,15 +212,11 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 /* 1: another process swept the file between its creation and its lock. */
 static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 {
-	unsigned char raw[8];
 	struct stat st;
-	int i;
 
-	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
-		return err_set_errno(err, errno, "cannot draw random bytes");
 	snprintf(u->temporary, sizeof u->temporary, FILES_UPLOADS "/");
-	for (i = 0; i < 8; i++)
-		snprintf(u->temporary + sizeof FILES_UPLOADS + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(u->temporary + sizeof FILES_UPLOADS, 8))
+		return err_set_errno(err, errno, "cannot draw random bytes");
 	if (mkdirat(root, FILES_UPLOADS, 0700) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s/" FILES_UPLOADS, u->disk->root);
 	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -254,7 +248,7 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 		u->path = strdup(path);
 	if (!u || !u->path) {
 		free(u);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	u->disk = k;
 	u->fd = -1;

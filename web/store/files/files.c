@@ -9,13 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracker/base/file.h"
-#include "web/store/base/no_memory.h"
+#include "tracker/base/text.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -110,8 +109,7 @@ int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 
 struct files_copying {
 	struct files_sum *sum;
-	int (*stop)(void *arg);
-	void *arg;
+	const struct files_stop *stop; /* NULL: never */
 	struct err *err;
 };
 
@@ -122,13 +120,13 @@ static int copy_file_bytes(const struct files_copying *c, int in, int out, const
 	size_t room = (size_t)1 << 20;
 	char *bytes = malloc(room);
 	ssize_t n = bytes ? 1 : 0;
-	int rc = bytes ? 0 : no_memory(c->err);
+	int rc = bytes ? 0 : err_nomem(c->err, NULL);
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
 		if (file_write(out, bytes, (size_t)n))
 			rc = err_set_errno(c->err, errno, "%s", to);
 		c->sum->bytes += (uint64_t)n;
-		if (c->stop && c->stop(c->arg))
+		if (c->stop && c->stop->fn(c->stop->arg))
 			rc = err_set(c->err, ERR_CANCELED, "copying was ended");
 	}
 	if (!rc && n < 0)
@@ -186,7 +184,7 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 {
 	struct stat sb;
 
-	if (c->stop && c->stop(c->arg))
+	if (c->stop && c->stop->fn(c->stop->arg))
 		return err_set(c->err, ERR_CANCELED, "copying was ended");
 	if (lstat(from, &sb))
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
@@ -195,21 +193,14 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 	return S_ISREG(sb.st_mode) ? copy_one_file(c, from, to, &sb) : 0;
 }
 
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
-	       struct err *err)
+int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop, struct err *err)
 {
-	return copy_entry(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
+	return copy_entry(&(struct files_copying){ sum, stop, err }, from, to, 0);
 }
 
 int files_draw_name(char ret[33], struct err *err)
 {
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "cannot draw random bytes");
-	for (size_t i = 0; i < sizeof raw; i++)
-		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
-	return 0;
+	return text_random_hex(ret, 16) ? err_set(err, ERR_IO, "cannot draw random bytes") : 0;
 }
 
 int files_sync_parent(const char *path, struct err *err)
@@ -225,4 +216,34 @@ int files_sync_parent(const char *path, struct err *err)
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+/* --- entries of a folder -------------------------------------------------------------------------------------- */
+
+int entries_add(struct entries *e, struct artifact_entry entry)
+{
+	struct artifact_entry *grown;
+
+	if (e->n == e->room) {
+		e->room = e->room ? 2 * e->room : 32;
+		grown = arena_array(e->arena, e->room, sizeof *grown);
+		if (!grown)
+			return ERR_NOMEM;
+		if (e->n)
+			memcpy(grown, e->list, e->n * sizeof *grown);
+		e->list = grown;
+	}
+	e->list[e->n++] = entry;
+	return entry.name ? 0 : ERR_NOMEM;
+}
+
+static int compare_entry_names(const void *x, const void *y)
+{
+	return strcmp(((const struct artifact_entry *)x)->name, ((const struct artifact_entry *)y)->name);
+}
+
+void entries_sort(struct entries *e)
+{
+	if (e->n)
+		qsort(e->list, e->n, sizeof *e->list, compare_entry_names);
 }

@@ -1,5 +1,5 @@
-/* files.h: files and folders below an open folder. Paths are resolved segment by segment and never through symbolic
- * links, so nothing outside is reached. Private to web/store. */
+/* files.h: files and folders below an open folder, and artifacts in one. Paths are resolved segment by segment and
+ * never through symbolic links, so nothing outside is reached. Private to web/store. */
 #ifndef DPT_STORE_FILES_H
 #define DPT_STORE_FILES_H
 
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "web/store/files/artifacts.h"
 
 #define FILES_UPLOADS ".uploads" /* next to the experiments: running uploads; clients cannot name it */
 
@@ -23,14 +24,43 @@ int files_parent(int root_fd, const char *path, bool make, const char **ret_name
  * is missing, or an errno. */
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
 
-/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop
- * (NULL: never) is called between files and pieces; a nonzero result cancels. */
-int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
+/* fn is called between files and pieces; a nonzero result cancels. */
+struct files_stop {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+/* Copies a file, or a folder with everything in it except links and special files, to a new name, synced. stop may be
+ * NULL. */
+int files_copy(const char *from, const char *to, struct files_sum *sum, const struct files_stop *stop,
 	       struct err *err);
 
 /* A unique name of 32 random hex digits. ERR_IO. */
 int files_draw_name(char ret[33], struct err *err);
 
 int files_sync_parent(const char *path, struct err *err); /* makes the folder entry of path durable */
+
+/* --- disk.c: private to web/store/files ----------------------------------------------------------------------- */
+
+/* Artifacts as files below one folder; the alternative to objects.h. An upload writes a temporary file, holding a
+ * lock on it, and renames it, so a file is complete or absent. The next process that opens the folder removes files
+ * of killed uploads. */
+struct disk;
+struct disk_receiving;
+struct entries;
+
+int disk_new(struct disk **ret, const char *root, struct err *err); /* does not access root yet */
+void disk_free(struct disk *k); /* NULL is fine */
+const char *disk_root(const struct disk *k);
+
+int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struct err *err); /* without its digest */
+int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err);
+int disk_remove(struct disk *k, const char *path, struct err *err);
+
+/* Uploads: see artifact_begin. */
+int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char *path, struct err *err);
+int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err);
+int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, struct err *err);
+void disk_receiving_end(struct disk_receiving *u); /* NULL is fine */
 
 #endif

@@ -1,5 +1,4 @@
 /* folder_files.c: which folder belongs to a run, and which of its files are listed. */
-#include "web/store/files/folder_files.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,11 +11,9 @@
 #include <unistd.h>
 
 #include "tracker/base/sha256.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/db/readers.h"
-#include "web/store/files/entries.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 
 static const char *parent_folder(struct arena *a, const char *path)
@@ -52,7 +49,7 @@ static int query_run_folder(struct store *s, const char *run, struct arena *a, c
 		folder = parent_folder(a, db_str(q, COL_paths_of_run_path));
 		if (folder && (!*ret || is_foreign(run, folder)))
 			*ret = folder;
-		rc = folder ? 0 : no_memory(err);
+		rc = folder ? 0 : err_nomem(err, NULL);
 		if (rc)
 			db_stop(q);
 	}
@@ -155,7 +152,7 @@ static bool may_enter_folder(const char *path, bool foreign)
 	return true;
 }
 
-int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret,
+int folder_files_list(struct store *s, const struct folder_files_place *p, struct arena *a, struct folder_files *ret,
 		      struct err *err)
 {
 	struct entries list = { .arena = a };
@@ -163,13 +160,13 @@ int folder_files_list(struct store *s, const char *run, const char *path, struct
 	int rc, fd;
 
 	*ret = (struct folder_files){ 0 };
-	rc = query_run_folder(s, run, a, &ret->folder, err);
+	rc = query_run_folder(s, p->run, a, &ret->folder, err);
 	if (rc || !ret->folder || !*s->logdir)
 		return rc;
-	foreign = is_foreign(run, ret->folder);
-	fd = may_enter_folder(path, foreign) ? open_listed_folder(s->logdir, ret->folder, path, a) : -1;
+	foreign = is_foreign(p->run, ret->folder);
+	fd = may_enter_folder(p->path, foreign) ? open_listed_folder(s->logdir, ret->folder, p->path, a) : -1;
 	if (fd >= 0 && list_run_folder(fd, foreign, &list))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	entries_sort(&list);
 	ret->list = list.list;
 	ret->count = list.n;

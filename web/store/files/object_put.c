@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -245,7 +244,7 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 		return rc;
 	u = calloc(1, sizeof *u);
 	if (!u)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	u->o = o;
 	u->room = *room;
 	for (int i = 0; i < UNDER_WAY; i++)
@@ -299,7 +298,7 @@ static int make_part_room(struct object_sending *u, size_t n, struct err *err)
 	size_t room = p->room ? p->room : 4096;
 
 	if (p->mapped < part_bytes(u) && !map_part(p, part_bytes(u)))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (p->n + n <= p->room)
 		return 0;
 	while (room < p->n + n)

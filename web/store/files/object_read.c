@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/files/objects.h"
 
@@ -131,7 +130,7 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 		free(r ? r->have : NULL);
 		free(r ? r->come : NULL);
 		free(r);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	objects_key(o, opts->file->object, r->key);

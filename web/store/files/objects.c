@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
+#include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/files/entries.h"
+#include "web/store/db/db.h"
+#include "web/store/files/artifacts.h"
 
 #define THREADS 8
 #define TIMEOUT_S 4.0 /* without any byte: the longest wait of a request, and of a server that stops */
@@ -20,7 +20,7 @@ int objects_new(struct objects **ret, struct store *s, const char *address, stru
 	int rc;
 
 	if (!o)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
 	snprintf(o->address, sizeof o->address, "%s", address);
@@ -212,4 +212,68 @@ int objects_entries(struct objects *o, const char *path, struct entries *list, s
 		;
 	readers_give(o->store, d);
 	return rc;
+}
+
+/* --- the place of objects ------------------------------------------------------------------------------------- */
+
+/* Reads the place of objects from the store's rows; "": none. */
+static int read_place(struct store *s, char ret[], size_t room, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	ret[0] = '\0';
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_artifacts_place, err, "");
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(ret, room, "%s", db_str(q, COL_artifacts_place_value));
+		db_stop(q);
+		rc = 0;
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+static int any_object(struct store *s, struct err *err)
+{
+	struct db *d;
+	int64_t one;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(d, &one, DB_artifact_any_object, err, "");
+	readers_give(s, d);
+	return rc;
+}
+
+/* Records the place, unless files exist in another object store. */
+static int keep_place(struct store *s, const char *root, const char *known, struct err *err)
+{
+	const struct ingest_op op = { .kind = &object_change_place, .name = root };
+	struct ingest_result res = { 0 };
+	int rc = *known ? any_object(s, err) : 0;
+
+	if (rc > 0)
+		return err_set(err, ERR_USAGE, "--artifacts %.300s: the files of this store are in %.300s", root,
+			       known);
+	return rc || !object_is_address(root) ? rc : ingest_submit(s, &op, NULL, &res, err);
+}
+
+int objects_place(struct objects **ret, struct store *s, const struct artifacts_opts *opts, struct err *err)
+{
+	char known[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX + 16];
+	const char *root = opts->root;
+	int rc = read_place(s, known, sizeof known, err);
+
+	*ret = NULL;
+	if (*known && opts->by_default)
+		root = known;
+	if (!rc && object_is_address(root))
+		rc = objects_new(ret, s, root, err);
+	if (*ret)
+		root = (*ret)->address;
+	return rc || !strcmp(root, known) ? rc : keep_place(s, root, known, err);
 }

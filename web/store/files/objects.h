@@ -12,7 +12,7 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"
-#include "web/store/base/thread_pool.h"
+#include "web/store/base/background_job.h"
 #include "web/store/files/artifacts.h"
 
 #define OBJECT_NAME_BYTES 33

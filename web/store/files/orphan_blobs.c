@@ -1,4 +1,5 @@
-/* orphan_blobs.c: sends an object part by part; the thread pool reads ranges of it. */
+/* orphan_blobs.c: objects without a file: sends one part by part, reads ranges of it with the thread pool, and
+ * removes those that no row names. */
 #include "web/store/files/orphan_blobs.h"
 
 #include <stdio.h>
@@ -8,7 +9,9 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/thread.h"
-#include "web/store/base/no_memory.h"
+#include "web/store/base/background_job.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -44,7 +47,7 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 	if (!l || !l->bytes) {
 		objects_give(o, OBJECTS_PART);
 		free(l);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
@@ -234,24 +237,24 @@ static void fetch_loose_object(void *arg)
 		drop_loose_reading(r);
 }
 
-static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const char *object, uint64_t from,
-			       size_t n, struct err *err)
+static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const struct orphan_blobs_range *of,
+			       struct err *err)
 {
 	struct loose_reading *r;
 
-	if (!objects_hold(o, n))
+	if (!objects_hold(o, of->n))
 		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
-		*r = (struct loose_reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
+		*r = (struct loose_reading){ .o = o, .from = of->from, .n = of->n, .bytes = malloc(of->n) };
 	if (!r || !r->bytes) {
-		objects_give(o, n);
+		objects_give(o, of->n);
 		free(r);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);
-	objects_key(o, object, r->key);
+	objects_key(o, of->object, r->key);
 	r->task = (struct thread_pool_task){ .fn = fetch_loose_object, .arg = r };
 	thread_pool_give(o->crew, &r->task);
 	*ret = r;
@@ -268,7 +271,7 @@ static bool was_store_away(struct objects *o)
 	return away;
 }
 
-int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+int orphan_blobs_read(struct artifacts *a, const struct orphan_blobs_range *of, void *to, struct err *err)
 {
 	struct objects *o = artifacts_objects(a);
 	double until_s = clock_mono_s() + WAIT_S;
@@ -280,7 +283,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 	if (!rc && (was_store_away(o) || atomic_load(&o->stop)))
 		rc = err_set(err, ERR_BUSY, "the object store with the points does not answer");
 	if (!rc)
-		rc = begin_loose_reading(&r, o, object, from, n, err);
+		rc = begin_loose_reading(&r, o, of, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&r->lock);
@@ -290,7 +293,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 	r->left = !done;
 	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store with the points is too slow");
 	if (done && !rc)
-		memcpy(to, r->bytes, n);
+		memcpy(to, r->bytes, of->n);
 	else if (done && err)
 		*err = r->err;
 	pthread_mutex_unlock(&r->lock);
@@ -313,4 +316,88 @@ void orphan_blobs_stop(struct artifacts *a)
 {
 	if (a && artifacts_objects(a))
 		atomic_store(&artifacts_objects(a)->stop, true);
+}
+
+/* --- objects that no file uses -------------------------------------------------------------------------------- */
+
+/* Removes objects that no file uses: unfinished uploads, deleted or replaced files. Each is marked
+ * first, so that no upload can give it to a file, then deleted, then its row. */
+
+/* 1: the next object after *at; 0: none. */
+static int next_garbage_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_BYTES], struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_object_next, err, "it", before_ms, at);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(at, OBJECT_NAME_BYTES, "%s", db_str(q, COL_object_next_name));
+		db_stop(q);
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+static int submit_object_change(struct store *s, const struct change_ops *kind, const char *name, struct err *err)
+{
+	struct ingest_result res = { 0 };
+
+	return ingest_submit(s, &(struct ingest_op){ .kind = kind, .name = name }, NULL, &res, err);
+}
+
+static int remove_garbage_object(struct objects *o, const char *name, struct err *err)
+{
+	char key[OBJECT_KEY_MAX + 1];
+	int rc = submit_object_change(o->store, &object_change_doom, name, err);
+
+	if (rc == ERR_NOENT)
+		return 0;
+	objects_key(o, name, key);
+	if (!rc)
+		rc = object_delete(o->client, key, err);
+	if (!rc)
+		rc = object_upload_abandon(o->client, key, err);
+	return rc ? rc : submit_object_change(o->store, &object_change_forget, name, err);
+}
+
+int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_objects, struct err *err)
+{
+	struct objects *o = artifacts_objects(s->files);
+	char name[OBJECT_NAME_BYTES] = "";
+	int rc = o ? objects_ready(o, err) : 0;
+
+	*ret_objects = 0;
+	if (rc || !o)
+		return rc;
+	while ((rc = next_garbage_object(s, before_ms, name, err)) > 0) {
+		if (background_job_canceled(s->work))
+			return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
+		rc = dry ? 0 : remove_garbage_object(o, name, err);
+		if (rc)
+			break;
+		++*ret_objects;
+	}
+	return rc;
+}
+
+int artifact_sum(struct store *s, const char *path, uint64_t *io_files, uint64_t *io_bytes, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = artifacts_objects(s->files) ? readers_take(s, &d, err) : 0;
+
+	if (rc || !artifacts_objects(s->files))
+		return rc;
+	rc = db_start(d, &q, DB_artifact_sum, err, "t", path);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		*io_files += (uint64_t)db_i64(q, COL_artifact_sum_files);
+		*io_bytes += (uint64_t)db_i64(q, COL_artifact_sum_bytes);
+		db_stop(q);
+		rc = 0;
+	}
+	readers_give(s, d);
+	return rc;
 }

@@ -23,7 +23,12 @@ void orphan_blobs_free(struct orphan_blobs *l);					   /* NULL is fine */
 
 /* Any thread: another thread sends the request. Waits at most some seconds; fails at once if the store just failed.
  * ERR_BUSY; ERR_DAMAGED: the object is missing. */
-int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+struct orphan_blobs_range {
+	const char *object;
+	uint64_t from;
+	size_t n;
+};
+int orphan_blobs_read(struct artifacts *a, const struct orphan_blobs_range *r, void *to, struct err *err);
 
 /* Its key in the object store; the name itself if none is configured. */
 void orphan_blobs_key(struct artifacts *a, const char *object, char *ret, size_t room);

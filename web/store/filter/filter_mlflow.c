@@ -1,5 +1,4 @@
 /* filter_mlflow.c: MLflow's search grammar, with its messages. */
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +6,15 @@
 #include <strings.h>
 
 #include "web/store/filter/filter_inside.h"
+#include "web/store/filter/lexer.h"
 
-enum token { T_END, T_WORD, T_TEXT, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
+static const struct lexer_rules rules = { .operators = "=!<>", .joined = true, .signs = true, .raw = true };
 
 struct mlflow_parser {
 	struct arena *a;
 	struct filter *f;
 	const struct filter_mlflow *in;
-	const char *at, *start; /* start: of the current token */
-	enum token kind;
-	char *word;             /* text of the token */
+	struct lexer l;
 	size_t nodes;
 	bool ordering; /* parsing order_by */
 	struct err *err;
@@ -51,86 +49,7 @@ static int fail_bad_clause(struct mlflow_parser *p)
 			"'metrics.loss > 0.1 AND params.lr = 0.01').",
 			p->in->filter);
 	return fail_parse(p, "Invalid clause(s) in filter string: '%.200s'",
-			  p->kind == T_WORD && p->word ? p->word : p->start);
-}
-
-static char *copy_parser_span(struct mlflow_parser *p, const char *from, const char *to)
-{
-	char *copy = arena_alloc(p->a, (size_t)(to - from) + 1);
-
-	if (copy)
-		memcpy(copy, from, (size_t)(to - from));
-	return copy;
-}
-
-/* A single quote belongs to a word only after a dot (tags.'a b'); elsewhere it starts a value (LIKE'x'). */
-static bool opens_quotes(const char *word, const char *at)
-{
-	return *at == '"' || *at == '`' || (*at == '\'' && at > word && at[-1] == '.');
-}
-
-/* A word ends at a space, comparison, bracket or comma, unless these are in quotes. */
-static const char *word_end(const char *word)
-{
-	const char *at = word, *close;
-
-	while (*at && !isspace((unsigned char)*at) && (opens_quotes(word, at) || !strchr("=!<>(),'", *at))) {
-		close = opens_quotes(word, at) ? strchr(at + 1, *at) : at;
-		if (!close)
-			return NULL;
-		at = close + 1;
-	}
-	return at;
-}
-
-static enum token read_number_token(struct mlflow_parser *p)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)p->at[0]) &&
-	    !(strchr("-+.", p->at[0]) && (isdigit((unsigned char)p->at[1]) || p->at[1] == '.')))
-		return T_END;
-	strtod(p->at, &end);
-	if (end == p->at || (*end && !isspace((unsigned char)*end) && !strchr("(),=!<>", *end)))
-		return T_END;
-	p->at = end;
-	return T_NUMBER;
-}
-
-/* Reads the next token. */
-static void next_mlflow_token(struct mlflow_parser *p)
-{
-	const char *end;
-
-	while (isspace((unsigned char)*p->at))
-		p->at++;
-	p->start = p->at;
-	p->kind = *p->at ? read_number_token(p) : T_END;
-	if (!*p->start)
-		return;
-	if (p->kind == T_END && strchr("(),", *p->at)) {
-		p->kind = *p->at == '(' ? T_OPEN : *p->at == ')' ? T_CLOSE : T_COMMA;
-		p->at++;
-	} else if (p->kind == T_END && strchr("=!<>", *p->at)) {
-		p->at += strspn(p->at, "=!<>");
-		p->kind = T_OP;
-	} else if (p->kind == T_END && *p->at == '\'') {
-		end = strchr(p->at + 1, '\'');
-		p->at = end ? end + 1 : p->at + strlen(p->at);
-		p->kind = end ? T_TEXT : T_BAD;
-	} else if (p->kind == T_END) {
-		end = word_end(p->at);
-		p->at = end ? end : p->at + strlen(p->at);
-		p->kind = end ? T_WORD : T_BAD;
-	}
-	p->word = copy_parser_span(p, p->start, p->at);
-	if (!p->word)
-		p->kind = T_BAD;
-}
-
-static bool is_mlflow_word(const struct mlflow_parser *p, const char *word)
-{
-	return p->kind == T_WORD && !strcasecmp(p->word, word);
+			  p->l.kind == LEXER_WORD && p->l.word ? p->l.word : p->l.start);
 }
 
 /* Removes the quotes around text, if it has quotes of that kind. */
@@ -325,52 +244,52 @@ static int check_mlflow_op(struct mlflow_parser *p, const struct ident *id, cons
 static int fail_wrong_value(struct mlflow_parser *p, const struct ident *id)
 {
 	if (id->field.entity == FILTER_METRIC)
-		return fail_parse(p, "Expected numeric value type for metric. Found %.200s", p->word);
+		return fail_parse(p, "Expected numeric value type for metric. Found %.200s", p->l.word);
 	if (id->numeric)
 		return fail_parse(p, "Expected numeric value type for numeric attribute: %.100s. Found %.200s", id->key,
-				  p->word);
+				  p->l.word);
 	if (id->field.entity == FILTER_ATTRIBUTE)
-		return fail_parse(p, "Expected a quoted string value for attributes. Got value %.200s", p->word);
+		return fail_parse(p, "Expected a quoted string value for attributes. Got value %.200s", p->l.word);
 	if (id->field.entity == FILTER_DATASET)
 		return fail_parse(p, "Expected a quoted string value for dataset attributes. Got value %.200s",
-				  p->word);
+				  p->l.word);
 	return fail_parse(p, "Expected a quoted string value for %s (e.g. 'my-value'). Got value %.200s", id->entity,
-			  p->word);
+			  p->l.word);
 }
 
 /* The number of a version may be in quotes; it must be an integer. */
 static int parse_version(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
-	char *text = p->kind == T_TEXT ? strip_quotes(p->word, '\'') : p->word, *end;
+	char *text = p->l.kind == LEXER_TEXT ? strip_quotes(p->l.word, '\'') : p->l.word, *end;
 
 	ret->present = ret->is_number = true;
 	ret->number = (double)strtoll(text, &end, 10);
 	if (end == text || *end)
 		return fail_parse(p, "Invalid value for numeric attribute '%.100s': %.200s", id->key, text);
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
 /* Parses the value of a comparison by the type of its field. */
 static int parse_mlflow_value(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
-	char *text = p->word;
+	char *text = p->l.word;
 
-	if (p->kind == T_END || p->kind == T_BAD)
+	if (p->l.kind == LEXER_END || p->l.kind == LEXER_BAD)
 		return fail_bad_clause(p);
-	if (id->field.attribute == FILTER_VERSION && (p->kind == T_NUMBER || p->kind == T_TEXT))
+	if (id->field.attribute == FILTER_VERSION && (p->l.kind == LEXER_NUMBER || p->l.kind == LEXER_TEXT))
 		return parse_version(p, id, ret);
 	ret->present = true;
 	if (id->numeric) {
-		if (p->kind != T_NUMBER)
+		if (p->l.kind != LEXER_NUMBER)
 			return fail_wrong_value(p, id);
 		ret->is_number = true;
-		ret->number = strtod(p->word, NULL);
-	} else if (p->kind == T_TEXT) {
+		ret->number = strtod(p->l.word, NULL);
+	} else if (p->l.kind == LEXER_TEXT) {
 		ret->text = strip_quotes(text, '\'');
-	} else if (p->kind == T_WORD && *text == '"' && strip_quotes(text, '"') != text) {
+	} else if (p->l.kind == LEXER_WORD && *text == '"' && strip_quotes(text, '"') != text) {
 		ret->text = text + 1;
-	} else if (p->kind == T_WORD) {
+	} else if (p->l.kind == LEXER_WORD) {
 		return fail_parse(
 			p,
 			"Parameter value is either not quoted or unidentified quote types used for string value "
@@ -380,7 +299,7 @@ static int parse_mlflow_value(struct mlflow_parser *p, const struct ident *id, s
 	} else {
 		return fail_wrong_value(p, id);
 	}
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
@@ -393,28 +312,28 @@ static int parse_mlflow_list(struct mlflow_parser *p, const struct ident *id, st
 	    id->field.attribute != FILTER_RUN_ID)
 		return fail_parse(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
 				  p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
-	if (p->kind != T_OPEN)
+	if (p->l.kind != LEXER_OPEN)
 		return fail_bad_clause(p);
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	do {
-		next_mlflow_token(p);
-		if (p->kind == T_CLOSE)
+		lexer_next(&p->l);
+		if (p->l.kind == LEXER_CLOSE)
 			break;
 		if (n->value_count == FILTER_MAX_LIST)
 			return fail_parse(p, "a list may have at most %d values", FILTER_MAX_LIST);
 		rc = parse_mlflow_value(p, id, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
-	} while (p->kind == T_COMMA);
-	if (p->kind != T_CLOSE)
+	} while (p->l.kind == LEXER_COMMA);
+	if (p->l.kind != LEXER_CLOSE)
 		return fail_bad_clause(p);
 	if (!n->value_count)
 		return fail_parse(
 			p, "While parsing a list in the query, expected a non-empty list of string values, but got "
 			   "empty list");
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
@@ -435,19 +354,19 @@ static int parse_mlflow_null(struct mlflow_parser *p, const struct ident *id, st
 {
 	struct filter_node *n = *ret, *not = NULL;
 
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	n->kind = N_NULL;
-	if (is_mlflow_word(p, "NOT")) {
+	if (lexer_is_word(&p->l, "NOT")) {
 		not = add_mlflow_node(p, N_NOT);
 		if (!not)
 			return ERR_USAGE;
 		not->left = n;
 		*ret = not;
-		next_mlflow_token(p);
+		lexer_next(&p->l);
 	}
-	if (!is_mlflow_word(p, "NULL"))
+	if (!lexer_is_word(&p->l, "NULL"))
 		return fail_bad_clause(p);
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	if ((id->field.entity == FILTER_TAG && !is_registry_dialect(p)) ||
 	    (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
 		return 0;
@@ -468,8 +387,8 @@ static int parse_like(struct mlflow_parser *p, const struct ident *id, struct fi
 		return rc;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next_mlflow_token(p);
+		return err_nomem(p->err, NULL);
+	lexer_next(&p->l);
 	return parse_mlflow_value(p, id, n->values);
 }
 
@@ -477,19 +396,19 @@ static int parse_mlflow_compare(struct mlflow_parser *p, const struct ident *id,
 {
 	static const char *const ops[] = { "=", "!=", "<", "<=", ">", ">=" };
 	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
-	int i, rc = check_mlflow_op(p, id, p->word);
+	int i, rc = check_mlflow_op(p, id, p->l.word);
 
 	for (i = 0; !rc && i < 6; i++)
-		if (!strcmp(ops[i], p->word))
+		if (!strcmp(ops[i], p->l.word))
 			n->op = codes[i];
 	if (rc)
 		return rc;
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next_mlflow_token(p);
-	if (p->kind == T_OPEN)
+		return err_nomem(p->err, NULL);
+	lexer_next(&p->l);
+	if (p->l.kind == LEXER_OPEN)
 		return fail_wrong_value(p, id);
 	return parse_mlflow_value(p, id, n->values);
 }
@@ -501,7 +420,7 @@ static int parse_in(struct mlflow_parser *p, const struct ident *id, struct filt
 	if (rc)
 		return rc;
 	n->kind = N_IN;
-	next_mlflow_token(p);
+	lexer_next(&p->l);
 	return parse_mlflow_list(p, id, n);
 }
 
@@ -515,31 +434,31 @@ static int parse_mlflow_test(struct mlflow_parser *p, struct filter_node **ret)
 	if (!n)
 		return ERR_USAGE;
 	*ret = n;
-	if (p->kind != T_WORD || is_mlflow_word(p, "NOT"))
+	if (p->l.kind != LEXER_WORD || lexer_is_word(&p->l, "NOT"))
 		return fail_bad_clause(p);
-	rc = parse_ident(p, p->word, &id);
+	rc = parse_ident(p, p->l.word, &id);
 	if (!rc)
 		rc = keep_ident_field(p, &id, &n->field);
 	if (rc)
 		return rc;
-	next_mlflow_token(p);
-	if (p->kind == T_OP)
+	lexer_next(&p->l);
+	if (p->l.kind == LEXER_OPERATOR)
 		return parse_mlflow_compare(p, &id, n);
-	if (is_mlflow_word(p, "IS"))
+	if (lexer_is_word(&p->l, "IS"))
 		return parse_mlflow_null(p, &id, ret);
-	n->negated = is_mlflow_word(p, "NOT");
+	n->negated = lexer_is_word(&p->l, "NOT");
 	if (n->negated)
-		next_mlflow_token(p);
-	if (is_mlflow_word(p, "IN"))
+		lexer_next(&p->l);
+	if (lexer_is_word(&p->l, "IN"))
 		return parse_in(p, &id, n);
-	n->kind = is_mlflow_word(p, "LIKE") ? N_LIKE : N_ILIKE;
-	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && !n->negated)
+	n->kind = lexer_is_word(&p->l, "LIKE") ? N_LIKE : N_ILIKE;
+	if ((lexer_is_word(&p->l, "LIKE") || lexer_is_word(&p->l, "ILIKE")) && !n->negated)
 		return parse_like(p, &id, n);
-	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && p->in->dialect == FILTER_MODELS)
-		return fail_bad_op(p, &id, is_mlflow_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
-	return p->kind == T_WORD && n->negated
-		       ? fail_parse(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word, allowed_ops(p, &id))
-		       : fail_bad_clause(p);
+	if ((lexer_is_word(&p->l, "LIKE") || lexer_is_word(&p->l, "ILIKE")) && p->in->dialect == FILTER_MODELS)
+		return fail_bad_op(p, &id, lexer_is_word(&p->l, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
+	if (p->l.kind != LEXER_WORD || !n->negated)
+		return fail_bad_clause(p);
+	return fail_parse(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->l.word, allowed_ops(p, &id));
 }
 
 static int parse_mlflow_clauses(struct mlflow_parser *p)
@@ -547,12 +466,12 @@ static int parse_mlflow_clauses(struct mlflow_parser *p)
 	struct filter_node *both;
 	int rc;
 
-	next_mlflow_token(p);
-	if (p->kind == T_END)
+	lexer_begin(&p->l, &rules, p->a, p->in->filter);
+	if (p->l.kind == LEXER_END)
 		return 0;
 	rc = parse_mlflow_test(p, &p->f->root);
-	while (!rc && is_mlflow_word(p, "AND")) {
-		next_mlflow_token(p);
+	while (!rc && lexer_is_word(&p->l, "AND")) {
+		lexer_next(&p->l);
 		both = add_mlflow_node(p, N_AND);
 		if (!both)
 			return ERR_USAGE;
@@ -560,7 +479,7 @@ static int parse_mlflow_clauses(struct mlflow_parser *p)
 		rc = parse_mlflow_test(p, &both->right);
 		p->f->root = both;
 	}
-	return rc ? rc : p->kind == T_END ? 0 : fail_bad_clause(p);
+	return rc ? rc : p->l.kind == LEXER_END ? 0 : fail_bad_clause(p);
 }
 
 /* --- order -------------------------------------------------------------------------------------------------- */
@@ -575,11 +494,10 @@ static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 
 	if (p->f->order_count == FILTER_MAX_ORDER)
 		return fail_parse(p, "order_by: at most %d fields", FILTER_MAX_ORDER);
-	p->at = text;
-	next_mlflow_token(p);
-	if (p->kind != T_WORD)
+	lexer_begin(&p->l, &rules, p->a, text);
+	if (p->l.kind != LEXER_WORD)
 		return fail_parse(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
-	rc = parse_ident(p, p->word, &id);
+	rc = parse_ident(p, p->l.word, &id);
 	if (!rc && id.field.entity == FILTER_DATASET)
 		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
 	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p)) &&
@@ -592,13 +510,13 @@ static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 	for (i = 0; i < p->f->order_count; i++)
 		if (p->f->order[i].field == o->field)
 			return fail_parse(p, "`order_by` contains duplicate fields: '%.200s'", text);
-	next_mlflow_token(p);
-	o->descending = is_mlflow_word(p, "DESC");
-	if (p->kind == T_WORD && !is_mlflow_word(p, "ASC") && !o->descending)
+	lexer_next(&p->l);
+	o->descending = lexer_is_word(&p->l, "DESC");
+	if (p->l.kind == LEXER_WORD && !lexer_is_word(&p->l, "ASC") && !o->descending)
 		return fail_parse(p, "Invalid ordering key in order_by clause '%.200s'.", text);
-	if (p->kind == T_WORD)
-		next_mlflow_token(p);
-	if (p->kind != T_END)
+	if (p->l.kind == LEXER_WORD)
+		lexer_next(&p->l);
+	if (p->l.kind != LEXER_END)
 		return fail_parse(p, "Invalid order_by clause '%.200s'. Could not be parsed.", text);
 	p->f->order_count++;
 	return 0;
@@ -613,14 +531,12 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	p.f->mlflow = true;
 	if (text->filter && strlen(text->filter) > FILTER_MAX_TEXT)
 		return fail_parse(&p, "filter: longer than %d bytes", FILTER_MAX_TEXT);
-	if (text->filter && *text->filter) {
-		p.at = text->filter;
+	if (text->filter && *text->filter)
 		rc = parse_mlflow_clauses(&p);
-	}
 	p.f->tested_count = p.f->field_count;
 	p.ordering = true;
 	for (i = 0; i < text->order_count && !rc; i++)

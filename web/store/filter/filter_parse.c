@@ -1,23 +1,23 @@
-/* filter_parse.c: lexer and recursive-descent parser of our own search grammar. */
+/* filter_parse.c: recursive-descent parser of our own search grammar. */
 #include "web/store/filter/filter_inside.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "web/store/filter/lexer.h"
+
 #define MAX_DEPTH 32
 
-enum token { T_END, T_WORD, T_QUOTED, T_STRING, T_NUMBER, T_OP, T_OPEN, T_CLOSE, T_COMMA, T_BAD };
+static const struct lexer_rules rules = { .word = "_-/:.", .operators = "=!<>", .joined = true, .signs = true };
+
 struct filter_parser {
 	struct arena *a;
 	struct filter *f;
-	const char *what, *text, *at;
-	enum token kind;
-	char *word;        /* of the token, unquoted; fields: the whole dotted name */
-	const char *start; /* of the token */
+	const char *what, *text;
+	struct lexer l; /* the word of a field is its whole dotted name */
 	int depth, nodes;
 	struct err *err;
 };
@@ -25,82 +25,7 @@ struct filter_parser {
 static int fail_expected(struct filter_parser *p, const char *expected)
 {
 	return err_set(p->err, ERR_USAGE, "%s: expected %s at character %zu, near '%.40s'", p->what, expected,
-		       (size_t)(p->start - p->text) + 1, *p->start ? p->start : "the end");
-}
-
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || (c && strchr("_-/:.", c)) || (unsigned char)c >= 0x80;
-}
-
-static char *copy_span(struct filter_parser *p, const char *from, size_t n)
-{
-	char *copy = arena_alloc(p->a, n + 1);
-
-	if (copy)
-		memcpy(copy, from, n);
-	return copy;
-}
-
-static void read_quoted_token(struct filter_parser *p, enum token kind)
-{
-	const char *end = strchr(p->at + 1, *p->at);
-
-	if (!end) {
-		p->kind = T_BAD;
-		return;
-	}
-	p->word = copy_span(p, p->at + 1, (size_t)(end - p->at - 1));
-	p->at = end + 1;
-	p->kind = p->word ? kind : T_BAD;
-}
-
-static void read_operator_token(struct filter_parser *p)
-{
-	size_t n = (p->at[0] && p->at[1] == '=' && strchr("!<>=", p->at[0])) || !strncmp(p->at, "<>", 2) ? 2 : 1;
-
-	p->kind = strchr("=<>", p->at[0]) || n == 2 ? T_OP : T_BAD;
-	p->word = copy_span(p, p->at, n);
-	p->at += n;
-}
-
-/* Reads the next token. */
-static void next_filter_token(struct filter_parser *p)
-{
-	char *end;
-
-	while (isspace((unsigned char)*p->at))
-		p->at++;
-	p->start = p->at;
-	p->word = NULL;
-	if (!*p->at) {
-		p->kind = T_END;
-	} else if (*p->at == '\'') {
-		read_quoted_token(p, T_STRING);
-	} else if (*p->at == '"' || *p->at == '`') {
-		read_quoted_token(p, T_QUOTED);
-	} else if (strchr("(),", *p->at)) {
-		p->kind = *p->at == '(' ? T_OPEN : *p->at == ')' ? T_CLOSE : T_COMMA;
-		p->at++;
-	} else if (isdigit((unsigned char)*p->at) || (strchr("+-.", *p->at) && (isdigit((unsigned char)p->at[1]) ||
-		   p->at[1] == '.'))) {
-		strtod(p->at, &end);
-		p->word = copy_span(p, p->at, (size_t)(end - p->at));
-		p->at = end;
-		p->kind = p->word && !is_word_char(*end) ? T_NUMBER : T_BAD;
-	} else if (is_word_char(*p->at)) {
-		while (is_word_char(*p->at))
-			p->at++;
-		p->word = copy_span(p, p->start, (size_t)(p->at - p->start));
-		p->kind = p->word ? T_WORD : T_BAD;
-	} else {
-		read_operator_token(p);
-	}
-}
-
-static bool is_filter_word(const struct filter_parser *p, const char *word)
-{
-	return p->kind == T_WORD && !strcasecmp(p->word, word);
+		       (size_t)(p->l.start - p->text) + 1, *p->l.start ? p->l.start : "the end");
 }
 
 static int find_filter_entity(const char *word, size_t n)
@@ -159,15 +84,15 @@ static int parse_quoted_key(struct filter_parser *p, struct filter_field *ret)
 {
 	int agg;
 
-	ret->key = p->word;
-	next_filter_token(p);
-	if (ret->entity != FILTER_METRIC || p->kind != T_WORD || *p->word != '.')
+	ret->key = p->l.word;
+	lexer_next(&p->l);
+	if (ret->entity != FILTER_METRIC || p->l.kind != LEXER_WORD || *p->l.word != '.')
 		return 0;
-	agg = find_aggregate_word(p->word + 1);
+	agg = find_aggregate_word(p->l.word + 1);
 	if (agg < 0)
 		return fail_expected(p, ".first, .last, .min or .max");
 	ret->aggregate = (enum filter_aggregate)agg;
-	next_filter_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
@@ -186,29 +111,29 @@ static void split_aggregate(struct filter_field *ret, char *key)
 /* Parses the key after an entity, with its aggregate. */
 static int parse_key(struct filter_parser *p, struct filter_field *ret)
 {
-	char *word = p->word, *dot = strchr(word, '.');
+	char *word = p->l.word, *dot = strchr(word, '.');
 	int entity = dot ? find_filter_entity(word, (size_t)(dot - word)) : -1;
 
-	if (p->kind == T_QUOTED) {
+	if (p->l.kind == LEXER_QUOTED) {
 		ret->key = word;
-		next_filter_token(p);
+		lexer_next(&p->l);
 		return 0;
 	}
 	if (entity < 0 && dot)
 		return fail_expected(p, "metrics., params., tags. or attributes. before the key");
 	if (entity < 0) {
 		ret->key = word;
-		next_filter_token(p);
+		lexer_next(&p->l);
 		return 0;
 	}
 	ret->entity = (enum filter_entity)entity;
 	if (dot[1]) {
 		split_aggregate(ret, dot + 1);
-		next_filter_token(p);
+		lexer_next(&p->l);
 		return 0;
 	}
-	next_filter_token(p);
-	return p->kind == T_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
+	lexer_next(&p->l);
+	return p->l.kind == LEXER_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
 }
 
 /* Parses a field and adds it to the plan. */
@@ -217,7 +142,7 @@ static int parse_field(struct filter_parser *p, size_t *ret)
 	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
 	int rc, attribute;
 
-	if (p->kind != T_WORD && p->kind != T_QUOTED)
+	if (p->l.kind != LEXER_WORD && p->l.kind != LEXER_QUOTED)
 		return fail_expected(p, "a field such as metrics.loss, params.lr or status");
 	rc = parse_key(p, &field);
 	if (rc)
@@ -244,14 +169,14 @@ static int parse_filter_value(struct filter_parser *p, const struct filter_field
 	bool numeric = field->entity == FILTER_METRIC || (field->entity == FILTER_ATTRIBUTE &&
 		       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME));
 
-	if (p->kind != T_NUMBER && p->kind != T_STRING && p->kind != T_QUOTED)
+	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
 		return fail_expected(p, numeric ? "a number" : "a value in quotes");
 	ret->present = true;
-	ret->text = p->word;
-	ret->is_number = filter_number(p->word, &ret->number);
+	ret->text = p->l.word;
+	ret->is_number = filter_number(p->l.word, &ret->number);
 	if (numeric && !ret->is_number)
 		return fail_expected(p, "a number");
-	next_filter_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
@@ -273,47 +198,47 @@ static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 	const struct filter_field *field = &p->f->fields[n->field];
 	int rc;
 
-	if (p->kind != T_OPEN)
+	if (p->l.kind != LEXER_OPEN)
 		return fail_expected(p, "( after IN");
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
+		return err_nomem(p->err, NULL);
 	do {
-		next_filter_token(p);
+		lexer_next(&p->l);
 		if (n->value_count == FILTER_MAX_LIST)
 			return err_set(p->err, ERR_USAGE, "%s: a list may have at most %d values", p->what,
 				       FILTER_MAX_LIST);
 		rc = parse_filter_value(p, field, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
-	} while (p->kind == T_COMMA);
-	if (p->kind != T_CLOSE)
+	} while (p->l.kind == LEXER_COMMA);
+	if (p->l.kind != LEXER_CLOSE)
 		return fail_expected(p, ", or )");
-	next_filter_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
 /* Parses LIKE, ILIKE and IN, with an optional NOT. */
 static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool *ret_not)
 {
-	*ret_not = is_filter_word(p, "NOT");
+	*ret_not = lexer_is_word(&p->l, "NOT");
 	if (*ret_not)
-		next_filter_token(p);
-	if (is_filter_word(p, "IN")) {
+		lexer_next(&p->l);
+	if (lexer_is_word(&p->l, "IN")) {
 		n->kind = N_IN;
-		next_filter_token(p);
+		lexer_next(&p->l);
 		return parse_filter_list(p, n);
 	}
-	if (is_filter_word(p, "LIKE") || is_filter_word(p, "ILIKE")) {
-		n->kind = is_filter_word(p, "LIKE") ? N_LIKE : N_ILIKE;
+	if (lexer_is_word(&p->l, "LIKE") || lexer_is_word(&p->l, "ILIKE")) {
+		n->kind = lexer_is_word(&p->l, "LIKE") ? N_LIKE : N_ILIKE;
 		n->values = arena_alloc(p->a, sizeof *n->values);
-		next_filter_token(p);
-		if (p->kind != T_STRING && p->kind != T_QUOTED)
+		lexer_next(&p->l);
+		if (p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
 			return fail_expected(p, "a pattern in quotes");
 		if (!n->values)
-			return err_set(p->err, ERR_NOMEM, "out of memory");
-		n->values->text = p->word;
-		next_filter_token(p);
+			return err_nomem(p->err, NULL);
+		n->values->text = p->l.word;
+		lexer_next(&p->l);
 		return 0;
 	}
 	return fail_expected(p, "a comparison (=, !=, <, <=, >, >=, LIKE, ILIKE, IN, IS NULL)");
@@ -322,13 +247,13 @@ static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool 
 static int parse_filter_null(struct filter_parser *p, struct filter_node *n, bool *ret_not)
 {
 	n->kind = N_NULL;
-	next_filter_token(p);
-	*ret_not = is_filter_word(p, "NOT");
+	lexer_next(&p->l);
+	*ret_not = lexer_is_word(&p->l, "NOT");
 	if (*ret_not)
-		next_filter_token(p);
-	if (!is_filter_word(p, "NULL"))
+		lexer_next(&p->l);
+	if (!lexer_is_word(&p->l, "NULL"))
 		return fail_expected(p, "NULL");
-	next_filter_token(p);
+	lexer_next(&p->l);
 	return 0;
 }
 
@@ -338,7 +263,7 @@ static int parse_filter_compare(struct filter_parser *p, struct filter_node *n)
 	static const enum compare_op codes[] = { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE, C_EQ, C_NE };
 	int i;
 
-	for (i = 0; i < 8 && strcmp(ops[i], p->word); i++)
+	for (i = 0; i < 8 && strcmp(ops[i], p->l.word); i++)
 		;
 	if (i == 8)
 		return fail_expected(p, "a comparison");
@@ -347,8 +272,8 @@ static int parse_filter_compare(struct filter_parser *p, struct filter_node *n)
 	n->value_count = 1;
 	n->values = arena_alloc(p->a, sizeof *n->values);
 	if (!n->values)
-		return err_set(p->err, ERR_NOMEM, "out of memory");
-	next_filter_token(p);
+		return err_nomem(p->err, NULL);
+	lexer_next(&p->l);
 	return parse_filter_value(p, &p->f->fields[n->field], n->values);
 }
 
@@ -376,9 +301,9 @@ static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 	if (rc)
 		return rc;
 	*ret = n;
-	if (p->kind == T_OP)
+	if (p->l.kind == LEXER_OPERATOR)
 		return parse_filter_compare(p, n);
-	rc = is_filter_word(p, "IS") ? parse_filter_null(p, n, &not) : parse_word_test(p, n, &not);
+	rc = lexer_is_word(&p->l, "IS") ? parse_filter_null(p, n, &not) : parse_word_test(p, n, &not);
 	if (rc || !not)
 		return rc;
 	rc = negate_node(p, ret);
@@ -408,25 +333,24 @@ static int parse_not(struct filter_parser *p, struct filter_node **ret)
 
 	if (++p->depth > MAX_DEPTH)
 		return err_set(p->err, ERR_USAGE, "%s: nested deeper than %d", p->what, MAX_DEPTH);
-	if (is_filter_word(p, "NOT")) {
-		next_filter_token(p);
+	if (lexer_is_word(&p->l, "NOT")) {
+		lexer_next(&p->l);
 		rc = parse_not(p, ret);
 		if (!rc)
 			rc = negate_node(p, ret);
-	} else if (p->kind == T_OPEN) {
-		next_filter_token(p);
+	} else if (p->l.kind == LEXER_OPEN) {
+		lexer_next(&p->l);
 		rc = parse_or(p, ret);
-		if (!rc && p->kind != T_CLOSE)
+		if (!rc && p->l.kind != LEXER_CLOSE)
 			rc = fail_expected(p, ")");
 		if (!rc)
-			next_filter_token(p);
+			lexer_next(&p->l);
 	} else {
 		rc = parse_filter_test(p, ret);
 	}
 	p->depth--;
 	return rc;
 }
-
 
 /* One or more operands joined by the word. */
 static int parse_joined(struct filter_parser *p, const char *word, struct filter_node **ret)
@@ -435,8 +359,8 @@ static int parse_joined(struct filter_parser *p, const char *word, struct filter
 	struct filter_node *both;
 	int rc = and ? parse_not(p, ret) : parse_joined(p, "AND", ret);
 
-	while (!rc && is_filter_word(p, word)) {
-		next_filter_token(p);
+	while (!rc && lexer_is_word(&p->l, word)) {
+		lexer_next(&p->l);
 		both = add_filter_node(p, and ? N_AND : N_OR);
 		if (!both)
 			return p->err ? p->err->code : ERR_USAGE;
@@ -470,25 +394,25 @@ static int parse_filter_order(struct filter_parser *p)
 		for (i = 0; i < f->order_count; i++)
 			if (f->order[i].field == o->field)
 				return err_set(p->err, ERR_USAGE, "order_by: a field occurs twice");
-		o->descending = is_filter_word(p, "DESC");
+		o->descending = lexer_is_word(&p->l, "DESC");
 		f->order_count++;
-		if (is_filter_word(p, "DESC") || is_filter_word(p, "ASC"))
-			next_filter_token(p);
-		if (p->kind == T_END)
+		if (lexer_is_word(&p->l, "DESC") || lexer_is_word(&p->l, "ASC"))
+			lexer_next(&p->l);
+		if (p->l.kind == LEXER_END)
 			return 0;
-		if (p->kind != T_COMMA)
+		if (p->l.kind != LEXER_COMMA)
 			return fail_expected(p, "ASC, DESC or a comma");
-		next_filter_token(p);
+		lexer_next(&p->l);
 	}
 }
 
 static int parse_text(struct filter_parser *p, const char *what, const char *text)
 {
 	p->what = what;
-	p->text = p->at = p->start = text;
+	p->text = text;
 	if (strlen(text) > FILTER_MAX_TEXT)
 		return err_set(p->err, ERR_USAGE, "%s: longer than %d bytes", what, FILTER_MAX_TEXT);
-	next_filter_token(p);
+	lexer_begin(&p->l, &rules, p->a, text);
 	return 0;
 }
 
@@ -496,15 +420,15 @@ static int parse_both(struct filter_parser *p, const char *filter, const char *o
 {
 	int rc = filter && *filter ? parse_text(p, "filter", filter) : 0;
 
-	if (!rc && filter && *filter && p->kind != T_END) {
+	if (!rc && filter && *filter && p->l.kind != LEXER_END) {
 		rc = parse_or(p, &p->f->root);
-		if (!rc && p->kind != T_END)
+		if (!rc && p->l.kind != LEXER_END)
 			rc = fail_expected(p, "AND, OR or the end");
 	}
 	p->f->tested_count = p->f->field_count;
 	if (!rc && order && *order) {
 		rc = parse_text(p, "order_by", order);
-		if (!rc && p->kind != T_END)
+		if (!rc && p->l.kind != LEXER_END)
 			rc = parse_filter_order(p);
 	}
 	return rc == ERR_USAGE ? err_field(p->err, "%s", p->what) : rc;
@@ -518,7 +442,7 @@ int filter_parse(struct filter **ret, struct arena *a, const char *filter, const
 
 	p.f = arena_alloc(a, sizeof *p.f);
 	if (!p.f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = parse_both(&p, filter, order);
 	if (!rc)
 		*ret = p.f;

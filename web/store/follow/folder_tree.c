@@ -16,7 +16,6 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
@@ -295,22 +294,22 @@ static int walk_some(struct tree *t, struct tree_walk *w, double until_s)
 	return 0;
 }
 
-int tree_open(struct tree **ret, const char *root, bool watch_it, tree_found *fn, void *arg, struct err *err)
+int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof *t);
 
 	if (!t)
-		return no_memory(err);
-	snprintf(t->root, sizeof t->root, "%s", root);
-	t->fn = fn;
-	t->arg = arg;
-	t->fd = watch_it ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
+		return err_nomem(err, NULL);
+	snprintf(t->root, sizeof t->root, "%s", o->root);
+	t->fn = o->fn;
+	t->arg = o->arg;
+	t->fd = o->watch ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
 	t->watch_failed = t->fd < 0;
 	t->folders = map_new(sizeof(struct tree_folder));
 	t->names = arena_new();
 	if (!t->folders || !t->names) {
 		tree_close(t);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = t;
 	return 0;

@@ -20,8 +20,13 @@ struct tree_file {
 
 typedef void tree_found(void *arg, const struct tree_file *f);
 
-/* watch false: no inotify. If a limit of the system prevents watching, tree_watching returns false. */
-int tree_open(struct tree **ret, const char *root, bool watch, tree_found *fn, void *arg, struct err *err);
+struct tree_opts {
+	const char *root;
+	bool watch; /* with inotify; if a limit of the system prevents it, tree_watching returns false */
+	tree_found *fn;
+	void *arg;
+};
+int tree_open(struct tree **ret, const struct tree_opts *o, struct err *err);
 void tree_close(struct tree *t);
 
 /* Watches the folder of this file before a scan reaches it. */

@@ -1,5 +1,5 @@
 /* follow.c: the follower's thread: scans in steps, reads what changed, sleeps. */
-#include "web/store/follow/follow_inside.h"
+#include "web/store/follow/follow.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,8 +15,8 @@
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
+#include "web/store/follow/follow_inside.h"
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
@@ -254,7 +254,7 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 	f->files = map_new(sizeof(struct follow_file));
 	if (f->wake_fd < 0 || !f->files)
 		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
-	if (tree_open(&f->tree, f->root, !o->poll && !o->once, follow_found, f, err))
+	if (tree_open(&f->tree, &(struct tree_opts){ f->root, !o->poll && !o->once, follow_found, f }, err))
 		return ERR_NOMEM;
 	return 0;
 }
@@ -265,7 +265,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	int rc, i;
 
 	if (!f)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	f->s = s;
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;

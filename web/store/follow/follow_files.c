@@ -4,11 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
 #define LEARN_ROWS 1000 /* per query */
@@ -201,4 +202,21 @@ int follow_learn_some(struct follow *f, struct err *err)
 	readers_give(f->s, d);
 	f->knows_all = rc || f->learned == before;
 	return rc;
+}
+
+/* --- from other threads --------------------------------------------------------------------------------------- */
+
+void follow_wake(struct follow *f)
+{
+	uint64_t one = 1;
+
+	if (write(f->wake_fd, &one, sizeof one) < 0)
+		return;
+}
+
+void follow_note(struct follow *f, const char *path, const char *text)
+{
+	pthread_mutex_lock(&f->lock);
+	snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", path, text);
+	pthread_mutex_unlock(&f->lock);
 }

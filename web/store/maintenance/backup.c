@@ -1,6 +1,6 @@
 /* backup.c: copies the file page by page through the writer's connection, which also copies its new commits, so that
- * a backup under load ends (rows of a database come from one snapshot: backup_rows.c). Then copies the artifacts.
- * The copy gets its name when all is synced. */
+ * a backup under load ends; or the rows of a database from one snapshot. Then copies the artifacts. The copy gets its
+ * name when all is synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,14 +11,103 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/parts.h"
+#include "tracker/base/err.h"
 #include "web/store/base/background_job.h"
-#include "web/store/db/copy_rows.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/files/files.h"
-#include "web/store/store.h"
-#include "web/store/maintenance/backup_rows.h"
 #include "web/store/maintenance/maintenance.h"
+#include "web/store/store.h"
 #include "web/store/write/committer.h"
+#include "web/store/write/lease.h"
+
+/* --- rows of a database --------------------------------------------------------------------------------------- */
+
+struct store;
+
+struct copying {
+	struct store *s;
+	struct db *to;
+	struct lease lease;
+};
+
+static int copy_row(void *arg, const struct db_row *r, struct err *err)
+{
+	struct copying *c = arg;
+	int rc = lease_need(&c->lease, err);
+
+	if (background_job_canceled(c->s->work))
+		return err_set(err, ERR_CANCELED, "the store is closing: there is no backup");
+	return rc ? rc : tables_put(c->to, r, err);
+}
+
+/* Data of the place: files of the backup are next to it, or the same objects. */
+static int copy_files(struct copying *c, struct db *from, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(from, &q, DB_artifacts_place, err, "");
+
+	if (!rc && (rc = db_next(from, q, err)) > 0) {
+		rc = db_run(c->to, DB_artifacts_place_put, err, "t", db_str(q, COL_artifacts_place_value));
+		db_stop(q);
+	}
+	if (!rc)
+		rc = db_start(from, &q, DB_artifact_all, err, "");
+	while (!rc && (rc = db_next(from, q, err)) > 0)
+		rc = db_run(c->to, DB_artifact_put, err, "tiitt", db_str(q, COL_artifact_all_path),
+			    db_i64(q, COL_artifact_all_bytes), db_i64(q, COL_artifact_all_time_ns),
+			    db_str(q, COL_artifact_all_sha256), db_str(q, COL_artifact_all_object));
+	if (!rc)
+		rc = db_start(from, &q, DB_archive_all, err, "");
+	while (!rc && (rc = db_next(from, q, err)) > 0)
+		rc = db_run(c->to, DB_archive_put, err, "itit", db_i64(q, COL_archive_all_run_id),
+			    db_str(q, COL_archive_all_object), db_i64(q, COL_archive_all_bytes),
+			    db_str(q, COL_archive_all_sha256));
+	return rc;
+}
+
+/* In a transaction of the file. */
+static int copy_all(struct copying *c, struct db *from, struct err *err)
+{
+	int rc = db_run(c->to, DB_meta_forget, err, "t", "store_id");
+
+	if (!rc)
+		rc = db_run(c->to, DB_store_id_put, err, "t", c->s->id);
+	if (!rc)
+		rc = db_run(c->to, DB_experiments_forget, err, "");
+	if (!rc)
+		rc = tables_walk(from, copy_row, c, err);
+	return rc ? rc : copy_files(c, from, err);
+}
+
+/* Writes everything acknowledged before the call, from one snapshot, to the empty file at path as a store. Files
+ * that are objects stay objects. */
+static int backup_rows(struct store *s, const char *path, struct err *err)
+{
+	struct copying c = { .s = s };
+	struct db *from;
+	int rc;
+
+	lease_init(&c.lease, s, "backup");
+	rc = lease_need(&c.lease, err);
+	if (!rc)
+		rc = db_open_writer(&c.to, path, err);
+	if (!rc)
+		rc = readers_take(s, &from, err);
+	if (!rc) {
+		rc = db_run(c.to, DB_begin_long, err, "");
+		if (!rc)
+			rc = copy_all(&c, from, err);
+		if (!rc)
+			rc = db_run(c.to, DB_commit, err, "");
+		readers_give(s, from);
+	}
+	if (!rc)
+		db_checkpoint(c.to, true);
+	db_close(c.to);
+	lease_give(&c.lease);
+	return rc;
+}
 
 #define STEP_S 0.005 /* approximate time of a step, which commits wait for */
 
@@ -209,7 +298,7 @@ static int copy_artifacts(struct store_backup *b, struct store_backup_result *re
 
 	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
 		return 0;
-	rc = files_copy(b->s->artifacts, b->artifacts, &sum, backup_is_stopped, b->s, err);
+	rc = files_copy(b->s->artifacts, b->artifacts, &sum, &(struct files_stop){ backup_is_stopped, b->s }, err);
 	ret->artifacts = sum.files;
 	ret->artifact_bytes = sum.bytes;
 	return rc;
@@ -338,7 +427,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 
 	snprintf(partial, sizeof partial, "%s.partial", to->db);
 	unlink(partial);
-	rc = files_copy(db, partial, &sum, NULL, NULL, err);
+	rc = files_copy(db, partial, &sum, NULL, err);
 	if (!rc && (rc = ready_copy(partial, err)))
 		err_prefix(err, "%.300s", db);
 	if (rc) {
@@ -353,7 +442,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 	if (!rc && rename(partial, to->db))
 		rc = err_set_errno(err, errno, "%s", to->db);
 	if (!rc && !access(artifacts, F_OK))
-		rc = files_copy(artifacts, to->artifacts, &sum, NULL, NULL, err);
+		rc = files_copy(artifacts, to->artifacts, &sum, NULL, err);
 	return rc ? rc : files_sync_parent(to->db, err);
 }
 

@@ -1,5 +1,5 @@
 /* check.c: the checks, one function each. */
-#include "web/store/maintenance/check.h"
+#include "web/store/maintenance/maintenance.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -10,14 +10,12 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
-#include "web/store/db/readers.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/log_row.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/store.h"
 
 #define SAMPLED_SERIES 200
@@ -65,7 +63,7 @@ __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, en
 		struct check_finding *grown = arena_array(c->a, cap, sizeof *grown);
 
 		if (!grown)
-			return no_memory(c->err);
+			return err_nomem(c->err, NULL);
 		if (r->count)
 			memcpy(grown, r->items, r->count * sizeof *grown);
 		r->items = grown;
@@ -75,7 +73,7 @@ __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, en
 	r->items[r->count].name = name;
 	r->items[r->count].text = arena_strdup(c->a, text);
 	if (!r->items[r->count++].text)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	r->worst = level > r->worst ? level : r->worst;
 	return 0;
 }
@@ -309,7 +307,7 @@ static int check_points(struct check *c)
 {
 	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
 	int64_t id = 0, last = 0, seen = 0, good = 0, stride = 1;
-	int rc = sc ? 0 : no_memory(c->err);
+	int rc = sc ? 0 : err_nomem(c->err, NULL);
 
 	while (rc >= 0) {
 		struct db *d;

@@ -13,10 +13,10 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
-#include "web/store/db/readers.h"
+#include "web/store/base/map.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/files/files.h"
 #include "web/store/maintenance/maintenance.h"
@@ -108,12 +108,18 @@ static int remove_journals_beside(struct store_gc *g, const char *path, const ch
 	return 0;
 }
 
+struct journal_paths {
+	const char **items;
+	size_t count;
+};
+
 /* Lists one journal path for each folder of the run. */
-static int journal_paths(struct store_gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n,
-			 struct err *err)
+static int list_journal_paths(struct store_gc *g, const struct gc_run *r, struct arena *a, struct journal_paths *ret,
+			      struct err *err)
 {
-	const char **paths = NULL, *text;
-	size_t n = 0, cap = 0, folder, before = 0;
+	struct journal_paths list = { 0 };
+	const char *text;
+	size_t folder, before = 0;
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(g->s, &d, err);
@@ -125,41 +131,31 @@ static int journal_paths(struct store_gc *g, const struct gc_run *r, struct aren
 		text = db_text(a, q, COL_paths_of_run_path);
 		folder = strrchr(text, '/') ? (size_t)(strrchr(text, '/') - text) : 0;
 		rc = 0;
-		if (n && folder == before && !strncmp(paths[n - 1], text, folder))
+		if (list.count && folder == before && !strncmp(list.items[list.count - 1], text, folder))
 			continue;
-		if (n == cap) {
-			const char **grown = arena_array(a, cap = cap ? 2 * cap : 16, sizeof *grown);
-
-			if (!grown) {
-				db_stop(q);
-				rc = no_memory(err);
-				break;
-			}
-			if (n)
-				memcpy(grown, paths, n * sizeof *grown);
-			paths = grown;
-		}
-		paths[n++] = text;
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = text;
 		before = folder;
 	}
 	readers_give(g->s, d);
-	*ret = paths;
-	*ret_n = n;
+	*ret = list;
 	return rc;
 }
 
 static int remove_journals(struct store_gc *g, const struct gc_run *r, struct err *err)
 {
 	struct arena *a = arena_new();
-	const char **paths = NULL;
-	size_t n = 0, i;
+	struct journal_paths paths = { 0 };
+	size_t i;
 	int rc, failed = 0;
 
 	if (!a)
-		return no_memory(err);
-	rc = journal_paths(g, r, a, &paths, &n, err);
-	for (i = 0; i < n && !rc && !failed; i++)
-		failed = remove_journals_beside(g, paths[i], r->uuid);
+		return err_nomem(err, NULL);
+	rc = list_journal_paths(g, r, a, &paths, err);
+	for (i = 0; i < paths.count && !rc && !failed; i++)
+		failed = remove_journals_beside(g, paths.items[i], r->uuid);
 	arena_free(a);
 	return failed ? err_set_errno(err, failed, "removing journals of run %s", r->uuid) : rc;
 }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/base/list_token.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
+#include "web/store/read/page_token.h"
 
 /* Reads the tags of an experiment. */
 static int load_experiment_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
@@ -25,7 +25,7 @@ static int load_experiment_tags(struct db *d, struct arena *a, struct experiment
 
 			if (!grown) {
 				db_stop(q);
-				return no_memory(err);
+				return err_nomem(err, NULL);
 			}
 			if (e->tag_count)
 				memcpy(grown, e->tags, e->tag_count * sizeof *grown);
@@ -48,27 +48,46 @@ static struct experiment read_experiment_row(struct arena *a, struct db_rows *q)
 				    .location = db_text(a, q, COL_experiment_rows_location) };
 }
 
-int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret,
-		   struct err *err)
+/* Reads the one row of a started query, and its tags. */
+static int load_experiment(struct db *d, struct db_rows *q, struct arena *a, struct experiment *ret, struct err *err)
 {
 	struct experiment e;
+	int rc = db_next(d, q, err);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOENT;
+	e = read_experiment_row(a, q);
+	db_stop(q);
+	rc = load_experiment_tags(d, a, &e, err);
+	if (!rc)
+		*ret = e;
+	return rc;
+}
+
+int experiment_get(struct store *s, int64_t id, struct arena *a, struct experiment *ret, struct err *err)
+{
 	struct db_rows *q;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = name ? db_start(d, &q, DB_experiment_row_by_name, err, "t", name)
-		  : db_start(d, &q, DB_experiment_row, err, "i", id);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		e = read_experiment_row(a, q);
-		db_stop(q);
-		rc = load_experiment_tags(d, a, &e, err);
-		if (!rc)
-			*ret = e;
-	} else if (!rc) {
-		rc = ERR_NOENT;
-	}
+	rc = db_start(d, &q, DB_experiment_row, err, "i", id);
+	rc = rc ? rc : load_experiment(d, q, a, ret, err);
+	readers_give(s, d);
+	return rc;
+}
+
+int experiment_find(struct store *s, const char *name, struct arena *a, struct experiment *ret, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_experiment_row_by_name, err, "t", name);
+	rc = rc ? rc : load_experiment(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
@@ -86,7 +105,7 @@ int experiment_location(struct store *s, int64_t id, struct arena *a, const char
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		location = db_text(a, q, COL_experiment_location_location);
 		db_stop(q);
-		rc = location ? 0 : no_memory(err);
+		rc = location ? 0 : err_nomem(err, NULL);
 	}
 	readers_give(s, d);
 	if (!rc)
@@ -131,7 +150,7 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		struct filter_value *v = &h->values[i];
@@ -153,16 +172,9 @@ static int fill_experiment_hit(struct experiment_search *s, struct experiment_hi
 
 static int add_experiment_hit(struct experiment_search *s, const struct experiment *e)
 {
-	if (s->count == s->cap) {
-		struct experiment_hit *grown = realloc(s->hits, (s->cap ? s->cap * 2 : 64) * sizeof *grown);
+	bool ok = array_push(&s->hits, &s->count, &s->cap, (struct experiment_hit){ .e = *e });
 
-		if (!grown)
-			return no_memory(s->err);
-		s->hits = grown;
-		s->cap = s->cap ? s->cap * 2 : 64;
-	}
-	s->hits[s->count++] = (struct experiment_hit){ .e = *e };
-	return 0;
+	return ok ? 0 : err_nomem(s->err, NULL);
 }
 
 static int load_experiments(struct experiment_search *s)
@@ -228,14 +240,14 @@ static int take_experiment_page(struct experiment_search *s, struct arena *a, st
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count && !rc; i++) {
 		ret->items[i] = s->hits[place + i].e;
 		ret->items[i].name = arena_strdup(a, ret->items[i].name);
 		ret->items[i].location = arena_strdup(a, ret->items[i].location);
 		rc = ret->items[i].name && ret->items[i].location
 			     ? load_experiment_tags(s->d, a, &ret->items[i], s->err)
-			     : no_memory(s->err);
+			     : err_nomem(s->err, NULL);
 	}
 	if (place + ret->count < s->count)
 		ret->next_page_token = list_token_write(a, plan_experiment_search(s->o), place + ret->count);
@@ -248,7 +260,7 @@ int experiments_search(struct store *store, const struct experiments_opts *o, st
 	struct filter_mlflow text = { FILTER_EXPERIMENTS, o->filter, o->order, o->order_count };
 	struct experiment_search s = { .o = o, .a = arena_new(), .err = err };
 	struct experiments page = { 0 };
-	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : no_memory(err);
+	int rc = s.a ? filter_parse_mlflow(&s.f, s.a, &text, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = readers_take(store, &s.d, err);

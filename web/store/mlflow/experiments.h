@@ -14,9 +14,9 @@ struct experiment {
 	size_t tag_count;
 };
 
-/* By name if name is not NULL, else by id. ERR_NOENT without a text: no such experiment. */
-int experiment_get(struct store *s, int64_t id, const char *name, struct arena *a, struct experiment *ret,
-		   struct err *err);
+/* By id, or by name. ERR_NOENT without a text: no such experiment. */
+int experiment_get(struct store *s, int64_t id, struct arena *a, struct experiment *ret, struct err *err);
+int experiment_find(struct store *s, const char *name, struct arena *a, struct experiment *ret, struct err *err);
 
 /* The location of an experiment's artifacts; "" if they are in the store or there is no such experiment. */
 int experiment_location(struct store *s, int64_t id, struct arena *a, const char **ret, struct err *err);

@@ -1,32 +1,153 @@
-/* logged_models.c: reads one logged model, and searches those of some experiments. */
+/* logged_models.c: reads one logged model, and searches those of some experiments, in pages. */
 #include "web/store/mlflow/logged_models.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "tracker/base/buf.h"
+#include "web/store/base/map.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
-#include "web/store/mlflow/models_token.h"
 
-static int load_model_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
-			    size_t *ret_count, struct err *err)
+/* --- page tokens ---------------------------------------------------------------------------------------------- */
+
+/* A token has lines: the position, the experiments, the order and the filter (last, because it may
+ * have several lines). Values are in Python's syntax, like MLflow's: ['1', '2'], None. */
+
+#define TOKEN_MAX ((size_t)8 << 20) /* bytes; requests are smaller */
+
+/* A Python string, with the quotes that need fewer escapes. */
+static void print_quoted_text(struct buf *out, const char *text)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, which, err, "i", id);
+	char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
+
+	buf_addf(out, "%c", quote);
+	for (; *text; text++)
+		if (*text == '\n')
+			buf_adds(out, "\\n");
+		else if (*text == '\\' || *text == quote)
+			buf_addf(out, "\\%c", *text);
+		else
+			buf_addf(out, "%c", *text);
+	buf_addf(out, "%c", quote);
+}
+
+static void print_optional(struct buf *out, const char *key, const char *text)
+{
+	buf_addf(out, ", '%s': ", key);
+	if (text)
+		print_quoted_text(out, text);
+	else
+		buf_adds(out, "None");
+}
+
+static void print_experiment_ids(struct buf *out, const struct models_opts *o)
+{
+	buf_adds(out, "[");
+	for (size_t i = 0; i < o->experiment_count; i++)
+		buf_addf(out, "%s'%" PRId64 "'", i ? ", " : "", o->experiments[i]);
+	buf_adds(out, "]");
+}
+
+static void print_order(struct buf *out, const struct models_opts *o)
+{
+	if (!o->order_count)
+		buf_adds(out, "None");
+	for (size_t i = 0; i < o->order_count; i++) {
+		buf_adds(out, i ? ", {'field_name': " : "[{'field_name': ");
+		print_quoted_text(out, o->order[i].field);
+		buf_addf(out, ", 'ascending': %s", o->order[i].descending ? "False" : "True");
+		print_optional(out, "dataset_name", o->order[i].dataset.name);
+		print_optional(out, "dataset_digest", o->order[i].dataset.digest);
+		buf_adds(out, i + 1 < o->order_count ? "}" : "}]");
+	}
+}
+
+static void print_search(struct buf *out, const struct models_opts *o)
+{
+	print_experiment_ids(out, o);
+	buf_addc(out, '\n');
+	print_order(out, o);
+	buf_addc(out, '\n');
+	buf_adds(out, o->filter && *o->filter ? o->filter : "None");
+}
+
+/* In the arena; NULL when out of memory. */
+static const char *models_token_write(struct arena *a, const struct models_opts *o, size_t place)
+{
+	const char *token = NULL;
+	struct buf text;
+
+	buf_init(&text, TOKEN_MAX);
+	buf_addf(&text, "%zu\n", place);
+	print_search(&text, o);
+	if (!buf_failed(&text))
+		token = arena_strdup(a, text.data);
+	buf_done(&text);
+	return token;
+}
+
+/* Length of the first line. */
+static size_t line_length(const char *text)
+{
+	return strcspn(text, "\n");
+}
+
+static int compare_searches(const char *expected, const char *found, struct err *err)
+{
+	static const char *const parts[][2] = { { "Experiment IDs", "experiment IDs" },
+						{ "Order by", "order by" },
+						{ "Filter string", "filter string" } };
+
+	for (int i = 0; i < 3; i++) {
+		size_t e = i < 2 ? line_length(expected) : strlen(expected),
+		       f = i < 2 ? line_length(found) : strlen(found);
+
+		if (e != f || memcmp(expected, found, e) != 0)
+			return err_set(err, ERR_USAGE,
+				       "%s in the page token do%s not match the requested %s. Expected: %.*s. Found: "
+				       "%.*s",
+				       parts[i][0], i ? "es" : "", parts[i][1], (int)e, expected, (int)f, found);
+		expected += e + (i < 2);
+		found += f + (i < 2 && found[f]);
+	}
+	return 0;
+}
+
+/* *ret: the number of models before the page of o->page_token, 0 without one. ERR_USAGE in MLflow's words: not a
+ * token, or of another search. */
+static int models_token_read(size_t *ret, const struct models_opts *o, struct err *err)
+{
+	struct buf expected;
+	int end = 0, rc;
+
+	*ret = 0;
+	if (!o->page_token || !*o->page_token)
+		return 0;
+	if (sscanf(o->page_token, "%9zu%n", ret, &end) != 1 || o->page_token[end] != '\n' || *o->page_token == '-')
+		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", o->page_token);
+	buf_init(&expected, TOKEN_MAX);
+	print_search(&expected, o);
+	rc = buf_failed(&expected) ? err_nomem(err, "page token")
+				   : compare_searches(expected.data, o->page_token + end + 1, err);
+	buf_done(&expected);
+	return rc;
+}
+
+/* Reads the params or tags of a started query. */
+static int load_model_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
+{
+	int rc = 0;
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		*ret = list_room(a, *ret, *ret_count, sizeof **ret);
-		if (!*ret) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
-							    db_text(a, q, COL_model_params_value) };
-		rc = 0;
+		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
+		rc = ret->items ? 0 : db_no_memory(q, err);
+		if (ret->items)
+			ret->items[ret->count++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
+								      db_text(a, q, COL_model_params_value) };
 	}
 	return rc;
 }
@@ -40,7 +161,7 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 		m->metrics = list_room(a, m->metrics, m->metric_count, sizeof *m->metrics);
 		if (!m->metrics) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		m->metrics[m->metric_count++] = (struct model_metric){
 			.key = db_text(a, q, COL_model_metrics_name), .time_ms = db_i64(q, COL_model_metrics_time_ms),
@@ -56,10 +177,18 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 
 static int load_model_parts(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
 {
-	int rc = load_model_pairs(d, DB_model_params, id, a, &m->params, &m->param_count, err);
+	struct query_kvs params = { 0 }, tags = { 0 };
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_model_params, err, "i", id);
 
+	rc = rc ? rc : load_model_pairs(d, q, a, &params, err);
 	if (!rc)
-		rc = load_model_pairs(d, DB_model_tags, id, a, &m->tags, &m->tag_count, err);
+		rc = db_start(d, &q, DB_model_tags, err, "i", id);
+	rc = rc ? rc : load_model_pairs(d, q, a, &tags, err);
+	m->params = params.items;
+	m->param_count = params.count;
+	m->tags = tags.items;
+	m->tag_count = tags.count;
 	return rc ? rc : load_model_metrics(d, id, a, m, err);
 }
 
@@ -74,56 +203,72 @@ static struct model read_model_row(struct arena *a, struct db_rows *q)
 	};
 }
 
-int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err)
+/* Reads the one row of a started query, and its parts. */
+static int load_model(struct db *d, struct db_rows *q, struct arena *a, struct model *ret, struct err *err)
 {
 	struct model m;
+	int64_t row;
+	int rc = db_next(d, q, err);
+
+	if (rc <= 0)
+		return rc ? rc : ERR_NOENT;
+	row = db_i64(q, COL_model_row_id);
+	m = read_model_row(a, q);
+	db_stop(q);
+	rc = load_model_parts(d, row, a, &m, err);
+	if (!rc)
+		*ret = m;
+	return rc;
+}
+
+int model_get(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
+{
 	struct db_rows *q;
 	struct db *d;
-	int64_t row;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_model_row, err, "ti", id, (int64_t)with_deleted);
-	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = db_i64(q, COL_model_row_id);
-		m = read_model_row(a, q);
-		db_stop(q);
-		rc = load_model_parts(d, row, a, &m, err);
-		if (!rc)
-			*ret = m;
-	} else if (!rc) {
-		rc = ERR_NOENT;
-	}
+	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(0));
+	rc = rc ? rc : load_model(d, q, a, ret, err);
 	readers_give(s, d);
 	return rc;
 }
 
-int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
-		   struct err *err)
+int model_get_deleted(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err)
 {
-	const char **list = NULL;
 	struct db_rows *q;
 	struct db *d;
-	size_t n = 0;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_model_row, err, "ti", id, INT64_C(1));
+	rc = rc ? rc : load_model(d, q, a, ret, err);
+	readers_give(s, d);
+	return rc;
+}
+
+int models_folders(struct store *s, const char *run, struct arena *a, struct models_folders *ret, struct err *err)
+{
+	struct models_folders list = { 0 };
+	struct db_rows *q;
+	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		if (list)
-			list[n] = arena_printf(a, "%lld/models/%s/artifacts",
-					       (long long)db_i64(q, COL_models_of_run_experiment_id),
-					       db_str(q, COL_models_of_run_uuid));
-		rc = list && list[n++] ? 0 : no_memory(err);
-		if (rc)
-			db_stop(q);
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		if (list.items)
+			list.items[list.count] = arena_printf(a, "%lld/models/%s/artifacts",
+							      (long long)db_i64(q, COL_models_of_run_experiment_id),
+							      db_str(q, COL_models_of_run_uuid));
+		rc = list.items && list.items[list.count++] ? 0 : db_no_memory(q, err);
 	}
 	readers_give(s, d);
 	*ret = list;
-	*ret_count = n;
 	return rc;
 }
 
@@ -182,7 +327,7 @@ static int metric_values(struct model_search *s, const struct model *m, const ch
 			continue;
 		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 		if (v->present && !more)
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		if (more)
 			*more = *v;
 		*v = (struct filter_value){
@@ -200,7 +345,7 @@ static int fill_model_hit(struct model_search *s, struct model_hit *h)
 
 	h->values = arena_array(s->a, n + 1, sizeof *h->values);
 	if (!h->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < n && !rc; i++) {
 		const struct filter_field *ff = filter_field(s->f, i);
 		const struct query_kv *kv = ff->entity == FILTER_PARAM ? h->m.params : h->m.tags;
@@ -307,7 +452,7 @@ static int fill_model_order(struct model_search *s, struct model_hit *h)
 
 	h->order = arena_array(s->a, s->o->order_count + 1, sizeof *h->order);
 	if (!h->order)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < s->o->order_count; i++) {
 		const struct models_order *o = &s->o->order[i];
 
@@ -351,7 +496,7 @@ static int load_experiment_models(struct model_search *s, int64_t experiment)
 		ids = list_room(s->a, ids, s->count - first, sizeof *ids);
 		if (!s->hits || !ids) {
 			db_stop(q);
-			return no_memory(s->err);
+			return err_nomem(s->err, NULL);
 		}
 		ids[s->count - first] = db_i64(q, COL_model_row_id);
 		s->hits[s->count++] = (struct model_hit){ .m = read_model_row(s->a, q) };
@@ -381,7 +526,7 @@ static int take_model_page(struct model_search *s, struct arena *a, struct model
 	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
 	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
 	if (!ret->items)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ret->items[i] = s->hits[place + i].m;
 	if (place + ret->count < s->count)

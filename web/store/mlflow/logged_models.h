@@ -24,13 +24,18 @@ struct model {
 	size_t metric_count;
 };
 
-/* ERR_NOENT without a text: no such model, or deleted and not with_deleted. */
-int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err);
+/* ERR_NOENT without a text: no such model. model_get skips deleted ones. */
+int model_get(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err);
+int model_get_deleted(struct store *s, const char *id, struct arena *a, struct model *ret, struct err *err);
+
+struct models_folders {
+	const char **items;
+	size_t count;
+};
 
 /* The artifact folders, below the root of artifacts, of models that the run logged in its own experiment, including
  * deleted ones. They move with the run to another experiment. */
-int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
-		   struct err *err);
+int models_folders(struct store *s, const char *run, struct arena *a, struct models_folders *ret, struct err *err);
 
 struct models_dataset {
 	const char *name, *digest; /* digest NULL: any */
@@ -102,7 +107,13 @@ struct dataset_summary {
 	const char *context; /* NULL: none */
 };
 
-int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
-		      struct dataset_summary **ret, size_t *ret_count, struct err *err);
+struct dataset_summaries {
+	const int64_t *experiments;
+	size_t experiment_count;
+	struct dataset_summary *items; /* filled */
+	size_t count;
+};
+
+int dataset_summaries(struct store *s, struct dataset_summaries *io, struct arena *a, struct err *err);
 
 #endif

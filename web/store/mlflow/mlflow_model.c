@@ -1,9 +1,11 @@
-/* mlflow_model.c: creates, finishes, tags and deletes logged models, and stores points logged with one. */
+/* mlflow_model.c: creates, finishes, tags and deletes logged models, stores points logged with one, and links them
+ * and data sets to runs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
+#include "web/store/write/apply.h"
 
 /* Finds a model that is not deleted: 1, 0 refused, or negative. */
 static int find_live_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
@@ -16,14 +18,24 @@ static int find_live_model(struct state *st, struct change *c, int64_t *ret, str
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Logged model with ID '%.60s' not found.", op->model);
 }
 
-static int put_model_pairs(struct state *st, enum db_query q, int64_t model, const struct ingest_kv *kv, size_t n,
-			   struct err *err)
+static int put_model_params(struct state *st, const struct mlflow_op *op, int64_t model, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && !rc; i++)
-		rc = db_run(state_db(st), q, err, "itt", model, kv[i].key, kv[i].value);
+	for (i = 0; i < op->param_count && !rc; i++)
+		rc = db_run(state_db(st), DB_model_param_put, err, "itt", model, op->params[i].key,
+			    op->params[i].value);
+	return rc;
+}
+
+static int put_model_tags(struct state *st, const struct mlflow_op *op, int64_t model, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->tag_count && !rc; i++)
+		rc = db_run(state_db(st), DB_model_tag_put, err, "itt", model, op->tags[i].key, op->tags[i].value);
 	return rc;
 }
 
@@ -70,8 +82,8 @@ static int make_logged_model(struct state *st, struct change *c, struct err *err
 		    op->source_run, clock_wall_ms());
 	id = db_last_id(state_db(st));
 	if (!rc)
-		rc = put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
-	return rc ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+		rc = put_model_params(st, op, id, err);
+	return rc ? rc : put_model_tags(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_new = { .name = "mlflow_model_new",
@@ -109,7 +121,7 @@ static int tag_model(struct state *st, struct change *c, struct err *err)
 	int64_t id;
 	int rc = find_live_model(st, c, &id, err);
 
-	return rc <= 0 ? rc : put_model_pairs(st, DB_model_tag_put, id, op->tags, op->tag_count, err);
+	return rc <= 0 ? rc : put_model_tags(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_tags = { .name = "mlflow_model_tags", .copy = mlflow_copy, .apply = tag_model };
@@ -141,7 +153,7 @@ static int add_model_params(struct state *st, struct change *c, struct err *err)
 
 	if (rc > 0)
 		rc = need_same_params(st, c, id, err);
-	return rc <= 0 ? rc : put_model_pairs(st, DB_model_param_put, id, op->params, op->param_count, err);
+	return rc <= 0 ? rc : put_model_params(st, op, id, err);
 }
 
 const struct change_ops mlflow_model_params = { .name = "mlflow_model_params",
@@ -165,3 +177,51 @@ int mlflow_model_points(struct state *st, const struct mlflow_op *op, struct err
 	}
 	return rc < 0 ? rc : 0;
 }
+
+/* --- data sets and models of a run ---------------------------------------------------------------------------- */
+
+static int put_linked_models(struct state *st, struct state_run *r, const struct mlflow_op *op, bool made,
+			     struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->model_count && !rc; i++)
+		rc = db_run(state_db(st), DB_run_model_add, err, "iiti", r->id, (int64_t)made,
+			    op->models[i].id, op->models[i].step);
+	return rc;
+}
+
+static int put_run_inputs(struct state *st, struct change *c, bool made, struct err *err)
+{
+	const struct mlflow_op *op = c->op.more;
+	struct state_run *r;
+	size_t i;
+	int rc = mlflow_run_need(st, c, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	for (i = 0, rc = 0; i < op->dataset_count && !rc; i++)
+		rc = input_put(st, r, &op->datasets[i], err);
+	if (!rc)
+		rc = put_linked_models(st, r, op, made, err);
+	state_mark(st, r, true);
+	return rc;
+}
+
+static int put_models_read(struct state *st, struct change *c, struct err *err)
+{
+	return put_run_inputs(st, c, false, err);
+}
+
+static int put_models_made(struct state *st, struct change *c, struct err *err)
+{
+	return put_run_inputs(st, c, true, err);
+}
+
+const struct change_ops mlflow_inputs_read = { .name = "mlflow_inputs_read",
+					       .copy = mlflow_copy,
+					       .apply = put_models_read };
+const struct change_ops mlflow_inputs_made = { .name = "mlflow_inputs_made",
+					       .copy = mlflow_copy,
+					       .apply = put_models_made };

@@ -1,36 +1,301 @@
-/* mlflow_run.c: creates runs with a given start time and writes to active ones, by MLflow's rules. */
+/* mlflow_run.c: creates runs with a given start time and writes to active ones, by MLflow's rules. Points that are
+ * stored already are found by the series' summary when they arrive in order, else in the chunks that overlap them and
+ * in the log. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
+#include "web/store/base/map.h"
 #include "web/store/mlflow/mlflow_inside.h"
-#include "web/store/mlflow/mlflow_repeat.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/scan.h"
 #include "web/store/write/apply.h"
-#include "web/store/write/params.h"
+#include "web/store/write/change.h"
 #include "web/store/write/segment.h"
 
-#define NAME_TAG "mlflow.runName"
+/* --- repeated points ------------------------------------------------------------------------------------------ */
 
-int mlflow_run_need(struct state *st, struct change *c, struct state_run **ret, struct err *err)
+/* Finds repeated points. For points in order the summary of the series decides; else the
+ * overlapping chunks and the run's part of the log are searched. */
+
+/* A series of the batch with a point that is not after all stored ones. */
+struct repeat_suspect {
+	struct intake_series *s;
+	int64_t min_step, max_step;
+	double min_time, max_time;
+};
+
+struct stored_series {
+	int64_t id, hide;
+	uint32_t suspect;
+};
+
+struct repeat {
+	struct state *st;
+	struct state_run *r;
+	struct repeat_suspect *suspects;
+	size_t suspect_count;
+	struct stored_series *series;
+	size_t series_count, series_cap;
+	struct map *points; /* struct name -> struct repeat_seen */
+	const struct stored_series *now;
+	struct err *err;
+};
+
+struct name {
+	int64_t step;
+	uint64_t time, value;
+	uint64_t suspect;
+};
+
+struct repeat_seen {
+	bool stored, given;
+};
+
+static uint64_t value_bits(double v)
 {
-	const char *uuid = c->op.run;
-	struct err why = ERR_INIT;
-	int rc = state_run(st, uuid, ret, &why);
+	uint64_t u;
 
-	if (rc == ERR_NOENT || rc == ERR_GONE)
-		return change_refuse(c, ERR_NOENT, "Run with id=%.40s not found", uuid);
-	if (rc) {
-		if (err)
-			*err = why;
-		return rc;
-	}
-	if ((*ret)->deleted_ms != INT64_MIN)
-		return change_refuse(c, ERR_USAGE,
-				     "The run %s must be in the 'active' state. Current state is deleted.", uuid);
-	memcpy(c->res.id, (*ret)->uuid, sizeof (*ret)->uuid);
-	return 1;
+	v = isnan(v) ? NAN : v == 0 ? 0.0 : v;
+	memcpy(&u, &v, sizeof u);
+	return u;
 }
+
+static struct name point_name(uint32_t suspect, const struct sum_point *p)
+{
+	return (struct name){
+		.step = p->step, .time = value_bits(p->time), .value = value_bits(p->value), .suspect = suspect
+	};
+}
+
+/* Returns true if each point is after the previous one, and the first after all stored ones. */
+static bool extends_series(const struct sum *stored, const struct intake_series *s)
+{
+	struct sum_point last = stored->last;
+	bool any = stored->count > 0;
+	size_t i;
+
+	for (i = 0; i < s->count; i++) {
+		if (any && sum_order(&s->points[i], &last) <= 0)
+			return false;
+		last = s->points[i];
+		any = true;
+	}
+	return true;
+}
+
+static void add_suspect(struct repeat *p, struct intake_series *s)
+{
+	struct repeat_suspect *x = &p->suspects[p->suspect_count++];
+	size_t i;
+
+	*x = (struct repeat_suspect){
+		.s = s, .min_step = INT64_MAX, .max_step = INT64_MIN, .min_time = INFINITY, .max_time = -INFINITY
+	};
+	for (i = 0; i < s->count; i++) {
+		x->min_step = s->points[i].step < x->min_step ? s->points[i].step : x->min_step;
+		x->max_step = s->points[i].step > x->max_step ? s->points[i].step : x->max_step;
+		x->min_time = fmin(x->min_time, s->points[i].time);
+		x->max_time = fmax(x->max_time, s->points[i].time);
+	}
+}
+
+static int find_suspects(struct repeat *p, struct intake *in)
+{
+	struct state_metric *m;
+	int64_t key;
+	size_t i;
+	int rc = 0;
+
+	p->suspects = calloc(in->series_count + 1, sizeof *p->suspects);
+	if (!p->suspects)
+		return err_nomem(p->err, NULL);
+	for (i = 0; i < in->series_count && !rc; i++) {
+		rc = state_key(p->st, in->series[i].key, &key, p->err);
+		if (!rc)
+			rc = state_metric(p->st, p->r, key, &m, p->err);
+		if (!rc && !extends_series(&m->sum, &in->series[i]))
+			add_suspect(p, &in->series[i]);
+	}
+	return rc;
+}
+
+static int add_repeat_series(struct repeat *p, uint32_t suspect, struct db_rows *q)
+{
+	struct state_segment *seg = state_segment(p->r, db_i32(q, COL_series_of_run_segment));
+
+	if (!array_reserve(&p->series, &p->series_cap, p->series_count + 1))
+		return err_nomem(p->err, NULL);
+	p->series[p->series_count++] = (struct stored_series){
+		.id = db_i64(q, COL_series_of_run_id), .suspect = suspect,
+		.hide = hide_from(seg ? &seg->hide : NULL, p->suspects[suspect].s->key),
+	};
+	return 0;
+}
+
+static int compare_stored_series(const void *x, const void *y)
+{
+	const struct stored_series *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int find_suspect_series(struct repeat *p)
+{
+	struct db *d = state_db(p->st);
+	struct db_rows *q;
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; i < p->suspect_count && !rc; i++) {
+		rc = db_start(d, &q, DB_series_of_run_key, p->err, "itii", p->r->id, p->suspects[i].s->key,
+			      (int64_t)STATE_RUN_LEVEL, (int64_t)STATE_RUN_LEVEL);
+		while (!rc && (rc = db_next(d, q, p->err)) > 0)
+			rc = add_repeat_series(p, i, q);
+		db_stop(q);
+	}
+	if (p->series_count)
+		qsort(p->series, p->series_count, sizeof *p->series, compare_stored_series);
+	return rc;
+}
+
+static int map_batch_points(struct repeat *p)
+{
+	uint32_t i;
+	size_t k;
+
+	p->points = map_new(sizeof(struct repeat_seen));
+	for (i = 0; p->points && i < p->suspect_count; i++)
+		for (k = 0; k < p->suspects[i].s->count; k++) {
+			struct name name = point_name(i, &p->suspects[i].s->points[k]);
+
+			if (!map_put(p->points, &name, sizeof name))
+				return err_nomem(p->err, NULL);
+		}
+	return p->points ? 0 : err_nomem(p->err, NULL);
+}
+
+static void mark_repeated_points(struct repeat *p, const struct stored_series *s, const struct sum_point *points,
+				 size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		struct name name = point_name(s->suspect, &points[i]);
+		struct repeat_seen *seen =
+			hide_has(s->hide, points[i].step) ? NULL : map_get(p->points, &name, sizeof name);
+
+		if (seen)
+			seen->stored = true;
+	}
+}
+
+static int mark_log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct repeat *p = arg;
+
+	(void)err;
+	mark_repeated_points(p, &p->series[at], points, n);
+	return 0;
+}
+
+static int search_log(struct repeat *p)
+{
+	int64_t *ids = calloc(p->series_count + 1, sizeof *ids);
+	size_t i;
+	int rc;
+
+	if (!ids)
+		return err_nomem(p->err, NULL);
+	for (i = 0; i < p->series_count; i++)
+		ids[i] = p->series[i].id;
+	rc = scan_log(state_db(p->st), &(struct series_scan){ p->r->id, ids, p->series_count, mark_log_points, p },
+		      p->err);
+	free(ids);
+	return rc;
+}
+
+static int mark_chunk_points(void *arg, const struct chunk *c, struct err *err)
+{
+	struct repeat *p = arg;
+	struct sum_point room[CHUNK_POINTS];
+
+	if (chunk_points(c, room))
+		return scan_damaged(err, "a chunk of series", p->now->id);
+	mark_repeated_points(p, p->now, room, c->points);
+	return 0;
+}
+
+static int search_chunks(struct repeat *p)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < p->series_count && !rc; i++) {
+		const struct repeat_suspect *x = &p->suspects[p->series[i].suspect];
+		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time, p->series[i].id };
+
+		p->now = &p->series[i];
+		rc = scan_series_window(state_db(p->st), &w, mark_chunk_points, p, p->err);
+	}
+	return rc;
+}
+
+/* Removes stored points and repeats, and then empty series. */
+static void remove_repeated_points(struct repeat *p, struct intake *in)
+{
+	uint32_t i;
+	size_t k, n;
+
+	for (i = 0; i < p->suspect_count; i++) {
+		struct intake_series *s = p->suspects[i].s;
+
+		for (k = 0, n = 0; k < s->count; k++) {
+			struct name name = point_name(i, &s->points[k]);
+			struct repeat_seen *seen = map_get(p->points, &name, sizeof name);
+
+			if (seen->stored || seen->given)
+				continue;
+			seen->given = true;
+			s->points[n++] = s->points[k];
+		}
+		in->point_count -= s->count - n;
+		s->count = n;
+	}
+	for (k = 0, n = 0; k < in->series_count; k++)
+		if (in->series[k].count)
+			in->series[n++] = in->series[k];
+	in->series_count = n;
+}
+
+/* Removes repeated run-level points from in, also repeats inside the batch. */
+static int mlflow_repeat_drop(struct state *st, struct state_run *r, struct intake *in, struct err *err)
+{
+	struct repeat p = { .st = st, .r = r, .err = err };
+	int rc = find_suspects(&p, in);
+
+	if (!rc && p.suspect_count) {
+		rc = find_suspect_series(&p);
+		if (!rc)
+			rc = map_batch_points(&p);
+		if (!rc)
+			rc = search_log(&p);
+		if (!rc)
+			rc = search_chunks(&p);
+		if (!rc)
+			remove_repeated_points(&p, in);
+	}
+	map_free(p.points);
+	free(p.suspects);
+	free(p.series);
+	return rc;
+}
+
+#define NAME_TAG "mlflow.runName"
 
 static int make_mlflow_run(struct state *st, struct change *c, struct err *err)
 {

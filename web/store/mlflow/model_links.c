@@ -1,10 +1,9 @@
 /* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
-#include "web/store/db/readers.h"
+#include "web/store/base/map.h"
+#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/mlflow/logged_models.h"
 
 #define SUMMARIES_MAX 1000
@@ -135,7 +134,8 @@ static int load_links_together(struct link_reading *w, const struct runs_linked 
 	array_begin(&ids);
 	for (i = 0; i < r->count; i++)
 		array_text(&ids, r->runs[i]);
-	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data) : no_memory(w->err);
+	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data)
+			     : err_nomem(w->err, NULL);
 	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
 	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	buf_done(&ids);
@@ -172,8 +172,7 @@ static struct dataset_summary read_dataset_summary(struct arena *a, struct db_ro
 					 read_text_or_null(a, q, COL_dataset_summaries_context) };
 }
 
-int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,
-		      struct dataset_summary **ret, size_t *ret_count, struct err *err)
+int dataset_summaries(struct store *s, struct dataset_summaries *io, struct arena *a, struct err *err)
 {
 	struct dataset_summary *list = NULL;
 	size_t count = 0, i;
@@ -183,11 +182,11 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 
 	if (rc)
 		return rc;
-	for (i = 0; i < n && !rc; i++) {
-		rc = db_start(d, &q, DB_dataset_summaries, err, "i", experiments[i]);
+	for (i = 0; i < io->experiment_count && !rc; i++) {
+		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
 		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0) {
 			list = list_room(a, list, count, sizeof *list);
-			rc = list ? 0 : no_memory(err);
+			rc = list ? 0 : err_nomem(err, NULL);
 			if (!rc)
 				list[count++] = read_dataset_summary(a, q);
 		}
@@ -196,7 +195,7 @@ int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, str
 	readers_give(s, d);
 	if (rc)
 		return rc;
-	*ret = list;
-	*ret_count = count;
+	io->items = list;
+	io->count = count;
 	return 0;
 }

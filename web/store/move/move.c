@@ -1,12 +1,250 @@
-/* move.c: moves rows and files in steps: mark the target as incomplete, copy files (each confirmed by its row, so
- * that a retry keeps it), then copy all rows in one transaction, whose rows are read back before the commit. */
+/* move.c: opens both ends of a move, then moves rows and files in steps: mark the target as incomplete, copy files
+ * (each confirmed by its row, so that a retry keeps it), copy all rows in one transaction, whose rows are read back
+ * before the commit. */
 #include "web/store/move/move.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/move/move_inside.h"
+#include "web/store/points/archive.h"
+#include "web/store/store.h"
+
+/* --- the two ends --------------------------------------------------------------------------------------------- */
+
+/* Opens the two ends of a move. An incomplete target has no store_id, so it cannot be opened; instead it has
+ * the id of the source. */
+
+#define OTHERS_S 5.0
+
+/* Finds the places of a store's parts, without accessing them. */
+static int locate_move_end(struct move_end *e, const struct move_place *p, struct err *err)
+{
+	const char *slash = strrchr(p->store, '/');
+	size_t n = strlen(p->store);
+	bool file = n > 3 && !strcmp(p->store + n - 3, ".db");
+	struct store_paths paths;
+	char folder[PATH_MAX];
+	int rc;
+
+	if (n >= sizeof folder - 32)
+		return err_set(err, ERR_USAGE, "the path %.100s… is too long", p->store);
+	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - p->store) + 1 : 1, slash ? p->store : ".");
+	if (db_is_address(p->store))
+		rc = store_locate(&paths, NULL, p->store, err);
+	else
+		rc = store_locate(&paths, file ? folder : p->store, file ? p->store : NULL, err);
+	if (rc)
+		return rc;
+	snprintf(e->db, sizeof e->db, "%s", paths.db);
+	db_shown(e->shown, sizeof e->shown, e->db);
+	if (snprintf(e->files, sizeof e->files, "%s", p->files ? p->files : paths.artifacts) >= (int)sizeof e->files)
+		return err_set(err, ERR_USAGE, "the path of the files is too long");
+	n = strlen(e->files);
+	if (n > 1 && e->files[n - 1] == '/' && strcmp(e->files, OBJECT_SCHEME))
+		e->files[n - 1] = '\0';
+	return 0;
+}
+
+/* Reads a text of meta: 1, 0 if there is none. */
+static int read_end_text(struct move_end *e, enum db_query query, char *ret, size_t room, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(e->d, &q, query, err, "");
+
+	if (!rc && (rc = db_next(e->d, q, err)) > 0) {
+		snprintf(ret, room, "%s", db_str(q, (enum db_column)0));
+		db_stop(q);
+	}
+	return rc;
+}
+
+static int open_objects(struct move_end *e, struct err *err)
+{
+	char bucket[OBJECT_BUCKET_BYTES];
+	int rc;
+
+	if (!object_is_address(e->files))
+		return 0;
+	rc = object_split(e->files, bucket, &e->prefix, err);
+	return rc ? rc : object_open(&e->objects, bucket, &(struct object_opts){ .timeout_s = 60 }, err);
+}
+
+/* Upgrades tables of an older version. */
+static int open_source_db(struct move_end *e, struct err *err)
+{
+	int rc, from;
+
+	if (db_is_address(e->db)) {
+		rc = db_address_upgrade(e->db, &from, err);
+	} else if (access(e->db, F_OK)) {
+		rc = err_set(err, ERR_NOENT, "there is no store %s", e->db);
+	} else {
+		rc = store_lock(&e->lock, e->db, err);
+		if (!rc)
+			rc = db_open_writer(&e->d, e->db, err);
+		db_close(e->d);
+		e->d = NULL;
+	}
+	if (!rc)
+		rc = db_open_reader(&e->d, e->db, err);
+	return rc ? rc : db_run(e->d, DB_begin_read, err, "");
+}
+
+int move_open_from(struct move_end *e, const struct move_place *p, struct err *err)
+{
+	char known[PATH_MAX];
+	struct stat sb;
+	int rc;
+
+	if (!db_is_address(p->store) && stat(p->store, &sb))
+		return err_set_errno(err, ENOENT, "%s", p->store);
+	rc = locate_move_end(e, p, err);
+	if (!rc)
+		rc = open_source_db(e, err);
+	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
+		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
+			     e->shown);
+	if (rc > 0)
+		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
+	if (rc > 0 && !p->files)
+		snprintf(e->files, sizeof e->files, "%s", known);
+	return rc < 0 ? rc : open_objects(e, err);
+}
+
+/* --- the target --------------------------------------------------------------------------------------------- */
+
+static int fail_in_use(struct move_end *e, struct err *err)
+{
+	return err_set(err, ERR_EXISTS, "%s has a store already: name a new place", e->shown);
+}
+
+static int has_any_row(void *arg, const struct db_row *r, struct err *err)
+{
+	bool first = !strcmp(r->table->name, "experiment") && !r->values[0].i; /* every store begins with it */
+
+	return first ? 0 : fail_in_use(arg, err);
+}
+
+/* The folder for the files must not have any. */
+static int check_folder(const struct move_end *from, const struct move_end *to, struct err *err)
+{
+	if (!strcmp(from->files, to->files))
+		return !from->objects ? 0 :
+		       err_set(err, ERR_USAGE, "the files of both would be objects of %s, which one's gc would take "
+			       "from the other: name another prefix with --artifacts", to->files);
+	if (to->objects || rmdir(to->files) == 0 || access(to->files, F_OK))
+		return 0;
+	return err_set(err, ERR_EXISTS, "%s exists already: name a new place for the files with --artifacts",
+		       to->files);
+}
+
+/* Marks an empty store as an incomplete copy of the source. */
+static int mark_move_target(struct move_end *e, const struct move_end *from, struct err *err)
+{
+	int rc = db_run(e->d, DB_begin_long, err, "");
+
+	if (!rc)
+		rc = tables_walk(e->d, has_any_row, e, err);
+	if (!rc)
+		rc = check_folder(from, e, err);
+	if (!rc)
+		rc = db_run(e->d, DB_meta_forget, err, "t", "store_id");
+	if (!rc)
+		rc = db_run(e->d, DB_experiments_forget, err, "");
+	if (!rc)
+		rc = db_run(e->d, DB_moving_put, err, "t", from->id);
+	if (!rc && e->objects)
+		rc = db_run(e->d, DB_artifacts_place_put, err, "t", e->files);
+	if (!rc)
+		rc = db_run(e->d, DB_commit, err, "");
+	if (rc && db_in_transaction(e->d))
+		db_run(e->d, DB_rollback, NULL, "");
+	return rc;
+}
+
+/* Closed connections still count for a moment. */
+static int wait_for_other_writers(struct move_end *e, struct err *err)
+{
+	double until_s = clock_mono_s() + OTHERS_S;
+	int64_t n = 0;
+	int rc;
+
+	while ((rc = db_int(e->d, &n, DB_move_others, err, "")) > 0 && n && clock_mono_s() < until_s)
+		clock_sleep_s(0.05);
+	if (rc > 0 && n)
+		rc = err_set(err, ERR_BUSY, "%s: another dptrack is using it: stop it first", e->shown);
+	return rc;
+}
+
+static int guard_move_target(struct move_end *e, struct err *err)
+{
+	int64_t n = 0;
+	int rc;
+
+	if (!db_is_address(e->db))
+		return 0;
+	rc = wait_for_other_writers(e, err);
+	if (rc > 0)
+		rc = db_open_reader(&e->guard, e->db, err);
+	if (rc >= 0)
+		rc = db_run(e->guard, DB_begin_read, err, "");
+	if (!rc && (rc = db_int(e->guard, &n, DB_move_mine, err, "")) > 0 && !n)
+		rc = err_set(err, ERR_BUSY, "%s: another dptrack migrate is filling it", e->shown);
+	return rc < 0 ? rc : 0;
+}
+
+static int open_target_db(struct move_end *e, struct err *err)
+{
+	int version = 0, rc;
+
+	if (!db_is_address(e->db)) {
+		rc = store_lock(&e->lock, e->db, err);
+	} else {
+		rc = db_address_version(e->db, &version, err);
+		if (!rc && !version)
+			rc = db_address_init(e->db, err);
+	}
+	if (!rc)
+		rc = db_open_writer(&e->d, e->db, err);
+	return rc ? rc : guard_move_target(e, err);
+}
+
+int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err)
+{
+	char source[40] = "";
+	int rc = locate_move_end(e, p, err);
+
+	if (!rc && !strcmp(e->db, from->db))
+		rc = err_set(err, ERR_USAGE, "%s: source and target are the same store", e->shown);
+	if (!rc)
+		rc = open_objects(e, err);
+	if (!rc)
+		rc = open_target_db(e, err);
+	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
+		e->begun = true;
+		rc = !strcmp(source, from->id) ? 0 :
+		     err_set(err, ERR_EXISTS, "%s is half of another store: remove it, or name a new place", e->shown);
+	} else if (!rc) {
+		rc = mark_move_target(e, from, err);
+	}
+	return rc;
+}
+
+void move_close(struct move_end *e)
+{
+	if (e->d && db_in_transaction(e->d))
+		db_run(e->d, DB_rollback, NULL, "");
+	db_close(e->d);
+	db_close(e->guard);
+	archives_free(e->archives);
+	object_close(e->objects);
+	store_close(e->lock);
+}
 
 struct move_filling {
 	struct move_end *to;

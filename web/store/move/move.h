@@ -27,7 +27,7 @@ struct move_result {
  * source; it does not become a store. */
 int move_store(const struct move_place *from, const struct move_place *to, struct move_result *ret, struct err *err);
 
-/* Writes the canonical text (see dump.h) to sink in pieces (NULL: nowhere), reading every file; returns its SHA-256. */
+/* Writes the canonical text (see walk.h) to sink in pieces (NULL: nowhere), reading every file; returns its SHA-256. */
 int move_dump(const struct move_place *place, int (*sink)(void *arg, const char *text, size_t n, struct err *err),
 	      void *arg, char ret_sha256[65], struct err *err);
 

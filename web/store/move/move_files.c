@@ -11,7 +11,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
@@ -46,7 +45,7 @@ static int list_move_rows(struct move_files *f, struct move_end *e, struct err *
 		one = add_move_file(f, db_str(q, COL_artifact_all_path));
 		if (!one) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		one->bytes = (uint64_t)db_i64(q, COL_artifact_all_bytes);
 		one->time_ns = db_i64(q, COL_artifact_all_time_ns);
@@ -85,7 +84,7 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 			continue;
 		one = add_move_file(f, at->fts_path + skip);
 		if (!one) {
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 			break;
 		}
 		one->bytes = (uint64_t)at->fts_statp->st_size;
@@ -173,7 +172,7 @@ static int read_from_folder(const struct move_end *e, const char *path, struct m
 	ssize_t n;
 
 	if (!room)
-		return no_memory(t->err);
+		return err_nomem(t->err, NULL);
 	snprintf(whole, sizeof whole, "%s/%s", e->files, path);
 	fd = open(whole, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	while (fd >= 0 && (n = read(fd, room, PIECE_BYTES)) > 0 && !rc)
@@ -334,7 +333,7 @@ static int copy_into_objects(struct move_file *f, const struct move_end *from, c
 			     struct err *err)
 {
 	struct sending s = { .to = to, .bytes = malloc(PART_BYTES) };
-	int rc = s.bytes ? files_draw_name(ret, err) : no_memory(err);
+	int rc = s.bytes ? files_draw_name(ret, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());

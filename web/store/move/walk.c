@@ -1,10 +1,12 @@
-/* walk.c: visits all rows of a store, and archived chunks as the rows they were, in one order. So the text of a
- * store, and its copy, do not depend on where its points are. */
+/* walk.c: visits all rows of a store, and archived chunks as the rows they were, in one order, and prints them. So
+ * the text of a store, and its copy, do not depend on where its points are. */
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
+#include "tracker/base/text.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
@@ -44,20 +46,20 @@ static int take_archive_bytes(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch_source_archive(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_source_archive(void *arg, const struct archive_range *r, void *to, struct err *err)
 {
 	const struct move_end *e = arg;
-	struct fetching f = { .to = to, .n = n };
+	struct fetching f = { .to = to, .n = r->n };
 	char key[OBJECT_KEY_MAX + 1];
 	struct object_facts facts;
 	int rc;
 
-	move_key_of(e, object, key);
-	rc = object_get(
-		e->objects,
-		&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take_archive_bytes, .user = &f },
-		&facts, err);
-	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
+	move_key_of(e, r->object, key);
+	rc = object_get(e->objects,
+			&(struct object_get){ .key = key, .begin = r->from, .n = r->n, .piece = take_archive_bytes,
+					      .user = &f },
+			&facts, err);
+	return rc || f.got == r->n ? rc : err_set(err, ERR_IO, "%s is shorter than expected", key);
 }
 
 static void find_source_key(void *arg, const char *object, char *ret, size_t room)
@@ -75,12 +77,12 @@ static int open_archive(struct move_walk *w, struct move_end *e, struct db_rows 
 	int rc;
 
 	if (!grown)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->archives = grown;
 	if (!e->objects)
 		return err_set(err, ERR_USAGE, "points of runs are in an object store: name it (s3://BUCKET/PREFIX)");
 	if (!e->archives && !(e->archives = archives_new(&source)))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
 			     (uint64_t)db_i64(q, COL_archive_all_bytes), err);
 	if (!rc)
@@ -114,7 +116,7 @@ static int list_archived_chunks(struct move_walk *w, struct err *err)
 
 	w->away = calloc(w->n + 1, sizeof *w->away);
 	if (!w->away)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
 			w->away[n++] = (struct archived_chunk){ &w->archives[i].list.entry[k], i };
@@ -127,7 +129,7 @@ static int read_archived_chunk(struct move_walk *w, const struct archived_chunk 
 {
 	const struct archived *archive = &w->archives[a->archive];
 	struct chunk c;
-	int rc = archived_read(archive, a->entry, 0, a->entry->bytes, w->bytes, err);
+	int rc = archived_read(archive, &(struct archive_part){ a->entry, 0, a->entry->bytes }, w->bytes, err);
 
 	if (!rc && (chunk_open(&c, w->bytes, a->entry->bytes) || chunk_points(&c, w->points)))
 		rc = err_set(err, ERR_DAMAGED, "chunk %lld is damaged", (long long)a->entry->id);
@@ -149,7 +151,7 @@ static int pass_archived_chunk(struct move_walk *w, const struct archived_chunk 
 	if (e->bytes >= w->room) {
 		grown = realloc(w->bytes, (size_t)e->bytes + 1);
 		if (!grown)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		w->bytes = grown;
 		w->room = (size_t)e->bytes + 1;
 	}
@@ -184,7 +186,7 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 	int rc;
 
 	if (!w)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	w->row = row;
 	w->arg = arg;
 	w->chunks = tables_named("chunk");
@@ -201,5 +203,110 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 	free(w->away);
 	free(w->bytes);
 	free(w);
+	return rc;
+}
+
+/* --- a store as text ------------------------------------------------------------------------------------------ */
+
+#define TEXT_BYTES ((size_t)1 << 16) /* buffered before a flush */
+
+void dump_init(struct dump *d)
+{
+	*d = (struct dump){ .sink = NULL };
+	buf_init(&d->text, (size_t)1 << 30);
+	sha256_init(&d->sha);
+}
+
+void dump_done(struct dump *d)
+{
+	buf_done(&d->text);
+}
+
+static int flush_dump(struct dump *d, size_t least, struct err *err)
+{
+	int rc = 0;
+
+	if (buf_failed(&d->text))
+		return err_nomem(err, NULL);
+	if (d->text.len <= least)
+		return 0;
+	sha256_add(&d->sha, d->text.data, d->text.len);
+	if (d->sink)
+		rc = d->sink(d->arg, d->text.data, d->text.len, err);
+	buf_reset(&d->text);
+	return rc;
+}
+
+static void add_escaped_text(struct buf *to, const char *text)
+{
+	static const char escaped[] = "\\\t\n\r", letter[] = "\\tnr";
+	size_t n;
+
+	for (; *text; text += n + (text[n] != '\0')) {
+		n = strcspn(text, escaped);
+		buf_add(to, text, n);
+		if (text[n]) {
+			buf_addc(to, '\\');
+			buf_addc(to, letter[strchr(escaped, text[n]) - escaped]);
+		}
+	}
+}
+
+static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
+{
+	char *at = buf_reserve(to, 2 * n + 1);
+
+	if (!at)
+		return;
+	text_hex(at, bytes, n);
+	to->len += 2 * n;
+}
+
+static void add_dump_value(struct buf *to, const struct db_value *v)
+{
+	bool null = (v->kind == 'x' && v->i == INT64_MIN) || (v->kind == 'd' && isnan(v->d)) ||
+		    (v->kind == 't' && !v->at);
+
+	if (null)
+		buf_adds(to, "\\N");
+	else if (v->kind == 'i' || v->kind == 'x')
+		buf_addf(to, "%lld", (long long)v->i);
+	else if (v->kind == 'd')
+		buf_addf(to, "%.17g", v->d == 0 ? 0.0 : v->d);
+	else if (v->kind == 't')
+		add_escaped_text(to, v->at);
+	else
+		add_hex_digits(to, v->at, v->n);
+}
+
+int dump_row(void *dump, const struct db_row *r, struct err *err)
+{
+	struct dump *d = dump;
+
+	if (r->table != d->last)
+		buf_addf(&d->text, "table %s\n", r->table->name);
+	d->last = r->table;
+	for (int i = 0; i < r->n; i++) {
+		if (i)
+			buf_addc(&d->text, '\t');
+		add_dump_value(&d->text, &r->values[i]);
+	}
+	buf_addc(&d->text, '\n');
+	return flush_dump(d, TEXT_BYTES, err);
+}
+
+int dump_file(struct dump *d, const char *path, uint64_t bytes, const char *sha256, struct err *err)
+{
+	buf_adds(&d->text, "file ");
+	add_escaped_text(&d->text, path);
+	buf_addf(&d->text, "\t%llu\t%s\n", (unsigned long long)bytes, sha256);
+	return flush_dump(d, TEXT_BYTES, err);
+}
+
+int dump_end(struct dump *d, char ret_sha256[65], struct err *err)
+{
+	int rc = flush_dump(d, 0, err);
+
+	sha256_end(&d->sha, ret_sha256);
 	return rc;
 }

@@ -9,7 +9,6 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
 #include "tracker/base/log.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 #define ENTRY_BYTES 56
@@ -230,7 +229,8 @@ static int fetch_archive_piece(struct archives *s, const struct archives_index *
 	uint64_t from = at - at % PIECE_BYTES;
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
 	unsigned char *bytes = malloc(n);
-	int rc = bytes ? s->from.fetch(s->from.arg, x->object, from, n, bytes, err) : no_memory(err);
+	struct archive_range r = { x->object, from, n };
+	int rc = bytes ? s->from.fetch(s->from.arg, &r, bytes, err) : err_nomem(err, NULL);
 
 	if (rc) {
 		free(bytes);
@@ -242,11 +242,13 @@ static int fetch_archive_piece(struct archives *s, const struct archives_index *
 	return 0;
 }
 
-static int read_archive_object(struct archives *s, const struct archives_index *x, uint64_t from, size_t n, void *to,
-			       struct err *err)
+/* Reads r->n bytes of the object of x. */
+static int read_archive_object(struct archives *s, const struct archives_index *x, const struct archive_range *r,
+			       void *to, struct err *err)
 {
 	unsigned char *at = to;
-	size_t got;
+	uint64_t from = r->from;
+	size_t n = r->n, got;
 	int rc = 0;
 
 	if (from > x->bytes || n > x->bytes - from)
@@ -270,7 +272,7 @@ static int parse_archive_index(struct archives_index *x, const unsigned char *by
 
 	x->entries = calloc(n / ENTRY_BYTES + 1, sizeof *x->entries);
 	if (!x->entries)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n / ENTRY_BYTES; i++)
 		x->entries[i] = get_archive_index_entry(bytes + i * ENTRY_BYTES);
 	x->list = (struct archive_list){ x->entries, n / ENTRY_BYTES };
@@ -281,9 +283,10 @@ static int parse_archive_index(struct archives_index *x, const unsigned char *by
 static int load_archive_index(struct archives *s, struct archives_index *x, struct err *err)
 {
 	unsigned char tail[TAIL_BYTES], *bytes;
+	struct archive_range r = { x->object, x->bytes - TAIL_BYTES, TAIL_BYTES };
 	uint64_t at, n;
 	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err)
-				       : read_archive_object(s, x, x->bytes - TAIL_BYTES, TAIL_BYTES, tail, err);
+				       : read_archive_object(s, x, &r, tail, err);
 
 	if (rc)
 		return rc;
@@ -293,7 +296,9 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	    n % ENTRY_BYTES || n / ENTRY_BYTES > ARCHIVE_CHUNKS_MAX)
 		return archives_damaged(s, x->object, err);
 	bytes = malloc((size_t)n + 1);
-	rc = bytes ? read_archive_object(s, x, at, (size_t)n, bytes, err) : no_memory(err);
+	r.from = at;
+	r.n = (size_t)n;
+	rc = bytes ? read_archive_object(s, x, &r, bytes, err) : err_nomem(err, NULL);
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
 		rc = archives_damaged(s, x->object, err);
 	if (!rc)
@@ -368,7 +373,7 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 	if (!x) {
 		x = calloc(1, sizeof *x);
 		if (!x)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		snprintf(x->object, sizeof x->object, "%s", object);
 		x->bytes = bytes;
 		rc = load_archive_index(s, x, err);
@@ -435,10 +440,13 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 	return 1;
 }
 
-int archived_read(const struct archived *a, const struct archive_entry *e, size_t from, size_t n, void *to,
-		  struct err *err)
+int archived_read(const struct archived *a, const struct archive_part *part, void *to, struct err *err)
 {
-	if (from > e->bytes || n > e->bytes - from)
+	const struct archive_entry *e = part->chunk;
+
+	if (part->from > e->bytes || part->n > e->bytes - part->from)
 		return archives_damaged(a->of, a->index->object, err);
-	return read_archive_object(a->of, a->index, e->offset + from, n, to, err);
+	return read_archive_object(a->of, a->index,
+				   &(struct archive_range){ a->index->object, e->offset + part->from, part->n }, to,
+				   err);
 }

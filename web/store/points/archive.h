@@ -39,11 +39,17 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
  * thread. */
 struct archives;
 
+struct archive_range {
+	const char *object;
+	uint64_t from;
+	size_t n;
+};
+
 /* Access to the objects. */
 struct archives_source {
 	/* Reads n bytes of an object; waits at most some seconds. ERR_BUSY: not available now. ERR_DAMAGED: it is
 	 * lost. */
-	int (*fetch)(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+	int (*fetch)(void *arg, const struct archive_range *r, void *to, struct err *err);
 	void (*key)(void *arg, const char *object, char *ret, size_t room); /* its key in the object store */
 	void *arg;
 };
@@ -73,8 +79,11 @@ void archived_outcome(const struct archived *a, int rc, struct err *err);
 /* The position of the first chunk whose id is at least id. */
 size_t archived_find(const struct archived *a, int64_t id);
 
-/* Reads a part of a chunk. */
-int archived_read(const struct archived *a, const struct archive_entry *e, size_t from, size_t n, void *to,
-		  struct err *err);
+/* Reads a part of a chunk: n bytes starting at `from`. */
+struct archive_part {
+	const struct archive_entry *chunk;
+	size_t from, n;
+};
+int archived_read(const struct archived *a, const struct archive_part *part, void *to, struct err *err);
 
 #endif

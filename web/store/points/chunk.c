@@ -1,10 +1,11 @@
-/* chunk.c: packs points as differences with few bits, group by group. */
+/* chunk.c: packs points as differences with few bits, group by group, and rows of the ingest log. */
 #include "web/store/points/chunk.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/little.h"
 #include "tracker/base/err.h"
 
 #define FORMAT 1
@@ -67,23 +68,11 @@ static unsigned bit_width(uint64_t v)
 	return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
 }
 
-static uint64_t zigzag_encode(int64_t v)
+void chunk_add_varint(struct buf *b, uint64_t v)
 {
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
+	unsigned char bytes[LITTLE_VARINT_BYTES];
 
-static int64_t zigzag_decode(uint64_t u)
-{
-	return (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
-}
-
-static void add_chunk_varint(struct buf *b, uint64_t v)
-{
-	while (v >= 0x80) {
-		buf_addc(b, (char)(v | 0x80));
-		v >>= 7;
-	}
-	buf_addc(b, (char)v);
+	buf_add(b, bytes, (size_t)(little_put_varint(bytes, v) - bytes));
 }
 
 static void add_bits(struct buf *b, const uint64_t *words, unsigned n, unsigned width)
@@ -138,13 +127,13 @@ static void add_chunk_column(struct buf *b, const uint64_t *w, unsigned n, unsig
 	if (delta_width < plain_width) {
 		buf_addc(b, (char)(COLUMN_DELTA | flag));
 		buf_addc(b, (char)delta_width);
-		add_chunk_varint(b, w[0]);
-		add_chunk_varint(b, zigzag_encode(delta_low));
+		chunk_add_varint(b, w[0]);
+		chunk_add_varint(b, little_zigzag(delta_low));
 		add_bits(b, delta, n - 1, delta_width);
 	} else {
 		buf_addc(b, (char)(COLUMN_PLAIN | flag));
 		buf_addc(b, (char)plain_width);
-		add_chunk_varint(b, low);
+		chunk_add_varint(b, low);
 		add_bits(b, plain, n, plain_width);
 	}
 }
@@ -294,23 +283,6 @@ void chunk_group_get(const struct chunk *c, unsigned group, struct chunk_group *
 	memcpy(&ret->crc, p + 64, 4);
 }
 
-static int get_chunk_varint(const unsigned char **p, const unsigned char *end, uint64_t *ret)
-{
-	uint64_t v = 0;
-	unsigned shift;
-
-	for (shift = 0; shift < 64; shift += 7) {
-		if (*p >= end)
-			return ERR_CORRUPT;
-		v |= (uint64_t)(**p & 0x7f) << shift;
-		if (!(*(*p)++ & 0x80)) {
-			*ret = v;
-			return 0;
-		}
-	}
-	return ERR_CORRUPT;
-}
-
 /* The chunk ends with 8 bytes of padding, so the 8-byte load below stays inside. */
 static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 {
@@ -335,15 +307,15 @@ static int get_chunk_column(const unsigned char **p, const unsigned char *end, u
 		return ERR_CORRUPT;
 	mode = *(*p)++;
 	width = *(*p)++;
-	if (width > 64 || get_chunk_varint(p, end, &base))
+	if (width > 64 || !little_get_varint(p, end, &base))
 		return ERR_CORRUPT;
-	if ((mode & COLUMN_DELTA) && get_chunk_varint(p, end, &low))
+	if ((mode & COLUMN_DELTA) && !little_get_varint(p, end, &low))
 		return ERR_CORRUPT;
 	packed = mode & COLUMN_DELTA ? n - 1 : n;
 	if ((size_t)(end - *p) < ((size_t)packed * width + 7) / 8)
 		return ERR_CORRUPT;
 	if (mode & COLUMN_DELTA) {
-		low = (uint64_t)zigzag_decode(low);
+		low = (uint64_t)little_unzigzag(low);
 		w[0] = base;
 		for (i = 1; i < n; i++)
 			w[i] = w[i - 1] + low + (width ? get_bits(*p, (i - 1) * width, width) : 0);
@@ -412,4 +384,96 @@ int chunk_points(const struct chunk *c, struct sum_point *ret)
 			return ERR_CORRUPT;
 	}
 	return 0;
+}
+
+/* --- rows of the ingest log ----------------------------------------------------------------------------------- */
+
+#define POINT_BYTES_MAX 26
+
+void pack_begin(struct buf *b)
+{
+	buf_add_u64le(b, FORMAT);
+}
+
+void pack_series(struct buf *b, int64_t series_id, const struct sum_point *points, size_t n)
+{
+	uint64_t before = 0, diff;
+	unsigned char *start, *p;
+	size_t i;
+
+	start = (unsigned char *)buf_reserve(b, n * POINT_BYTES_MAX + 20);
+	if (!start)
+		return;
+	p = little_put_varint(start, (uint64_t)series_id);
+	p = little_put_varint(p, n);
+	for (i = 0; i < n; i++) {
+		diff = (uint64_t)points[i].step - before;
+		before = (uint64_t)points[i].step;
+		p = little_put_varint(p, (diff << 1) ^ (uint64_t)((int64_t)diff >> 63));
+		memcpy(p, &points[i].time, 8);
+		memcpy(p + 8, &points[i].value, 8);
+		p += 16;
+	}
+	b->len += (size_t)(p - start);
+}
+
+void pack_end(struct buf *b)
+{
+	uint32_t crc;
+
+	if (buf_failed(b))
+		return;
+	crc = crc32c(0, b->data + HEAD_BYTES, b->len - HEAD_BYTES);
+	memcpy(b->data + 4, &crc, 4);
+}
+
+int pack_open(struct pack_reader *ret, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	uint32_t crc;
+
+	if (len < HEAD_BYTES || p[0] != FORMAT)
+		return ERR_CORRUPT;
+	memcpy(&crc, p + 4, 4);
+	if (crc32c(0, p + HEAD_BYTES, len - HEAD_BYTES) != crc)
+		return ERR_CORRUPT;
+	*ret = (struct pack_reader){ .at = p + HEAD_BYTES, .end = p + len };
+	return 0;
+}
+
+int pack_next_series(struct pack_reader *r, int64_t *ret_series_id, uint64_t *ret_points)
+{
+	struct sum_point skipped;
+	uint64_t id;
+	int rc;
+
+	while ((rc = pack_next_point(r, &skipped)) > 0)
+		;
+	if (rc < 0)
+		return rc;
+	if (r->at == r->end)
+		return 0;
+	if (!little_get_varint(&r->at, r->end, &id) || !little_get_varint(&r->at, r->end, &r->left))
+		return ERR_CORRUPT;
+	r->step = 0;
+	*ret_series_id = (int64_t)id;
+	*ret_points = r->left;
+	return 1;
+}
+
+int pack_next_point(struct pack_reader *r, struct sum_point *ret)
+{
+	uint64_t u;
+
+	if (!r->left)
+		return 0;
+	if (!little_get_varint(&r->at, r->end, &u) || r->end - r->at < 16)
+		return ERR_CORRUPT;
+	r->step = (int64_t)((uint64_t)r->step + ((u >> 1) ^ (uint64_t)(-(int64_t)(u & 1))));
+	ret->step = r->step;
+	memcpy(&ret->time, r->at, 8);
+	memcpy(&ret->value, r->at + 8, 8);
+	r->at += 16;
+	r->left--;
+	return 1;
 }

@@ -3,15 +3,13 @@
 
 #include <stdlib.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
-int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t series, int64_t first, int64_t last,
-		 struct err *err)
+int chunks_start(struct chunks *c, struct db *d, const struct chunks_range *r, struct err *err)
 {
-	*c = (struct chunks){ .d = d, .what = what, .series = series, .first = SCAN_CHUNK_ID(series, first),
-			      .last = SCAN_CHUNK_ID(series, last) };
-	return db_start(d, &c->rows, what == CHUNKS_HEADS ? DB_chunk_heads : DB_chunk_range, err, "ii", c->first,
+	*c = (struct chunks){ .d = d, .what = r->what, .series = r->series,
+			      .first = SCAN_CHUNK_ID(r->series, r->first), .last = SCAN_CHUNK_ID(r->series, r->last) };
+	return db_start(d, &c->rows, r->what == CHUNKS_HEADS ? DB_chunk_heads : DB_chunk_range, err, "ii", c->first,
 			c->last);
 }
 
@@ -86,22 +84,22 @@ static int start_archived(struct chunks *c, struct db *d, int64_t series, int64_
 	return 0;
 }
 
-int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n, int64_t step, struct err *err)
+int chunks_start_step(struct chunks *c, struct db *d, const struct chunks_step *from, struct err *err)
 {
-	int64_t lo = 0, hi = n, end = 0;
+	int64_t lo = 0, hi = from->n, end = 0;
 
 	while (lo < hi) {
 		int64_t mid = (lo + hi) / 2;
-		int rc = read_row_end(d, SCAN_CHUNK_ID(series, mid), &end, err);
+		int rc = read_row_end(d, SCAN_CHUNK_ID(from->series, mid), &end, err);
 
 		if (rc <= 0)
-			return rc ? rc : start_archived(c, d, series, step, err);
-		if (end < step)
+			return rc ? rc : start_archived(c, d, from->series, from->step, err);
+		if (end < from->step)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return chunks_start(c, d, CHUNKS_DATA, series, lo, CHUNKS_LAST, err);
+	return chunks_start(c, d, &(struct chunks_range){ CHUNKS_DATA, from->series, lo, CHUNKS_LAST }, err);
 }
 
 static int read_archived_data(struct chunks *c, const struct archive_entry *e, struct err *err)
@@ -110,7 +108,8 @@ static int read_archived_data(struct chunks *c, const struct archive_entry *e, s
 	c->room = malloc((size_t)e->bytes + 1);
 	c->data = c->room;
 	c->bytes = e->bytes;
-	return c->room ? archived_read(&c->archived, e, 0, e->bytes, c->room, err) : no_memory(err);
+	return c->room ? archived_read(&c->archived, &(struct archive_part){ e, 0, e->bytes }, c->room, err)
+		       : err_nomem(err, NULL);
 }
 
 static int next_archived(struct chunks *c, struct err *err)

@@ -30,14 +30,21 @@ struct chunks {
 	unsigned char *room;
 };
 
-/* Starts with the chunks of the series whose numbers are in [first, last]. 0, or negative: then chunks_stop is not
- * needed. */
-int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t series, int64_t first, int64_t last,
-		 struct err *err);
+/* The chunks of the series whose numbers are in [first, last]. */
+struct chunks_range {
+	enum chunks_what what;
+	int64_t series, first, last;
+};
+
+/* 0, or negative: then chunks_stop is not needed. */
+int chunks_start(struct chunks *c, struct db *d, const struct chunks_range *r, struct err *err);
 
 /* Starts, with data, at the first chunk whose highest step is at least step. The series has n folded chunks, by
  * ascending steps. */
-int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n, int64_t step, struct err *err);
+struct chunks_step {
+	int64_t series, n, step;
+};
+int chunks_start_step(struct chunks *c, struct db *d, const struct chunks_step *from, struct err *err);
 
 int chunks_next(struct chunks *c, struct err *err); /* 1: a chunk, 0: the end, negative: failed */
 int chunks_load(struct chunks *c, struct err *err); /* reads the data of the current chunk of a CHUNKS_HEADS

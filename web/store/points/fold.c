@@ -5,14 +5,10 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
-#include "web/store/points/fold_rows.h"
-#include "web/store/points/log_row.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/tail.h"
+#include "web/store/points/series_summary.h"
 
 /* A series costs a transaction about as much as a few hundred points, and commits wait for it. */
 #define FOLD_SERIES 4000
@@ -85,7 +81,7 @@ static int delete_shared_log_rows(struct fold *f)
 	for (i = 0; i < f->read_count; i++)
 		for (id = f->read[i].first; id <= f->read[i].last; id++)
 			array_int(&ids, id);
-	rc = array_end(&ids) ? db_run(f->db, DB_log_delete_all, f->err, "t", ids.data) : no_memory(f->err);
+	rc = array_end(&ids) ? db_run(f->db, DB_log_delete_all, f->err, "t", ids.data) : err_nomem(f->err, NULL);
 	buf_done(&ids);
 	return rc;
 }
@@ -113,7 +109,7 @@ static int start_log_rows(struct fold *f, const struct fold_bound *bound, struct
 	if (!db_shared(f->db))
 		return db_start(f->db, ret, DB_log_oldest, f->err, "");
 	ids = array_of(&runs, bound->runs, bound->run_count);
-	rc = ids ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, ids) : no_memory(f->err);
+	rc = ids ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, ids) : err_nomem(f->err, NULL);
 	buf_done(&runs);
 	return rc;
 }
@@ -135,7 +131,7 @@ static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 		if (rc == ERR_CORRUPT)
 			rc = scan_damaged(f->err, "log row", id);
 		else if (rc)
-			no_memory(f->err);
+			err_nomem(f->err, NULL);
 		if (rc || f->res->points >= bound->points || map_count(f->series) >= FOLD_SERIES) {
 			db_stop(q);
 			break;
@@ -159,7 +155,7 @@ static int store_new_spike(struct fold *f, const struct fold_series *s, const st
 		return rc;
 	grown = realloc(f->res->alerted, (f->res->alerted_count + 1) * sizeof *grown);
 	if (!grown)
-		return no_memory(f->err);
+		return err_nomem(f->err, NULL);
 	grown[f->res->alerted_count++] = s->run_id;
 	f->res->alerted = grown;
 	return 0;
@@ -261,7 +257,7 @@ static int fold_series(struct fold *f, int64_t id, const struct point_tail *fres
 	rc = load_tail_points(f, &s, &p, &all);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
 	if (!rc && tail_add(&all, fresh->points, fresh->count))
-		rc = no_memory(f->err);
+		rc = err_nomem(f->err, NULL);
 	if (!rc) {
 		add_to_summary(&s, fresh);
 		rc = write_chunks(f, &s, &p, &all);
@@ -289,7 +285,7 @@ static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size
 	int64_t *chunks = calloc(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
 	struct fold_series s;
 	size_t count = 0, i;
-	int rc = chunks ? 0 : no_memory(f->err);
+	int rc = chunks ? 0 : err_nomem(f->err, NULL);
 
 	for (i = 0; i < n && !rc; i++) {
 		struct fold_plan p;
@@ -351,7 +347,7 @@ static void finish_fold(struct fold *f)
 int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
 	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)) };
-	int rc = f.series ? fold_rows_new(&f.rows, d, err) : no_memory(err);
+	int rc = f.series ? fold_rows_new(&f.rows, d, err) : err_nomem(err, NULL);
 
 	memset(ret, 0, sizeof *ret);
 	if (!rc)

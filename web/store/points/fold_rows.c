@@ -1,18 +1,15 @@
 /* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
-#include "web/store/points/fold_rows.h"
+#include "web/store/points/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 #define CHUNK_FMT "iiiiddb"
 #define SERIES_FMT "iii" SUM_ROW_FMT
@@ -22,7 +19,7 @@ struct fold_rows {
 	struct map *series; /* id -> struct fold_series, read ahead */
 	struct map *chunks; /* id -> struct point_tail, read ahead */
 	struct buf blob;    /* of one chunk */
-	struct buf dropped; /* ids of chunks, an array (array.h) */
+	struct buf dropped; /* ids of chunks, an array (batch.h) */
 	struct db_batch fresh_chunks, changed_series;
 };
 
@@ -31,7 +28,7 @@ int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
 	struct fold_rows *f = calloc(1, sizeof *f);
 
 	if (!f)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	f->db = d;
 	f->series = map_new(sizeof(struct fold_series));
 	f->chunks = map_new(sizeof(struct point_tail));
@@ -41,7 +38,7 @@ int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
 	db_batch_init(&f->changed_series, SERIES_FMT);
 	if (!f->series || !f->chunks) {
 		fold_rows_free(f);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = f;
 	return 0;
@@ -152,7 +149,7 @@ static int add_tail_chunk(int64_t id, const void *bytes, size_t n, struct point_
 
 	if (chunk_open(&c, bytes, n) || chunk_points(&c, room))
 		return scan_damaged(err, "chunk", id);
-	return tail_add(to, room, c.points) ? no_memory(err) : 0;
+	return tail_add(to, room, c.points) ? err_nomem(err, NULL) : 0;
 }
 
 int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err)
@@ -162,7 +159,7 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, stru
 	int rc;
 
 	if (known)
-		return tail_add(to, known->points, known->count) ? no_memory(err) : 0;
+		return tail_add(to, known->points, known->count) ? err_nomem(err, NULL) : 0;
 	rc = db_start(f->db, &q, DB_chunk_get, err, "i", id);
 	if (rc || (rc = db_next(f->db, q, err)) < 0)
 		return rc;
@@ -177,13 +174,13 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, stru
 static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 {
 	struct db_rows *q;
-	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : no_memory(err);
+	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : err_nomem(err, NULL);
 
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_series_get_id);
 		struct fold_series *s = map_put(f->series, &id, sizeof id);
 
-		rc = s ? read_fold_series(q, s, err) : no_memory(err);
+		rc = s ? read_fold_series(q, s, err) : err_nomem(err, NULL);
 		if (rc)
 			db_stop(q);
 	}
@@ -205,7 +202,7 @@ static int note_piece_size(struct fold_rows *f, int64_t chunk, int64_t points)
 static int read_pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
 {
 	struct db_rows *q;
-	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : no_memory(err);
+	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : err_nomem(err, NULL);
 
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_sizes_id);
@@ -251,14 +248,15 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 
 	if (!n)
 		return 0;
-	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data) : no_memory(err);
+	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data)
+				       : err_nomem(err, NULL);
 	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);
 		struct point_tail *v = map_put(f->chunks, &id, sizeof id);
 
 		rc = v ? add_tail_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v, err)
-		       : no_memory(err);
+		       : err_nomem(err, NULL);
 		if (rc)
 			db_stop(q);
 	}
@@ -295,7 +293,7 @@ int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point 
 	buf_reset(&f->blob);
 	chunk_encode(&f->blob, p, n);
 	if (buf_failed(&f->blob))
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	if (!db_shared(f->db))
 		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late,
 			      f->blob.data, f->blob.len);
@@ -317,7 +315,8 @@ int fold_rows_flush(struct fold_rows *f, struct err *err)
 	int rc = 0;
 
 	if (f->dropped.len > 1)
-		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data) : no_memory(err);
+		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data)
+					    : err_nomem(err, NULL);
 	buf_done(&f->dropped);
 	array_begin(&f->dropped);
 	if (!rc)

@@ -8,16 +8,11 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
+#include "tracker/base/little.h"
+#include "web/store/points/chunk.h"
 
 #define FORMAT 1
 #define HEAD_BYTES 8
-
-static void put_order_varint(struct buf *b, uint64_t v)
-{
-	for (; v >= 0x80; v >>= 7)
-		buf_addc(b, (char)(v | 0x80));
-	buf_addc(b, (char)v);
-}
 
 /* Initially each series is predicted to be followed by the next new one, the last by the first. */
 static uint32_t *first_guesses(size_t n)
@@ -29,30 +24,35 @@ static uint32_t *first_guesses(size_t n)
 	return after;
 }
 
+struct order_guess {
+	const uint32_t *place; /* per series; UINT32_MAX: left out */
+	uint32_t *after;       /* per place, the predicted next one */
+	size_t kept;
+};
+
 /* Writes counts of correct predictions, each followed by the place of the series that was mispredicted. */
-static void put_order_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept,
-			       const uint32_t *series, size_t count)
+static void put_order_sequence(struct buf *b, const struct order_guess *g, const uint32_t *series, size_t count)
 {
-	uint32_t before = kept ? (uint32_t)kept - 1 : 0, now;
+	uint32_t before = g->kept ? (uint32_t)g->kept - 1 : 0, now;
 	uint64_t hits = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		now = place[series[i]];
+		now = g->place[series[i]];
 		if (now == UINT32_MAX)
 			continue;
-		if (after[before] == now) {
+		if (g->after[before] == now) {
 			hits++;
 		} else {
-			put_order_varint(b, hits);
-			put_order_varint(b, now);
+			chunk_add_varint(b, hits);
+			chunk_add_varint(b, now);
 			hits = 0;
 		}
-		after[before] = now;
+		g->after[before] = now;
 		before = now;
 	}
 	if (hits)
-		put_order_varint(b, hits);
+		chunk_add_varint(b, hits);
 }
 
 int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint32_t *series, size_t count)
@@ -67,12 +67,12 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 		for (i = 0; i < count; i++)
 			points += place[series[i]] != UINT32_MAX;
 		buf_add_u64le(b, FORMAT);
-		put_order_varint(b, kept);
+		chunk_add_varint(b, kept);
 		for (i = 0; i < id_count; i++)
 			if (ids[i])
-				put_order_varint(b, (uint64_t)ids[i]);
-		put_order_varint(b, points);
-		put_order_sequence(b, place, after, kept, series, count);
+				chunk_add_varint(b, (uint64_t)ids[i]);
+		chunk_add_varint(b, points);
+		put_order_sequence(b, &(struct order_guess){ place, after, kept }, series, count);
 	}
 	i = place && after && !buf_failed(b);
 	free(place);
@@ -95,21 +95,6 @@ struct series_order {
 	bool counted;        /* hits was read */
 };
 
-static bool get_order_varint(struct series_order *o, uint64_t *ret)
-{
-	uint64_t v = 0;
-	unsigned shift;
-
-	for (shift = 0; shift < 64 && o->at < o->end; shift += 7) {
-		v |= (uint64_t)(*o->at & 0x7f) << shift;
-		if (!(*o->at++ & 0x80)) {
-			*ret = v;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Checks the checksum and reads ids and number of points. */
 static int open_order_head(struct series_order *o)
 {
@@ -121,7 +106,7 @@ static int open_order_head(struct series_order *o)
 		return ERR_CORRUPT;
 	memcpy(&crc, o->at + 4, 4);
 	o->at += HEAD_BYTES;
-	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !get_order_varint(o, &n) ||
+	if (le32toh(crc) != crc32c(0, o->at, (size_t)(o->end - o->at)) || !little_get_varint(&o->at, o->end, &n) ||
 	    n > (size_t)(o->end - o->at))
 		return ERR_CORRUPT;
 	o->kept = (size_t)n;
@@ -130,12 +115,12 @@ static int open_order_head(struct series_order *o)
 	if (!o->ids || !o->after)
 		return ERR_NOMEM;
 	for (i = 0; i < o->kept; i++) {
-		if (!get_order_varint(o, &id))
+		if (!little_get_varint(&o->at, o->end, &id))
 			return ERR_CORRUPT;
 		o->ids[i] = (int64_t)id;
 	}
 	o->before = o->kept ? (uint32_t)o->kept - 1 : 0;
-	return get_order_varint(o, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
+	return little_get_varint(&o->at, o->end, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
 }
 
 int order_open(struct series_order **ret, const void *bytes, size_t len)
@@ -166,7 +151,7 @@ int order_next(struct series_order *o, int64_t *ret_id)
 
 	if (!o->left)
 		return 0;
-	if (!o->counted && !get_order_varint(o, &o->hits))
+	if (!o->counted && !little_get_varint(&o->at, o->end, &o->hits))
 		return ERR_CORRUPT;
 	o->counted = o->hits > 0;
 	now = o->after[o->before];
@@ -174,7 +159,7 @@ int order_next(struct series_order *o, int64_t *ret_id)
 		o->hits--;
 		o->counted = true;
 	} else {
-		if (!get_order_varint(o, &place) || place >= o->kept)
+		if (!little_get_varint(&o->at, o->end, &place) || place >= o->kept)
 			return ERR_CORRUPT;
 		now = (uint32_t)place;
 	}

@@ -3,11 +3,10 @@
 
 #include <stdlib.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/blob.h"
+#include "web/store/base/map.h"
+#include "web/store/db/db.h"
+#include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
-#include "web/store/points/log_row.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
@@ -26,7 +25,7 @@ static int pass_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, stru
 int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunks w;
-	int rc = chunks_start(&w, d, CHUNKS_DATA, series, 0, CHUNKS_LAST, err);
+	int rc = chunks_start(&w, d, &(struct chunks_range){ CHUNKS_DATA, series, 0, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;
@@ -50,11 +49,10 @@ static int load_and_pass(struct chunks *w, scan_chunk_fn *fn, void *arg, struct 
 	return rc ? rc : pass_chunk(w, fn, arg, err);
 }
 
-int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
-		       struct err *err)
+int scan_series_window(struct db *d, const struct scan_window *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunks head;
-	int rc = chunks_start(&head, d, CHUNKS_HEADS, series, 0, CHUNKS_LAST, err);
+	int rc = chunks_start(&head, d, &(struct chunks_range){ CHUNKS_HEADS, w->series, 0, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;
@@ -129,11 +127,11 @@ static int read_group_bytes(struct scan_group_source *p, size_t from, size_t n, 
 	if (n > p->cap) {
 		grown = realloc(p->bytes, n + 4096);
 		if (!grown)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
-	return p->entry ? archived_read(&p->archived, p->entry, from, n, p->bytes, err)
+	return p->entry ? archived_read(&p->archived, &(struct archive_part){ p->entry, from, n }, p->bytes, err)
 			: blob_read(p->blob, p->bytes, from, n, err);
 }
 
@@ -220,7 +218,7 @@ static int pass_read_chunk(struct scan_group_source *p, bool full, const struct 
 		return rc ? rc : o->points(o->arg, points, c.points, err);
 	outline = malloc(sizeof *outline);
 	if (!outline)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
@@ -269,7 +267,7 @@ static int pass_chunk_heads(struct scan_group_source *p, int64_t series, int64_t
 		      struct err *err)
 {
 	struct chunks head;
-	int rc = chunks_start(&head, p->d, CHUNKS_HEADS, series, number, CHUNKS_LAST, err);
+	int rc = chunks_start(&head, p->d, &(struct chunks_range){ CHUNKS_HEADS, series, number, CHUNKS_LAST }, err);
 
 	if (rc)
 		return rc;
@@ -376,7 +374,7 @@ static int scan_log_room(struct db *d, enum db_query query, const struct series_
 int scan_log(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : no_memory(err);
+	int rc = room ? scan_log_room(d, DB_log_of_run, s, room, err) : err_nomem(err, NULL);
 
 	free(room);
 	return rc;
@@ -404,7 +402,7 @@ int scan_newest(struct db *d, const struct series_scan *s, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
 	struct decode to = { s, 0, room };
-	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : no_memory(err);
+	int rc = room ? scan_last_chunk(d, s->ids[0], pass_decoded_chunk, &to, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = scan_log_room(d, DB_log_newest, s, room, err);
@@ -419,7 +417,7 @@ int scan_points(struct db *d, const struct series_scan *s, struct err *err)
 	int rc = 0;
 
 	if (!room)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < s->count && !rc; i++)
 		rc = scan_series_chunks(d, s->ids[i], pass_decoded_chunk, &(struct decode){ s, i, room }, err);
 	if (!rc && s->count)

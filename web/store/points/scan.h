@@ -42,14 +42,15 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
 	       struct err *err);
 
-/* Visits only chunks that may have points in the window (inclusive), not decoded. */
+/* Visits only chunks of the series that may have points in the window (inclusive), not decoded. fn may narrow the
+ * window. */
 struct scan_window {
 	int64_t min_step, max_step;
 	double min_time, max_time;
+	int64_t series;
 };
 
-int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
-		       struct err *err);
+int scan_series_window(struct db *d, const struct scan_window *w, scan_chunk_fn *fn, void *arg, struct err *err);
 
 int scan_damaged(struct err *err, const char *what, int64_t id); /* reports a row that is damaged */
 

@@ -1,9 +1,15 @@
-/* series_summary.h: the summary of a series: number of points, the first, last, smallest and largest. The result does
- * not depend on the order of adding. */
+/* series_summary.h: what is known of a series besides its chunks: the summary (number of points, first, last,
+ * smallest, largest, independent of order), points that are not folded, its worst spike, and which points a restart
+ * hides. */
 #ifndef DPT_STORE_SERIES_SUMMARY_H
 #define DPT_STORE_SERIES_SUMMARY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "web/store/db/db.h"
 
 struct sum_point {
 	int64_t step;
@@ -27,5 +33,80 @@ void sum_add(struct sum *s, const struct sum_point *p);
 
 /* Compares by step, time, value; NaN last. */
 int sum_order(const struct sum_point *a, const struct sum_point *b);
+
+/* A summary as the 13 columns `count` to `nonfinite_step` of the tables series and metric. */
+/* count: the column of that name; schema/gen/sql.awk ensures the order of the other 12. */
+void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
+
+/* For binding. */
+#define SUM_ROW_FMT "iiddddiiiiddi"
+#define SUM_ROW_ARGS(s)                                                                                           \
+	(int64_t)(s)->count, (int64_t)(s)->nonfinite, (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
+		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,    \
+		(s)->nonfinite_step
+
+/* A growing array of points of one series in order of arrival, for points that are not folded. Caller's
+ * storage, initially all zero. Private to web/store. */
+struct point_tail {
+	struct sum_point *points;
+	size_t count, cap;
+};
+
+int tail_add(struct point_tail *t, const struct sum_point *points, size_t n); /* 0 or ERR_NOMEM */
+void tail_done(struct point_tail *t);
+
+/* Finds single points far above their neighbourhood. Pure functions. */
+#define SPIKE_CONTEXT 40 /* points before the new ones that a search needs */
+
+/* Returns true for series whose spikes are reported: training losses. */
+bool spike_watches(const char *key);
+
+/* Finds the worst spike among points in step order. A spike is finite and more than twice both neighbours and the
+ * median of up to 32 points around it. It exceeds that median by 6 robust deviations (1.4826 * median absolute
+ * deviation). Returns its index and in *ret_weight its distance to the median; -1: none. */
+long spike_find(const struct sum_point *p, size_t n, double *ret_weight);
+
+/* Which points a restart hides. Points of a segment at or after the start of a later segment are hidden, in
+ * summaries and in charts. The limit is a step or, for keys that count epochs, an epoch. Knows only this of
+ * segments. */
+#define HIDE_NONE INT64_MAX
+
+/* Of one segment: the first hidden step and epoch, or HIDE_NONE. */
+struct hide {
+	int64_t step, epoch;
+};
+
+/* Adds a later segment that began at (step, epoch). */
+static inline void hide_beyond(struct hide *h, int64_t step, int64_t epoch)
+{
+	h->step = step < h->step ? step : h->step;
+	h->epoch = epoch < h->epoch ? epoch : h->epoch;
+}
+
+/* Returns true if keys of that name count epochs instead of steps. */
+bool hide_counts_epochs(const char *key);
+
+/* The first hidden step (or epoch) of a key in a segment. h NULL: unknown, nothing is hidden. */
+int64_t hide_from(const struct hide *h, const char *key);
+
+static inline bool hide_has(int64_t from, int64_t step)
+{
+	return step >= from && from != HIDE_NONE;
+}
+
+/* The last visible step. */
+static inline int64_t hide_last(int64_t from)
+{
+	return from == HIDE_NONE ? INT64_MAX : from - 1;
+}
+
+/* All segments of a run. */
+struct hide_list {
+	struct hide_segment *segments; /* by number */
+	size_t count;
+};
+
+int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena *a, struct err *err);
+const struct hide *hide_get(const struct hide_list *l, int segment); /* NULL: unknown segment */
 
 #endif

@@ -1,13 +1,11 @@
 /* cells.c: reads one value at a time, so a search reads only what it needs and keeps only the values of candidate
  * runs. */
-#include "web/store/read/cells.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/location.h"
-#include "web/store/base/no_memory.h"
+#include "web/store/base/map.h"
 #include "web/store/read/query.h"
 
 static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
@@ -15,7 +13,7 @@ static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
 	struct cells_experiment *room = list_room(c->a, c->experiments, c->experiment_count, sizeof *room);
 
 	if (!room)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	c->experiments = room;
 	room[c->experiment_count++] = (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
 								 db_text(c->a, q, COL_experiment_list_name) };
@@ -55,7 +53,7 @@ static int find_cell_column(struct cells *c, struct columns *columns, size_t fie
 	int rc;
 
 	if (columns)
-		return columns_get(columns, c->d, ff->entity, ff->key, &c->columns[field], err);
+		return columns_get(columns, c->d, ff, &c->columns[field], err);
 	rc = db_int(c->d, &c->key[field], DB_key_by_name, err, "t", ff->key);
 	return rc < 0 ? rc : 0;
 }
@@ -151,7 +149,7 @@ static int fill_datasets(struct cells *c, const struct columns_row *r, const cha
 			continue;
 		if (v->present && !more) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		if (more)
 			*more = *v;

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
+#include "tracker/base/array.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/points/hide.h"
+#include "web/store/db/db.h"
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
-#include "web/store/read/series_select.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/points.h"
+#include "web/store/read/read_inside.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
 #define BUCKETS_MAX 10000u
@@ -369,7 +368,7 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 		n += c->cells[i].count > 0;
 	ret->buckets = arena_array(c->a, n ? n : 1, sizeof *ret->buckets);
 	if (!ret->buckets)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < c->o->buckets; i++) {
 		const struct chart_cell *b = &c->cells[i];
 
@@ -387,7 +386,7 @@ static int give_chart_line(struct chart *c, const struct chart_line *l, struct p
 
 static int take_chart_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
-	return tail_add(((struct point_tail **)arg)[at], points, n) ? no_memory(err) : 0;
+	return tail_add(((struct point_tail **)arg)[at], points, n) ? err_nomem(err, NULL) : 0;
 }
 
 struct id_at {
@@ -412,7 +411,7 @@ static int load_tails(struct chart *c, const struct series_select_run *r)
 	size_t i;
 
 	if (!tails || !order || !sorted || !ids)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < r->count; i++) {
 		tails[i] = (struct point_tail){ 0 };
 		sorted[i] = (struct id_at){ r->series[i].id, i };
@@ -444,16 +443,8 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 		if (i < r->count && !c->o->sel.all_segments && r->series[i].rank == r->series[from].rank &&
 		    !strcmp(r->series[i].key, r->series[from].key))
 			continue;
-		if (c->line_count == c->line_cap) {
-			size_t cap = c->line_cap ? c->line_cap * 2 : 16;
-			struct chart_line *grown = realloc(c->lines, cap * sizeof *grown);
-
-			if (!grown)
-				return no_memory(c->err);
-			c->lines = grown;
-			c->line_cap = cap;
-		}
-		c->lines[c->line_count++] = (struct chart_line){ r, from, i };
+		if (!array_push(&c->lines, &c->line_count, &c->line_cap, (struct chart_line){ r, from, i }))
+			return err_nomem(c->err, NULL);
 		from = i;
 	}
 	return 0;
@@ -469,12 +460,13 @@ static int choose_lines(struct chart *c)
 	c->runs = arena_array(c->a, sel->run_count + 1, sizeof *c->runs);
 	c->tails = calloc(sel->run_count + 1, sizeof *c->tails);
 	if (!c->runs || !c->tails)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
 
-		rc = uuid ? series_select_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err)
-			  : no_memory(c->err);
+		rc = uuid ? series_select_run(c->d, &(struct series_select_want){ sel, uuid }, c->a,
+					      &c->runs[c->run_count], c->err)
+			  : err_nomem(c->err, NULL);
 		if (rc > 0)
 			rc = add_lines(c, &c->runs[c->run_count++]);
 	}
@@ -504,7 +496,7 @@ static int draw_chart(struct chart *c, struct points_chart *ret)
 	lines = arena_array(c->a, c->line_count ? c->line_count : 1, sizeof *lines);
 	c->cells = calloc(c->o->buckets, sizeof *c->cells);
 	if (!lines || !c->cells)
-		return no_memory(c->err);
+		return err_nomem(c->err, NULL);
 	*ret = c->grid;
 	ret->lines = lines;
 	ret->rev = (uint64_t)rev;

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/base/map.h"
+#include "web/store/db/batch.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the least recently used is evicted first */
@@ -206,7 +205,7 @@ static int load_cell(struct columns *c, struct db *d, const struct loaded_column
 	int rc = db_start(d, &q, column_query(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
 
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = put_cell(c, col, row, q) ? no_memory(err) : 0;
+		rc = put_cell(c, col, row, q) ? err_nomem(err, NULL) : 0;
 		db_stop(q);
 	}
 	return rc;
@@ -226,7 +225,7 @@ static int load_column(struct columns *c, struct db *d, const struct loaded_colu
 			row++;
 		if (row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
 			db_stop(q);
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		}
 	}
 	return rc;
@@ -250,13 +249,13 @@ static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 	drop_all(c);
 	c->texts = arena_new();
 	if (!c->texts)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = db_start(d, &q, DB_runs_all, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
 		if (add_columns_row(c) || read_column_row(c, q, c->count - 1)) {
 			db_stop(q);
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		}
 	}
 	c->loaded = !rc;
@@ -287,7 +286,7 @@ static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, bool
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0) {
-		rc = refresh_row(c, q, &row) ? no_memory(err) : 0;
+		rc = refresh_row(c, q, &row) ? err_nomem(err, NULL) : 0;
 		for (i = 0; i < c->column_count && !rc && cells; i++)
 			rc = load_cell(c, d, &c->columns[i], row, err);
 		if (rc) {
@@ -330,7 +329,7 @@ static int start_cells(const struct columns *c, struct db *d, enum filter_entity
 	text = array_end(&keys);
 	*ret = NULL;
 	if (!text)
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	else if (any)
 		rc = db_start(d, ret, column_query(entity, CELLS), err, "ti", text, (int64_t)c->rev);
 	buf_done(&keys);
@@ -359,7 +358,7 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 
 		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 	}
 	return rc;
@@ -493,27 +492,27 @@ static void make_column_room(struct columns *c)
 	}
 }
 
-int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
-		const struct columns_cell **ret, struct err *err)
+int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,
+		struct err *err)
 {
-	struct loaded_column col = { .entity = entity, .used = c->clock, .cap = c->cap };
+	struct loaded_column col = { .entity = of->entity, .used = c->clock, .cap = c->cap };
 	size_t i;
 	int rc;
 
 	for (i = 0; i < c->column_count; i++)
-		if (c->columns[i].entity == entity && !strcmp(c->columns[i].key, key)) {
+		if (c->columns[i].entity == of->entity && !strcmp(c->columns[i].key, of->key)) {
 			c->columns[i].used = c->clock;
 			*ret = c->columns[i].cells;
 			return 0;
 		}
 	*ret = NULL;
-	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", key);
+	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", of->key);
 	if (rc <= 0)
 		return rc;
 	make_column_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
-	col.key = strdup(key);
-	rc = col.cells && col.key ? load_column(c, d, &col, err) : no_memory(err);
+	col.key = strdup(of->key);
+	rc = col.cells && col.key ? load_column(c, d, &col, err) : err_nomem(err, NULL);
 	if (rc) {
 		free(col.cells);
 		free(col.key);

@@ -45,8 +45,8 @@ const struct columns_row *columns_rows(const struct columns *c, size_t *ret_coun
 const struct columns_mark *columns_marks(const struct columns *c);                  /* one per row */
 
 /* One cell per row; *ret NULL when no run can have that key. entity: param, tag or metric. */
-int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
-		const struct columns_cell **ret, struct err *err);
+int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,
+		struct err *err);
 
 /* Reads a row of the queries runs_all, run_row, …; texts are copied to the arena. False: out of memory. */
 bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *ret);

@@ -1,18 +1,14 @@
 /* detail.c: reads the rows of one run into structs, and derives its alerts. */
-#include "web/store/read/detail.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/spike.h"
-#include "web/store/points/sum_row.h"
-#include "web/store/read/metric_select.h"
-#include "web/store/read/metric.h"
+#include "web/store/points/series_summary.h"
+#include "web/store/read/read_inside.h"
 
 #define DIVERGED_POINTS 20
 
@@ -25,7 +21,7 @@ struct runs {
 	size_t count;
 	int64_t id;         /* of the one run */
 	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
-	struct buf ids;     /* an array (array.h) */
+	struct buf ids;     /* an array (batch.h) */
 };
 
 static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
@@ -63,6 +59,7 @@ static void *grow_detail_list(struct arena *a, void *items, size_t count, size_t
 	return grown;
 }
 
+/* Adds the current row's pair to a list. */
 static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
 {
 	*items = grow_detail_list(a, *items, *count, sizeof **items);
@@ -73,13 +70,12 @@ static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv *
 	return 0;
 }
 
-static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
-			     struct err *err)
+static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kvs *ret, struct err *err)
 {
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0)
-		if (add_detail_pair(q, a, ret, ret_count))
+		if (add_detail_pair(q, a, &ret->items, &ret->count))
 			return db_no_memory(q, err);
 	return rc;
 }
@@ -136,7 +132,7 @@ static int start_some(const struct runs *o, const struct metric_select *c, struc
 	array_begin(&keys);
 	metric_select_list_wanted(c, &keys);
 	rc = array_end(&keys) ? db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
-			      : no_memory(o->err);
+			      : err_nomem(o->err, NULL);
 	buf_done(&keys);
 	return rc;
 }
@@ -153,7 +149,7 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
 {
 	r->alerts = grow_detail_list(a, r->alerts, r->alert_count, sizeof *r->alerts);
 	if (!r->alerts || !alert->text)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	r->alerts[r->alert_count++] = *alert;
 	return 0;
 }
@@ -322,7 +318,7 @@ static int load_detail(const struct runs *o, const struct detail_want *want)
 	if (!rc)
 		rc = take_metrics(o, p.metrics);
 	if (!rc && !o->places && want->parts & (QUERY_METRICS | QUERY_ALERTS) && some_metrics(want->chosen))
-		rc = metric_select_load(want->chosen, o->db, o->id, o->a, o->items, o->err);
+		rc = metric_select_load(want->chosen, o->id, o->a, o->items, o->err);
 	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
 		rc = make_alerts(&o->items[i], o->a, o->err);
 	if (!rc)
@@ -336,40 +332,44 @@ static int load_detail(const struct runs *o, const struct detail_want *want)
 	return rc;
 }
 
-int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
-		struct err *err)
+int detail_load(struct db *d, int64_t run_id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_detail(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
+	return load_detail(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id },
+			   &(struct detail_want){ .parts = QUERY_PARTS });
 }
 
-static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want)
+static int load_array(struct runs *o, const struct detail_want *want)
 {
 	struct query_run **place;
 	size_t i;
 
 	for (i = 0; i < o->count; i++) {
-		place = map_put(o->places, &ids[i], sizeof ids[i]);
+		place = map_put(o->places, &want->ids[i], sizeof want->ids[i]);
 		if (!place)
-			return no_memory(o->err);
+			return err_nomem(o->err, NULL);
 		*place = &o->items[i];
 	}
 	return load_detail(o, want);
 }
 
-int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
-		    struct query_runs *ret, struct err *err)
+int detail_load_all(struct db *d, const struct detail_want *want, struct arena *a, struct query_runs *ret,
+		    struct err *err)
 {
 	struct runs o = { .db = d, .a = a, .err = err, .items = ret->items, .count = ret->count };
 	size_t i;
 	int rc = 0;
 
 	if (!db_shared(d)) {
-		for (i = 0; i < ret->count && !rc; i++)
-			rc = detail_load(d, ids[i], want, a, &ret->items[i], err);
+		o.count = 1;
+		for (i = 0; i < ret->count && !rc; i++) {
+			o.items = &ret->items[i];
+			o.id = want->ids[i];
+			rc = load_detail(&o, want);
+		}
 		return rc;
 	}
 	o.places = map_new(sizeof(struct query_run *));
-	rc = array_of(&o.ids, ids, o.count) && o.places ? load_array(&o, ids, want) : no_memory(err);
+	rc = array_of(&o.ids, want->ids, o.count) && o.places ? load_array(&o, want) : err_nomem(err, NULL);
 	map_free(o.places);
 	buf_done(&o.ids);
 	return rc;
@@ -386,7 +386,7 @@ static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct q
 		r->segments = grow_detail_list(a, r->segments, r->segment_count, sizeof *r->segments);
 		if (!r->segments) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->segments[r->segment_count++] = (struct query_segment){
 			.number = db_i32(q, COL_segment_list_number),
@@ -402,9 +402,13 @@ static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct q
 	for (i = 0; i < r->segment_count && !rc; i++) {
 		struct query_segment *s = &r->segments[i];
 
+		struct query_kvs params = { 0 };
+
 		rc = db_start(d, &q, DB_segment_params_of_run, err, "ii", id, (int64_t)s->number);
 		if (!rc)
-			rc = load_detail_pairs(d, q, a, &s->params, &s->param_count, err);
+			rc = load_detail_pairs(d, q, a, &params, err);
+		s->params = params.items;
+		s->param_count = params.count;
 	}
 	return rc;
 }
@@ -418,7 +422,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 		r->ranks = grow_detail_list(a, r->ranks, r->rank_count, sizeof *r->ranks);
 		if (!r->ranks) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->ranks[r->rank_count++] = (struct query_rank){
 			.rank = db_i32(q, COL_ranks_of_run_rank), .segment = db_i32(q, COL_ranks_of_run_segment),
@@ -439,7 +443,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 		r->problems = grow_detail_list(a, r->problems, r->problem_count, sizeof *r->problems);
 		if (!r->problems) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		r->problems[r->problem_count++] = (struct query_problem){
 			.time_ms = db_i64(q, COL_problems_of_run_time_ms),
@@ -451,8 +455,9 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	return rc;
 }
 
-/* Folded sums plus the points of the log. */
+/* Folded sums plus the points of the log, of n series. */
 struct overlay {
+	size_t n;
 	int64_t *ids;
 	size_t *order; /* position in the list of series, by ascending id */
 	struct sum *sums;
@@ -476,14 +481,14 @@ static int compare_overlay_ids(const void *x, const void *y, void *ids)
 	return (a > b) - (a < b);
 }
 
-static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, struct arena *a, struct err *err)
+static int add_log(struct db *d, int64_t run_id, struct overlay *o, struct arena *a, struct err *err)
 {
+	size_t n = o->n, i;
 	int64_t *sorted = arena_array(a, n ? n : 1, sizeof *sorted);
-	size_t i;
 
 	o->order = arena_array(a, n ? n : 1, sizeof *o->order);
 	if (!sorted || !o->order)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
 	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
@@ -505,7 +510,7 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 		o.sums = grow_detail_list(a, o.sums, n, sizeof *o.sums);
 		if (!r->series || !o.ids || !o.sums) {
 			db_stop(q);
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		}
 		o.ids[n] = db_i64(q, COL_series_of_run_id);
 		r->series[n] = (struct query_series){ .key = db_text(a, q, COL_series_of_run_name),
@@ -517,8 +522,9 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 		n++;
 		rc = 0;
 	}
+	o.n = n;
 	if (!rc && n)
-		rc = add_log(d, run_id, &o, n, a, err);
+		rc = add_log(d, run_id, &o, a, err);
 	for (i = 0; i < n && !rc; i++)
 		metric_of(&r->series[i].sum, r->series[i].key, &o.sums[i]);
 	r->series_count = n;
@@ -527,11 +533,14 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err)
 {
+	struct query_kvs environment = { 0 };
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
 
 	if (!rc)
-		rc = load_detail_pairs(d, q, a, &run->environment, &run->environment_count, err);
+		rc = load_detail_pairs(d, q, a, &environment, err);
+	run->environment = environment.items;
+	run->environment_count = environment.count;
 	if (!rc)
 		rc = load_run_segments(d, run_id, a, run, err);
 	if (!rc)

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
+#include "web/store/base/map.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
+#include "web/store/points/series_summary.h"
 
 #define WINDOW_POINTS 512
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)
@@ -95,7 +94,8 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
 	uint64_t before = l->taken;
 	struct chunks w;
-	int rc = chunks_start(&w, d, CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST, err);
+	struct chunks_range range = { CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST };
+	int rc = chunks_start(&w, d, &range, err);
 
 	if (rc)
 		return rc;
@@ -123,7 +123,7 @@ static int fill_window(struct export_order *a, struct arrival_line *l, struct db
 	if (!l->window)
 		l->window = malloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
 	l->count = l->at = 0;
-	rc = l->window ? 0 : no_memory(err);
+	rc = l->window ? 0 : err_nomem(err, NULL);
 	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
 		rc = take_chunks(l, d, err);
 	if (!given)
@@ -265,7 +265,7 @@ static int next_order(struct export_order *a, struct err *err)
 		a->order_at = db_i64(q, COL_arrival_next_id);
 		rc = order_open(&a->order, db_blob(q, COL_arrival_next_data), db_bytes(q, COL_arrival_next_data));
 		if (rc)
-			rc = rc == ERR_NOMEM ? no_memory(err) : scan_damaged(err, "arrival", a->order_at);
+			rc = rc == ERR_NOMEM ? err_nomem(err, NULL) : scan_damaged(err, "arrival", a->order_at);
 		else
 			rc = 1;
 		db_stop(q);
@@ -330,7 +330,7 @@ static int take_arrival_tail(void *arg, size_t at, const struct sum_point *point
 	a->tail_points += n;
 	if (a->tail_points > TAIL_POINTS_MAX)
 		return err_set(err, ERR_BUSY, "the run is written faster than it is folded: try again in a minute");
-	return tail_add(&a->lines[at].tail, points, n) ? no_memory(err) : 0;
+	return tail_add(&a->lines[at].tail, points, n) ? err_nomem(err, NULL) : 0;
 }
 
 static int load_arrival_lines(struct export_order *a, struct db *d, struct export_order_part part, struct err *err)
@@ -348,7 +348,7 @@ static int load_arrival_lines(struct export_order *a, struct db *d, struct expor
 						    .key = db_text(a->arena, q, COL_series_of_part_name),
 						    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
 		}
-		rc = l && l->key ? 0 : no_memory(err);
+		rc = l && l->key ? 0 : err_nomem(err, NULL);
 		if (rc)
 			db_stop(q);
 	}
@@ -368,7 +368,7 @@ static int load_arrival(struct export_order *a, struct db *d, const char *run, s
 	ids = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *ids);
 	a->heap = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
 	if (!rc && (!ids || !a->heap))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	if (rc)
 		return rc;
 	for (i = 0; i < a->line_count; i++)
@@ -387,10 +387,10 @@ int export_order_open(struct export_order **ret, struct store *s, const char *ru
 	int rc;
 
 	if (!a)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	a->s = s;
 	a->arena = arena_new();
-	rc = a->arena ? readers_take(s, &d, err) : no_memory(err);
+	rc = a->arena ? readers_take(s, &d, err) : err_nomem(err, NULL);
 	if (!rc) {
 		rc = load_arrival(a, d, run, part, err);
 		readers_give(s, d);
@@ -418,11 +418,10 @@ void export_order_close(struct export_order *a)
 	free(a);
 }
 
-int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret,
-		       size_t *ret_count, struct err *err)
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_parts *ret,
+		       struct err *err)
 {
-	struct export_order_part *list = NULL, *room;
-	size_t n = 0;
+	struct export_order_parts list = { 0 };
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
@@ -432,20 +431,14 @@ int export_order_parts(struct store *s, const char *run, struct arena *a, struct
 		return rc;
 	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		room = list_room(a, list, n, sizeof *list);
-		rc = room ? 0 : no_memory(err);
-		if (room) {
-			list = room;
-			list[n++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
-							   db_i32(q, COL_parts_of_run_segment) };
-		} else {
-			db_stop(q);
-		}
+		list.items = list_room(a, list.items, list.count, sizeof *list.items);
+		rc = list.items ? 0 : db_no_memory(q, err);
+		if (list.items)
+			list.items[list.count++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
+									       db_i32(q, COL_parts_of_run_segment) };
 	}
 	readers_give(s, d);
-	if (rc)
-		return rc;
-	*ret = list;
-	*ret_count = n;
-	return 0;
+	if (!rc)
+		*ret = list;
+	return rc;
 }

@@ -16,9 +16,14 @@ struct export_order_part {
 	int rank, segment;
 };
 
-/* The parts that have points, by rank and segment, in the arena. ERR_NOENT, ERR_GONE: no such run. */
-int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret,
-		       size_t *ret_count, struct err *err);
+struct export_order_parts {
+	struct export_order_part *items; /* by rank and segment */
+	size_t count;
+};
+
+/* The parts that have points, in the arena. ERR_NOENT, ERR_GONE: no such run. */
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_parts *ret,
+		       struct err *err);
 
 struct export_order_row {
 	const char *key; /* valid until export_order_close */

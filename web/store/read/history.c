@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
-#include "web/store/db/readers.h"
-#include "web/store/points/hide.h"
+#include "tracker/base/array.h"
+#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
-#include "web/store/read/series_select.h"
+#include "web/store/points/series_summary.h"
+#include "web/store/read/read_inside.h"
 
 struct heap {
 	struct sum_point *points; /* the largest at the top */
@@ -107,7 +107,6 @@ static void narrow_history(struct heap *h)
 /* Adds a point to the heap; a full heap replaces its largest. */
 static int put_history_point(struct heap *h, const struct sum_point *p)
 {
-	struct sum_point *grown;
 	size_t i;
 
 	if (h->count == h->max) {
@@ -118,14 +117,8 @@ static int put_history_point(struct heap *h, const struct sum_point *p)
 		narrow_history(h);
 		return 0;
 	}
-	if (h->count == h->cap) {
-		h->cap = h->cap ? h->cap * 2 : 1024;
-		grown = realloc(h->points, h->cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		h->points = grown;
-	}
-	h->points[h->count++] = *p;
+	if (!array_push(&h->points, &h->count, &h->cap, *p))
+		return ERR_NOMEM;
 	if (h->count == h->max) {
 		for (i = h->max / 2; i-- > 0;)
 			sift_down(h, i);
@@ -146,7 +139,7 @@ static int take_history_points(struct heap *h, const struct series_select_series
 		if (after->begun && compare_history_points(&p[i], after->time_ms, after->step, after->value) < 0)
 			continue;
 		if (put_history_point(h, &p[i]))
-			return no_memory(err);
+			return err_nomem(err, NULL);
 	}
 	return 0;
 }
@@ -191,7 +184,7 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	int rc = 0;
 
 	if (!ids || !l.order)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < run->count; i++)
 		l.order[i] = i;
 	qsort_r(l.order, run->count, sizeof *l.order, compare_series_ids, run->series);
@@ -200,7 +193,8 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	rc = scan_log(d, &(struct series_scan){ run->id, ids, run->count, take_history_log, &l }, err);
 	for (i = 0; i < run->count && !rc; i++) {
 		h->series = &run->series[i];
-		rc = scan_series_window(d, h->series->id, &h->window, take_history_chunk, h, err);
+		h->window.series = h->series->id;
+		rc = scan_series_window(d, &h->window, take_history_chunk, h, err);
 	}
 	return rc;
 }
@@ -243,10 +237,10 @@ static int load_history(struct store *s, const char *run_id, const char *key, st
 	struct arena *a = arena_new();
 	struct series_select_run run;
 	struct db *d = NULL;
-	int rc = a ? readers_take(s, &d, err) : no_memory(err);
+	int rc = a ? readers_take(s, &d, err) : err_nomem(err, NULL);
 
 	if (!rc)
-		rc = series_select_run(d, &sel, run_id, a, &run, err);
+		rc = series_select_run(d, &(struct series_select_want){ &sel, run_id }, a, &run, err);
 	if (rc > 0)
 		rc = run.count ? collect_history(d, h, &run, a, err) : 0;
 	if (d)
@@ -259,7 +253,7 @@ int history_page(struct store *s, struct history_sel *sel, struct arena *a, stru
 		 struct err *err)
 {
 	const struct history_place *place = &sel->place;
-	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY } };
+	struct heap h = { .after = *place, .window = { INT64_MIN, INT64_MAX, -INFINITY, INFINITY, 0 } };
 	int rc;
 
 	h.max = sel->limit + 1 + (place->begun ? (size_t)place->given : 0);
@@ -267,7 +261,7 @@ int history_page(struct store *s, struct history_sel *sel, struct arena *a, stru
 		h.window.min_time = (double)(place->time_ms - 1) / 1e3;
 	rc = load_history(s, sel->run, sel->key, &h, err);
 	if (!rc && cut_history_page(&h, sel, a, ret))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	free(h.points);
 	return rc;
 }
@@ -299,12 +293,12 @@ static size_t spread_points(const struct sum_point *all, size_t count, size_t n,
 int history_sample(struct store *s, const struct history_sample *sel, struct arena *a, struct history_points *ret,
 		   struct err *err)
 {
-	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY } };
+	struct heap h = { .max = SIZE_MAX, .window = { sel->from, sel->to, -INFINITY, INFINITY, 0 } };
 	int rc = load_history(s, sel->run, sel->key, &h, err);
 
 	if (!rc) {
 		*ret = (struct history_points){ .points = arena_array(a, sel->n + 1, sizeof *ret->points) };
-		rc = ret->points ? 0 : no_memory(err);
+		rc = ret->points ? 0 : err_nomem(err, NULL);
 	}
 	if (!rc && h.count) {
 		qsort(h.points, h.count, sizeof *h.points, compare_history_steps);

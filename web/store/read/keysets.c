@@ -1,4 +1,4 @@
-/* keysets.c: sets of keys by content, and the set of each requested run. */
+/* keysets.c: sets of keys by content, the set of each requested run, and the names of keys. */
 #include "web/store/read/keysets.h"
 
 #include <pthread.h>
@@ -8,8 +8,53 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
+
+/* --- names of keys -------------------------------------------------------------------------------------------- */
+
+/* One query per key where the database is in this process, else one for all. */
+
+static int read_key_name(struct db *d, const struct key_names *k, size_t at, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_key_name, err, "i", k->ids[at]);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	rc = k->fn(k->arg, at, db_str(q, COL_key_name_name));
+	db_stop(q);
+	return rc;
+}
+
+static int read_name_rows(struct db *d, struct db_rows *q, const struct key_names *k, struct err *err)
+{
+	int rc;
+
+	while ((rc = db_next(d, q, err)) > 0) {
+		rc = k->fn(k->arg, (size_t)db_i64(q, COL_key_names_place) - 1, db_str(q, COL_key_names_name));
+		if (rc) {
+			db_stop(q);
+			break;
+		}
+	}
+	return rc;
+}
+
+int key_names_read(struct db *d, const struct key_names *k, struct err *err)
+{
+	struct db_rows *q;
+	struct buf list;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < k->n && !rc && !db_shared(d); i++)
+		rc = read_key_name(d, k, i, err);
+	if (!k->n || !db_shared(d))
+		return rc;
+	rc = array_of(&list, k->ids, k->n) ? db_start(d, &q, DB_key_names, err, "t", list.data) : err_nomem(err, NULL);
+	buf_done(&list);
+	return rc ? rc : read_name_rows(d, q, k, err);
+}
 
 #define BYTES_MAX ((size_t)64 << 20) /* of ids; above it everything is dropped */
 #define RUNS_MAX 200000
@@ -82,7 +127,7 @@ static int read_ids(struct db *d, int64_t run, struct buf *ids, struct err *err)
 		buf_add(ids, &id, sizeof id);
 		rc = 0;
 	}
-	return rc ? rc : buf_failed(ids) ? no_memory(err) : 0;
+	return rc ? rc : buf_failed(ids) ? err_nomem(err, NULL) : 0;
 }
 
 /* Makes a set of these ids with one user; NULL when out of memory. */
@@ -186,7 +231,7 @@ static int take_run_keyset(struct keysets *k, struct db *d, int64_t run, struct 
 	rc = read_ids(d, run, &ids, err);
 	*ret = rc ? NULL : remember_keyset(k, run, (uint64_t)rev, &ids);
 	if (!rc && !*ret)
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	buf_done(&ids);
 	return rc;
 }
@@ -207,7 +252,7 @@ static int take_known_keysets(struct keyset_taking *t)
 	struct db_rows *q;
 	struct buf list;
 	const char *runs = array_of(&list, t->w->runs, t->w->count);
-	int rc = runs ? db_start(t->d, &q, DB_run_revs, t->err, "t", runs) : no_memory(t->err);
+	int rc = runs ? db_start(t->d, &q, DB_run_revs, t->err, "t", runs) : err_nomem(t->err, NULL);
 	size_t i;
 
 	while (!rc && (rc = db_next(t->d, q, t->err)) > 0) {
@@ -237,7 +282,7 @@ static int read_ids_of(struct keyset_taking *t, struct db_rows *q, size_t place,
 		rc = db_next(t->d, q, t->err);
 		*at = rc > 0 ? (size_t)db_i64(q, COL_metric_keys_of_runs_place) - 1 : SIZE_MAX;
 	}
-	return rc < 0 ? rc : buf_failed(ids) ? no_memory(t->err) : 0;
+	return rc < 0 ? rc : buf_failed(ids) ? err_nomem(t->err, NULL) : 0;
 }
 
 /* Reads the keys of all missing runs; rows arrive in their order, and a run may have none. */
@@ -257,7 +302,7 @@ static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 		if (!rc)
 			t->sets[i] = remember_keyset(t->k, t->w->runs[i], (uint64_t)t->revs[i], &ids);
 		if (!rc && !t->sets[i])
-			rc = no_memory(t->err);
+			rc = err_nomem(t->err, NULL);
 	}
 	if (rc && at != SIZE_MAX)
 		db_stop(q);
@@ -270,7 +315,7 @@ static int take_missing_keysets(struct keyset_taking *t)
 	struct db_rows *q;
 	struct buf list;
 	const char *runs = array_of(&list, t->missing, t->missing_count);
-	int rc = runs ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : no_memory(t->err);
+	int rc = runs ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : err_nomem(t->err, NULL);
 
 	buf_done(&list);
 	return rc ? rc : read_missing_ids(t, q);
@@ -278,7 +323,7 @@ static int take_missing_keysets(struct keyset_taking *t)
 
 static int take_keysets_together(struct keyset_taking *t)
 {
-	int rc = no_memory(t->err);
+	int rc = err_nomem(t->err, NULL);
 
 	t->revs = calloc(t->w->count + 1, sizeof *t->revs);
 	t->missing = calloc(t->w->count + 1, sizeof *t->missing);

@@ -4,6 +4,8 @@
 #ifndef DPT_STORE_KEYSETS_H
 #define DPT_STORE_KEYSETS_H
 
+#include <stddef.h>
+
 #include "web/store/db/db.h"
 
 struct keysets;
@@ -30,5 +32,19 @@ struct keysets_want {
 /* ret: one set per run, unchanged until keysets_give; on failure none is held. */
 int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err);
 void keysets_give(struct keysets *k, struct keyset *s);
+
+/* Looks up the names of keys by id. Private to web/store. */
+/* Returns 0 to continue; anything else ends key_names_read and is its result. name is borrowed. */
+typedef int key_names_fn(void *arg, size_t at, const char *name);
+
+struct key_names {
+	const int64_t *ids;
+	size_t n;
+	key_names_fn *fn;
+	void *arg;
+};
+
+/* Calls k->fn for each id that has a name, in any order. */
+int key_names_read(struct db *d, const struct key_names *k, struct err *err);
 
 #endif

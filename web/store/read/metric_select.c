@@ -1,16 +1,31 @@
 /* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
-#include "web/store/read/metric_select.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/keysets.h"
-#include "web/store/read/metric.h"
-#include "web/store/read/key_names.h"
+
+/* --- a summary as a metric ------------------------------------------------------------------------------------ */
+
+void metric_of(struct query_metric *m, const char *key, const struct sum *s)
+{
+	*m = (struct query_metric){
+		.key = key, .count = s->count, .nonfinite = s->nonfinite,
+		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
+		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step,
+		.max_step = s->max_step,
+		.first_time = s->first.time, .last_time = s->last.time, .first_nonfinite_step = s->nonfinite_step,
+	};
+}
+
+bool metric_is_loss(const char *key)
+{
+	return strstr(key, "loss") != NULL && strcmp(key, "train/loss_scale") != 0;
+}
 
 struct metric_select_key {
 	int64_t id;
@@ -40,7 +55,7 @@ static int mark_requested_metrics(struct metric_select *c, struct db *d, const s
 		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
 		k = rc > 0 ? find_chosen_key(c, id) : NULL;
 		if (rc > 0 && !k)
-			rc = no_memory(err);
+			rc = err_nomem(err, NULL);
 		if (k)
 			k->asked = true;
 	}
@@ -82,14 +97,14 @@ static int count_set_uses(struct metric_select *c, struct map *uses, struct db *
 	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
 	bool full = false;
 	size_t i;
-	int rc = sets ? keysets_renew(c->sets, d, err) : no_memory(err);
+	int rc = sets ? keysets_renew(c->sets, d, err) : err_nomem(err, NULL);
 
 	if (!rc)
 		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
 	for (i = 0; i < l->run_count && !rc; i++)
 		full |= hold_key_set(c, l->runs[i], sets[i]) || count_key_use(uses, sets[i]);
 	free(sets);
-	return full ? no_memory(err) : rc;
+	return full ? err_nomem(err, NULL) : rc;
 }
 
 static int count_key_set(struct metric_select *c, const struct key_use *u, struct err *err)
@@ -100,7 +115,7 @@ static int count_key_set(struct metric_select *c, const struct key_use *u, struc
 	for (i = 0; i < u->set->count; i++) {
 		k = find_chosen_key(c, u->set->ids[i]);
 		if (!k)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		k->runs += u->runs;
 	}
 	return 0;
@@ -113,7 +128,7 @@ static int count_key_runs(struct metric_select *c, struct db *d, const struct me
 	int rc;
 
 	c->of_runs = map_new(sizeof(struct keyset *));
-	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : no_memory(err);
+	rc = uses && c->of_runs ? count_set_uses(c, uses, d, l, err) : err_nomem(err, NULL);
 	for (i = 0; !rc && i < map_count(uses); i++)
 		rc = count_key_set(c, map_at(uses, i), err);
 	map_free(uses);
@@ -137,12 +152,12 @@ static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *e
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
-	rc = key_names_read(d, ids, n, take_chosen_name, c, err);
+	rc = key_names_read(d, &(struct key_names){ ids, n, take_chosen_name, c }, err);
 	free(ids);
-	return rc == ERR_NOMEM ? no_memory(err) : rc;
+	return rc == ERR_NOMEM ? err_nomem(err, NULL) : rc;
 }
 
 /* Lists the keys whose summaries are loaded. */
@@ -152,7 +167,7 @@ static int list_wanted_metrics(struct metric_select *c, struct err *err)
 
 	c->wanted = calloc(n + 1, sizeof(struct metric_select_key *));
 	if (!c->wanted)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++) {
 		struct metric_select_key *k = map_at(c->keys, i);
 
@@ -168,9 +183,10 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	size_t i, have = 0;
 	int rc;
 
+	c->d = d;
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	rc = mark_requested_metrics(c, d, l->o, err);
 	c->sets = l->keys ? sets : NULL;
 	if (!rc && l->keys)
@@ -214,16 +230,18 @@ static bool has_key(const struct keyset *s, int64_t id)
 	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
 }
 
-static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has,
-			       struct arena *a, struct query_run *r, struct err *err)
+static int load_wanted_metrics(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
+			       struct err *err)
 {
+	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
+	struct db *d = c->d;
 	struct db_rows *q;
 	struct sum sum;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < c->wanted_count && !rc; i++) {
-		if (!has_key(has, c->wanted[i]->id))
+		if (has && !has_key(*has, c->wanted[i]->id))
 			continue;
 		rc = db_start(d, &q, DB_metric_get, err, "ii", c->wanted[i]->id, run_id);
 		if (rc || (rc = db_next(d, q, err)) <= 0)
@@ -231,21 +249,20 @@ static int load_wanted_metrics(const struct metric_select *c, struct db *d, int6
 		sum_row_read(q, COL_metric_get_count, &sum);
 		db_stop(q);
 		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, c->wanted[i]->name), &sum);
-		rc = r->metrics[r->metric_count - 1].key ? 0 : no_memory(err);
+		rc = r->metrics[r->metric_count - 1].key ? 0 : err_nomem(err, NULL);
 	}
 	return rc;
 }
 
-int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a,
-		       struct query_run *r, struct err *err)
+int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
+		       struct err *err)
 {
-	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
 	int rc;
 
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
-		return no_memory(err);
-	rc = load_wanted_metrics(c, d, run_id, has ? *has : NULL, a, r, err);
+		return err_nomem(err, NULL);
+	rc = load_wanted_metrics(c, run_id, a, r, err);
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
 	return rc;
@@ -297,7 +314,7 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 
 	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof *ret->keys);
 	if (!ret->keys)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < map_count(c->keys); i++) {
 		const struct metric_select_key *k = map_at(c->keys, i);
 
@@ -305,7 +322,7 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 			continue;
 		ret->keys[ret->key_count] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
 		if (!ret->keys[ret->key_count++].key)
-			return no_memory(err);
+			return err_nomem(err, NULL);
 	}
 	if (ret->key_count)
 		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);

@@ -1,10 +1,52 @@
-/* page_token.c: a token is the hex form of: plan; for each key its class, number and cut text; start time; run id. */
+/* page_token.c: page tokens. That of a search is the hex form of: plan; for each key its class, number and cut text;
+ * start time; run id. */
 #include "web/store/read/page_token.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/text.h"
+
+/* --- tokens of lists ------------------------------------------------------------------------------------------ */
+
+#define TOKEN_MAX 40 /* characters */
+
+const char *list_token_write(struct arena *a, uint32_t made_for, size_t place)
+{
+	return arena_printf(a, "%08" PRIx32 "-%zu", made_for, place);
+}
+
+int list_token_read(const char *token, uint32_t made_for, size_t *ret, struct err *err)
+{
+	uint32_t crc;
+	size_t place;
+	int end = 0;
+
+	if (!token || !*token) {
+		*ret = 0;
+		return 0;
+	}
+	if (strlen(token) > TOKEN_MAX || sscanf(token, "%8" SCNx32 "-%zu%n", &crc, &place, &end) != 2 || token[end])
+		return err_set(err, ERR_USAGE, "Invalid page token: '%.60s'", token);
+	if (crc != made_for)
+		return err_set(err, ERR_USAGE,
+			       "Invalid page token: filter and order must be those of the previous page");
+	*ret = place;
+	return 0;
+}
+
+uint32_t list_token_made_for(const char *filter, const char *const *order, size_t order_count)
+{
+	uint32_t crc = crc32c(0, filter ? filter : "", filter ? strlen(filter) + 1 : 1);
+	size_t i;
+
+	for (i = 0; i < order_count; i++)
+		crc = crc32c(crc, order[i], strlen(order[i]) + 1);
+	return crc;
+}
 
 #define TOKEN_BYTES_MAX 20000
 
@@ -28,24 +70,15 @@ uint32_t page_token_plan(const struct query_runs_opts *o)
 	return plan;
 }
 
-static void add_token_hex(struct buf *b, const void *bytes, size_t n)
+const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a)
 {
-	const unsigned char *p = bytes;
-
-	while (n--)
-		buf_addf(b, "%02x", *p++);
-}
-
-const char *page_token_write(uint32_t plan, const struct page_token_place *p, size_t key_count, struct arena *a)
-{
-	struct buf b, hex;
-	const char *token;
+	struct buf b;
+	char *token = NULL;
 	size_t i;
 
 	buf_init(&b, 1 << 16);
-	buf_init(&hex, 1 << 17);
-	buf_add(&b, &plan, 4);
-	for (i = 0; i < key_count; i++) {
+	buf_add(&b, &s->plan, 4);
+	for (i = 0; i < s->key_count; i++) {
 		const struct filter_value *v = &p->keys[i];
 		size_t len = v->text && v->present && !v->is_number ? strnlen(v->text, PAGE_TOKEN_TEXT_BYTES) : 0;
 
@@ -56,31 +89,12 @@ const char *page_token_write(uint32_t plan, const struct page_token_place *p, si
 	}
 	buf_add(&b, &p->start_ms, 8);
 	buf_add(&b, p->uuid, 32);
-	add_token_hex(&hex, b.data, b.len);
-	token = buf_failed(&b) || buf_failed(&hex) ? NULL : arena_strdup(a, hex.data);
+	if (!buf_failed(&b))
+		token = arena_alloc(a, 2 * b.len + 1);
+	if (token)
+		text_hex(token, b.data, b.len);
 	buf_done(&b);
-	buf_done(&hex);
 	return token;
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Reads n bytes from 2n digits. */
-static bool read_token_hex(unsigned char *to, const char *digits, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		int high = hex_digit(digits[2 * i]), low = hex_digit(digits[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		to[i] = (unsigned char)(high << 4 | low);
-	}
-	return true;
 }
 
 static bool take_token_bytes(const unsigned char **p, size_t *left, void *to, size_t n)
@@ -110,18 +124,18 @@ static bool take_token_key(const unsigned char **p, size_t *left, struct arena *
 	return true;
 }
 
-int page_token_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_token_place *ret,
-	      struct err *err)
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
+		    struct page_token_place *ret, struct err *err)
 {
 	size_t n = strlen(token), left = n / 2, i;
 	unsigned char *bytes = n > TOKEN_BYTES_MAX || n % 2 ? NULL : arena_alloc(a, left + 1);
 	const unsigned char *p = bytes;
 	struct page_token_place place = { 0 };
 	uint32_t made_for;
-	bool ok = bytes && read_token_hex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
-		  made_for == plan;
+	bool ok = bytes && text_unhex(bytes, token, left) && take_token_bytes(&p, &left, &made_for, 4) &&
+		  made_for == s->plan;
 
-	for (i = 0; ok && i < key_count; i++)
+	for (i = 0; ok && i < s->key_count; i++)
 		ok = take_token_key(&p, &left, a, &place.keys[i]);
 	if (!ok || !take_token_bytes(&p, &left, &place.start_ms, 8) || !take_token_bytes(&p, &left, place.uuid, 32) ||
 	    left) {

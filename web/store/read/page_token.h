@@ -3,7 +3,11 @@
 #ifndef DPT_STORE_PAGE_TOKEN_H
 #define DPT_STORE_PAGE_TOKEN_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "tracker/base/arena.h"
+#include "tracker/base/err.h"
 #include "web/store/filter/filter.h"
 #include "web/store/read/query.h"
 
@@ -18,11 +22,28 @@ struct page_token_place {
 
 uint32_t page_token_plan(const struct query_runs_opts *o); /* hash that identifies the search */
 
+/* The search that a token belongs to. */
+struct page_token_search {
+	uint32_t plan;
+	size_t key_count; /* of its order */
+};
+
 /* In the arena; NULL when out of memory. */
-const char *page_token_write(uint32_t plan, const struct page_token_place *p, size_t key_count, struct arena *a);
+const char *page_token_write(const struct page_token_search *s, const struct page_token_place *p, struct arena *a);
 
 /* texts live in the arena. ERR_USAGE: not a token of this search. */
-int page_token_read(const char *token, uint32_t plan, size_t key_count, struct arena *a, struct page_token_place *ret,
-	      struct err *err);
+int page_token_read(const char *token, const struct page_token_search *s, struct arena *a,
+		    struct page_token_place *ret, struct err *err);
+
+/* Page tokens for short lists that are computed again for each page: a position, and what the list was
+ * made for. Knows no list. */
+/* made_for identifies the list (a CRC of filter and order). In the arena; NULL: out of memory. */
+const char *list_token_write(struct arena *a, uint32_t made_for, size_t place);
+
+/* *ret: the position; 0 for NULL and "". ERR_USAGE: not a token, or of another list. */
+int list_token_read(const char *token, uint32_t made_for, size_t *ret, struct err *err);
+
+/* made_for of a search, from its filter (NULL: none) and orders. */
+uint32_t list_token_made_for(const char *filter, const char *const *order, size_t order_count);
 
 #endif

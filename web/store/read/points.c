@@ -9,15 +9,13 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/chunks.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
-#include "web/store/points/tail.h"
-#include "web/store/read/series_select.h"
+#include "web/store/points/series_summary.h"
+#include "web/store/read/read_inside.h"
 
 #define REFILL_POINTS 16384
 
@@ -96,7 +94,7 @@ static int take_tail_points(void *arg, size_t at, const struct sum_point *points
 		t->back = t->back || points[i].step < t->last_step;
 		t->last_step = points[i].step > t->last_step ? points[i].step : t->last_step;
 	}
-	return tail_add(&t->c->buffer, points, n) ? no_memory(err) : 0;
+	return tail_add(&t->c->buffer, points, n) ? err_nomem(err, NULL) : 0;
 }
 
 static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
@@ -104,7 +102,7 @@ static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, 
 	struct points_cursor *c = arg;
 
 	(void)at;
-	return tail_add(&c->buffer, points, n) ? no_memory(err) : 0;
+	return tail_add(&c->buffer, points, n) ? err_nomem(err, NULL) : 0;
 }
 
 /* Drops points before the cursor, outside the range or hidden; the buffer is sorted. */
@@ -143,7 +141,7 @@ static int take_cursor_chunk(struct points_cursor *c, const struct chunks *w, st
 
 	if (chunk_open(&k, w->data, w->bytes) || chunk_points(&k, room))
 		return scan_damaged(err, "chunk", w->id);
-	return tail_add(&c->buffer, room, k.points) ? no_memory(err) : 0;
+	return tail_add(&c->buffer, room, k.points) ? err_nomem(err, NULL) : 0;
 }
 
 static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
@@ -151,7 +149,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	struct chunks w;
-	int rc = chunks_start_step(&w, d, s->id, s->chunks, c->step, err);
+	int rc = chunks_start_step(&w, d, &(struct chunks_step){ s->id, s->chunks, c->step }, err);
 
 	if (rc)
 		return rc;
@@ -201,7 +199,7 @@ static int load_cursor_series(struct points_cursor *c, struct db *d, struct err 
 		rc = load_ordered(c, d, err);
 	}
 	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	if (!rc)
 		trim_cursor_points(c);
 	return rc;
@@ -239,14 +237,15 @@ static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *er
 		arena_free(c->run_arena);
 		c->run_arena = arena_new();
 		if (!c->run_arena)
-			return no_memory(err);
-		rc = series_select_run(d, &c->sel, c->sel.runs[c->run_at], c->run_arena, &c->run, err);
+			return err_nomem(err, NULL);
+		rc = series_select_run(d, &(struct series_select_want){ &c->sel, c->sel.runs[c->run_at] }, c->run_arena,
+				       &c->run, err);
 		if (rc < 0)
 			return rc;
 		if (!rc || !c->run.count)
 			continue;
 		if (keep_texts(c))
-			return no_memory(err);
+			return err_nomem(err, NULL);
 		c->run_loaded = true;
 		c->series_at = (size_t)-1;
 		next_cursor_series(c);
@@ -384,7 +383,7 @@ int points_open(struct points_cursor **ret, struct store *s, const struct points
 	int rc = 0;
 
 	if (!c)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	c->s = s;
 	c->sel = *sel;
 	c->step = sel->from_step;
@@ -395,7 +394,7 @@ int points_open(struct points_cursor **ret, struct store *s, const struct points
 		c->sel.keys = sel->keys ? copy_list(c->sel_arena, sel->keys, sel->key_count) : NULL;
 	}
 	if (!c->sel_arena || !c->texts || !c->sel.runs || (sel->keys && !c->sel.keys))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	if (!rc && token && *token)
 		rc = open_at_token(c, token, err);
 	if (rc) {

@@ -1,4 +1,4 @@
-/* query.c: reads experiments, one run, changes and keys. */
+/* query.c: reads experiments, one run, changes and keys; addresses of artifacts. */
 #include "web/store/read/query.h"
 
 #include <stdio.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
-#include "web/store/read/detail.h"
+#include "web/store/db/db.h"
+#include "web/store/read/read_inside.h"
 
 #define CHANGES_MAX 1000
 
@@ -39,7 +39,7 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : no_memory(err);
+	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : err_nomem(err, NULL);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -74,7 +74,7 @@ static int list_experiment_rows(struct db *d, enum db_query which, struct arena 
 
 			if (!items || !more_ids) {
 				db_stop(q);
-				return no_memory(err);
+				return err_nomem(err, NULL);
 			}
 			if (cap) {
 				memcpy(items, ret->items, cap * sizeof *items);
@@ -140,12 +140,11 @@ const char *query_mlflow_status(const char *status)
 /* Finds the run whose id has the given prefix. */
 static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
-	size_t n = strlen(id);
 	char from[40], to[40];
 	struct db_rows *q;
 	int rc, found = 0;
 
-	if (n < 4 || n > 32 || strspn(id, "0123456789abcdef") != n)
+	if (!text_is_hex(id, 4, 32))
 		return err_set(err, ERR_NOENT, "there is no run %.40s", id);
 	snprintf(from, sizeof from, "%s", id);
 	snprintf(to, sizeof to, "%sg", id);
@@ -160,37 +159,49 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *e
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-static int load_one_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
-			struct err *err)
+static int load_one_run(struct db *d, int64_t id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	int rc = detail_load(d, id, a, ret, err);
+
+	return rc ? rc : detail_load_rest(d, id, a, ret, err);
+}
+
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
 	struct query_run run = { 0 };
-	struct db *d;
 	int64_t run_id = 0;
+	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
 	rc = find_run_id(d, id, &run_id, err);
 	if (!rc)
-		rc = detail_load(d, run_id, &(struct detail_want){ .parts = QUERY_PARTS }, a, &run, err);
-	if (!rc)
-		rc = detail_load_rest(d, run_id, a, &run, err);
-	if (!rc && with_series)
-		rc = detail_load_series(d, run_id, a, &run, err);
+		rc = load_one_run(d, run_id, a, &run, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = run;
 	return rc;
 }
 
-int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
-{
-	return load_one_run(s, id, false, a, ret, err);
-}
-
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_one_run(s, id, true, a, ret, err);
+	struct query_run run = { 0 };
+	int64_t run_id = 0;
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = find_run_id(d, id, &run_id, err);
+	if (!rc)
+		rc = load_one_run(d, run_id, a, &run, err);
+	if (!rc)
+		rc = detail_load_series(d, run_id, a, &run, err);
+	readers_give(s, d);
+	if (!rc)
+		*ret = run;
+	return rc;
 }
 
 /* "<first 8 digits of the store's id>-<rev>" */
@@ -207,16 +218,22 @@ static int parse_token(const char *token, uint64_t *ret_rev, char ret_store[9], 
 	return 0;
 }
 
-static int load_changes(struct db *d, uint64_t since, struct arena *a, struct query_changes *c, uint64_t *ret_rev,
-			struct err *err)
+struct changes_load {
+	struct db *d;
+	uint64_t since, rev; /* rev: in, the newest; out, the last one listed, if any */
+};
+
+/* Lists the runs that changed after `since`. */
+static int load_changes(struct changes_load *l, struct arena *a, struct query_changes *c, struct err *err)
 {
+	struct db *d = l->d;
 	const char **ids = arena_array(a, CHANGES_MAX, sizeof *ids);
 	struct db_rows *q;
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
-	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)since);
+		return err_nomem(err, NULL);
+	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)l->since);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
 		if (c->run_count == CHANGES_MAX) {
@@ -225,7 +242,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 			break;
 		}
 		ids[c->run_count++] = db_text(a, q, COL_changes_since_uuid);
-		*ret_rev = (uint64_t)db_i64(q, COL_changes_since_rev);
+		l->rev = (uint64_t)db_i64(q, COL_changes_since_rev);
 	}
 	c->runs = ids;
 	return rc;
@@ -253,63 +270,52 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err)
 {
 	struct query_changes c = { 0 };
-	uint64_t from = 0, rev = 0;
+	struct changes_load l = { 0 };
 	char of_store[9] = "", ours[9] = "";
-	struct db *d;
-	int rc = since && *since ? parse_token(since, &from, of_store, err) : 0;
+	int rc = since && *since ? parse_token(since, &l.since, of_store, err) : 0;
 
 	if (!rc)
-		rc = readers_take(s, &d, err);
+		rc = readers_take(s, &l.d, err);
 	if (rc)
 		return rc;
-	rc = load_now(s, d, &rev, ours, err);
+	rc = load_now(s, l.d, &l.rev, ours, err);
 	/* Revs only grow, so a larger one is from before the store was restored. */
-	c.reset = strcmp(of_store, ours) || from > rev;
+	c.reset = strcmp(of_store, ours) || l.since > l.rev;
 	if (!rc && !c.reset)
-		rc = load_changes(d, from, a, &c, &rev, err);
-	readers_give(s, d);
+		rc = load_changes(&l, a, &c, err);
+	readers_give(s, l.d);
 	if (rc < 0)
 		return rc;
-	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)rev);
+	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)l.rev);
 	if (!c.token)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	*ret = c;
 	return 0;
 }
 
+struct key_list {
+	const char **items;
+	size_t count;
+};
+
 /* Reads the key names of a query. */
-static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
-			  size_t *ret_count)
+static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, struct key_list *l)
 {
-	const char **items = NULL;
-	size_t n = 0, cap = 0;
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, NULL, "x", experiment);
 
 	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
-		if (n == cap) {
-			const char **grown = arena_array(a, cap ? cap * 2 : 32, sizeof *grown);
-
-			if (!grown) {
-				db_stop(q);
-				return ERR_NOMEM;
-			}
-			if (cap)
-				memcpy(grown, items, cap * sizeof *items);
-			items = grown;
-			cap = cap ? cap * 2 : 32;
-		}
-		items[n++] = db_text(a, q, COL_keys_of_params_name);
-		rc = 0;
+		l->items = list_room(a, l->items, l->count, sizeof *l->items);
+		rc = l->items ? 0 : db_no_memory(q, NULL);
+		if (l->items)
+			l->items[l->count++] = db_text(a, q, COL_keys_of_params_name);
 	}
-	*ret = items;
-	*ret_count = n;
 	return rc;
 }
 
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err)
 {
-	struct query_keys k = { 0 };
+	struct key_list params = { 0 }, tags = { 0 }, metrics = { 0 };
 	int64_t id = INT64_MIN;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
@@ -320,12 +326,25 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
 		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
 	}
-	if (!rc && (load_key_names(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
-		    load_key_names(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
-		    load_key_names(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
+	if (!rc && (load_key_names(d, DB_keys_of_params, id, a, &params) ||
+		    load_key_names(d, DB_keys_of_tags, id, a, &tags) ||
+		    load_key_names(d, DB_keys_of_metrics, id, a, &metrics)))
 		rc = db_failed(d, err, "listing keys");
 	readers_give(s, d);
 	if (!rc)
-		*ret = k;
+		*ret = (struct query_keys){ params.items,  tags.items,	metrics.items,
+					    params.count, tags.count, metrics.count };
 	return rc;
+}
+
+/* --- addresses of artifacts ----------------------------------------------------------------------------------- */
+
+const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below)
+{
+	size_t all = strlen(location), n = strchr(location, ':') ? strcspn(location, "?") : all;
+
+	if (!all)
+		return arena_printf(a, "mlflow-artifacts:/%lld/%s", (long long)experiment, below);
+	return arena_printf(a, "%.*s%s%s%s", (int)n, location, n && location[n - 1] == '/' ? "" : "/", below,
+			    location + n);
 }

@@ -34,6 +34,11 @@ struct query_kv {
 	const char *value;
 };
 
+struct query_kvs {
+	struct query_kv *items;
+	size_t count;
+};
+
 /* The summary of a visible run-level series. first and last are by (step, wall time, value). min and max ignore NaN
  * and include infinities; if all values are NaN they are NaN with step 0. */
 struct query_metric {
@@ -209,5 +214,9 @@ struct query_keys {
 };
 
 int query_keys(struct store *s, const char *experiment, struct arena *a, struct query_keys *ret, struct err *err);
+
+/* The address of `below` ("<run>/artifacts") for MLflow's clients, in the arena. location: of the experiment, "" for
+ * artifacts in the store. A query part of location stays at the end. NULL: out of memory. */
+const char *location_of(struct arena *a, const char *location, int64_t experiment, const char *below);
 
 #endif

@@ -1,13 +1,13 @@
 /* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
-#include "web/store/read/run_params.h"
+#include "tracker/base/array.h"
+#include "web/store/read/read_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/db/array.h"
-#include "web/store/read/key_names.h"
+#include "web/store/db/batch.h"
+#include "web/store/read/keysets.h"
 
 /* Statistics of a key. */
 struct params_key {
@@ -38,16 +38,8 @@ struct params {
 
 static struct params_cell *new_param_cell(struct params *p)
 {
-	size_t cap = p->cell_cap ? p->cell_cap * 2 : 1024;
-	struct params_cell *grown;
-
-	if (p->cell_count == p->cell_cap) {
-		grown = realloc(p->cells, cap * sizeof *grown);
-		if (!grown)
-			return NULL;
-		p->cells = grown;
-		p->cell_cap = cap;
-	}
+	if (!array_reserve(&p->cells, &p->cell_cap, p->cell_count + 1))
+		return NULL;
 	return &p->cells[p->cell_count++];
 }
 
@@ -59,14 +51,14 @@ static int take_param_row(struct params *p, struct db_rows *q)
 	struct params_cell *cell = k ? new_param_cell(p) : NULL;
 
 	if (!cell)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	k->id = id;
 	k->runs++;
 	/* similar runs share most of their texts */
 	cell->key = k;
 	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!cell->value)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (!k->first)
 		k->first = cell->value;
 	k->differs = k->differs || cell->value != k->first;
@@ -91,7 +83,7 @@ static int read_param_array(struct params *p, const char *ids, size_t n)
 {
 	size_t at = 0, place;
 	struct db_rows *q;
-	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : no_memory(p->err);
+	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : err_nomem(p->err, NULL);
 
 	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
 		place = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
@@ -122,7 +114,7 @@ static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 
 	p->ends = calloc(n + 1, sizeof *p->ends);
 	if (!p->ends)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (db_shared(p->d))
 		return read_all_run_params(p, ids, n);
 	for (i = 0; i < n && !rc; i++) {
@@ -148,7 +140,7 @@ static int take_param_name(void *arg, size_t at, const char *name)
 
 	k->name = arena_strdup(p->a, name);
 	if (!k->name)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	k->named = find_named_param(p->o, k->name);
 	return 0;
 }
@@ -159,14 +151,14 @@ static int name_param_keys(struct params *p, size_t run_count)
 	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
 
 	if (!ids)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
 		ids[i] = k->id;
 		k->differs = k->differs || k->runs < run_count;
 	}
-	return key_names_read(p->d, ids, n, take_param_name, p, p->err);
+	return key_names_read(p->d, &(struct key_names){ ids, n, take_param_name, p }, p->err);
 }
 
 static int compare_param_choice(const void *x, const void *y)
@@ -187,7 +179,7 @@ static int choose_params(struct params *p, bool *ret_left_out)
 	struct params_key **list = calloc(n + 1, sizeof *list);
 
 	if (!list)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
@@ -217,7 +209,7 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 
 		r->params = arena_array(p->a, p->ends[i] - at + 1, sizeof *r->params);
 		if (!r->params)
-			return no_memory(p->err);
+			return err_nomem(p->err, NULL);
 		for (; at < p->ends[i]; at++)
 			if (p->cells[at].key->chosen)
 				r->params[r->param_count++] = (struct query_kv){ p->cells[at].key->name,
@@ -228,14 +220,14 @@ static int give_param_lists(struct params *p, struct query_runs *ret)
 	return 0;
 }
 
-int run_params_load(struct db *d, const struct query_runs_opts *o, const int64_t *ids, struct arena *a,
-		struct query_runs *ret, struct err *err)
+int run_params_load(struct db *d, const struct metric_select_list *l, struct arena *a, struct query_runs *ret,
+		    struct err *err)
 {
-	struct params p = { .d = d, .o = o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
-	int rc = p.keys ? 0 : no_memory(p.err);
+	struct params p = { .d = d, .o = l->o, .a = a, .keys = map_new(sizeof(struct params_key)), .err = err };
+	int rc = p.keys ? 0 : err_nomem(p.err, NULL);
 
 	if (!rc)
-		rc = read_runs_params(&p, ids, ret->count);
+		rc = read_runs_params(&p, l->runs, ret->count);
 	if (!rc)
 		rc = name_param_keys(&p, ret->count);
 	if (!rc)

@@ -5,17 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
+#include "tracker/base/array.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/filter/filter.h"
-#include "web/store/read/cells.h"
-#include "web/store/read/metric_select.h"
 #include "web/store/read/columns.h"
-#include "web/store/read/detail.h"
 #include "web/store/read/page_token.h"
-#include "web/store/read/run_params.h"
 #include "web/store/read/query.h"
+#include "web/store/read/read_inside.h"
 
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
@@ -41,7 +38,7 @@ struct run_search {
 	struct filter_value *values; /* of all hits */
 	struct page_token_place after; /* from the page token */
 	bool has_after;
-	uint32_t plan;
+	struct page_token_search token;
 	struct err *err;
 };
 
@@ -52,19 +49,7 @@ static bool is_shown_run(const struct query_runs_opts *o, bool deleted)
 
 static int keep_search_row(struct run_search *s, const struct columns_row *r)
 {
-	const struct columns_row **grown;
-	size_t cap;
-
-	if (s->row_count == s->row_cap) {
-		cap = s->row_cap ? s->row_cap * 2 : 256;
-		grown = realloc(s->rows, cap * sizeof *grown);
-		if (!grown)
-			return no_memory(s->err);
-		s->rows = grown;
-		s->row_cap = cap;
-	}
-	s->rows[s->row_count++] = r;
-	return 0;
+	return array_push(&s->rows, &s->row_count, &s->row_cap, r) ? 0 : err_nomem(s->err, NULL);
 }
 
 static int add_search_row(struct run_search *s, struct db_rows *q)
@@ -72,7 +57,7 @@ static int add_search_row(struct run_search *s, struct db_rows *q)
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
 	if (!r || !columns_read_row(q, s->a, r))
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	return is_shown_run(s->o, r->deleted) ? keep_search_row(s, r) : 0;
 }
 
@@ -195,7 +180,7 @@ static int load_search_rows(struct run_search *s, struct store *store)
 	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
-	int rc = ids ? experiment_ids(s, ids) : no_memory(s->err);
+	int rc = ids ? experiment_ids(s, ids) : err_nomem(s->err, NULL);
 
 	if (!rc && s->o->ids)
 		return load_named(s, ids);
@@ -321,7 +306,7 @@ static int make_hits(struct run_search *s, size_t room)
 	s->hits = calloc(room, sizeof *s->hits);
 	s->values = calloc(room * fields + 1, sizeof *s->values);
 	if (!s->hits || !s->values)
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < room; i++)
 		s->hits[i].values = s->values + i * fields;
 	return 0;
@@ -426,8 +411,8 @@ static int read_search_token(struct run_search *s)
 	const char *token = s->o->page_token;
 
 	s->has_after = token && *token;
-	s->plan = page_token_plan(s->o);
-	return s->has_after ? page_token_read(token, s->plan, filter_order_count(s->f), s->a, &s->after, s->err) : 0;
+	s->token = (struct page_token_search){ page_token_plan(s->o), filter_order_count(s->f) };
+	return s->has_after ? page_token_read(token, &s->token, s->a, &s->after, s->err) : 0;
 }
 
 static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
@@ -439,13 +424,13 @@ static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, 
 	struct metric_select_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct metric_select chosen = { 0 };
 	bool some = o->params_max && parts & QUERY_PARAMS;
-	struct detail_want want = { some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
+	struct detail_want want = { ids, some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
 	int rc = choose ? metric_select_begin(&chosen, s->keysets, s->d, &list, s->err) : 0;
 
 	if (!rc)
-		rc = detail_load_all(s->d, ids, &want, a, ret, s->err);
+		rc = detail_load_all(s->d, &want, a, ret, s->err);
 	if (!rc && some)
-		rc = run_params_load(s->d, o, ids, a, ret, s->err);
+		rc = run_params_load(s->d, &list, a, ret, s->err);
 	if (!rc && o->with_keys)
 		rc = metric_select_keys(&chosen, a, ret, s->err);
 	ret->metrics_left_out = o->metrics_max && !chosen.all;
@@ -464,10 +449,10 @@ static int load_page(struct run_search *s, struct arena *a, struct query_runs *r
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
 		last = hit_place(s, &s->hits[limit - 1]);
-		ret->next_page_token = page_token_write(s->plan, &last, filter_order_count(s->f), a);
+		ret->next_page_token = page_token_write(&s->token, &last, a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
-		return no_memory(s->err);
+		return err_nomem(s->err, NULL);
 	for (i = 0; i < ret->count; i++)
 		ids[i] = s->hits[i].row->id;
 	give_columns(s);
@@ -497,7 +482,7 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	struct run_search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
 	struct db_rows *rev;
-	int rc = s.a ? 0 : no_memory(s.err);
+	int rc = s.a ? 0 : err_nomem(s.err, NULL);
 
 	if (!rc && o->mlflow)
 		rc = filter_parse_mlflow(&s.f, s.a, o->mlflow, err);

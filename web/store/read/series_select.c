@@ -1,14 +1,12 @@
 /* series_select.c: looks up runs and series by name, and what is hidden of them. */
-#include "web/store/read/series_select.h"
+#include "web/store/read/read_inside.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/filter/filter.h"
-#include "web/store/points/hide.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 struct picker {
 	struct db *d;
@@ -30,7 +28,7 @@ static int room_for_one(struct picker *p)
 	p->cap = p->cap ? p->cap * 2 : 16;
 	grown = arena_array(p->arena, p->cap, sizeof *grown);
 	if (!grown)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	if (r->count)
 		memcpy(grown, r->series, r->count * sizeof *grown);
 	r->series = grown;
@@ -92,7 +90,7 @@ static int load_picked_keys(struct picker *p)
 	int rc = 0;
 
 	if (!keys)
-		return no_memory(p->err);
+		return err_nomem(p->err, NULL);
 	memcpy(keys, p->sel->keys, n * sizeof *keys);
 	qsort(keys, n, sizeof *keys, compare_picked_keys);
 	for (i = 0; !rc && i < n; i++) {
@@ -116,13 +114,13 @@ static int load_picked_series(struct picker *p)
 	return rc ? rc : take_picked_series(p, q);
 }
 
-int series_select_run(struct db *d, const struct points_sel *sel, const char *uuid, struct arena *a,
+int series_select_run(struct db *d, const struct series_select_want *want, struct arena *a,
 		      struct series_select_run *ret, struct err *err)
 {
-	struct series_select_run r = { .uuid = uuid, .start_s = NAN, .steps_per_epoch = 1 };
+	struct series_select_run r = { .uuid = want->uuid, .start_s = NAN, .steps_per_epoch = 1 };
 	double per_epoch;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_head, err, "t", uuid);
+	int rc = db_start(d, &q, DB_run_head, err, "t", want->uuid);
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
@@ -134,7 +132,7 @@ int series_select_run(struct db *d, const struct points_sel *sel, const char *uu
 	    isfinite(per_epoch))
 		r.steps_per_epoch = per_epoch;
 	db_stop(q);
-	rc = load_picked_series(&(struct picker){ .d = d, .sel = sel, .arena = a, .r = &r, .err = err });
+	rc = load_picked_series(&(struct picker){ .d = d, .sel = want->sel, .arena = a, .r = &r, .err = err });
 	if (rc)
 		return rc;
 	*ret = r;

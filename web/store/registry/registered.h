@@ -1,9 +1,10 @@
-/* registered.h: reads the model registry: one registered model or version, or searches in pages. Skips deleted
+/* registered.h: the model registry: one registered model or version, searches in pages, changes. Skips deleted
  * versions. Text lives in the caller's arena. */
 #ifndef DPT_STORE_REGISTERED_H
 #define DPT_STORE_REGISTERED_H
 
 #include "web/store/read/query.h"
+#include "web/store/write/ingest.h"
 
 struct registered_version {
 	const char *model; /* the registered model's name */
@@ -36,7 +37,12 @@ struct registered_model {
 
 /* ERR_NOENT without a text: none. */
 int registered_get(struct store *s, const char *name, struct arena *a, struct registered_model *ret, struct err *err);
-int registered_version_get(struct store *s, const char *name, int64_t version, struct arena *a,
+
+struct registered_version_name {
+	const char *model;
+	int64_t version;
+};
+int registered_version_get(struct store *s, const struct registered_version_name *of, struct arena *a,
 			   struct registered_version *ret, struct err *err);
 
 /* A page of a search. Prompts (models with the tag mlflow.prompt.is_prompt) are found only by a filter that names
@@ -66,5 +72,27 @@ int registered_search(struct store *s, const struct registered_opts *o, struct a
 		      struct err *err);
 int registered_versions_search(struct store *s, const struct registered_opts *o, struct arena *a,
 			       struct registered_versions *ret, struct err *err);
+
+/* --- registry.c ----------------------------------------------------------------------------------------------- */
+
+/* Changes of the model registry, by MLflow's rules and refused in MLflow's words. They go through ingest_submit.
+ * Knows no logged models: the caller supplies the location of a version's files. */
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/registry/changes.def"
+#undef CHANGE
+
+struct registry_op {
+	const struct change_ops *kind;
+	const char *name; /* of the registered model */
+	const char *text; /* see changes.def */
+	int64_t version;
+	bool archive;
+	const char *source, *location, *run, *run_link; /* of a new version */
+	const struct ingest_kv *tags;
+	size_t tag_count;
+};
+
+/* op for ingest_submit; borrows it. */
+struct ingest_op registry_op(const struct registry_op *op);
 
 #endif

@@ -1,12 +1,14 @@
-/* registry.c: shared by all kinds of changes of the registry. Knows no kind. */
-#include "web/store/registry/registry.h"
+/* registry.c: changes of registered models and versions. */
+#include "web/store/registry/registered.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-#include "web/store/base/no_memory.h"
-#include "web/store/registry/registry_inside.h"
+#include "tracker/base/clock.h"
+#include "web/store/write/change.h"
 
-int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
+/* Copy of every kind: puts struct registry_op into c->op.more. */
+static int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	const struct registry_op *from = op->more;
 	struct arena *a = c->in.arena;
@@ -24,7 +26,7 @@ int registry_copy(struct change *c, const struct ingest_op *op, struct err *err)
 		to->tags = change_dup_pairs(a, from->tags, from->tag_count, &failed);
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 struct ingest_op registry_op(const struct registry_op *op)
@@ -32,7 +34,9 @@ struct ingest_op registry_op(const struct registry_op *op)
 	return (struct ingest_op){ .kind = op->kind, .more = op };
 }
 
-int registry_need(struct state *st, struct change *c, int64_t *ret, struct err *err)
+/* Finds the row of the registered model that c names; the second also requires the version. 1: found, 0 refused, or
+ * negative. */
+static int registry_need(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int rc = db_int(state_db(st), ret, DB_registered_id, err, "t", op->name);
@@ -40,7 +44,7 @@ int registry_need(struct state *st, struct change *c, int64_t *ret, struct err *
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Registered Model with name=%.400s not found", op->name);
 }
 
-int registry_need_version(struct state *st, struct change *c, int64_t *ret, struct err *err)
+static int registry_need_version(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct registry_op *op = c->op.more;
 	int rc = db_int(state_db(st), ret, DB_version_model, err, "ti", op->name, op->version);
@@ -48,3 +52,257 @@ int registry_need_version(struct state *st, struct change *c, int64_t *ret, stru
 	return rc ? rc : change_refuse(c, ERR_NOENT, "Model Version (name=%.400s, version=%" PRId64 ") not found",
 				       op->name, op->version);
 }
+
+/* --- models --------------------------------------------------------------------------------------------------- */
+
+static int put_registered_tags(struct state *st, int64_t id, const struct registry_op *op, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->tag_count && !rc; i++)
+		rc = db_run(state_db(st), DB_registered_tag_put, err, "itt", id, op->tags[i].key, op->tags[i].value);
+	return rc;
+}
+
+/* 1: no other model has the name, 0 refused, or negative. */
+static int registered_name_is_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
+{
+	int64_t id = own;
+	int rc = db_int(state_db(st), &id, DB_registered_id, err, "t", name);
+
+	if (rc < 0)
+		return rc;
+	return id == own ? 1 : change_refuse(c, ERR_EXISTS, "Registered Model (name=%.400s) already exists.", name);
+}
+
+static int make_registered(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int rc = registered_name_is_free(st, c, op->name, 0, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_registered_add, err, "tti", op->name, op->text ? op->text : "", clock_wall_ms());
+	return rc ? rc : put_registered_tags(st, db_last_id(state_db(st)), op, err);
+}
+
+const struct change_ops registry_model_new = { .name = "registry_model_new",
+					       .copy = registry_copy,
+					       .apply = make_registered };
+
+static int rename_registered(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id, now = clock_wall_ms();
+	int rc = registry_need(st, c, &id, err);
+
+	if (rc > 0)
+		rc = registered_name_is_free(st, c, op->text, id, err);
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_registered_name_put, err, "iti", id, op->text, now);
+	return rc ? rc : db_run(state_db(st), DB_versions_touch, err, "ii", id, now);
+}
+
+const struct change_ops registry_model_rename = { .name = "registry_model_rename",
+						  .copy = registry_copy,
+						  .apply = rename_registered };
+
+static int describe_registered(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need(st, c, &id, err);
+
+	return rc <= 0 ? rc : db_run(state_db(st), DB_registered_description_put, err, "iti", id, op->text,
+				     clock_wall_ms());
+}
+
+const struct change_ops registry_model_describe = { .name = "registry_model_describe",
+						    .copy = registry_copy,
+						    .apply = describe_registered };
+
+static int delete_registered(struct state *st, struct change *c, struct err *err)
+{
+	static const enum db_query tables[] = { DB_registered_tags_delete, DB_registered_aliases_delete,
+						DB_versions_delete, DB_version_tags_delete,
+						DB_registered_delete };
+	int64_t id;
+	int rc = registry_need(st, c, &id, err);
+	size_t i;
+
+	if (rc <= 0)
+		return rc;
+	for (i = 0, rc = 0; i < sizeof tables / sizeof tables[0] && !rc; i++)
+		rc = db_run(state_db(st), tables[i], err, "i", id);
+	return rc;
+}
+
+const struct change_ops registry_model_delete = { .name = "registry_model_delete",
+						  .copy = registry_copy,
+						  .apply = delete_registered };
+
+static int tag_registered(struct state *st, struct change *c, struct err *err)
+{
+	int64_t id;
+	int rc = registry_need(st, c, &id, err);
+
+	return rc <= 0 ? rc : put_registered_tags(st, id, c->op.more, err);
+}
+
+const struct change_ops registry_model_tag = { .name = "registry_model_tag",
+					       .copy = registry_copy,
+					       .apply = tag_registered };
+
+/* Deletes the row named by the text of the operation. */
+static int drop_registered_row(struct state *st, struct change *c, enum db_query which, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need(st, c, &id, err);
+
+	return rc <= 0 ? rc : db_run(state_db(st), which, err, "it", id, op->text);
+}
+
+static int untag_registered(struct state *st, struct change *c, struct err *err)
+{
+	return drop_registered_row(st, c, DB_registered_tag_delete, err);
+}
+
+const struct change_ops registry_model_untag = { .name = "registry_model_untag",
+						 .copy = registry_copy,
+						 .apply = untag_registered };
+
+static int set_alias(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need_version(st, c, &id, err);
+
+	return rc <= 0 ? rc : db_run(state_db(st), DB_registered_alias_put, err, "iti", id, op->text, op->version);
+}
+
+const struct change_ops registry_alias = { .name = "registry_alias", .copy = registry_copy, .apply = set_alias };
+
+static int drop_alias(struct state *st, struct change *c, struct err *err)
+{
+	return drop_registered_row(st, c, DB_registered_alias_delete, err);
+}
+
+const struct change_ops registry_unalias = { .name = "registry_unalias", .copy = registry_copy, .apply = drop_alias };
+
+/* --- versions ------------------------------------------------------------------------------------------------- */
+
+static int put_version_tags(struct state *st, int64_t id, int64_t version, const struct registry_op *op,
+			    struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < op->tag_count && !rc; i++)
+		rc = db_run(state_db(st), DB_version_tag_put, err, "iitt", id, version, op->tags[i].key,
+			    op->tags[i].value);
+	return rc;
+}
+
+static int make_version(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	struct db *d = state_db(st);
+	int64_t id, version, now = clock_wall_ms();
+	int rc = registry_need(st, c, &id, err);
+
+	if (rc > 0)
+		rc = db_int(d, &version, DB_version_next, err, "i", id);
+	if (rc <= 0)
+		return rc;
+	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, version);
+	rc = db_run(d, DB_version_add, err, "iittttti", id, version, op->text, op->source, op->location, op->run,
+		    op->run_link, now);
+	if (!rc)
+		rc = db_run(d, DB_registered_touch, err, "ii", id, now);
+	return rc ? rc : put_version_tags(st, id, version, op, err);
+}
+
+const struct change_ops registry_version_new = { .name = "registry_version_new",
+						 .copy = registry_copy,
+						 .apply = make_version };
+
+static int describe_version(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need_version(st, c, &id, err);
+
+	return rc <= 0 ? rc : db_run(state_db(st), DB_version_description_put, err, "iiti", id, op->version,
+				     op->text, clock_wall_ms());
+}
+
+const struct change_ops registry_version_describe = { .name = "registry_version_describe",
+						      .copy = registry_copy,
+						      .apply = describe_version };
+
+static int set_version_stage(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	struct db *d = state_db(st);
+	int64_t id, now = clock_wall_ms();
+	int rc = registry_need_version(st, c, &id, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = op->archive ? db_run(d, DB_versions_archive, err, "iiti", id, op->version, op->text, now) : 0;
+	if (!rc)
+		rc = db_run(d, DB_version_stage_put, err, "iiti", id, op->version, op->text, now);
+	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
+}
+
+const struct change_ops registry_version_stage = { .name = "registry_version_stage",
+						   .copy = registry_copy,
+						   .apply = set_version_stage };
+
+static int delete_version(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	struct db *d = state_db(st);
+	int64_t id, now = clock_wall_ms();
+	int rc = registry_need_version(st, c, &id, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = db_run(d, DB_version_aliases_delete, err, "ii", id, op->version);
+	if (!rc)
+		rc = db_run(d, DB_version_delete, err, "iii", id, op->version, now);
+	return rc ? rc : db_run(d, DB_registered_touch, err, "ii", id, now);
+}
+
+const struct change_ops registry_version_delete = { .name = "registry_version_delete",
+						    .copy = registry_copy,
+						    .apply = delete_version };
+
+static int tag_version(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need_version(st, c, &id, err);
+
+	return rc <= 0 ? rc : put_version_tags(st, id, op->version, op, err);
+}
+
+const struct change_ops registry_version_tag = { .name = "registry_version_tag",
+						 .copy = registry_copy,
+						 .apply = tag_version };
+
+static int untag_version(struct state *st, struct change *c, struct err *err)
+{
+	const struct registry_op *op = c->op.more;
+	int64_t id;
+	int rc = registry_need_version(st, c, &id, err);
+
+	return rc <= 0 ? rc : db_run(state_db(st), DB_version_tag_delete, err, "iit", id, op->version, op->text);
+}
+
+const struct change_ops registry_version_untag = { .name = "registry_version_untag",
+						   .copy = registry_copy,
+						   .apply = untag_version };

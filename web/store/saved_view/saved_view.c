@@ -1,10 +1,16 @@
-/* saved_view.c: reads saved views and reports. */
+/* saved_view.c: reads saved views and reports, and changes them. */
 #include "web/store/saved_view/saved_view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "web/store/base/list.h"
-#include "web/store/db/readers.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/utf8.h"
+#include "tracker/event/event.h"
+#include "web/store/base/map.h"
+#include "web/store/db/db.h"
+#include "web/store/write/change.h"
 
 static struct saved_view read_kept_row(struct arena *a, struct db_rows *q)
 {
@@ -124,3 +130,158 @@ int saved_view_preferred(struct store *s, const struct saved_view_sel *sel, stru
 	readers_give(s, d);
 	return rc;
 }
+
+/* adds, edits and deletes saved views and reports, as kinds of changes. */
+
+static int check_kept(const struct ingest_op *ingest, struct err *err)
+{
+	const struct saved_view_op *op = ingest->more;
+	size_t most = strcmp(op->shelf, SAVED_VIEW_VIEW) ? LIMIT_report_bytes : LIMIT_view_bytes;
+	int rc = op->name ? change_check_name(op->name, "its name", "name", err) : 0;
+
+	if (rc || !op->text || (strlen(op->text) <= most && utf8_valid(op->text, strlen(op->text))))
+		return rc;
+	return err_set(err, ERR_USAGE, "the text of a %s must be at most %zu bytes of UTF-8", op->shelf, most);
+}
+
+static int copy_kept(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	const struct saved_view_op *from = op->more;
+	struct arena *a = c->in.arena;
+	struct saved_view_op *to = arena_alloc(a, sizeof *to);
+	bool failed = !to;
+
+	if (to) {
+		*to = *from;
+		to->shelf = change_dup(a, from->shelf, &failed);
+		to->experiment = change_dup(a, from->experiment, &failed);
+		to->name = change_dup(a, from->name, &failed);
+		to->text = change_dup(a, from->text, &failed);
+		c->text_bytes += to->text ? strlen(to->text) : 0;
+	}
+	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
+	return failed ? err_nomem(err, NULL) : 0;
+}
+
+struct ingest_op saved_view_ingest(const struct saved_view_op *op)
+{
+	return (struct ingest_op){ .kind = op->kind, .more = op };
+}
+
+/* 1: no other item of the experiment has the name, 0: refused, or negative. */
+static int kept_name_is_free(struct state *st, struct change *c, int64_t experiment, int64_t own, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	int64_t id = own;
+	int rc = db_int(state_db(st), &id, DB_kept_named, err, "tit", op->shelf, experiment, op->name);
+
+	if (rc < 0)
+		return rc;
+	return id == own ? 1 : change_refuse(c, ERR_EXISTS, "the experiment has a %s named '%.100s' already", op->shelf,
+					     op->name);
+}
+
+static int put_preferred(struct state *st, const struct saved_view_op *op, int64_t id, int64_t experiment,
+			 struct err *err)
+{
+	if (op->preferred > 0)
+		return db_run(state_db(st), DB_kept_prefer, err, "tii", op->shelf, experiment, id);
+	return op->preferred ? 0 : db_run(state_db(st), DB_kept_unprefer, err, "i", id);
+}
+
+static void report_kept_id(struct change *c, int64_t id)
+{
+	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, id);
+}
+
+static int make_kept(struct state *st, struct change *c, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	int64_t experiment = 0, id, now = clock_wall_ms();
+	int rc = 1;
+
+	if (op->experiment && *op->experiment)
+		rc = db_int(state_db(st), &experiment, DB_experiment_by_name, err, "t", op->experiment);
+	if (!rc)
+		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
+	if (rc > 0)
+		rc = kept_name_is_free(st, c, experiment, 0, err);
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_kept_add, err, "titi", op->shelf, experiment, op->name, now);
+	if (rc)
+		return rc;
+	id = db_last_id(state_db(st));
+	report_kept_id(c, id);
+	rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", id, INT64_C(1), op->text ? op->text : "", now);
+	return rc ? rc : put_preferred(st, op, id, experiment, err);
+}
+
+struct kept_row {
+	int64_t experiment, edition;
+};
+
+/* 1: found, 0: refused, or negative. */
+static int find_kept_for_change(struct state *st, struct change *c, struct kept_row *ret, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	struct db_rows *q;
+	int rc = db_start(state_db(st), &q, DB_kept_find, err, "ti", op->shelf, op->id);
+
+	if (!rc)
+		rc = db_next(state_db(st), q, err);
+	if (rc <= 0)
+		return rc ? rc : change_refuse(c, ERR_NOENT, "there is no %s %" PRId64, op->shelf, op->id);
+	*ret = (struct kept_row){ db_i64(q, COL_kept_find_experiment_id), db_i64(q, COL_kept_find_edition) };
+	db_stop(q);
+	report_kept_id(c, op->id);
+	return 1;
+}
+
+static int put_kept_text(struct state *st, const struct saved_view_op *op, int64_t edition, struct err *err)
+{
+	int64_t now = clock_wall_ms();
+	int rc = db_run(state_db(st), DB_kept_text_add, err, "iiti", op->id, edition, op->text, now);
+
+	if (!rc)
+		rc = db_run(state_db(st), DB_kept_edition_put, err, "iii", op->id, edition, now);
+	return rc ? rc : db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, edition - LIMIT_editions);
+}
+
+static int edit_kept(struct state *st, struct change *c, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	struct kept_row was;
+	int rc = find_kept_for_change(st, c, &was, err);
+
+	if (rc > 0 && op->name)
+		rc = kept_name_is_free(st, c, was.experiment, op->id, err);
+	if (rc <= 0)
+		return rc;
+	rc = op->name ? db_run(state_db(st), DB_kept_name_put, err, "iti", op->id, op->name, clock_wall_ms()) : 0;
+	if (!rc && op->text)
+		rc = put_kept_text(st, op, was.edition + 1, err);
+	return rc ? rc : put_preferred(st, op, op->id, was.experiment, err);
+}
+
+static int delete_kept(struct state *st, struct change *c, struct err *err)
+{
+	const struct saved_view_op *op = c->op.more;
+	struct kept_row was;
+	int rc = find_kept_for_change(st, c, &was, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = db_run(state_db(st), DB_kept_text_trim, err, "ii", op->id, INT64_MAX);
+	return rc ? rc : db_run(state_db(st), DB_kept_delete, err, "i", op->id);
+}
+
+const struct change_ops kept_change_new = {
+	.name = "kept_new", .check = check_kept, .copy = copy_kept, .apply = make_kept
+};
+const struct change_ops kept_change_edit = {
+	.name = "kept_edit", .check = check_kept, .copy = copy_kept, .apply = edit_kept
+};
+const struct change_ops kept_change_delete = {
+	.name = "kept_delete", .check = check_kept, .copy = copy_kept, .apply = delete_kept
+};

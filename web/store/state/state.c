@@ -1,12 +1,12 @@
 /* state.c: the writer's cache of rows, loaded on demand: lifetime, and the flush of changes. */
+#include "tracker/base/array.h"
 #include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/points/series_summary.h"
 
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */
 #define ENTRY_BYTES 96  /* overhead of an entry: key, hash, index */
@@ -16,7 +16,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	struct state *st = calloc(1, sizeof *st);
 
 	if (!st)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	st->db = db;
 	st->cache_bytes = cache_bytes;
 	st->rev = -1;
@@ -32,7 +32,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
 	    !st->metrics || !st->writers) {
 		state_free(st);
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	}
 	*ret = st;
 	return 0;
@@ -115,23 +115,12 @@ void state_trim(struct state *st)
 
 int state_no_memory(struct err *err)
 {
-	return no_memory(err);
+	return err_nomem(err, NULL);
 }
 
 void state_list_add(struct state *st, struct state_list *l, void *item)
 {
-	if (l->count == l->cap) {
-		size_t cap = l->cap ? l->cap * 2 : 64;
-		void **grown = realloc(l->items, cap * sizeof *grown);
-
-		if (!grown) {
-			st->out_of_memory = true;
-			return;
-		}
-		l->items = grown;
-		l->cap = cap;
-	}
-	l->items[l->count++] = item;
+	st->out_of_memory = !array_push(&l->items, &l->count, &l->cap, item) || st->out_of_memory;
 }
 
 /* The run is locked, so no other process has added the row. */

@@ -9,7 +9,6 @@
 
 #include "tracker/base/err.h"
 #include "web/store/db/db.h"
-#include "web/store/points/hide.h"
 #include "web/store/points/series_summary.h"
 
 #define STATE_RUN_LEVEL (-1) /* rank of a series of the whole run */
@@ -129,8 +128,12 @@ struct state_expected {
 	const char *key;
 	int rank;
 };
-int state_expect(struct state *st, struct state_run *r, const struct state_expected *all, size_t n, int segment,
-		 struct err *err);
+struct state_batch {
+	const struct state_expected *all;
+	size_t count;
+	int segment;
+};
+int state_expect(struct state *st, struct state_run *r, const struct state_batch *b, struct err *err);
 int state_expect_keys(struct state *st, const char *const *names, size_t n, struct err *err);
 
 /* Ensures that r->params is known. */
@@ -139,9 +142,15 @@ int state_metric(struct state *st, const struct state_run *r, int64_t key_id, st
 		 struct err *err);
 void state_metric_mark(struct state *st, struct state_metric *m);
 
-/* Checks new points of a run-level series for spikes (spike_watches), before they are logged. */
-int state_watch(struct state *st, const struct state_run *r, const struct state_series_key *k, int64_t series,
-		const struct sum_point *p, size_t n, struct err *err);
+/* New points of a run-level series. */
+struct state_arrived {
+	int64_t key_id, series;
+	const struct sum_point *points;
+	size_t count;
+};
+
+/* Checks new points for spikes (spike_watches), before they are logged. */
+int state_watch(struct state *st, const struct state_run *r, const struct state_arrived *p, struct err *err);
 
 /* *ret->loaded false: there is no such journal yet. */
 int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,

@@ -3,7 +3,7 @@
 #define DPT_STORE_STATE_INSIDE_H
 
 #include "web/store/base/map.h"
-#include "web/store/points/spike.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/state/state.h"
 
 #define STATE_FULL_MAX 16 /* runs folded at once */
@@ -26,7 +26,7 @@ struct state {
 	struct arena *arena; /* texts and segments of runs */
 	struct map *runs, *run_uuids, *keys, *series, *metrics, *writers;
 	struct map *run_keys; /* (run, key) pairs that have series */
-	struct map *recent;   /* last points of watched series (state_spikes.c) */
+	struct map *recent;   /* last points of watched series (state_series.c) */
 	size_t cache_bytes;   /* kept between commits, with other writers */
 	struct state_list dirty_runs, dirty_metrics;
 	int64_t full[STATE_FULL_MAX]; /* ids of runs with many rows in the log */

@@ -1,4 +1,5 @@
 /* state_run.c: runs with their segments, and experiments by name. */
+#include "tracker/base/text.h"
 #include "web/store/state/state_inside.h"
 
 #include <limits.h>
@@ -167,7 +168,7 @@ static void write_id_list(struct buf *b, const char *const *uuids, size_t n)
 
 	buf_addc(b, '{');
 	for (i = 0; i < n; i++)
-		if (uuids[i] && strlen(uuids[i]) == 32 && strspn(uuids[i], "0123456789abcdef") == 32)
+		if (text_is_hex(uuids[i], 32, 32))
 			buf_addf(b, "%s%s", b->len > 1 ? "," : "", uuids[i]);
 	buf_addc(b, '}');
 }

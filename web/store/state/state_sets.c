@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "tracker/event/event.h"
-#include "web/store/db/array.h"
-#include "web/store/points/sum_row.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/series_summary.h"
 
 #define SMALL 2 /* up to this many are looked up one by one, if the run has series */
 
@@ -256,10 +256,10 @@ static int expect_metrics(struct expected *e)
 	return rc;
 }
 
-int state_expect(struct state *st, struct state_run *r, const struct state_expected *all, size_t n, int segment,
-		 struct err *err)
+int state_expect(struct state *st, struct state_run *r, const struct state_batch *b, struct err *err)
 {
-	struct expected e = { st, r, all, n, segment, !r->keys, err };
+	struct expected e = { st, r, b->all, b->count, b->segment, !r->keys, err };
+	size_t n = b->count;
 	struct arena *a;
 	const char **names;
 	size_t i;
@@ -270,7 +270,7 @@ int state_expect(struct state *st, struct state_run *r, const struct state_expec
 	a = arena_new();
 	names = a ? arena_array(a, n, sizeof *names) : NULL;
 	for (i = 0; names && i < n; i++)
-		names[i] = all[i].key;
+		names[i] = b->all[i].key;
 	rc = names ? state_expect_keys(st, names, n, err) : state_no_memory(err);
 	arena_free(a);
 	if (!rc)

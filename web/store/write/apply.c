@@ -1,17 +1,250 @@
-/* apply.c: writes points, params, tags and patches of a run as rows. Knows no kind of change. */
+/* apply.c: writes points, params, tags, patches, data sets, console lines, alerts and media of a run as rows. Knows
+ * no kind of change. */
 #include "web/store/write/apply.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 #include "tracker/event/event.h"
-#include "web/store/base/no_memory.h"
-#include "web/store/points/log_row.h"
-#include "web/store/points/spike.h"
+#include "tracker/event/event_media.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/write/segment.h"
+
+/* --- data sets ------------------------------------------------------------------------------------------------ */
+
+static int put_dataset(struct state *st, int64_t experiment, const struct ingest_dataset *d, int64_t *ret,
+		       struct err *err)
+{
+	int rc = db_run(state_db(st), DB_dataset_add, err, "itttttt", experiment, d->name, d->digest, d->source_type,
+			d->source, d->schema, d->profile);
+
+	if (rc)
+		return rc;
+	rc = db_int(state_db(st), ret, DB_dataset_find, err, "itt", experiment, d->name, d->digest);
+	return rc > 0 ? 0 : rc ? rc : err_set(err, ERR_IO, "store: a data set vanished");
+}
+
+int input_put(struct state *st, struct state_run *r, const struct ingest_dataset *d, struct err *err)
+{
+	int64_t dataset = 0, there;
+	size_t i;
+	int rc = put_dataset(st, r->experiment_id, d, &dataset, err);
+
+	if (rc)
+		return rc;
+	rc = db_int(state_db(st), &there, DB_run_dataset_find, err, "ii", r->id, dataset);
+	if (rc)
+		return rc < 0 ? rc : 0;
+	rc = db_run(state_db(st), DB_run_dataset_add, err, "ii", r->id, dataset);
+	for (i = 0; i < d->tag_count && !rc; i++)
+		rc = db_run(state_db(st), DB_run_dataset_tag_add, err, "iitt", r->id, dataset, d->tags[i].key,
+			    d->tags[i].value);
+	return rc;
+}
+
+/* --- records of a run ----------------------------------------------------------------------------------------- */
+
+/* Console lines are numbered from 0 per rank and segment, in order of arrival. */
+
+static int put_console(struct state *st, const struct state_run *r, const struct state_writer *w,
+		       const struct intake_item *it, struct err *err)
+{
+	struct db *d = state_db(st);
+	int64_t first = 0;
+	int rc = db_int(d, &first, DB_console_end, err, "iii", r->id, (int64_t)w->rank, (int64_t)w->segment);
+
+	if (rc < 0)
+		return rc;
+	return db_run(d, DB_console_add, err, "iiiiiib", r->id, (int64_t)w->rank, (int64_t)w->segment, first, it->count,
+		      it->time_ms, it->bytes, it->len);
+}
+
+/* Finds the row of a content, or adds it. */
+static int find_or_add_content(struct db *d, const struct told_media *t, int64_t *ret, struct err *err)
+{
+	const unsigned char *bytes = t->bytes;
+	struct media m;
+	size_t file;
+	int rc = db_int(d, ret, DB_content_find, err, "t", t->digest);
+
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (media_read((struct event_span){ bytes, bytes + t->len }, &m))
+		return err_set(err, ERR_DAMAGED, "store: a content that was read cannot be read again");
+	file = (size_t)(m.bytes.end - m.bytes.at);
+	rc = db_run(d, DB_content_add, err, "ttiiib", t->digest, media_type(&m), (int64_t)(file ? file : t->len),
+		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), t->bytes, t->len);
+	*ret = db_last_id(d);
+	return rc;
+}
+
+int told_media(struct state *st, const struct state_run *r, const struct told_media *m, struct err *err)
+{
+	struct told_media known = *m;
+	char digest[65];
+	int64_t key, content;
+	int rc = state_key(st, m->key, &key, err);
+
+	if (!m->digest) {
+		sha256_hex(m->bytes, m->len, digest);
+		known.digest = digest;
+	}
+	if (!rc)
+		rc = find_or_add_content(state_db(st), &known, &content, err);
+	return rc ? rc
+		  : db_run(state_db(st), DB_media_add, err, "iiiiiidi", r->id, key, m->kind, (int64_t)m->rank,
+			   (int64_t)m->segment, m->step, m->wall_time, content);
+}
+
+static int put_media(struct state *st, const struct state_run *r, const struct state_writer *w,
+		     const struct intake_item *it, struct err *err)
+{
+	int rank = it->rank != EVENT_RANK_DEFAULT ? it->rank : w->rank > 0 ? w->rank : EVENT_RANK_RUN;
+
+	return told_media(st, r, &(struct told_media){ .key = it->key, .kind = it->count, .rank = rank,
+						       .segment = w->segment, .step = it->step,
+						       .wall_time = it->wall_time, .bytes = it->bytes,
+						       .len = it->len, .digest = it->digest }, err);
+}
+
+int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,
+	     struct err *err)
+{
+	struct db *d = state_db(st);
+
+	if (it->kind == EVENT_CONSOLE)
+		return put_console(st, r, w, it, err);
+	if (it->kind == EVENT_OTHER)
+		return put_media(st, r, w, it, err);
+	if (it->kind == EVENT_CODE)
+		return db_run(d, DB_code_put, err, "iitt", r->id, (int64_t)w->segment, it->key, it->text);
+	if (it->kind == EVENT_FILE)
+		return db_run(d, DB_file_put, err, "itit", r->id, it->key, it->count, it->text);
+	return db_run(d, DB_told_add, err, "iiiiiitt", r->id, (int64_t)w->rank, (int64_t)w->segment, it->step,
+		      it->time_ms, it->count, it->key, it->text);
+}
+
+/* --- params --------------------------------------------------------------------------------------------------- */
+
+/* Params one by one where the database is in this process, else all together in two round trips. */
+
+static int find_one_param(struct db *d, const struct params_lookup *l, size_t at, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_param_by_name, err, "it", l->run->id, l->kv[at].key);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	l->values[at] = db_text(l->arena, q, COL_param_by_name_value);
+	db_stop(q);
+	return l->values[at] ? 0 : err_nomem(err, NULL);
+}
+
+static int find_each_param(struct db *d, const struct params_lookup *l, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < l->count && !rc; i++)
+		rc = find_one_param(d, l, i, err);
+	return rc;
+}
+
+/* Reads the values of all keys with one query, where the store is shared. */
+static int find_params_together(struct db *d, const struct params_lookup *l, struct err *err)
+{
+	struct db_rows *q;
+	struct buf names;
+	size_t i;
+	int rc;
+
+	array_begin(&names);
+	for (i = 0; i < l->count; i++)
+		array_text(&names, l->kv[i].key);
+	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", l->run->id, names.data)
+			       : err_nomem(err, NULL);
+	buf_done(&names);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		const char *value = db_text(l->arena, q, COL_params_by_names_value);
+
+		if (!value)
+			return db_no_memory(q, err);
+		l->values[db_i64(q, COL_params_by_names_place) - 1] = value;
+		rc = 0;
+	}
+	return rc;
+}
+
+int params_find(struct state *st, struct params_lookup *l, struct err *err)
+{
+	struct db *d = state_db(st);
+	size_t i;
+
+	l->values = arena_array(l->arena, l->count + 1, sizeof *l->values);
+	if (!l->values)
+		return err_nomem(err, NULL);
+	for (i = 0; i < l->count; i++)
+		l->values[i] = NULL;
+	if (!l->count || !l->run->params)
+		return 0;
+	return db_shared(d) ? find_params_together(d, l, err) : find_each_param(d, l, err);
+}
+
+static int insert_param(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)
+{
+	int rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, value);
+
+	if (!rc)
+		r->params += db_changed(state_db(st));
+	return rc;
+}
+
+static int insert_params_together(struct state *st, struct state_run *r, struct db_batch *b, struct err *err)
+{
+	int rc;
+
+	if (!b->rows)
+		return 0;
+	rc = db_batch_run(b, state_db(st), DB_params_add, err);
+	if (!rc)
+		r->params += db_changed(state_db(st));
+	return rc;
+}
+
+int params_add(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
+{
+	struct db_batch b;
+	size_t i;
+	int rc = n ? state_count_params(st, r, err) : 0;
+
+	if (!rc)
+		rc = apply_expect_keys(st, kv, n, err);
+	db_batch_init(&b, "iit");
+	for (i = 0; i < n && !rc; i++) {
+		int64_t key;
+
+		rc = state_key(st, kv[i].key, &key, err);
+		if (!rc && db_shared(state_db(st)))
+			db_batch_add(&b, r->id, key, kv[i].value);
+		else if (!rc)
+			rc = insert_param(st, r, key, kv[i].value, err);
+	}
+	if (!rc)
+		rc = insert_params_together(st, r, &b, err);
+	db_batch_drop(&b);
+	if (!rc && r->params > LIMIT_params_per_run)
+		rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid,
+			     (int)LIMIT_params_per_run);
+	if (n)
+		state_mark(st, r, true);
+	return rc;
+}
 
 static int point_rank(const struct apply_points *a, const struct intake_series *s)
 {
@@ -52,7 +285,7 @@ static int put_series(struct new_log_row *row, struct intake_series *s, struct e
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
 	if (db_shared(state_db(st)) && spike_watches(s->key))
-		rc = state_watch(st, r, &k, id, s->points, s->count, err);
+		rc = state_watch(st, r, &(struct state_arrived){ k.key_id, id, s->points, s->count }, err);
 	if (rc)
 		return rc;
 	rc = state_metric(st, r, k.key_id, &m, err);
@@ -99,7 +332,7 @@ static int put_log_row(struct new_log_row *row, struct intake_series *series, si
 	}
 	pack_end(pack);
 	if (!rc && buf_failed(pack))
-		rc = no_memory(err);
+		rc = err_nomem(err, NULL);
 	if (!rc)
 		rc = db_run(state_db(row->st), DB_log_add, err, "iib", row->r->id, points, pack->data, pack->len);
 	buf_done(pack);
@@ -121,10 +354,10 @@ int apply_expect(struct state *st, struct state_run *r, const struct apply_point
 	int rc;
 
 	if (!all)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		all[i] = (struct state_expected){ in->series[i].key, point_rank(a, &in->series[i]) };
-	rc = state_expect(st, r, all, in->series_count, a->segment, err);
+	rc = state_expect(st, r, &(struct state_batch){ all, in->series_count, a->segment }, err);
 	free(all);
 	return rc;
 }
@@ -161,7 +394,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 	int rc;
 
 	if (!names)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < n; i++)
 		names[i] = kv[i].key;
 	rc = state_expect_keys(st, names, n, err);
@@ -193,13 +426,8 @@ int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv
 
 void apply_draw_id(char to[33])
 {
-	unsigned char raw[16];
-	int i;
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		memset(raw, 0, sizeof raw);
-	for (i = 0; i < 16; i++)
-		snprintf(to + 2 * i, 3, "%02x", raw[i]);
+	if (text_random_hex(to, 16))
+		memcpy(to, "00000000000000000000000000000000", 33);
 }
 
 static int put_note(struct state *st, struct state_run *r, const char *text, struct err *err)

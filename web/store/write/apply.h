@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
+#include "tracker/base/arena.h"
+#include "web/store/state/state.h"
 #include "web/store/write/ingest.h"
 #include "web/store/write/intake.h"
-#include "web/store/state/state.h"
 
 /* How long the key of a repeatable request is stored. */
 #define APPLY_IDEMPOTENCY_MS (INT64_C(7) * 24 * 3600 * 1000)
@@ -44,5 +45,46 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 
 /* Removes a tag: 1 removed, 0 it was not set, negative: failed. */
 int apply_untag(struct state *st, struct state_run *r, const char *key, struct err *err);
+
+/* Records that the run used the data set, which experiment, name and digest identify. The first description of a
+ * data set and the tags of the first use are final. */
+int input_put(struct state *st, struct state_run *r, const struct ingest_dataset *d, struct err *err);
+
+/* --- records of a run besides numbers and settings ------------------------------------------------------------- */
+
+/* Stores an EVENT_CONSOLE, EVENT_CODE, EVENT_ALERT, EVENT_FILE or EVENT_OTHER (media) of a journal with this rank
+ * and segment. */
+int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,
+	     struct err *err);
+
+/* An image, table, sound or other media item of a run. */
+struct told_media {
+	const char *key;
+	int64_t kind; /* enum media_kind */
+	int rank, segment;
+	int64_t step;
+	double wall_time;
+	const void *bytes; /* the content (run_records.h) */
+	size_t len;
+	const char *digest; /* of the content; NULL: computed here */
+};
+
+int told_media(struct state *st, const struct state_run *r, const struct told_media *m, struct err *err);
+
+/* --- params ----------------------------------------------------------------------------------------------------- */
+
+/* The params to find by the names of kv, and the values found. */
+struct params_lookup {
+	const struct state_run *run;
+	const struct ingest_kv *kv;
+	size_t count;
+	struct arena *arena; /* of the values */
+	const char **values; /* set by params_find: of each name; NULL: the run has no such param */
+};
+
+int params_find(struct state *st, struct params_lookup *l, struct err *err);
+
+/* Adds those that are new; the first value of a param is final. ERR_LIMIT: the run would have too many. */
+int params_add(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
 
 #endif

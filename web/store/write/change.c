@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
-#include "web/store/base/no_memory.h"
 
 bool change_is_id(const char *id)
 {
-	return id && strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32;
+	return text_is_hex(id, 32, 32);
 }
 
 int change_check_run(const struct ingest_op *op, struct err *err)
@@ -160,7 +160,7 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	to->writer = change_dup(a, op->writer, &failed);
 	to->path = change_dup(a, op->path, &failed);
 	to->foreign = dup_foreign(a, op->foreign, &failed);
-	return failed ? no_memory(err) : 0;
+	return failed ? err_nomem(err, NULL) : 0;
 }
 
 int change_refuse(struct change *c, int code, const char *fmt, ...)

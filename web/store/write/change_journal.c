@@ -7,13 +7,10 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
-#include "web/store/base/no_memory.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
-#include "web/store/write/input.h"
 #include "web/store/write/segment.h"
-#include "web/store/write/told.h"
 
 #define RENAME_TAG "dptrack.run_name" /* of a journal: a new name of the run, not stored as a tag */
 
@@ -291,7 +288,7 @@ static int put_arrival_order(struct state *st, const struct state_run *r, const 
 	int rc;
 
 	if (!ids)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	for (i = 0; i < in->series_count; i++)
 		ids[i] = in->series[i].id;
 	buf_init(&b, (size_t)200 << 20);

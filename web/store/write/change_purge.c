@@ -10,13 +10,19 @@
 #define CHUNK_ROWS 20	/* a full chunk fills several pages, so it counts as this many rows */
 
 /* Each deletes at most ?2 rows of run ?1. Journals are last: their paths are needed until their files are handled. */
-static const enum db_query by_run[] = {
+static const enum db_query run_queries[] = {
 	DB_purge_metric, DB_purge_param, DB_purge_segment_param, DB_purge_tag, DB_purge_environment, DB_purge_segment,
 	DB_purge_part, DB_purge_console, DB_purge_code, DB_purge_file, DB_purge_told, DB_purge_media,
 	DB_purge_alert, DB_purge_alert_fired, DB_purge_problem, DB_purge_idempotency, DB_purge_run_dataset,
 	DB_purge_run_dataset_tag, DB_purge_run_model, DB_purge_artifact, DB_purge_arrival, DB_purge_archive,
 	DB_purge_writer,
 };
+
+struct purge_list {
+	const enum db_query *queries;
+	size_t count;
+};
+#define PURGE_LIST(queries) &(struct purge_list){ queries, sizeof(queries) / sizeof(queries)[0] }
 
 /* Points that are not folded yet are removed at once: folding must not find a series that is gone. */
 static int purge_log(struct state *st, struct change *c, int64_t run_id, struct err *err)
@@ -85,14 +91,14 @@ static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err 
 	return rc < 0 ? rc : 0;
 }
 
-/* Deletes at most *left rows of the table of each query. */
-static int purge_tables(struct db *d, const enum db_query *tables, size_t n, int64_t id, int64_t *left, struct err *err)
+/* Deletes at most *left rows of the run, model or experiment. */
+static int purge_tables(struct db *d, const struct purge_list *l, int64_t id, int64_t *left, struct err *err)
 {
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < n && *left > 0 && !rc; i++) {
-		rc = db_run(d, tables[i], err, "ii", id, *left);
+	for (i = 0; i < l->count && *left > 0 && !rc; i++) {
+		rc = db_run(d, l->queries[i], err, "ii", id, *left);
 		*left -= db_changed(d);
 	}
 	return rc;
@@ -105,7 +111,7 @@ static int purge_some(struct state *st, struct change *c, int64_t run_id, struct
 	int rc = purge_series(d, run_id, &left, err);
 
 	if (!rc)
-		rc = purge_tables(d, by_run, sizeof by_run / sizeof by_run[0], run_id, &left, err);
+		rc = purge_tables(d, PURGE_LIST(run_queries), run_id, &left, err);
 	c->res.more = left <= 0;
 	if (!rc && !c->res.more)
 		rc = db_run(d, DB_gone_finish, err, "i", run_id);
@@ -155,7 +161,7 @@ static int apply_model_purge(struct state *st, struct change *c, struct err *err
 	c->res.more = true;
 	if (!final)
 		return db_run(d, DB_model_deleted_put, err, "ii", id, (int64_t)0);
-	rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+	rc = purge_tables(d, PURGE_LIST(tables), id, &left, err);
 	c->res.more = left <= 0;
 	return rc || c->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
 }
@@ -174,7 +180,7 @@ static int apply_experiment_purge(struct state *st, struct change *c, struct err
 	if (!rc)
 		return change_refuse(c, ERR_EXISTS, "the experiment is not deleted, not long enough, or not empty");
 	if (rc > 0)
-		rc = purge_tables(d, tables, sizeof tables / sizeof tables[0], id, &left, err);
+		rc = purge_tables(d, PURGE_LIST(tables), id, &left, err);
 	c->res.more = left <= 0;
 	return rc || c->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }

@@ -1,10 +1,11 @@
-/* change_run.c: runs that clients create, patch, give params and tags, delete and restore. */
+/* change_run.c: runs that clients create, patch, give params, tags and points, delete and restore; descriptions of
+ * experiments. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
-#include "web/store/write/params.h"
 #include "web/store/write/segment.h"
 
 /* --- create ------------------------------------------------------------------------------------------------- */
@@ -191,3 +192,69 @@ const struct change_ops change_run_delete = { .name = "run_delete",
 const struct change_ops change_run_restore = { .name = "run_restore",
 					       .check = change_check_run,
 					       .apply = unmark_run_deleted };
+
+/* --- experiments ---------------------------------------------------------------------------------------------- */
+
+static int check_experiment_op(const struct ingest_op *op, struct err *err)
+{
+	return change_check_name(op->name ? op->name : "", "the experiment's name", "name", err);
+}
+
+static int apply_experiment_op(struct state *st, struct change *c, struct err *err)
+{
+	int64_t id;
+	int rc = state_experiment(st, c->op.name, &id, &c->res.existed, err);
+
+	if (!rc)
+		snprintf(c->res.id, sizeof c->res.id, "%lld", (long long)id);
+	return rc;
+}
+
+const struct change_ops change_experiment = { .name = "experiment",
+					      .check = check_experiment_op,
+					      .apply = apply_experiment_op };
+
+/* --- points --------------------------------------------------------------------------------------------------- */
+
+/* Points of one run without a journal; a repeated request is recognised by its key and changes
+ * nothing. */
+
+static int copy_points_op(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	int rc = change_copy(c, op, err);
+
+	return rc ? rc : intake_points(&c->in, op, err);
+}
+
+/* 1: the request was stored before, and res has the first answer. 0: it is new; its key is stored. */
+static int find_repeated_request(struct state *st, const struct state_run *r, struct change *c, struct err *err)
+{
+	int64_t accepted;
+	int rc = db_int(state_db(st), &accepted, DB_idempotency_get, err, "iti", r->id, c->op.idempotency,
+			clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
+
+	if (rc > 0) {
+		c->res.accepted = (uint64_t)accepted;
+		c->res.existed = true;
+	}
+	return rc ? rc : db_run(state_db(st), DB_idempotency_put, err, "itii", r->id, c->op.idempotency,
+				clock_wall_ms(), (int64_t)c->in.point_count);
+}
+
+static int apply_points_op(struct state *st, struct change *c, struct err *err)
+{
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	rc = c->op.idempotency ? find_repeated_request(st, r, c, err) : 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	c->res.accepted = c->in.point_count;
+	return apply_points(st, r, &(struct apply_points){ .rank = 0, .segment = r->segment }, &c->in, err);
+}
+
+const struct change_ops change_points = {
+	.name = "points", .check = change_check_run, .copy = copy_points_op, .apply = apply_points_op
+};

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/readers.h"
+#include "web/store/db/db.h"
 #include "web/store/write/change.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
@@ -27,7 +26,7 @@ static int make_job(struct queue_job **ret, struct store *s, const struct ingest
 	int rc;
 
 	if (!job)
-		return no_memory(err);
+		return err_nomem(err, NULL);
 	job->change.store = s;
 	rc = intake_init(&job->change.in, err);
 	if (!rc)

@@ -6,9 +6,8 @@
 #include "tracker/base/clock.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
-#include "web/store/db/readers.h"
 #include "web/store/write/committer.h"
-#include "web/store/write/lease_row.h"
+#include "web/store/write/transaction.h"
 
 struct lease_request {
 	struct lease *l;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "web/store/state/state.h"
+#include "web/store/write/transaction.h"
 
 #define SEGMENT_LOST_MS INT64_C(60000) /* a journal of a live run gets a record every 10 s */
 
@@ -31,5 +32,10 @@ int segment_alive(struct state *st, struct state_run *r, struct err *err);
 
 /* Records that the run fell silent: killed (finished for foreign folders), until new records arrive. */
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err);
+
+/* Marks some running runs whose journals fell silent (stale runs) as killed, in a transaction of its own: 1 done, 0
+ * there are none, negative: failed. *ret_more: there may be others. *ret_rev: revision of the change; 0: nothing
+ * that watchers need to see. */
+int stale_runs_mark(struct transaction *t, bool *ret_more, uint64_t *ret_rev, struct err *err);
 
 #endif

@@ -28,4 +28,23 @@ int transaction_finish(struct transaction *t, int rc, struct err *err);
  * not shorten the wait of other writers. */
 bool transaction_look(struct transaction *t);
 
+/* Returns what a burst of writes used to the system: free pages of the store's file beyond a reserve, and memory of the
+ * process. */
+struct trim {
+	bool some; /* something was committed: there may be something to return */
+	double trimmed_s;
+};
+
+void trim_trim(struct trim *s);		     /* returns memory, when the last time was long ago */
+void trim_give_back(struct trim *s, struct db *d); /* in a pause; leaves `some` set while there is more */
+void trim_shrink(struct db *d);		     /* at the end: all free pages, for at most a second */
+
+/* --- the row of a lease (lease.h) --- */
+
+#define LEASE_S 6 /* lifetime after a renewal */
+
+/* Takes or renews a lease: 1 holder has it, 0 another process has it, negative: unknown. A store that one process
+ * holds alone returns 1. */
+int lease_row_take(struct db *d, const char *holder, const char *name, struct err *err);
+
 #endif

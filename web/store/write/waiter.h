@@ -1,9 +1,11 @@
-/* waiter.h: waits for one answer of the writer's thread, in the caller's storage. Private to web/store. */
+/* waiter.h: who waits for the writer's thread: one answer in the caller's storage, and callbacks for committed
+ * changes (the list behind store_watch). Private to web/store. */
 #ifndef DPT_STORE_WAITER_H
 #define DPT_STORE_WAITER_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "web/store/write/ingest.h"
 
@@ -21,5 +23,16 @@ struct ingest_done waiter_init(struct waiter *w);
 int waiter_wait(struct waiter *w, struct ingest_result *ret, struct err *err);
 
 void waiter_done(struct waiter *w);
+
+/* The callbacks. */
+struct watchers;
+
+struct watchers *watchers_new(void);    /* NULL when out of memory */
+void watchers_free(struct watchers *w); /* NULL is fine */
+
+int watchers_add(struct watchers *w, void (*fn)(void *arg, uint64_t rev), void *arg); /* a handle, or ERR_LIMIT */
+void watchers_remove(struct watchers *w, int handle); /* when it returns, fn is not running and is not called again */
+
+void watchers_tell(struct watchers *w, uint64_t rev);
 
 #endif

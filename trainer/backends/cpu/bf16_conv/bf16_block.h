@@ -4,7 +4,7 @@
 #ifndef DPT_BACKENDS_CPU_BF16_CONV_BF16_BLOCK_H
 #define DPT_BACKENDS_CPU_BF16_CONV_BF16_BLOCK_H
 
-#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 #define BLOCK_SIDE 16	 /* rows of a tile, and columns of its sums */
 #define BLOCK_PANEL 32	 /* rows or columns of a block */
@@ -12,8 +12,6 @@
 #define BLOCK_LINE 64	 /* bytes of the terms of a row in a step, and of a pair of terms of 16 columns */
 #define BLOCK_SUMS 1024	 /* floats of a block */
 #define BLOCK_TILE 256	 /* floats of one of its tiles */
-
-enum bf16_engine { BF16_DOTS, BF16_TILES };
 
 /* a[i]: 16 rows of terms, a_row bytes apart. b[j]: 16 pairs of terms of 16 columns, b_row bytes apart. a[1] is NULL in
  * a block of 16 rows, b[1] in one of 16 columns. Step k reads a[i] + a_at[k] and b[j] + b_at[k].
@@ -30,12 +28,5 @@ struct bf16_block {
 typedef void block_fn(const struct bf16_block *o);
 
 block_fn *block_pick(const struct cpu_module *m, enum bf16_engine engine);
-
-/* Returns true if $DPTRAIN_CPU_DOTS is "emulate": plain C may stand in for bf16 dot products, for tests. Tiles have
- * $DPTRAIN_CPU_TILES (amx.h). */
-bool block_asks_plain_dots(void);
-
-/* Returns true if the module may use the engine: the processor has it, or the environment asks for its stand-in. */
-bool block_has(const struct cpu_module *m, enum bf16_engine engine);
 
 #endif

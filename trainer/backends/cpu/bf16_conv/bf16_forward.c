@@ -6,7 +6,7 @@
  * images ("across"). */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/bf16_conv/bf16_passes.h"
+#include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define RESULTS_MOST 1024	       /* of a chunk, about */

@@ -9,7 +9,7 @@
  * to its sums, which stay in the workspace from chunk to chunk. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/bf16_conv/bf16_passes.h"
+#include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define UNIT_RESULTS 512   /* of a unit, about */

@@ -5,7 +5,180 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-#include "trainer/backends/cpu/winograd/turn.h"
+typedef float vec __attribute__((vector_size(64), may_alias));
+
+/* One direction of a transform, and its vectors in, `step` apart, and out, 1 apart. */
+enum turn {
+	TURN_INPUT,    /* B^T: 6 to 6 */
+	TURN_RESULT,   /* A^T: 6 to 4 */
+	TURN_GRADIENT, /* A: 4 to 6 */
+	TURN_WEIGHTS,  /* G: 3 to 6 */
+	TURN_DW,       /* G^T: 6 to 3 */
+};
+
+INLINE int turn_in(enum turn t)
+{
+	return t == TURN_GRADIENT ? TILE : t == TURN_WEIGHTS ? 3 : PATCH;
+}
+
+INLINE int turn_out(enum turn t)
+{
+	return t == TURN_RESULT ? TILE : t == TURN_DW ? 3 : PATCH;
+}
+
+/* The polynomials are evaluated at 0, infinity and ±a, ±b with a b = 1: no factor is larger than 2.83, which halves
+ * the rounding of the usual 0, ±1, ±2. */
+#define A 0.70710678f /* a^2 = 1/2 */
+#define B 1.41421356f /* b^2 = 2 */
+
+INLINE void turn_input(const vec *d, vec *to)
+{
+	vec even = d[4] - 2 * d[2], odd = A * d[3] - B * d[1], even2 = d[4] - 0.5f * d[2], odd2 = B * d[3] - A * d[1];
+
+	to[0] = d[0] - 2.5f * d[2] + d[4];
+	to[1] = even + odd;
+	to[2] = even - odd;
+	to[3] = even2 + odd2;
+	to[4] = even2 - odd2;
+	to[5] = d[1] - 2.5f * d[3] + d[5];
+}
+
+INLINE void turn_result(const vec *m, vec *to)
+{
+	vec sum = m[1] + m[2], dif = m[1] - m[2], sum2 = m[3] + m[4], dif2 = m[3] - m[4];
+
+	to[0] = m[0] + sum + sum2;
+	to[1] = A * dif + B * dif2;
+	to[2] = 0.5f * sum + 2 * sum2;
+	to[3] = 0.5f * A * dif + 2 * B * dif2 + m[5];
+}
+
+INLINE void turn_gradient(const vec *y, vec *to)
+{
+	vec even = y[0] + 0.5f * y[2], odd = A * y[1] + 0.5f * A * y[3], even2 = y[0] + 2 * y[2],
+		odd2 = B * y[1] + 2 * B * y[3];
+
+	to[0] = y[0];
+	to[1] = even + odd;
+	to[2] = even - odd;
+	to[3] = even2 + odd2;
+	to[4] = even2 - odd2;
+	to[5] = y[3];
+}
+
+INLINE void turn_weights(const vec *w, vec *to)
+{
+	vec even = w[0] * (-2 / 3.0f) + w[2] * (-1 / 3.0f), odd = w[1] * (-2 / 3.0f * A);
+	vec even2 = w[0] * (1 / 6.0f) + w[2] * (1 / 3.0f), odd2 = w[1] * (1 / 6.0f * B);
+
+	to[0] = w[0];
+	to[1] = even + odd;
+	to[2] = even - odd;
+	to[3] = even2 + odd2;
+	to[4] = even2 - odd2;
+	to[5] = w[2];
+}
+
+INLINE void turn_dw(const vec *m, vec *to)
+{
+	vec sum = m[1] + m[2], dif = m[1] - m[2], sum2 = m[3] + m[4], dif2 = m[3] - m[4];
+
+	to[0] = m[0] + sum * (-2 / 3.0f) + sum2 * (1 / 6.0f);
+	to[1] = dif * (-2 / 3.0f * A) + dif2 * (1 / 6.0f * B);
+	to[2] = sum * (-1 / 3.0f) + sum2 * (1 / 3.0f) + m[5];
+}
+
+INLINE void turn_line(const enum turn t, const vec *from, vec *to)
+{
+	switch (t) {
+	case TURN_INPUT:
+		turn_input(from, to);
+		break;
+	case TURN_RESULT:
+		turn_result(from, to);
+		break;
+	case TURN_GRADIENT:
+		turn_gradient(from, to);
+		break;
+	case TURN_WEIGHTS:
+		turn_weights(from, to);
+		break;
+	case TURN_DW:
+		turn_dw(from, to);
+		break;
+	}
+}
+
+/* A square of vectors in memory: where element (0, 0) is, how far it is to the next row and column, and which rows,
+ * columns and lanes of the vectors there are; the others read as zero and are not written. */
+struct square {
+	float *at;
+	int64_t row, col;
+	__mmask16 lanes;
+	__mmask16 rows[PATCH], cols[PATCH]; /* all lanes or none */
+	bool whole;			    /* nothing is missing */
+};
+
+static void square_whole(struct square *s, float *at, int64_t row, int64_t col)
+{
+	*s = (struct square){ .at = at, .row = row, .col = col, .lanes = 0xffff, .whole = true };
+	memset(s->rows, 0xff, sizeof(s->rows));
+	memset(s->cols, 0xff, sizeof(s->cols));
+}
+
+INLINE __m512 square_get(const struct square *s, int i, int j, const bool whole)
+{
+	const float *at = s->at + i * s->row + j * s->col;
+
+	return whole ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(s->rows[i] & s->cols[j] & s->lanes, at);
+}
+
+INLINE void square_put(const struct square *s, int i, int j, __m512 v, const bool whole)
+{
+	float *at = s->at + i * s->row + j * s->col;
+
+	if (whole)
+		_mm512_storeu_ps(at, v);
+	else
+		_mm512_mask_storeu_ps(at, s->rows[i] & s->cols[j] & s->lanes, v);
+}
+
+/* Both directions: columns first, the middle on the stack. */
+INLINE void turn_both(const enum turn t, const struct square *from, const struct square *to, const bool from_whole,
+		      const bool to_whole)
+{
+	vec middle[PATCH][PATCH], line[PATCH], done[PATCH];
+	const int in = turn_in(t), out = turn_out(t);
+
+#pragma GCC unroll 6
+	for (int j = 0; j < in; j++) {
+#pragma GCC unroll 6
+		for (int i = 0; i < in; i++)
+			line[i] = (vec)square_get(from, i, j, from_whole);
+		turn_line(t, line, done);
+#pragma GCC unroll 6
+		for (int i = 0; i < out; i++)
+			middle[i][j] = done[i];
+	}
+#pragma GCC unroll 6
+	for (int i = 0; i < out; i++) {
+		turn_line(t, middle[i], done);
+#pragma GCC unroll 6
+		for (int j = 0; j < out; j++)
+			square_put(to, i, j, (__m512)done[j], to_whole);
+	}
+}
+
+/* Results are put where some may be missing, all others are got from there. */
+INLINE void turn_square(const enum turn t, const struct square *from, const struct square *to)
+{
+	const bool puts = t == TURN_RESULT || t == TURN_DW;
+
+	if (puts ? to->whole : from->whole)
+		turn_both(t, from, to, true, true);
+	else
+		turn_both(t, from, to, puts, !puts);
+}
 
 /* A tile by its image, row and column. */
 struct tile_place {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/winograd/plan.h"
-#include "trainer/backends/cpu/winograd/winograd.h"
+#include "trainer/backends/cpu/own_convs.h"
 
 #define GRAIN 24 /* tiles; a multiple of the rows of every product below */
 #define BLOCK_BYTES ((int64_t)648 << 10) /* of a block's products, of its inputs of a panel: 72 tiles of 64 channels */

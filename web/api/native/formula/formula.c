@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/filter/lexer.h"
+
 #define FORMULA_STEPS_MAX 256
 #define FORMULA_DEPTH_MAX 64
 #define PARAM_PREFIX "params."
@@ -63,10 +65,13 @@ static const struct {
 
 #define FUNCTION_COUNT (sizeof functions / sizeof functions[0])
 
-/* The state of a parse; at: the next character. depth: values on the stack; nested: depth of recursion. */
+static const struct lexer_rules rules = { .word = "_./:@-", .operators = "+-*/^" };
+
+/* The state of a parse. depth: values on the stack; nested: depth of recursion. */
 struct formula_parser {
 	struct formula *f;
-	const char *text, *at;
+	const char *text;
+	struct lexer l;
 	struct arena *a;
 	size_t depth, nested;
 	struct err *err;
@@ -76,15 +81,14 @@ static int parse_formula_sum(struct formula_parser *p);
 
 static int fail_formula(struct formula_parser *p, const char *what)
 {
-	err_set(p->err, ERR_USAGE, "formula: %s at character %zu of '%.200s'", what, (size_t)(p->at - p->text) + 1,
-		p->text);
+	err_set(p->err, ERR_USAGE, "formula: %s at character %zu of '%.200s'", what,
+		(size_t)(p->l.start - p->text) + 1, p->text);
 	return err_field(p->err, "formula");
 }
 
-static void skip_formula_blanks(struct formula_parser *p)
+static bool is_operator(const struct formula_parser *p, const char *any)
 {
-	while (isspace((unsigned char)*p->at))
-		p->at++;
+	return p->l.kind == LEXER_OPERATOR && strchr(any, *p->l.word);
 }
 
 /* Adds a step that pops some values from the stack and pushes one. */
@@ -122,53 +126,27 @@ static int add_name_step(struct formula_parser *p, const char *text, size_t n, b
 	return add_formula_step(p, (struct formula_step){ .kind = STEP_NAME, .name = i }, 0);
 }
 
-static bool is_name_start(char c)
+static int expect_token(struct formula_parser *p, enum lexer_token kind, const char *what)
 {
-	return isalpha((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
-}
-
-static size_t formula_name_length(const char *at)
-{
-	size_t n = 0;
-
-	while (isalnum((unsigned char)at[n]) || (at[n] && strchr("_./:@-", at[n])) || (unsigned char)at[n] >= 0x80)
-		n++;
-	return n;
-}
-
-/* Parses a name in quotes. */
-static int parse_quoted_name(struct formula_parser *p, bool param)
-{
-	const char *end = strchr(p->at + 1, '"'), *begin = p->at + 1;
-
-	if (!end || end == begin)
-		return fail_formula(p, end ? "an empty name" : "a quote that is not closed");
-	p->at = end + 1;
-	return add_name_step(p, begin, (size_t)(end - begin), param);
-}
-
-static int expect_formula_char(struct formula_parser *p, char c, const char *what)
-{
-	skip_formula_blanks(p);
-	if (*p->at != c)
+	if (p->l.kind != kind)
 		return fail_formula(p, what);
-	p->at++;
+	lexer_next(&p->l);
 	return 0;
 }
 
 static int parse_function_call(struct formula_parser *p, size_t which)
 {
-	int rc = expect_formula_char(p, '(', "a function without (");
+	int rc = expect_token(p, LEXER_OPEN, "a function without (");
 
 	if (!rc)
 		rc = parse_formula_sum(p);
 	if (!rc && functions[which].two) {
-		rc = expect_formula_char(p, ',', "this function takes two values, a comma is missing");
+		rc = expect_token(p, LEXER_COMMA, "this function takes two values, a comma is missing");
 		if (!rc)
 			rc = parse_formula_sum(p);
 	}
 	if (!rc)
-		rc = expect_formula_char(p, ')', "a ) is missing");
+		rc = expect_token(p, LEXER_CLOSE, "a ) is missing");
 	if (rc)
 		return rc;
 	if (functions[which].two)
@@ -176,75 +154,94 @@ static int parse_function_call(struct formula_parser *p, size_t which)
 	return add_formula_step(p, (struct formula_step){ .kind = STEP_ONE, .one = functions[which].one }, 1);
 }
 
+/* Parses the name of a series or param: KEY, "KEY", params.KEY or params."KEY". */
+static int parse_formula_name(struct formula_parser *p)
+{
+	bool quoted = p->l.kind == LEXER_QUOTED, param = false;
+	const char *name = p->l.word;
+	size_t prefix = strlen(PARAM_PREFIX);
+
+	if (!quoted && !strncmp(name, PARAM_PREFIX, prefix)) {
+		param = true;
+		name += prefix;
+		quoted = !*name && *p->l.at == '"';
+		if (quoted)
+			lexer_next(&p->l);
+		name = quoted ? p->l.word : name;
+		param = quoted || *name;
+	}
+	if (p->l.kind == LEXER_BAD)
+		return fail_formula(p, "a quote that is not closed");
+	if (quoted && !*name)
+		return fail_formula(p, "an empty name");
+	name = *name ? name : p->l.word;
+	lexer_next(&p->l);
+	return add_name_step(p, name, strlen(name), param);
+}
+
 static int parse_name_or_call(struct formula_parser *p)
 {
-	const char *begin = p->at, *after;
-	size_t n = formula_name_length(begin), i, prefix = strlen(PARAM_PREFIX);
+	const char *after = p->l.at;
+	size_t i;
 
-	for (after = begin + n; isspace((unsigned char)*after); after++)
-		;
-	for (i = 0; *after == '(' && i < FUNCTION_COUNT; i++) {
-		if (strlen(functions[i].name) != n || memcmp(functions[i].name, begin, n))
-			continue;
-		p->at = after;
-		return parse_function_call(p, i);
-	}
-	if (*after == '(')
-		return fail_formula(p, "no such function (there are abs exp log log2 log10 sqrt min max)");
-	p->at += n;
-	if (n == prefix && *p->at == '"' && !memcmp(begin, PARAM_PREFIX, n))
-		return parse_quoted_name(p, true);
-	if (n > prefix && !memcmp(begin, PARAM_PREFIX, prefix))
-		return add_name_step(p, begin + prefix, n - prefix, true);
-	return add_name_step(p, begin, n, false);
+	while (isspace((unsigned char)*after))
+		after++;
+	if (p->l.kind != LEXER_WORD || *after != '(')
+		return parse_formula_name(p);
+	for (i = 0; i < FUNCTION_COUNT; i++)
+		if (!strcmp(functions[i].name, p->l.word)) {
+			lexer_next(&p->l);
+			return parse_function_call(p, i);
+		}
+	return fail_formula(p, "no such function (there are abs exp log log2 log10 sqrt min max)");
 }
 
-static int parse_formula_number(struct formula_parser *p)
-{
-	char *end;
-	double v = strtod(p->at, &end);
-
-	p->at = end;
-	return add_formula_step(p, (struct formula_step){ .kind = STEP_NUMBER, .number = v }, 0);
-}
-
+/* Parses a number, a name, a call or a sum in brackets. */
 static int parse_formula_operand(struct formula_parser *p)
 {
+	double v;
 	int rc;
 
-	skip_formula_blanks(p);
-	if (*p->at == '(') {
-		p->at++;
+	switch (p->l.kind) {
+	case LEXER_OPEN:
+		lexer_next(&p->l);
 		rc = parse_formula_sum(p);
-		return rc ? rc : expect_formula_char(p, ')', "a ) is missing");
+		return rc ? rc : expect_token(p, LEXER_CLOSE, "a ) is missing");
+	case LEXER_NUMBER:
+		v = strtod(p->l.word, NULL);
+		lexer_next(&p->l);
+		return add_formula_step(p, (struct formula_step){ .kind = STEP_NUMBER, .number = v }, 0);
+	case LEXER_QUOTED:
+		return parse_formula_name(p);
+	case LEXER_WORD:
+		if (isalpha((unsigned char)*p->l.word) || *p->l.word == '_' || (unsigned char)*p->l.word >= 0x80)
+			return parse_name_or_call(p);
+		return fail_formula(p, *p->l.word == '.' ? "no number" : "neither a name nor a number");
+	case LEXER_BAD:
+		return fail_formula(p, *p->l.start == '"' ? "a quote that is not closed"
+							  : "neither a name nor a number");
+	case LEXER_END:
+		return fail_formula(p, "something is missing");
+	default:
+		return fail_formula(p, "neither a name nor a number");
 	}
-	if (*p->at == '"')
-		return parse_quoted_name(p, false);
-	if (isdigit((unsigned char)*p->at) || *p->at == '.')
-		return isdigit((unsigned char)p->at[*p->at == '.']) ? parse_formula_number(p)
-								    : fail_formula(p, "no number");
-	if (is_name_start(*p->at))
-		return parse_name_or_call(p);
-	return fail_formula(p, *p->at ? "neither a name nor a number" : "something is missing");
 }
 
 /* -a ^ b is -(a ^ b), as in Python; a ^ -b is accepted, too. */
 static int parse_formula_power(struct formula_parser *p)
 {
-	bool minus;
+	bool minus = is_operator(p, "-");
 	int rc;
 
-	skip_formula_blanks(p);
-	minus = *p->at == '-';
 	if (++p->nested > FORMULA_DEPTH_MAX)
 		return fail_formula(p, "too deep");
-	p->at += minus;
+	if (minus)
+		lexer_next(&p->l);
 	rc = minus ? parse_formula_power(p) : parse_formula_operand(p);
-	skip_formula_blanks(p);
 	if (!rc && minus)
 		rc = add_formula_step(p, (struct formula_step){ .kind = STEP_ONE, .one = negate_double }, 1);
-	else if (!rc && *p->at == '^') {
-		p->at++;
+	else if (!rc && is_operator(p, "^")) {
+		lexer_next(&p->l);
 		rc = parse_formula_power(p);
 		rc = rc ? rc : add_binary_step(p, pow);
 	}
@@ -256,9 +253,10 @@ static int parse_formula_product(struct formula_parser *p)
 {
 	int rc = parse_formula_power(p);
 
-	for (skip_formula_blanks(p); !rc && (*p->at == '*' || *p->at == '/'); skip_formula_blanks(p)) {
-		bool times = *p->at++ == '*';
+	while (!rc && is_operator(p, "*/")) {
+		bool times = *p->l.word == '*';
 
+		lexer_next(&p->l);
 		rc = parse_formula_power(p);
 		rc = rc ? rc : add_binary_step(p, times ? multiply_doubles : divide_doubles);
 	}
@@ -269,9 +267,10 @@ static int parse_formula_sum(struct formula_parser *p)
 {
 	int rc = parse_formula_product(p);
 
-	for (skip_formula_blanks(p); !rc && (*p->at == '+' || *p->at == '-'); skip_formula_blanks(p)) {
-		bool plus = *p->at++ == '+';
+	while (!rc && is_operator(p, "+-")) {
+		bool plus = *p->l.word == '+';
 
+		lexer_next(&p->l);
 		rc = parse_formula_product(p);
 		rc = rc ? rc : add_binary_step(p, plus ? add_two_doubles : subtract_doubles);
 	}
@@ -281,14 +280,15 @@ static int parse_formula_sum(struct formula_parser *p)
 int formula_parse(struct formula **ret, const char *text, struct arena *a, struct err *err)
 {
 	struct formula *f = arena_alloc(a, sizeof *f);
-	struct formula_parser p = { .f = f, .text = text, .at = text, .a = a, .err = err };
+	struct formula_parser p = { .f = f, .text = text, .a = a, .err = err };
 	int rc;
 
 	if (!f)
 		return err_nomem(err, NULL);
 	f->step_count = f->name_count = 0;
+	lexer_begin(&p.l, &rules, a, text);
 	rc = parse_formula_sum(&p);
-	if (!rc && *p.at)
+	if (!rc && p.l.kind != LEXER_END)
 		rc = fail_formula(&p, "an operator is missing");
 	if (!rc)
 		*ret = f;

@@ -8,7 +8,7 @@
 
 #include "tracker/event/event_media.h"
 #include "web/api/native/request.h"
-#include "web/store/read/media.h"
+#include "web/store/read/run_records.h"
 
 enum { SPAN_COLUMNS = 6, SPAN_TABLES_MAX = 10000, TRACE_THREADS_MAX = 256, TRACE_NAME_BYTES = 64 };
 
@@ -51,7 +51,7 @@ static int open_span_table(struct call *c, const char *run, const struct stored_
 			   struct err *err)
 {
 	struct event_span content;
-	int rc = media_get(c->api->store, run, item->digest, c->arena, &content, err);
+	int rc = media_get(c->api->store, &(struct media_ref){ run, item->digest }, c->arena, &content, err);
 
 	if (!rc && (media_read(content, ret) || ret->width != SPAN_COLUMNS))
 		rc = err_set(err, ERR_DAMAGED, "the spans of step %lld are damaged", (long long)item->step);

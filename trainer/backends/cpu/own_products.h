@@ -1,0 +1,26 @@
+/* own_products.h: own implementations of matrix products. They know nothing of how an implementation is chosen.
+ *   few_rows  a few rows with a matrix that is stored turned, one row of it for each result: it is read once, as fast
+ *             as memory gives it, which is all that such a product costs. Text is sampled one row at a time.
+ *   tiles     bf16 matrices in tile registers (amx.h), and f32 ones as three such products where the module may split
+ *             them */
+#ifndef DPT_BACKENDS_CPU_OWN_PRODUCTS_H
+#define DPT_BACKENDS_CPU_OWN_PRODUCTS_H
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/onednn.h"
+
+bool few_rows_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
+
+/* args as in dnn_matmul_run, without a workspace. Bits of the results depend on the shape and the instruction set
+ * alone. */
+void few_rows_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
+		  const struct dnn_matmul_args *args);
+
+bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
+size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads);
+
+/* args as in dnn_matmul_run. Bits of the results depend on the shape alone. */
+void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
+	       const struct dnn_matmul_args *args);
+
+#endif

@@ -1,0 +1,281 @@
+/* labels.c: parses labels, and numbers the names of classes. */
+#include "trainer/data/container/labels.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "tracker/base/hash.h"
+#include "tracker/base/utf8.h"
+
+#define NAMES_BYTES_MAX ((size_t)1 << 31)
+#define NUMBER_BYTES_MAX 40
+#define NOT_INTEGER "its label is not an integer >= 0"
+#define TABLE_LEAST 64
+#define FAR 8 /* times the others' range: a label that is probably wrong */
+
+static const char missing[] = "has no label";
+
+struct sample_label label_missing(void)
+{
+	return (struct sample_label){ .wrong = missing };
+}
+
+bool label_is_missing(const struct sample_label *l)
+{
+	return l->wrong == missing;
+}
+
+struct sample_label label_of_number(int64_t number)
+{
+	const bool fits = number >= 0 && number <= LABELS_MOST;
+
+	return (struct sample_label){ .number = number, .wrong = fits ? NULL : NOT_INTEGER };
+}
+
+struct sample_label label_of_real(double value)
+{
+	if (isnan(value))
+		return label_missing();
+	if (value != floor(value) || fabs(value) > (double)LABELS_MOST)
+		return (struct sample_label){ .wrong = NOT_INTEGER };
+	return label_of_number((int64_t)value);
+}
+
+/* Parses a number that fills the text. */
+static bool parse_label_number(const char *text, size_t n, double *ret)
+{
+	char copy[NUMBER_BYTES_MAX + 1], *end;
+
+	if (!n || n > NUMBER_BYTES_MAX || !strchr("0123456789+-.", text[0]) || memchr(text, 'x', n) ||
+	    memchr(text, 'X', n))
+		return false;
+	memcpy(copy, text, n);
+	copy[n] = '\0';
+	*ret = strtod(copy, &end);
+	return end == copy + n;
+}
+
+struct sample_label label_of_text(const char *text, size_t n)
+{
+	const char *begin = text;
+	double number;
+
+	text += utf8_mark(text, n);
+	n -= (size_t)(text - begin);
+	for (; n && (isspace((unsigned char)*text) || !*text); n--)
+		text++;
+	while (n && (isspace((unsigned char)text[n - 1]) || !text[n - 1]))
+		n--;
+	if (!n)
+		return label_missing();
+	if (parse_label_number(text, n, &number))
+		return label_of_real(number);
+	if (n > LABELS_NAME_MAX || memchr(text, '\0', n))
+		return (struct sample_label){ .wrong = "its label is too long, or binary" };
+	return (struct sample_label){ .name = text, .n = n };
+}
+
+/* Finds a member by its path. */
+static const json_t *find_json_member(const json_t *root, const char *path)
+{
+	const json_t *found = json_object_get(root, path);
+	char name[256];
+
+	for (const char *dot = strchr(path, '.'); !found && dot; dot = strchr(dot + 1, '.')) {
+		snprintf(name, sizeof(name), "%.*s", (int)(dot - path), path);
+		found = json_object_get(root, name);
+		found = found ? find_json_member(found, dot + 1) : NULL;
+	}
+	return found;
+}
+
+static struct sample_label list_json_members(json_t *root, const char *path, struct buf *keep)
+{
+	const char *name, *between = "";
+	json_t *value;
+
+	buf_reset(keep);
+	buf_addf(keep, "its JSON has no member %.60s (--label-field): it has", path);
+	json_object_foreach(root, name, value) {
+		if (keep->len > 250)
+			break;
+		buf_addf(keep, "%s %.60s", between, name);
+		between = ",";
+	}
+	buf_adds(keep, *between ? "" : " none");
+	buf_addc(keep, '\0');
+	return (struct sample_label){ .wrong = buf_failed(keep) ? "its JSON lacks the member" : keep->data };
+}
+
+struct sample_label label_of_json(const char *text, size_t n, const char *path, struct buf *keep)
+{
+	const size_t mark = utf8_mark(text, n);
+	json_t *root = json_loadb(text + mark, n - mark, JSON_REJECT_DUPLICATES, NULL);
+	const json_t *found = find_json_member(root, path);
+	struct sample_label l = { .wrong = "its JSON label is neither a number, a text nor a truth value" };
+
+	if (!json_is_object(root)) {
+		l.wrong = "its JSON is damaged, or not an object";
+	} else if (!found) {
+		l = list_json_members(root, path, keep);
+	} else if (json_is_string(found)) {
+		buf_reset(keep);
+		buf_add(keep, json_string_value(found), json_string_length(found));
+		l = buf_failed(keep) ? label_missing() : label_of_text(keep->data ? keep->data : "", keep->len);
+	} else if (json_is_number(found)) {
+		l = json_is_integer(found) ? label_of_number(json_integer_value(found))
+					   : label_of_real(json_real_value(found));
+	} else if (json_is_boolean(found)) {
+		l = label_of_number(json_is_true(found));
+	} else if (json_is_null(found)) {
+		l = label_missing();
+	}
+	json_decref(root);
+	return l;
+}
+
+/* ---- names ---- */
+
+void label_names_init(struct label_names *l)
+{
+	*l = (struct label_names){ .table = NULL };
+	buf_init(&l->text, NAMES_BYTES_MAX);
+	buf_init(&l->offset, NAMES_BYTES_MAX);
+}
+
+void label_names_done(struct label_names *l)
+{
+	buf_done(&l->text);
+	buf_done(&l->offset);
+	free(l->table);
+	*l = (struct label_names){ .table = NULL };
+}
+
+int32_t label_names_count(const struct label_names *l)
+{
+	return (int32_t)(l->offset.len / sizeof(uint32_t));
+}
+
+const char *label_names_at(const struct label_names *l, int32_t i)
+{
+	return l->text.data + ((const uint32_t *)(const void *)l->offset.data)[i];
+}
+
+/* Returns the place of a name in the table, or the free place where it belongs. */
+static uint32_t *find_name_place(const struct label_names *l, const char *name, size_t n)
+{
+	const uint64_t hash = hash_fnv(HASH_FNV_BEGIN, name, n);
+
+	for (size_t at = (hash ^ hash >> 32) & (l->cap - 1);; at = (at + 1) & (l->cap - 1)) {
+		const char *there = l->table[at] ? label_names_at(l, (int32_t)l->table[at] - 1) : NULL;
+
+		if (!there || (!strncmp(there, name, n) && !there[n]))
+			return &l->table[at];
+	}
+}
+
+/* Keeps half of the table free. */
+static bool grow_name_table(struct label_names *l)
+{
+	const int32_t n = label_names_count(l);
+	const size_t cap = l->cap ? 2 * l->cap : TABLE_LEAST;
+	uint32_t *more;
+
+	if ((size_t)n < l->cap / 2)
+		return true;
+	more = calloc(cap, sizeof(*more));
+	if (!more)
+		return false;
+	free(l->table);
+	l->table = more;
+	l->cap = cap;
+	for (int32_t i = 0; i < n; i++)
+		*find_name_place(l, label_names_at(l, i), strlen(label_names_at(l, i))) = (uint32_t)i + 1;
+	return true;
+}
+
+int32_t label_names_add(struct label_names *l, const char *name, size_t n)
+{
+	const uint32_t at = (uint32_t)l->text.len;
+	uint32_t *place;
+
+	if (!grow_name_table(l))
+		return -1;
+	place = find_name_place(l, name, n);
+	if (!*place) {
+		buf_add(&l->text, name, n);
+		buf_addc(&l->text, '\0');
+		buf_add(&l->offset, &at, sizeof(at));
+		if (buf_failed(&l->text) || buf_failed(&l->offset))
+			return -1;
+		*place = (uint32_t)label_names_count(l);
+	}
+	return (int32_t)*place - 1;
+}
+
+struct ranked_name {
+	const char *name;
+	int32_t number;
+};
+
+static int compare_ranked_names(const void *a, const void *b)
+{
+	return strcmp(((const struct ranked_name *)a)->name, ((const struct ranked_name *)b)->name);
+}
+
+bool label_names_sort(const struct label_names *l, struct buf *ret, int32_t **ret_rank)
+{
+	const int32_t n = label_names_count(l);
+	struct ranked_name *sorted = calloc((size_t)n + 1, sizeof(*sorted));
+	int32_t *rank = calloc((size_t)n + 1, sizeof(*rank));
+
+	if (!sorted || !rank) {
+		free(sorted);
+		free(rank);
+		return false;
+	}
+	for (int32_t i = 0; i < n; i++)
+		sorted[i] = (struct ranked_name){ label_names_at(l, i), i };
+	qsort(sorted, (size_t)n, sizeof(*sorted), compare_ranked_names);
+	for (int32_t i = 0; i < n; i++) {
+		rank[sorted[i].number] = i;
+		buf_add(ret, sorted[i].name, strlen(sorted[i].name) + 1);
+	}
+	free(sorted);
+	*ret_rank = rank;
+	return !buf_failed(ret);
+}
+
+bool labels_have_gaps(const uint8_t *seen, int32_t classes, char *ret, size_t bytes)
+{
+	int32_t empty = 0, first = -1, below = -1, last = classes - 1;
+
+	for (int32_t i = 0; i < classes; i++) {
+		bool there = seen[i / 8] >> i % 8 & 1;
+
+		if (!there && first < 0)
+			first = i;
+		empty += !there;
+		if (there && i < last)
+			below = i;
+	}
+	if (!empty)
+		return false;
+	if (below >= 0 && last > FAR * (below + 1))
+		snprintf(ret, bytes,
+			 "label %d is far above the others, which end at %d: the model gets %d classes: correct it, or "
+			 "state --classes",
+			 last, below, classes);
+	else if (empty == 1 && !first)
+		snprintf(ret, bytes, "labels begin at 1 and are used unchanged: class 0 is empty");
+	else
+		snprintf(ret, bytes,
+			 "%d of the %d labels from 0 to %d do not occur (the first is %d): these classes are empty",
+			 empty, classes, last, first);
+	return true;
+}

@@ -1,0 +1,4 @@
+/* collectives_cpu.c: the collectives of collectives_host.h. */
+#include "trainer/ops/collectives/collectives_host.h"
+
+COLLECTIVE_KERNELS(cpu);
