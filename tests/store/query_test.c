@@ -116,11 +116,21 @@ static void filters(void **state)
 		{ "start_time >= 1040", 10 },
 		{ "end_time IS NULL", 33 },
 		{ "experiment = 'main' AND run_name LIKE 'r_'", 10 },
+		{ "start_time >= '1970-01-01T00:00:01.040Z'", 10 },
+		{ "start_time >= '1970-01-01T01:00:01.04+01:00'", 10 },
+		{ "start_time < '1970-01-02'", 50 },
+		{ "start_time < '1970-01-01 00:00'", 0 },
+		{ "notes IS NULL", 50 },
+		{ "name = 'r''7'", 0 },
+		{ "last_step >= 0 OR last_step IS NULL", 50 },
+		{ "duration >= 0 OR duration < 0 OR duration IS NULL", 50 },
 	};
 	static const char *const bad[] = {
 		"params.lr =", "params.lr", "= 3", "params. = '1'", "foo = 'x'", "foo.bar = 1", "metrics.a > 'x'",
 		"(name = 'a'", "name = 'a' name", "name IN ()", "name IN ('a'", "name LIKE 3", "name = 'unterminated",
 		"name ~ 'a'", "NOT", "AND", "metrics.\"a\".median > 1", "name IS 3", "start_time > 'late'",
+		"start_time > '2026-02-30'", "start_time > '2026-1-1'", "duration > 'long'", "last_step = 'x'",
+		"notes > 'a' '", "name = 'it's'",
 	};
 	struct helper *h = *state;
 	struct query_runs r;
