@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
@@ -125,6 +126,7 @@ void origin_names(const struct origin *o, const char *path, const char *root, st
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
 #define RETRY_S 2.0
+#define BAD_FILES_LOGGED 20
 
 /* Ignores the file until it changes. */
 static void mark_file_dead(struct follow *f, struct follow_file *file)
@@ -140,6 +142,9 @@ static void mark_file_dead(struct follow *f, struct follow_file *file)
 static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
+	if (f->stats.files_bad < BAD_FILES_LOGGED)
+		log_warn("%s/%s: %s: left out%s", f->root, file->path, why,
+			 f->stats.files_bad + 1 == BAD_FILES_LOGGED ? "; further ones: dptrack doctor" : "");
 	mark_file_dead(f, file);
 }
 
