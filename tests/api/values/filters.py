@@ -1,7 +1,9 @@
 """Filters on duration, notes, last step and dates over REST; quotes in values; both ways of writing notes."""
 import sys
 sys.dont_write_bytecode = True
+import os
 import urllib.parse
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import lib
 
 START = 1_795_000_000_000  # 2026-11-18 11:06:40 UTC

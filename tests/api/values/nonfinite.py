@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import lib
 
 RUNS = {"good": [3.0, 2.0, 1.0], "minus": [3.0, "-Infinity", 1.5], "plus": [3.0, "Infinity", 2.5], "end": [3.0, 2.75, "-Infinity"],

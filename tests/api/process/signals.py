@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import tempfile
 import time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import lib
 
 sys.path.append(os.path.join(lib.SOURCE, "tests"))
