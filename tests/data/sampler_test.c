@@ -496,8 +496,8 @@ static int compare_samples(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank stops
- * after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
+/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank
+ * stops after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
 static void check_repeats(struct sampler s, int64_t batch)
 {
 	const int64_t share = s.n_samples / 256 * 256 / s.world;

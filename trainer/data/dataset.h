@@ -50,6 +50,7 @@ struct dataset { /* must be the first member of each format's struct */
 	char *path;			/* as opened, for messages */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
+	int train_side;	      /* sets that decode pictures: height and width of the training images; 0: as above */
 	int classes;                  /* labels are in [0, classes) */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
@@ -145,6 +146,7 @@ struct dataset_opts {
 	bool pack_documents;
 	/* Folders of images: */
 	int image_size;	  /* height and width to resize to; 0: 224 */
+	int train_side;	  /* the same for training images; 0: image_size */
 	bool squeeze;	  /* evaluation resizes the whole picture to image_size instead of cropping the centre */
 	int eval_resize;  /* evaluation: shorter side before the centre crop; 0: 256/224 of image_size */
 	double val_share; /* share of the files (or of each text) for validation, if the set has no validation files */
@@ -211,6 +213,17 @@ struct dataset_facts dataset_facts(const struct dataset *d, enum split split);
 /* Names the content of a split: a SHA-256 over keys, sizes, labels and known checksums. whole: reads every sample
  * and hashes its stored bytes and its label instead. ret: 64 hex digits and a NUL. */
 int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err);
+/* Height and width of a split's images. */
+static inline int dataset_height(const struct dataset *d, enum split split)
+{
+	return split == SPLIT_TRAIN && d->train_side ? d->train_side : d->height;
+}
+
+static inline int dataset_width(const struct dataset *d, enum split split)
+{
+	return split == SPLIT_TRAIN && d->train_side ? d->train_side : d->width;
+}
+
 struct dataset_norm dataset_norm(const struct dataset *d); /* from the set's own mean and std */
 /* Writes "" if only the index is known. Text that does not fit is cut. */
 void dataset_where(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);

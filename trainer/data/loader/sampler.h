@@ -1,16 +1,16 @@
-/* sampler.h: assigns samples to ranks and steps: pure functions of (seed, epoch, step, rank, world), so that a run
- * can resume anywhere, with any number of ranks.
+/* sampler.h: assigns samples to ranks and steps: pure functions of (seed, epoch, step, rank, world), so that a run can
+ * resume anywhere, with any number of ranks.
  *
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order; G is the global batch. The
- * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global
- * batch is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is
- * split into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the
- * global batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several
- * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated.
+ * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global batch
+ * is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is split
+ * into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the global
+ * batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several leaves,
+ * a shorter last leaf is its own micro-batch. No sample is dropped or repeated.
  *
- * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession, and
- * ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all ranks
- * in it. */
+ * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession,
+ * and ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all
+ * ranks in it. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
