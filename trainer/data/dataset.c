@@ -1,7 +1,12 @@
-/* dataset.c: dispatches to the format's operations and checks what every read must return. Knows no format by name. */
+/* dataset.c: dispatches to the format's operations, checks what every read must return, and hashes the content of a
+ * split. Knows no format by name. */
 #include "trainer/data/dataset.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "trainer/data/pictures/pixels.h"
 
 const char *split_name(enum split s)
 {
@@ -97,4 +102,95 @@ struct dataset_norm dataset_norm(const struct dataset *d)
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
 {
 	return d->ops->notice && d->ops->notice(d, ret, bytes);
+}
+
+/* ---- hashes ---- */
+
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+/* Buffers for one sample. */
+struct digest_scratch {
+	void *pixels;
+	int32_t *tokens, *targets;
+	struct dataset_file file;
+};
+
+static int digest_scratch_init(struct digest_scratch *r, const struct dataset *d, struct err *err)
+{
+	size_t n = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
+
+	*r = (struct digest_scratch){ .pixels = malloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
+				      .tokens = malloc((n + 1) * sizeof(*r->tokens)),
+				      .targets = malloc((n + 1) * sizeof(*r->targets)) };
+	buf_init(&r->file.bytes, FILE_BYTES_MAX);
+	return r->pixels && r->tokens && r->targets ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample");
+}
+
+static void digest_scratch_done(struct digest_scratch *r)
+{
+	free(r->pixels);
+	free(r->tokens);
+	free(r->targets);
+	buf_done(&r->file.bytes);
+}
+
+/* Hashes one sample and its label. The length comes first, so that different sequences of samples never hash the
+ * same bytes. */
+static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct digest_scratch *scratch,
+		       struct sha256 *to, struct err *err)
+{
+	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)scratch->tokens : scratch->pixels;
+	uint64_t n = d->kind == SAMPLE_TOKENS ? (uint64_t)d->seq_len * sizeof(int32_t)
+					      : (uint64_t)pixels_count(d) * dtype_bytes(d->dtype);
+	int32_t label = *r->label;
+	int rc = d->ops->file ? d->ops->file(d, r, &scratch->file, err) : dataset_read(d, r, err);
+
+	if (rc)
+		return rc;
+	if (d->ops->file) {
+		bytes = scratch->file.bytes.data;
+		n = scratch->file.bytes.len;
+		label = scratch->file.label;
+	} else if (d->kind == SAMPLE_IMAGE) {
+		label = *r->label;
+	}
+	sha256_add(to, &n, sizeof(n));
+	sha256_add(to, bytes ? bytes : "", (size_t)n);
+	sha256_add(to, &label, sizeof(label));
+	return 0;
+}
+
+static int hash_all_samples(const struct dataset *d, enum split split, struct sha256 *to, struct err *err)
+{
+	int32_t label = 0;
+	struct dataset_read r = { .split = split, .label = &label };
+	struct digest_scratch scratch;
+	int rc = digest_scratch_init(&scratch, d, err);
+
+	r.pixels = scratch.pixels;
+	r.tokens = scratch.tokens;
+	r.targets = scratch.targets;
+	for (r.index = 0; !rc && r.index < d->n_samples[split]; r.index++)
+		rc = hash_sample(d, &r, &scratch, to, err);
+	digest_scratch_done(&scratch);
+	return rc;
+}
+
+int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err)
+{
+	struct sha256 sum;
+	char head[64];
+	int rc = 0;
+
+	sha256_init(&sum);
+	snprintf(head, sizeof(head), "%s %lld\n", split_name(split), (long long)d->n_samples[split]);
+	sha256_add(&sum, head, strlen(head));
+	if (whole)
+		rc = hash_all_samples(d, split, &sum, err);
+	else if (d->ops->sum)
+		d->ops->sum(d, split, &sum);
+	else
+		sha256_add(&sum, d->hash, strlen(d->hash));
+	sha256_end(&sum, ret);
+	return rc;
 }

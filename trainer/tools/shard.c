@@ -18,7 +18,6 @@
 #include "trainer/data/permute.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/pictures/restart.h"
 #include "trainer/tools/progress.h"
 
 #define PATH_BYTES 4100

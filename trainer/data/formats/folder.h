@@ -1,10 +1,12 @@
-/* folder.h: the files of a folder of images, sorted into classes. Private to folder.c, folder_scan.c and
- * folder_remote.c. */
+/* folder.h: the files of a folder of images, sorted into classes: on disk (folder_scan.c), or in a store
+ * (folder_remote.c). Private to them, folder.c and shards_find.c. */
 #ifndef DPT_DATA_FOLDER_H
 #define DPT_DATA_FOLDER_H
 
 #include "tracker/base/buf.h"
+#include "trainer/data/container/samples.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/store/data_objects.h"
 
 struct folder_file {
 	size_t name; /* offset in names of its path relative to the data path */
@@ -42,5 +44,30 @@ const char *folder_val_name(int i);
 
 /* Returns true if a class folder has an image. */
 bool folder_probe(const char *path);
+
+/* A folder of images by class in a store that lists its objects (s3://), or whose files an index names
+ * (http://…/NAME.txt). Each picture is an object. Order, classes and split are those that folder_scan finds in the
+ * same files on disk. A line of an index is a file's size in bytes and its path relative to the index:
+ * `find . -type f -printf '%s %P\n'`. */
+struct folder_remote {
+	struct samples samples; /* training samples first; sample i is object i */
+	int n_train;
+	char **classes; /* n_classes of them, by label */
+	int n_classes;
+};
+
+struct folder_remote_opts {
+	const char *address;
+	struct objects_opts store; /* for the listing */
+	double val_share;	   /* if there is no validation folder */
+};
+
+/* Returns true if the address is that of an index of files. */
+bool folder_remote_is_index(const char *address);
+
+/* Lists the folder and adds its pictures to the store. ERR_USAGE: no pictures in class folders. */
+int folder_remote_find(struct folder_remote *ret, struct objects *store, const struct folder_remote_opts *o,
+		       struct err *err);
+void folder_remote_done(struct folder_remote *f); /* a zeroed one is fine */
 
 #endif

@@ -1,6 +1,5 @@
 /* folder_remote.c: lists all objects, or reads an index, and sorts the names in the order of a walk over folders.
  * Then one pass assigns classes and splits. */
-#include "trainer/data/formats/folder_remote.h"
 
 #include <ctype.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* codec.h: the interface of a picture format: the header, then some rows of some columns as RGBX. Private to the
- * decoders (jpeg.c, png.c, npy_array.c) and picture.c. */
+ * decoders (jpeg.c, png.c, npy.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
 
@@ -41,5 +41,9 @@ struct codec {
 };
 
 extern const struct codec codec_jpeg, codec_png, codec_array;
+
+/* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. Buffers are reused for every picture.
+ * what: for the message. On failure (ERR_NOMEM) both stay unchanged. */
+int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err);
 
 #endif

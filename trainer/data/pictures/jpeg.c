@@ -11,7 +11,6 @@
 
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/entropy.h"
-#include "trainer/data/pictures/grow.h"
 
 #define MARGIN 16 /* columns left and right of the wanted ones that smooth chroma upsampling reads, with reserve */
 #define TAIL_BYTES 4096 /* an end marker is searched in the last bytes */

@@ -12,8 +12,21 @@
 
 #include "tracker/base/file.h"
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/resize.h"
+
+int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err)
+{
+	void **b = buffer, *p;
+
+	if (bytes <= *have)
+		return 0;
+	p = realloc(*b, bytes);
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for %.300s", bytes, what);
+	*b = p;
+	*have = bytes;
+	return 0;
+}
 
 static const struct codec *const codecs[] = {
 #ifdef HAVE_IMAGES

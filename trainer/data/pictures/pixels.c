@@ -2,13 +2,23 @@
 #include "trainer/data/pictures/pixels.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "trainer/data/pictures/simd.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+bool pixels_avx2(void)
+{
+#if defined(__x86_64__)
+	const char *isa = getenv("DPTRAIN_CPU_ISA");
+
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !(isa && !strcmp(isa, "base"));
+#else
+	return false;
+#endif
+}
 
 #define CROP_PAD 4
 
@@ -80,7 +90,7 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 			ret->f32[c][v] = (float)ret->f64[c][v];
 		}
 	split_fused_factors(ret, channels, n);
-	ret->fused = ret->fused && simd_avx2();
+	ret->fused = ret->fused && pixels_avx2();
 }
 
 #define LOOK_UP(type, field)                                                                                          \

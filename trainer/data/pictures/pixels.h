@@ -3,6 +3,7 @@
 #ifndef DPT_DATA_PIXELS_H
 #define DPT_DATA_PIXELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,5 +44,9 @@ struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augm
 
 /* Crops and flips a u8 image: from and to have pixels_count elements and do not overlap. */
 void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
+
+/* Returns true if the processor has AVX2 with fused multiply-add. $DPTRAIN_CPU_ISA=base disables them, here as in the
+ * cpu backend. Results are equal either way. */
+bool pixels_avx2(void);
 
 #endif

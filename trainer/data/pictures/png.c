@@ -8,7 +8,6 @@
 #include <png.h>
 
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/picture.h"
 
 struct png {
