@@ -9,15 +9,7 @@
 #include "tracker/base/log.h"
 #include "trainer/job.h"
 #include "trainer/sweep/sweep.h"
-#include "trainer/tools/auto.h"
-#include "trainer/tools/bench_compare.h"
-#include "trainer/tools/bench_links.h"
-#include "trainer/tools/calibrate.h"
-#include "trainer/tools/describe.h"
-#include "trainer/tools/doctor.h"
-#include "trainer/tools/find.h"
-#include "trainer/tools/sample_text.h"
-#include "trainer/tools/shard.h"
+#include "trainer/tools/subcommands.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 

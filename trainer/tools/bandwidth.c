@@ -1,6 +1,6 @@
 /* bandwidth.c: times each collective on memory of the communicator, where gradients are too. The slowest rank's time
  * counts. */
-#include "trainer/tools/bandwidth.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
 
 #define LEAST_S 0.1 /* duration of each measurement */
 #define ROUNDS_MOST 2000

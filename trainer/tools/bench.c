@@ -1,5 +1,5 @@
 /* bench.c: `dptrain bench`: times --steps whole training steps on synthetic data. */
-#include "trainer/tools/bench.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/nonfinite_search.h"
-#include "trainer/tools/bench_ops.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
+#include "trainer/tools/roof.h"
 #include "trainer/tools/step_profile.h"
 
 #define OPS_SHOWN 10

@@ -1,6 +1,6 @@
 /* bench_loader.c: passes over a set with the loader of training. The consumer releases batches at once or, with
  * --consume-rate, at a rate. */
-#include "trainer/tools/bench_loader.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;

@@ -1,7 +1,7 @@
 /* calibrate.c: times nodes of several shapes while all ranks compute; plans interpolate between them. All
  * measurements are repeated in turn, and the seconds of a node are the median, because other processes take cores now
  * and then. */
-#include "trainer/tools/calibrate.h"
+#include "trainer/tools/subcommands.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* describe.c: commands that start no ranks: `dptrain plan`, `backends`, `tokenize`. */
-#include "trainer/tools/describe.h"
+#include "trainer/tools/subcommands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
-#include "trainer/tools/progress.h"
+#include "trainer/tools/child.h"
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
 

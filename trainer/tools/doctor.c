@@ -1,6 +1,6 @@
 /* doctor.c: reads the journals of a run through dptrack.h, twice: first the ranks and series, then the points.
  * tracker/insight makes the diagnosis. Knows no model and no engine. */
-#include "trainer/tools/doctor.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -10,12 +10,10 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/learning.h"
 #include "tracker/insight/run_change.h"
+#include "tracker/insight/learning.h"
 #include "tracker/insight/run_diagnosis.h"
-#include "trainer/tools/bench_compare.h"
-#include "trainer/tools/real.h"
-#include "trainer/tools/recorded.h"
+#include "trainer/tools/child.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define STEPS_FEW 10 /* fewer steps may be chance */

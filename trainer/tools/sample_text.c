@@ -1,6 +1,6 @@
 /* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the
  * keys and values of what has been read. When the context is full, the later half of the text is read again. */
-#include "trainer/tools/sample_text.h"
+#include "trainer/tools/subcommands.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* shard.c: `dptrain shard`. Stores each picture as an unchanged file or with restart markers; images of sets without
  * files as NumPy arrays. The seed determines the order, so that neighbours are unrelated. */
-#include "trainer/tools/shard.h"
+#include "trainer/tools/subcommands.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "trainer/data/permute.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/tools/progress.h"
+#include "trainer/tools/child.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
