@@ -19,8 +19,6 @@
 
 /* ---- a tar archive, plain or gzip, read from front to back (POSIX ustar; GNU long names are skipped) ---- */
 
-struct tar;
-
 struct tar_entry {
 	char name[257];
 	uint64_t bytes;
@@ -283,7 +281,7 @@ static int index_cifar_file(const struct cifar_kind *k, const char *name)
 static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct err *err)
 {
 	struct tar_entry e;
-	struct tar *t;
+	struct tar *t = NULL;
 	char path[PATH_MAX];
 	int rc;
 
