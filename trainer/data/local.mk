@@ -3,7 +3,7 @@
 libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
-libtrainer_la_SOURCES += trainer/data/pictures/codec.h
+libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
 libtrainer_la_SOURCES += trainer/data/pictures/augment.c trainer/data/pictures/augment.h trainer/data/loader/mixup.c trainer/data/loader/mixup.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
@@ -68,6 +68,26 @@ libtrainer_la_CPPFLAGS += -DHAVE_IMAGES $(JPEG_CFLAGS) $(PNG_CFLAGS)
 libtrainer_la_LIBADD += $(JPEG_LIBS) $(PNG_LIBS)
 else
 EXTRA_DIST += $(picture_codecs)
+endif
+if HAVE_WEBP
+libtrainer_la_SOURCES += trainer/data/pictures/webp.c
+libtrainer_la_CPPFLAGS += $(WEBP_CFLAGS)
+libtrainer_la_LIBADD += $(WEBP_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/webp.c
+endif
+if HAVE_GIF
+libtrainer_la_SOURCES += trainer/data/pictures/gif.c
+libtrainer_la_LIBADD += $(GIF_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/gif.c
+endif
+if HAVE_TIFF
+libtrainer_la_SOURCES += trainer/data/pictures/tiff.c
+libtrainer_la_CPPFLAGS += $(TIFF_CFLAGS)
+libtrainer_la_LIBADD += $(TIFF_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/tiff.c
 endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS)

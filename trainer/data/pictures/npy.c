@@ -95,7 +95,7 @@ static bool array_is(const struct codec_input *in)
 static int array_state(void **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(struct array));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: picture decoder");
+	return *ret ? 0 : err_nomem(err, "picture decoder");
 }
 
 static void array_close(void *state)

@@ -1,7 +1,7 @@
-/* picture.h: decodes an image file (JPEG, PNG, an array of pixels) to 8-bit RGB of a given size. Decodes only the
- * needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if enough pixels remain.
- * Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied. Knows nothing of
- * data sets. A decoder reuses its buffers; it is for one thread. */
+/* picture.h: decodes an image file (JPEG, PNG, WebP, GIF, TIFF, BMP, PNM, an array of pixels) to 8-bit RGB of a given
+ * size. Decodes only the needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if
+ * enough pixels remain. Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied.
+ * Knows nothing of data sets. A decoder reuses its buffers; it is for one thread. */
 #ifndef DPT_DATA_PICTURE_H
 #define DPT_DATA_PICTURE_H
 
@@ -20,8 +20,17 @@ struct picture;
 int picture_new(struct picture **ret, struct err *err);
 void picture_free(struct picture *p); /* NULL is fine */
 
-/* Returns true for the endings .jpg .jpeg .png in any case. */
+/* Returns true for the endings of files that this build reads, in any case. */
 bool picture_is_one(const char *name);
+
+/* Returns the ending for a picture's bytes, without a dot: "jpg" also for unknown ones. */
+const char *picture_ending(const void *bytes, size_t n);
+
+#define PICTURE_ENDINGS ".jpg .jpeg .png .webp .gif .tif .bmp .ppm"
+#define PICTURE_WHY_BYTES 240
+
+/* Returns true for the endings of pictures that this build does not read; *ret: ".webp needs libwebp (Debian: …)…". */
+bool picture_unsupported(const char *name, char ret[PICTURE_WHY_BYTES]);
 
 struct picture_size {
 	int width, height; /* as shown, after orientation */

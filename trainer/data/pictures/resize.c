@@ -45,7 +45,7 @@ int resize_new(struct resize **ret, struct err *err)
 	struct resize *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: resize");
+		return err_nomem(err, "resize");
 	r->avx2 = pixels_avx2();
 	*ret = r;
 	return 0;
