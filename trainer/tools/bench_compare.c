@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/step_time.h"
@@ -39,7 +40,7 @@ static int split_shell_words(struct bench_comparison *a, struct err *err)
 	a->text = strdup(flags);
 	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
 	if (!a->text || !a->words)
-		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
+		return err_nomem(err, "--compare-with");
 	to = a->text;
 	for (const char *at = flags; *at;) {
 		at += strspn(at, " \t");
@@ -71,7 +72,7 @@ static int side_command_line(const struct bench_comparison *a, int side, char **
 	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
+		return err_nomem(err, "--compare-with");
 	for (int i = 0; i < a->job->argc; i++)
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
@@ -136,7 +137,7 @@ static int run_rounds(struct bench_comparison *a, int *ret_code, struct err *err
 	for (int side = 0; side < 2; side++) {
 		a->paces[side] = calloc((size_t)a->rounds, sizeof(*a->paces[side]));
 		if (!a->paces[side])
-			return err_set(err, ERR_NOMEM, "out of memory: rounds");
+			return err_nomem(err, "rounds");
 	}
 	for (int64_t r = 0; !rc && !*ret_code && r < a->rounds; r++)
 		for (int i = 0; !rc && !*ret_code && i < 2; i++)
@@ -211,9 +212,7 @@ static void print_compare_json(const struct bench_comparison *a, const struct ch
 	json_object_set_new(o, "phases", phases);
 	json_object_set_new(o, "seconds", sides);
 	json_object_set_new(o, "sentence", json_string(sentence));
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void report_comparison(const struct bench_comparison *a, const struct change *c)
@@ -344,7 +343,7 @@ static int link_command_line(struct link_list *l, size_t i, char ***ret, struct 
 	int n = 0;
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: --link");
+		return err_nomem(err, "--link");
 	for (int k = 0; k < l->job->argc; k++)
 		argv[n++] = l->job->argv[k];
 	argv[n++] = l->flag[i];
@@ -430,9 +429,7 @@ static void print_links_json(const struct link_list *l)
 		json_array_append_new(list, j);
 	}
 	json_object_set_new(o, "links", list);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 int bench_links_main(const struct job *job, struct err *err)
@@ -441,7 +438,7 @@ int bench_links_main(const struct job *job, struct err *err)
 	int code = 0, rc;
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory: --link");
+		return err_nomem(err, "--link");
 	l->job = job;
 	rc = split_links(l, err);
 	for (size_t i = 0; !rc && i < l->n; i++)

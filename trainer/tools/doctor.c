@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "tracker/insight/run_change.h"
@@ -70,18 +72,9 @@ static void keep_validation(struct run_doctor *d, const struct dptrack_point *p)
 
 	if (!of || d->err.code)
 		return;
-	if (d->n_validated == d->validated_room) {
-		size_t room = d->validated_room ? 2 * d->validated_room : 64;
-		struct validation_point *more = realloc(d->validated, room * sizeof(*more));
-
-		if (!more) {
-			err_set(&d->err, ERR_NOMEM, "out of memory: validations of a run");
-			return;
-		}
-		d->validated = more;
-		d->validated_room = room;
-	}
-	d->validated[d->n_validated++] = (struct validation_point){ of, p->step, p->value };
+	if (!array_push(&d->validated, &d->n_validated, &d->validated_room,
+			(struct validation_point){ of, p->step, p->value }))
+		err_nomem(&d->err, "validations of a run");
 }
 
 static void note_point(void *user, const struct dptrack_point *p)
@@ -214,7 +207,7 @@ static int diagnose_run(struct run_doctor *d, struct err *err)
 
 	d->rows = calloc(steps_span(d->steps) + 1, sizeof(*d->rows));
 	if (!d->rows)
-		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
+		return err_nomem(err, "steps of a run");
 	d->n = steps_take(d->steps, &batch, d->rows);
 	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)
@@ -304,9 +297,7 @@ static void print_doctor_json(const struct run_doctor *d, const struct change *f
 	if (found)
 		json_object_set_new(o, "tried", json_tried(&d->report.findings[0], found));
 	add_json_steps(d, o);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_tried(const struct bottleneck_finding *f, const struct change *found)

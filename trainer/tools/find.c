@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "tracker/insight/tuning.h"
@@ -69,7 +70,7 @@ static int measuring_command_line(const struct job *job, const char *size, const
 	size_t n = 0;
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: find batch");
+		return err_nomem(err, "find batch");
 	argv[n++] = job->argv[0];
 	argv[n++] = (char *)(uintptr_t)config_command_name(COMMAND_DOCTOR);
 	argv[n++] = (char *)(uintptr_t)"--experiment=find";
@@ -162,9 +163,7 @@ static void print_batch_json(const struct batch_finding *f, const char *sentence
 	json_object_set_new(o, "ranks", json_integer(s->ranks));
 	json_object_set_new(o, "sentence", json_string(sentence));
 	json_object_set_new(o, "sizes", sizes);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_batch_table(const struct batch_finding *f, const char *sentence)
@@ -189,7 +188,7 @@ static int print_batch_answer(const struct batch_finding *f, struct err *err)
 	batch_sentence(&text, &f->search);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
+		rc = err_nomem(err, "the answer");
 	else if (f->job->cfg->json)
 		print_batch_json(f, text.data);
 	else
@@ -239,7 +238,7 @@ static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err 
 	int rc = 0;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory: losses by learning rate");
+		return err_nomem(err, "losses by learning rate");
 	if (dptrack_read(dir, &reader, &error))
 		rc = err_set(err, ERR_IO, "%s", error.text);
 	for (int step = 1; !rc && step <= LR_RANGE_STEPS_MAX && c->lr[step] > 0; step++)
@@ -263,9 +262,7 @@ static void print_lr_json(const struct lr_range_test *r, const char *sentence)
 	for (int i = 0; i < r->n; i++)
 		json_array_append_new(curve, json_pack("{s:f, s:f}", "lr", r->lr[i], "loss", r->loss[i]));
 	json_object_set_new(o, "curve", curve);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
@@ -277,7 +274,7 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
+		rc = err_nomem(err, "the answer");
 	else if (job->cfg->json)
 		print_lr_json(r, text.data);
 	else
@@ -289,7 +286,7 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
 	struct lr_range_test *r = calloc(1, sizeof(*r));
-	int rc = r ? read_lr_curve(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
+	int rc = r ? read_lr_curve(dir, r, err) : err_nomem(err, "the answer");
 
 	if (!rc)
 		rc = print_lr_answer(job, dir, r, err);

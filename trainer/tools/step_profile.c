@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "trainer/tools/costing.h"
 
 struct profile_builder {
@@ -35,15 +36,8 @@ static struct profile_row *find_profile_row(struct profile_builder *a, const cha
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->rows[i].name, name))
 			return &p->rows[i];
-	if (p->n == a->room) {
-		size_t room = a->room ? 2 * a->room : 64;
-		struct profile_row *more = realloc(p->rows, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		p->rows = more;
-		a->room = room;
-	}
+	if (!array_reserve(&p->rows, &a->room, p->n + 1))
+		return NULL;
 	p->rows[p->n] = (struct profile_row){ .calls = 0 };
 	snprintf(p->rows[p->n].name, sizeof(p->rows[0].name), "%s", name);
 	return &p->rows[p->n++];
@@ -150,7 +144,7 @@ int profile_make(struct profile *ret, const struct engine *e, int64_t steps, str
 	for (int i = 0; !rc && i < e->prepared.n_programs; i++)
 		rc = add_profiled_program(&a, e->prepared.program[i]);
 	if (rc)
-		return err_set(err, ERR_NOMEM, "out of memory: profile");
+		return err_nomem(err, "profile");
 	if (ret->n)
 		qsort(ret->rows, ret->n, sizeof(*ret->rows), compare_row_seconds);
 	return 0;
