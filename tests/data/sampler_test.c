@@ -61,6 +61,11 @@ static void every_division(void **state)
 					for (int64_t k = 0; k < steps; k++)
 						check_step(&s, k, k * global,
 							   (k + 1) * global < n ? (k + 1) * global : n);
+					s.drop_last = true;
+					steps = n < global ? 1 : n / global;
+					assert_int_equal(sampler_steps(&s), steps);
+					for (int64_t k = 0; k < steps; k++)
+						check_step(&s, k, k * global, n < global ? n : (k + 1) * global);
 				}
 }
 

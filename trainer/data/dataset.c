@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "trainer/data/pictures/pixels.h"
+
+#define NAMES_SAID 6 /* names of classes in a line */
 
 const char *split_name(enum split s)
 {
@@ -104,6 +108,106 @@ bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
 	return d->ops->notice && d->ops->notice(d, ret, bytes);
 }
 
+/* ---- the account ---- */
+
+static void say_classes(const struct dataset *d, struct buf *out)
+{
+	buf_addf(out, "%d class%s", d->classes, d->classes == 1 ? "" : "es");
+	for (int i = 0; i < d->n_class_names && i < NAMES_SAID; i++)
+		buf_addf(out, "%s%.60s", i ? ", " : ": ", d->class_names[i]);
+	if (d->n_class_names > NAMES_SAID)
+		buf_adds(out, ", …");
+}
+
+void dataset_say_used(const struct dataset *d, struct buf *out)
+{
+	const int64_t n = data_account_used(&d->account);
+
+	if (n) {
+		buf_addf(out, "%lld file%s (", (long long)n, n == 1 ? "" : "s");
+		data_account_say_used(&d->account, out);
+		buf_addc(out, ')');
+	}
+	if (n && d->kind == SAMPLE_IMAGE)
+		buf_adds(out, ", ");
+	if (d->kind == SAMPLE_IMAGE)
+		say_classes(d, out);
+}
+
+void dataset_say_doubts(const struct dataset *d, struct buf *out)
+{
+	if (d->kind == SAMPLE_IMAGE && d->classes == 1)
+		buf_addf(out, "%.200s: all samples have one class%s%.60s: there is nothing to learn", d->path,
+			 d->n_class_names ? ", " : "", d->n_class_names ? d->class_names[0] : "");
+}
+
+/* A JSON string. Bytes of a file's name that are not UTF-8 become question marks. */
+static json_t *make_json_text(const char *text)
+{
+	json_t *s = json_string(text);
+	char copy[1024];
+
+	if (s)
+		return s;
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *at = copy; *at; at++)
+		*at = (unsigned char)*at < 0x80 ? *at : '?';
+	return json_string(copy);
+}
+
+static json_t *list_used_kinds(const struct data_account *a)
+{
+	json_t *files = json_object();
+
+	for (int i = 0; i < a->n_used; i++)
+		json_object_set_new(files, a->used[i].name, json_integer(a->used[i].n));
+	return files;
+}
+
+static json_t *list_left_out(const struct data_account *a)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < a->n_left; i++) {
+		const struct data_account_reason *r = &a->left[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "unit",
+						      r->unit == DATA_ACCOUNT_FILES ? "files" : "samples", "count",
+						      (json_int_t)r->n, "why", make_json_text(r->why), "example",
+						      make_json_text(r->example)));
+	}
+	return list;
+}
+
+static json_t *name_classes(const struct dataset *d, int most)
+{
+	json_t *names = json_array();
+
+	for (int i = 0; i < d->n_class_names && i < most; i++)
+		json_array_append_new(names, make_json_text(d->class_names[i]));
+	return names;
+}
+
+int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err)
+{
+	const struct data_account *a = &d->account;
+	json_t *o = json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
+			      make_json_text(d->path), "format",
+			      dataset_facts(d, SPLIT_TRAIN).format, "kind", sample_kind_name(d->kind), "files",
+			      list_used_kinds(a), "samples", "train", (json_int_t)d->n_samples[SPLIT_TRAIN], "val",
+			      (json_int_t)d->n_samples[SPLIT_VAL], "classes", d->classes, "class_names",
+			      name_classes(d, names), "left_out", list_left_out(a), "files_left_out",
+			      (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
+			      (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+
+	json_decref(o);
+	if (text)
+		buf_adds(out, text);
+	free(text);
+	return text && !buf_failed(out) ? 0 : err_set(err, ERR_NOMEM, "out of memory: the account of %.200s", d->path);
+}
+
 /* ---- hashes ---- */
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
@@ -123,7 +227,7 @@ static int digest_scratch_init(struct digest_scratch *r, const struct dataset *d
 				      .tokens = malloc((n + 1) * sizeof(*r->tokens)),
 				      .targets = malloc((n + 1) * sizeof(*r->targets)) };
 	buf_init(&r->file.bytes, FILE_BYTES_MAX);
-	return r->pixels && r->tokens && r->targets ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample");
+	return r->pixels && r->tokens && r->targets ? 0 : err_nomem(err, "a sample");
 }
 
 static void digest_scratch_done(struct digest_scratch *r)

@@ -1,6 +1,6 @@
 # Data sets: the interface, pictures, tokenizers, stores, formats and the loader.
 # The data set interface.
-libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
+libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h
@@ -42,6 +42,7 @@ libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/contai
 # Corpora to token files.
 libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/documents.h
 libtrainer_la_SOURCES += trainer/data/corpus/json_member.c trainer/data/corpus/json_member.h
+libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
 # Formats, each in one file or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h

@@ -224,7 +224,7 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 					      FLAG_pack,       FLAG_mix };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
-		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual,
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_zero_init_residual,
 		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha,
 		FLAG_ra_sampler,      FLAG_ra_reps,	   FLAG_train_crop_size
 	};

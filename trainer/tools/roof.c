@@ -42,7 +42,7 @@ static size_t padded_bytes(const struct tensor *t)
 static int probe_init(struct probe *p, const struct program_opts *o, struct err *err)
 {
 	*p = (struct probe){ .opts = o, .graph = graph_new(false), .numbers = malloc(NUMBERS_BYTES) };
-	return p->graph && p->numbers ? 0 : err_set(err, ERR_NOMEM, "out of memory: bench");
+	return p->graph && p->numbers ? 0 : err_nomem(err, "bench");
 }
 
 static size_t place_operands(struct probe *p, struct tensor *const *tensors, int n, void **ret, size_t at)
@@ -275,7 +275,7 @@ static int time_collective(struct comm *c, int op, void *data, struct curve_poin
 static int take_slowest_rank(struct comm *c, struct curve_point *points, int n, struct err *err)
 {
 	double *all = calloc((size_t)c->world * (size_t)n, sizeof(*all));
-	int rc = all ? 0 : err_set(err, ERR_NOMEM, "out of memory: collectives");
+	int rc = all ? 0 : err_nomem(err, "collectives");
 
 	for (int i = 0; !rc && i < n; i++)
 		all[c->rank * n + i] = points[i].seconds;

@@ -77,7 +77,10 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err);
 /* `dptrain find lr|batch`: prints the result of that run. */
 int find_main(const struct job *job, const char *run_id, struct err *err);
 
-/* ---- sample_text.c, shard.c: both return 0 or a negative code ---- */
+/* ---- inspect_data.c, sample_text.c, shard.c: all return 0 or a negative code ---- */
+
+/* `dptrain inspect`: adds the account of the data set and its first samples to out. */
+int inspect_data(const struct run_config *cfg, struct buf *out, struct err *err);
 
 /* `dptrain sample`: generates text with a trained language model. */
 int sample_main(const struct job *job, struct err *err);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
+#include "tracker/base/thread.h"
 #include "trainer/data/corpus/documents.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/store/data_objects.h"
@@ -72,7 +73,7 @@ static int append_job_tokens(void *user, const int32_t *tokens, size_t n, struct
 	struct buf *to = user;
 
 	buf_add(to, tokens, n * sizeof(*tokens));
-	return buf_failed(to) ? err_set(err, ERR_NOMEM, "out of memory: tokens of a text") : 0;
+	return buf_failed(to) ? err_nomem(err, "tokens of a text") : 0;
 }
 
 static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct err *err)
@@ -149,7 +150,7 @@ static int encode_new(struct encode **ret, const struct encode_opts *o, struct e
 	int most = o->threads ? o->threads : cores < 1 ? 1 : (int)cores;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	e->o = *o;
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->work, NULL);
@@ -162,7 +163,7 @@ static int encode_new(struct encode **ret, const struct encode_opts *o, struct e
 		buf_init(&e->job[i].tokens, TOKENS_MAX);
 		buf_init(&e->job[i].pieces, TEXT_MAX);
 	}
-	while (e->job && e->n_threads < most && !pthread_create(&e->thread[e->n_threads], NULL, run_encoder_thread, e))
+	while (e->job && e->n_threads < most && !thread_start(&e->thread[e->n_threads], run_encoder_thread, e))
 		e->n_threads++;
 	if (!e->n_threads) {
 		encode_free(e);
@@ -291,7 +292,7 @@ static int append_text_bytes(struct tokenize_job *j, const char *text, size_t n,
 {
 	buf_add(&j->text, text, n);
 	j->at += n;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : submit_whole_words(j, err);
+	return buf_failed(&j->text) ? err_nomem(err, "a text") : submit_whole_words(j, err);
 }
 
 /* Ends the training part after the first n bytes of the buffered text. */
@@ -348,7 +349,7 @@ static int append_split_text(struct tokenize_job *j, const char *text, size_t n,
 		return append_text_bytes(j, text, n, err);
 	buf_add(&j->text, text + before, n - before);
 	j->at += n - before;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : cut_at_line(j, false, err);
+	return buf_failed(&j->text) ? err_nomem(err, "a text") : cut_at_line(j, false, err);
 }
 
 static int append_document_text(void *user, const char *text, size_t n, struct err *err)
@@ -383,7 +384,7 @@ static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 	const struct documents_sink sink = { begin_document, append_document_text, end_document, j };
 
 	j->file = i;
-	j->in_val = o->texts->has_val && texts_in_val(o->texts, i);
+	j->in_val = o->texts->file[i].val;
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,
 							.field = o->field,
@@ -416,7 +417,7 @@ static int open_text_objects(struct tokenize_job *j, struct err *err)
 	int rc = objects_open(&j->store, &(struct objects_opts){ .timeout_s = j->o->data_timeout_s }, err);
 
 	for (int i = 0; rc >= 0 && i < t->n; i++)
-		rc = objects_add(j->store, t->name[i], err);
+		rc = objects_add(j->store, t->file[i].name, err);
 	return rc < 0 ? rc : objects_measure(j->store, err);
 }
 
@@ -439,8 +440,8 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 	int rc = 0;
 
 	if (token_writer_count(j->to[SPLIT_TRAIN]) < 2)
-		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens", j->o->texts->name[0],
-			       j->o->texts->n > 1 ? " and the other texts" : "",
+		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens",
+			       j->o->texts->file[0].name, j->o->texts->n > 1 ? " and the other texts" : "",
 			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it marks the set as complete */
 		ret->tokens[s] = token_writer_count(j->to[s]);

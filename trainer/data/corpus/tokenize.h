@@ -3,7 +3,7 @@
 #ifndef DPT_DATA_TOKENIZE_H
 #define DPT_DATA_TOKENIZE_H
 
-#include "trainer/data/corpus/documents.h"
+#include "trainer/data/corpus/texts.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 

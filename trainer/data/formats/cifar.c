@@ -47,7 +47,7 @@ static int tar_open(struct tar **ret, const char *path, struct err *err)
 
 	if (!t || !(t->path = strdup(path))) {
 		free(t);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	t->file = gzopen(path, "rbe");
 	if (!t->file) {
@@ -350,12 +350,30 @@ static void describe_cifar(struct cifar *d)
 	snprintf(d->base.hash, sizeof(d->base.hash), "cifar-%08x-%08x-%08x-%08x", c[0], c[1], c[2], c[3]);
 }
 
+static bool reads_cifar_archive(const struct cifar *d)
+{
+	return has_regular_file(d->base.path, d->kind->archive) && !has_regular_file(d->base.path, d->kind->file[0]);
+}
+
+static enum data_account_fate decide_cifar_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct cifar *d = user;
+	const bool archive = reads_cifar_archive(d);
+
+	if (!strcmp(name, d->kind->archive)) {
+		snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "the archive of files that are used");
+		return archive ? DATA_ACCOUNT_USED : DATA_ACCOUNT_LEFT;
+	}
+	for (int i = 0; !archive && i < FILES_MAX && d->kind->file[i]; i++)
+		if (!strcmp(name, d->kind->file[i]))
+			return DATA_ACCOUNT_USED;
+	return DATA_ACCOUNT_LEFT;
+}
+
 static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
 {
 	struct loaded_file files[FILES_MAX] = { { NULL, 0 } };
-	int rc = has_regular_file(d->base.path, d->kind->archive) && !has_regular_file(d->base.path, d->kind->file[0])
-			 ? read_cifar_archive(d, files, err)
-			 : read_cifar_files(d, files, err);
+	int rc = reads_cifar_archive(d) ? read_cifar_archive(d, files, err) : read_cifar_files(d, files, err);
 
 	if (!rc)
 		rc = append_all_cifar_files(d, files, err);
@@ -373,7 +391,7 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 
 	if (!d || !(d->base.path = strdup(o->path))) {
 		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	d->kind = find_cifar_kind(o->path);
 	d->base.ops = &dataset_cifar;
@@ -387,6 +405,7 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 		return rc;
 	}
 	describe_cifar(d);
+	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_cifar_fate, d });
 	*ret = &d->base;
 	return 0;
 }
@@ -407,7 +426,7 @@ static int cifar_read(const struct dataset *base, const struct dataset_read *r, 
 
 const struct dataset_ops dataset_cifar = {
 	.name = "cifar",
-	.expects = "data_batch_1.bin … test_batch.bin, or cifar-10-binary.tar.gz (CIFAR-10 and -100)",
+	.expects = "data_batch_1.bin or cifar-10-binary.tar.gz (CIFAR)",
 	.probe = cifar_probe,
 	.open = cifar_open,
 	.read = cifar_read,

@@ -26,10 +26,16 @@ struct folder_files {
 	bool has_val; /* has a validation folder; otherwise val_share of the files, chosen by the hash of their path */
 };
 
+struct folder_scan_opts {
+	const char *path;
+	double val_share;
+	struct data_account *account; /* receives all files of the path */
+};
+
 /* Lists PATH/train/CLASS/… and PATH/val/CLASS/… (or valid, validation, test); or PATH/CLASS/…, of which val_share
- * are for validation. Files are at any depth below their class, sorted by path. Hidden files and other types are
- * skipped. ERR_USAGE: an empty class. */
-int folder_scan(struct folder_files *ret, const char *path, double val_share, struct err *err);
+ * are for validation. Files are at any depth below their class, sorted by path. Hidden files are skipped. ERR_USAGE: an
+ * empty class, or a validation folder without images in class folders. */
+int folder_scan(struct folder_files *ret, const struct folder_scan_opts *o, struct err *err);
 void folder_files_done(struct folder_files *f);
 
 /* Returns the path of image i relative to the data path; valid until folder_files_done. */
@@ -42,7 +48,7 @@ bool folder_is_val(const char *name, double val_share);
 /* Returns the i-th possible name of a validation folder, from 0; NULL: there are no more. */
 const char *folder_val_name(int i);
 
-/* Returns true if a class folder has an image. */
+/* Returns true if a class folder has an image, at any depth. */
 bool folder_probe(const char *path);
 
 /* A folder of images by class in a store that lists its objects (s3://), or whose files an index names
@@ -53,13 +59,14 @@ struct folder_remote {
 	struct samples samples; /* training samples first; sample i is object i */
 	int n_train;
 	char **classes; /* n_classes of them, by label */
-	int n_classes;
+	int n_classes, cap;
 };
 
 struct folder_remote_opts {
 	const char *address;
 	struct objects_opts store; /* for the listing */
 	double val_share;	   /* if there is no validation folder */
+	struct data_account *account; /* receives all files of the listing */
 };
 
 /* Returns true if the address is that of an index of files. */

@@ -407,6 +407,22 @@ static void idx_close(struct dataset *base)
 	free(d);
 }
 
+static enum data_account_fate decide_idx_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct idx_names *n = user;
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		size_t stem = stem_length(name);
+
+		if (!strcmp(name, n->images[s]) || !strcmp(name, n->labels[s]))
+			return DATA_ACCOUNT_USED;
+		if (name[stem] && ((!strncmp(name, n->images[s], stem) && !n->images[s][stem]) ||
+				   (!strncmp(name, n->labels[s], stem) && !n->labels[s][stem])))
+			snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "a compressed copy of a file that is used");
+	}
+	return DATA_ACCOUNT_LEFT;
+}
+
 /* Opens a folder of IDX files. Implements dataset_ops.open. */
 static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
@@ -416,7 +432,7 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 
 	if (!d || !(d->base.path = strdup(o->path))) {
 		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	d->base.ops = &dataset_idx;
 	d->base.dtype = DTYPE_U8;
@@ -428,6 +444,7 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 		return rc;
 	}
 	describe_idx(d);
+	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_idx_fate, &names });
 	*ret = &d->base;
 	return 0;
 }
@@ -452,7 +469,7 @@ static int idx_read(const struct dataset *base, const struct dataset_read *r, st
 
 const struct dataset_ops dataset_idx = {
 	.name = "idx",
-	.expects = "train-images-idx3-ubyte[.gz] and its like (the MNIST family)",
+	.expects = "train-images-idx3-ubyte[.gz] (MNIST)",
 	.probe = idx_probe,
 	.open = idx_open,
 	.read = idx_read,

@@ -17,7 +17,7 @@ int image_set_init(struct image_set *s, const char *path, struct err *err)
 {
 	s->base.path = strdup(path);
 	pthread_mutex_init(&s->lock, NULL);
-	return s->base.path ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return s->base.path ? 0 : err_nomem(err, NULL);
 }
 
 void image_set_done(struct image_set *s)

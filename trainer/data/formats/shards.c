@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
@@ -93,15 +94,8 @@ int shards_fetch(const struct shards *d, const struct dataset_read *r, struct er
 	if (!one->bytes || one->bytes > (d->raw ? NPY_BYTES_MAX : PICTURE_FILE_MAX))
 		return err_set(err, ERR_CORRUPT, "%s: %s", name,
 			       one->bytes ? "is too large for a picture" : "is empty");
-	if (one->bytes > h->cap) {
-		size_t cap = one->bytes + (size_t)one->bytes / 4;
-		uint8_t *more = realloc(h->bytes, cap);
-
-		if (!more)
-			return err_set(err, ERR_NOMEM, "out of memory: %s", name);
-		h->bytes = more;
-		h->cap = cap;
-	}
+	if (!array_reserve(&h->bytes, &h->cap, one->bytes))
+		return err_nomem(err, name);
 	return shards_read_bytes(d, r, h->bytes, err);
 }
 
@@ -166,7 +160,7 @@ int shards_read(const struct dataset *base, const struct dataset_read *r, struct
 int shards_hand_new(void **ret, struct err *err)
 {
 	struct shards_hand *h = calloc(1, sizeof(*h));
-	int rc = h ? picture_new(&h->picture, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = h ? picture_new(&h->picture, err) : err_nomem(err, NULL);
 
 	if (rc) {
 		free(h);
@@ -254,7 +248,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	int rc;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	d->set.base.ops = &dataset_shards;
 	rc = image_set_init(&d->set, o->path, err);
 	if (!rc)
@@ -297,8 +291,7 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of a sample", one->bytes);
 	rc = shards_read_bytes(d, r, room, err);
 	ret->bytes.len = rc ? 0 : one->bytes;
-	ret->ending = !strcasecmp(dot, ".npy") ? "npy"
-		      : ret->bytes.len > 4 && !memcmp(ret->bytes.data, "\x89PNG", 4) ? "png" : "jpg";
+	ret->ending = !strcasecmp(dot, ".npy") ? "npy" : picture_ending(ret->bytes.data, ret->bytes.len);
 	ret->label = one->label;
 	return rc;
 }
@@ -382,7 +375,7 @@ static void shards_sum(const struct dataset *base, enum split split, struct sha2
 
 const struct dataset_ops dataset_shards = {
 	.name = "shards",
-	.expects = "*.tar (WebDataset shards, as from dptrain shard), *.tfrecord, *.parquet, *.arrow, data.mdb (LMDB)",
+	.expects = "*.tar, *.tfrecord, *.parquet, *.arrow, data.mdb (shards)",
 	.probe = shards_probe,
 	.open = shards_open,
 	.read = shards_read,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
@@ -16,7 +17,7 @@
 #include "trainer/data/pictures/pixels.h"
 #include "trainer/graph/rng.h"
 
-#define IMAGE_FIELDS "jpg;jpeg;png;npy"
+#define IMAGE_FIELDS "jpg;jpeg;png;webp;gif;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
@@ -27,7 +28,8 @@ static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, i
 	int rc = folder_remote_find(&found, d->store,
 				    &(struct folder_remote_opts){ .address = o->path,
 								  .store = { .timeout_s = o->data_timeout_s },
-								  .val_share = o->val_share },
+								  .val_share = o->val_share,
+								  .account = &d->set.base.account },
 				    err);
 
 	if (rc) {
@@ -240,6 +242,94 @@ static int mark_shard_pieces(struct shards *d, enum split s, struct err *err)
 	return 0;
 }
 
+/* ---- the account ---- */
+
+/* The used shards of a local folder. */
+struct shard_names {
+	const char **address; /* n of them, sorted */
+	size_t n;
+	const char *folder;
+};
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns true if the first `length` bytes of name are those of a used shard in the folder, followed by `ending`. */
+static bool is_used_shard(const struct shard_names *s, const char *name, size_t length, const char *ending)
+{
+	const size_t n = strlen(s->folder);
+	char address[CACHE_DIR_PATH_BYTES];
+	const char *key = address;
+
+	snprintf(address, sizeof(address), "%s%s%.*s%s", s->folder, n && s->folder[n - 1] == '/' ? "" : "/",
+		 (int)length, name, ending);
+	return bsearch(&key, s->address, s->n, sizeof(*s->address), compare_addresses) != NULL;
+}
+
+static enum data_account_fate decide_shard_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct shard_names *s = user;
+	const size_t n = strlen(name);
+
+	if (n && name[n - 1] == '/')
+		return DATA_ACCOUNT_LEFT;
+	if (is_used_shard(s, name, n, ""))
+		return DATA_ACCOUNT_USED;
+	if (n > 4 && !strcmp(name + n - 4, ".idx") && is_used_shard(s, name, n - 4, SHARD_SUFFIX))
+		return DATA_ACCOUNT_USED;
+	if (!strcmp(name, "train.json") || !strcmp(name, "val.json"))
+		return DATA_ACCOUNT_USED;
+	if (n > 8 && !strcmp(name + n - 8, "lock.mdb"))
+		return DATA_ACCOUNT_USED;
+	if (strcmp(name + (n > 5 ? n - 5 : 0), ".json") && shard_list_probe(name))
+		snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "shards of a split that is not used");
+	return DATA_ACCOUNT_LEFT;
+}
+
+static void account_shard_folder(struct data_account *a, struct shard_names *s, const char *folder)
+{
+	s->folder = folder;
+	data_account_walk(a, folder, &(struct data_account_rule){ decide_shard_fate, s });
+}
+
+static bool is_local_folder(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Counts the files of local folders, or the shards that are named one by one. */
+static int account_shards(struct shards *d, const struct dataset_opts *o, struct err *err)
+{
+	struct data_account *a = &d->set.base.account;
+	struct shard_names s = { .n = (size_t)objects_count(d->store) };
+
+	if (d->samples.lost)
+		data_account_leave_samples(a, d->samples.lost, NULL, "%.*s",
+					   (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	if (d->classes)
+		return 0;
+	if (!is_local_folder(o->path) || (o->val_path && !is_local_folder(o->val_path))) {
+		for (int i = 0; i < objects_count(d->store); i++)
+			data_account_use_kind(a, shard_list_format(objects_name(d->store, i)), 1);
+		return 0;
+	}
+	s.address = calloc(s.n + 1, sizeof(*s.address));
+	if (!s.address)
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %zu shards", s.n);
+	for (size_t i = 0; i < s.n; i++)
+		s.address[i] = objects_address(d->store, (int)i);
+	qsort(s.address, s.n, sizeof(*s.address), compare_addresses);
+	account_shard_folder(a, &s, o->path);
+	if (o->val_path && strcmp(o->val_path, o->path))
+		account_shard_folder(a, &s, o->val_path);
+	free(s.address);
+	return 0;
+}
+
 int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	int train = 0, rc = add_set_objects(d, o, &train, err);
@@ -248,7 +338,7 @@ int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 		rc = split_samples(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		rc = mark_shard_pieces(d, (enum split)s, err);
-	return rc;
+	return rc ? rc : account_shards(d, o, err);
 }
 
 /* ---- properties ---- */
@@ -364,9 +454,6 @@ static int note_lost_samples(struct shards *d, struct err *err)
 			 d->set.base.path, (long long)d->samples.lost);
 		image_set_note(&d->set, text);
 	}
-	if (d->samples.lost && d->set.strict)
-		return err_set(err, ERR_USAGE, "%.200s: %.*s", d->set.base.path,
-			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
 	return image_set_lost(&d->set, d->samples.lost, err);
 }
 

@@ -103,7 +103,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
 	d = new_memory_images("--synthetic", o->height, o->width, o->channels);
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	d->base.ops = &dataset_synthetic;
 	d->base.dtype = DTYPE_U8;
 	d->base.classes = o->classes;
@@ -135,7 +135,7 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 			       o->channels, DATASET_CHANNELS_MAX);
 	d = new_memory_images(o->path, o->height, o->width, o->channels);
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	d->base.ops = &dataset_memory;
 	d->base.dtype = o->dtype;
 	d->base.n_samples[SPLIT_TRAIN] = d->base.n_samples[SPLIT_VAL] = o->n;
@@ -258,7 +258,7 @@ int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *
 
 	if (!d || !(d->base.path = strdup(o->path))) {
 		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	d->base.kind = SAMPLE_TOKENS;
 	d->base.endless = true;

@@ -175,14 +175,31 @@ static int tokens_open(struct dataset **ret, const char *folder, const struct da
 	return 0;
 }
 
+static enum data_account_fate decide_token_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct token_dataset *d = user;
+
+	(void)why;
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int i = 0; i < d->set[s].n; i++)
+			if (!strcmp(name, d->set[s].name[i]))
+				return DATA_ACCOUNT_USED;
+	return DATA_ACCOUNT_LEFT;
+}
+
 static int tokens_open_folder(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	return tokens_open(ret, o->path, o, err);
+	int rc = tokens_open(ret, o->path, o, err);
+
+	if (!rc)
+		data_account_walk(&(*ret)->account, o->path, &(struct data_account_rule){ decide_token_fate, *ret });
+	return rc;
 }
 
 const struct dataset_ops dataset_tokens = {
 	.name = "tokens",
-	.expects = TOKENS_TRAIN " and " TOKENS_VAL ", or train-*.tokens and val-*.tokens (from dptrain tokenize)",
+	.kind = SAMPLE_TOKENS,
+	.expects = TOKENS_TRAIN " or train-*.tokens (dptrain tokenize)",
 	.probe = tokens_probe,
 	.open = tokens_open_folder,
 	.read = tokens_read,
@@ -198,7 +215,7 @@ static bool text_probe(const char *path)
 {
 	struct texts t;
 
-	if (texts_find(&t, path, false, NULL))
+	if (texts_find(&t, path, &(struct texts_opts){ false }, NULL))
 		return false;
 	texts_done(&t);
 	return true;
@@ -218,14 +235,14 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 	for (int i = 0; !rc && i < t->n; i++) {
 		struct stat st;
 
-		if (stat(t->name[i], &st))
-			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->name[i], strerror(errno));
+		if (stat(t->file[i].name, &st))
+			rc = err_set(err, ERR_USAGE, "%.300s: %s", t->file[i].name, strerror(errno));
 		else
-			buf_addf(&b, "\n%s %lld %lld.%09ld", strrchr(t->name[i], '/'), (long long)st.st_size,
-				 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+			buf_addf(&b, "\n/%s %lld %lld.%09ld", t->file[i].name + t->file[i].below,
+				 (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	}
 	if (!rc && buf_failed(&b))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the texts' names");
+		rc = err_nomem(err, "the texts' names");
 	if (!rc) {
 		sha256_hex(b.data, b.len, hex);
 		snprintf(ret, 17, "%.16s", hex);
@@ -294,18 +311,23 @@ static int text_open(struct dataset **ret, const struct dataset_opts *o, struct 
 {
 	char folder[PATH_BYTES];
 	struct texts t;
-	int rc = texts_find(&t, o->path, false, err);
+	int rc = texts_find(&t, o->path, &(struct texts_opts){ .timeout_s = o->data_timeout_s }, err);
 
 	if (rc)
 		return rc;
 	rc = prepare_text_tokens(o, &t, folder, err);
+	if (!rc)
+		rc = tokens_open(ret, folder, o, err);
+	if (!rc)
+		(*ret)->account = t.account;
 	texts_done(&t);
-	return rc ? rc : tokens_open(ret, folder, o, err);
+	return rc;
 }
 
 const struct dataset_ops dataset_text = {
 	.name = "text",
-	.expects = "texts (*.txt, *.jsonl, as they are or .gz, .zst)",
+	.kind = SAMPLE_TOKENS,
+	.expects = "*.txt, *.jsonl (texts)",
 	.probe = text_probe,
 	.open = text_open,
 };
@@ -365,6 +387,16 @@ static void mixed_where(const struct dataset *base, enum split split, int64_t in
 	const struct dataset *set = find_mixed_part((const struct mixed *)base, split, &index);
 
 	dataset_where(set, split, index, ret, bytes);
+}
+
+static bool mixed_notice(struct dataset *base, char *ret, size_t bytes)
+{
+	struct mixed *d = (struct mixed *)base;
+
+	for (int i = 0; i < d->n; i++)
+		if (dataset_notice(d->set[i], ret, bytes))
+			return true;
+	return false;
 }
 
 static void mixed_sum(const struct dataset *base, enum split split, struct sha256 *to)
@@ -480,6 +512,8 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 		return rc;
 	}
 	describe_mix(d, o->mix, o->epoch_samples);
+	for (int i = 0; i < d->n; i++)
+		data_account_add(&d->base.account, &d->set[i]->account, d->set[i]->path);
 	*ret = &d->base;
 	return 0;
 }
@@ -490,6 +524,7 @@ const struct dataset_ops dataset_mix = {
 	.read = mixed_read,
 	.close = mixed_close,
 	.weight = mixed_weight,
+	.notice = mixed_notice,
 	.where = mixed_where,
 	.sum = mixed_sum,
 };

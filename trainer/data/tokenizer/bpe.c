@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
 
@@ -261,19 +262,14 @@ void merger_free(struct merger *m)
 static bool reserve_merger(struct merger *m, size_t n)
 {
 	size_t want = n < 256 ? 256 : n;
-	void *nodes, *heap, *tokens;
+	size_t nodes = m->capacity, heap = 3 * m->capacity, tokens = m->capacity;
 
 	if (want <= m->capacity)
 		return true;
 	if (want > INT32_MAX / 4)
 		return false;
-	nodes = realloc(m->nodes, want * sizeof(*m->nodes));
-	m->nodes = nodes ? nodes : m->nodes;
-	heap = realloc(m->heap, 3 * want * sizeof(*m->heap));
-	m->heap = heap ? heap : m->heap;
-	tokens = realloc(m->tokens, want * sizeof(*m->tokens));
-	m->tokens = tokens ? tokens : m->tokens;
-	if (!nodes || !heap || !tokens)
+	if (!array_reserve(&m->nodes, &nodes, want) || !array_reserve(&m->heap, &heap, 3 * want) ||
+	    !array_reserve(&m->tokens, &tokens, want))
 		return false;
 	m->capacity = want;
 	return true;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 
@@ -329,18 +330,10 @@ bool token_set_probe(const char *folder, const char *name)
 
 static int add_split_file_name(struct token_set *s, const char *file, struct err *err)
 {
-	char **more, *copy;
-
 	if (s->n == FILES_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: more than %d token files", file, FILES_MAX);
-	copy = strdup(file);
-	more = copy ? realloc(s->name, ((size_t)s->n + 1) * sizeof(*more)) : NULL;
-	if (!more) {
-		free(copy);
-		return err_set(err, ERR_NOMEM, "out of memory: the names of token files");
-	}
-	s->name = more;
-	s->name[s->n++] = copy;
+	if (!array_push(&s->name, &s->n, &s->cap, strdup(file)) || !s->name[s->n - 1])
+		return err_nomem(err, "the names of token files");
 	return 0;
 }
 

@@ -66,7 +66,7 @@ void token_writer_close(struct token_writer *w);		  /* discards an uncommitted f
 struct token_set {
 	struct token_file *file;
 	char **name;	   /* file names in the folder */
-	int n;		   /* 0: no such split */
+	int n, cap;	   /* 0: no such split; capacity of name */
 	int64_t *first;	   /* [file]: its first token in the sequence; the last entry is the total */
 	int64_t *document; /* … its first document */
 	int64_t count, vocab;

@@ -12,6 +12,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/tokenizer/bpe.h"
 
@@ -82,26 +83,20 @@ static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n
 /* Appends the content of a tokenizer's file. */
 static int read_tokenizer_file(struct buf *to, const char *folder, const char *name, struct err *err)
 {
-	char path[4200], chunk[65536];
-	size_t n;
-	FILE *f;
-	int rc = 0;
+	char path[4200];
+	int rc, why;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
-	if (!f)
-		return err_set(err, ERR_USAGE,
-			       "tokenizer %.300s: %s: expected a folder with vocab.json and merges.txt, or "
-			       "the word bytes",
-			       path, strerror(errno));
-	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		buf_add(to, chunk, n);
-	if (ferror(f))
-		rc = err_set_errno(err, errno, "read %.300s", path);
-	else if (buf_failed(to))
-		rc = err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
-	fclose(f);
-	return rc;
+	if (!file_join(path, sizeof(path), folder, name))
+		return err_set(err, ERR_USAGE, "tokenizer %.300s: the path is too long", folder);
+	rc = file_load(to, path, err);
+	why = errno;
+	if (rc != ERR_USAGE)
+		return rc;
+	if (why == EFBIG)
+		return err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
+	return err_set(err, ERR_USAGE,
+		       "tokenizer %.300s: %s: expected a folder with vocab.json and merges.txt, or the word bytes",
+		       path, strerror(why));
 }
 
 static int allocate_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
@@ -212,7 +207,7 @@ static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *fo
 		}
 		at = stop ? stop + 1 : end;
 	}
-	return rc ? err_set(err, ERR_NOMEM, "out of memory: merges") : 0;
+	return rc ? err_nomem(err, "merges") : 0;
 }
 
 static void bpe_close(struct bpe *b)
@@ -233,7 +228,7 @@ static int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 
 	if (!b) {
 		arena_free(arena);
-		return err_set(err, ERR_NOMEM, "out of memory: tokenizer");
+		return err_nomem(err, "tokenizer");
 	}
 	buf_init(&vocab, FILE_BYTES_MAX);
 	buf_init(&merges, FILE_BYTES_MAX);
@@ -249,7 +244,7 @@ static int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 		rc = read_bpe_merges(b, &merges, folder, err);
 	if (!rc) {
 		buf_add(&vocab, merges.data, merges.len);
-		rc = buf_failed(&vocab) ? err_set(err, ERR_NOMEM, "out of memory: tokenizer") : 0;
+		rc = buf_failed(&vocab) ? err_nomem(err, "tokenizer") : 0;
 	}
 	if (!rc)
 		sha256_hex(vocab.data, vocab.len, b->hash);
@@ -292,7 +287,7 @@ static int bpe_encode(const struct bpe *b, const char *text, size_t n, const str
 	int rc = merger_new(&m, b->merges);
 
 	if (rc)
-		return err_set(err, ERR_NOMEM, "out of memory: words");
+		return err_nomem(err, "words");
 	for (size_t at = 0; !rc && at < n;) {
 		size_t bytes = words_next(text + at, n - at), n_tokens;
 		const int32_t *tokens = merger_word(m, b->of_byte, text + at, bytes, &n_tokens);
@@ -319,7 +314,7 @@ int tokenizer_open(struct tokenizer **ret, const char *spec, struct err *err)
 	int rc = 0;
 
 	if (!t)
-		return err_set(err, ERR_NOMEM, "out of memory: tokenizer");
+		return err_nomem(err, "tokenizer");
 	for (int i = 0; i < 256; i++)
 		t->byte[i] = (char)i;
 	if (strcmp(spec, BYTES))
