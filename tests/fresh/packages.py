@@ -12,6 +12,7 @@ OPTIONAL = {
     "snappy": ["libsnappy-dev"],
     "zstd": ["libzstd-dev"],
     "lz4": ["liblz4-dev"],
+    "hdf5": ["libhdf5-dev"],
     "jpeg": ["libjpeg62-turbo-dev"],
     "png": ["libpng-dev"],
     "webp": ["libwebp-dev"],

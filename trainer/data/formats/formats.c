@@ -100,8 +100,8 @@ static int fail_not_recognised(const char *path, struct err *err)
 
 /* ---- detection ---- */
 
-/* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Only shards may be
- * something else than a folder. */
+/* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards and HDF5
+ * files need not be folders. */
 static const struct dataset_ops *find_format(const char *path, int kind)
 {
 	struct stat st;
@@ -110,7 +110,8 @@ static const struct dataset_ops *find_format(const char *path, int kind)
 	for (int i = 0; i < FORMATS_COUNT; i++) {
 		const struct dataset_ops *f = formats_table[i];
 
-		if ((folder || i == FORMATS_shards) && f->probe && (kind < 0 || (int)f->kind == kind) && f->probe(path))
+		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5) && f->probe &&
+		    (kind < 0 || (int)f->kind == kind) && f->probe(path))
 			return f;
 	}
 	return NULL;

@@ -29,7 +29,7 @@ size_t pixels_count(const struct dataset *d)
 
 /* Mean and deviation of the levels 0..255 from their counts, in units of 1/255. The sums fit: at most 2^32 images of
  * 2^32 pixels, times 255^2, stay below 2^80. */
-static void compute_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
+void pixels_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
 {
 	unsigned __int128 sum = 0, squares = 0, n = 0, spread;
 
@@ -53,7 +53,7 @@ void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n)
 		for (size_t k = 0; k < c; k++)
 			counts[k][images[i + k]]++;
 	for (size_t k = 0; k < c; k++)
-		compute_moments(counts[k], &d->mean[k], &d->std[k]);
+		pixels_moments(counts[k], &d->mean[k], &d->std[k]);
 }
 
 /* v*a + b in f32, as deliver_fused computes it. */

@@ -15,6 +15,9 @@ size_t pixels_count(const struct dataset *d); /* elements of one image */
 /* Sets d->mean and d->std from n u8 images: integer sums, population variance; a constant channel has std 1. */
 void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
 
+/* Mean and deviation of the levels of one channel, from how often each occurs. */
+void pixels_moments(const uint64_t counts[256], double *mean, double *std);
+
 #define PIXELS_LANES 24 /* elements per step: a multiple of 8 and of every number of channels */
 
 /* The normalised value of each of the 256 levels per channel, computed in f64 and rounded once. */
