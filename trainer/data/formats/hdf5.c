@@ -210,6 +210,7 @@ static int measure_split(struct hdf5 *d, enum split s, const bool *train, uint32
 
 /* ---- the set ---- */
 
+/* Opens the arrays of a split, and reads its labels. Only training must have some. */
 static int open_hdf5_split(struct hdf5 *d, enum split s, struct err *err)
 {
 	const char *split = NULL;
