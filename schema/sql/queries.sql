@@ -325,6 +325,12 @@ SELECT coalesce(max(id), 0) FROM arrival WHERE run_id = ?1;
 SELECT id, data FROM arrival WHERE run_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1;
 -- name: writer_put
 UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
+-- name: writer_path_put
+UPDATE writer SET path = ?3 WHERE run_id = ?1 AND uuid = ?2;
+-- name: writer_paths_clear
+UPDATE writer SET path = NULL WHERE run_id = ?1;
+-- name: writer_last
+SELECT coalesce(max(last_ms), 0) FROM writer WHERE run_id = ?1;
 -- name: writer_segment_put
 UPDATE writer SET segment = ?2 WHERE id = ?1;
 -- name: problem_add
@@ -541,6 +547,8 @@ DELETE FROM chunk WHERE id IN (SELECT c.id FROM series s CROSS JOIN chunk c
 
 -- name: gone_get
 SELECT run_id FROM gone WHERE uuid = ?1;
+-- name: gone_removed
+SELECT removed_ms FROM gone WHERE uuid = ?1;
 -- name: gone_add
 INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, ?3, ?4, 0);
 -- name: gone_rev_put
@@ -901,12 +909,26 @@ SELECT 1 FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
 -- name: archive_of_series
 SELECT a.object, a.bytes FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
 -- name: writer_paths
-SELECT path, durable, 0 AS rev, run_id, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
+SELECT w.path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM writer w
+CROSS JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL AND w.id > ?1 ORDER BY w.id LIMIT ?2;
+-- postgresql:
+SELECT w.path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM writer w
+JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL AND w.id > ?1 ORDER BY w.id LIMIT ?2;
+-- Writers whose event files are gone.
+-- name: writer_paths_gone as writer_paths
+SELECT '' AS path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM key k CROSS JOIN tag t ON t.key_id = k.id CROSS JOIN run r ON r.id = t.run_id CROSS JOIN writer w ON w.run_id = r.id
+WHERE k.name = 'dptrack.source' AND w.path IS NULL;
+-- postgresql:
+SELECT '' AS path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM key k JOIN tag t ON t.key_id = k.id JOIN run r ON r.id = t.run_id JOIN writer w ON w.run_id = r.id
+WHERE k.name = 'dptrack.source' AND w.path IS NULL;
 -- name: writer_paths_newest as writer_paths
-SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 -- postgresql:
-SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r JOIN writer w ON w.run_id = r.id
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM run r JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 
 -- mlflow
