@@ -4,6 +4,7 @@ cli_tests = tests/cli/commands.py tests/cli/stores.py tests/cli/upkeep.py tests/
 	tests/cli/files_place.py \
 	tests/cli/files_place.py tests/cli/bad_files.py \
 	tests/cli/files_place.py \
+	tests/cli/files_place.py tests/cli/bad_files.py \
 	tests/cli/import/from_lines.py tests/cli/import/from_mlflow.py tests/cli/import/from_wandb.py
 EXTRA_DIST += $(cli_tests) tests/cli/calls.py
 TESTS += $(cli_tests)
