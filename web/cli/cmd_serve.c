@@ -141,8 +141,6 @@ static int open_served_store(struct serve_options *o, struct err *err)
 	rc = store_locate(&o->paths, o->logdir, o->db, err);
 	if (rc)
 		return rc;
-	if (o->fresh)
-		log_fresh_folder(o->logdir);
 	if (o->paths.elsewhere)
 		log_info("%s is not usable for the store: it is stored in %s", o->logdir, o->paths.db);
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
@@ -362,6 +360,8 @@ static int serve_requests(struct serve_options *o, struct err *err)
 	if (rc)
 		return rc;
 	log_access_rules(o);
+	if (o->fresh)
+		log_fresh_folder(o->logdir);
 	while (!sigwait(&o->signals, &sig) && !end_signal(sig))
 		reload_files(o);
 	wait_for_proxy_drain(o);

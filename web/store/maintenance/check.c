@@ -444,8 +444,8 @@ static int check_event_files(struct check *c)
 	tree_close(t);
 	if (rc || !p.bad)
 		return 0;
-	return add_finding(c, CHECK_WARNING, "files", "%llu file%s below %s left out: %s%s", (unsigned long long)p.bad,
-			   p.bad == 1 ? " is" : "s are", p.root, p.names, p.bad > NAMED_FILES ? ", …" : "");
+	return add_finding(c, CHECK_NOTE, "files", "left out %llu file%s below %s: %s%s", (unsigned long long)p.bad,
+			   p.bad == 1 ? "" : "s", p.root, p.names, p.bad > NAMED_FILES ? ", …" : "");
 }
 
 int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err)
