@@ -113,7 +113,8 @@ static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		rc = read_tag_list(
-			m, (struct foreign_question){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
+			m, (struct foreign_question){ .q = FOREIGN_ml_input_tags,
+						      .text = foreign_str(r, FOREIGN_ml_inputs_input_uuid) },
 			&tags, &why);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
