@@ -422,8 +422,8 @@ static bool probe_split_folder(const char *root, const char *part, int levels)
 	return found;
 }
 
-/* Returns true if images deep below the folders of root/part can be those of classes: they are not if root holds shards,
- * or is a folder above a data set (a single folder without images of its own, or one with a folder "train"). */
+/* Returns true if images deep below the folders of root/part can be those of classes: they are not if root holds
+ * shards, or is a folder above a data set (a single folder without images of its own, or one with a folder "train"). */
 static bool may_have_deep_images(const char *root, const char *part)
 {
 	char **names, below[PATH_MAX];
