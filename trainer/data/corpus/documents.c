@@ -263,6 +263,7 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 
 /* ---- lines of JSON ---- */
 
+/* Emits the text member of one line; skips an empty line or a null. */
 static int emit_json_line(struct document_walk *w, const char *line, size_t n, struct err *err)
 {
 	const size_t mark = w->number++ ? 0 : utf8_mark(line, n);
@@ -360,6 +361,7 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 	return rc;
 }
 
+/* Emits the text column of one Parquet file, row group by row group. */
 static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
 	struct object_source source = { .store = w->o->store, .object = w->o->object };

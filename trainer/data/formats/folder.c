@@ -116,6 +116,7 @@ static int describe_folder(struct folder_set *d, const struct dataset_opts *o, s
 	return note_missing_classes(d, err);
 }
 
+/* Opens a folder of images: lists both splits, refuses pointers of Git LFS, reads sizes and classes. */
 static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct folder_set *d = calloc(1, sizeof(*d));

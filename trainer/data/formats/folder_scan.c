@@ -215,6 +215,7 @@ static void enter_class_folder(struct folder_walk *s, const char *part, const ch
 	}
 }
 
+/* Lists the images of one class folder, at any depth. */
 static int walk_class(struct folder_walk *s, const char *part, const char *class_name)
 {
 	char below[PATH_MAX];
