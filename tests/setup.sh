@@ -94,9 +94,13 @@ needs_build() {
 	need_header snappy-c.h libsnappy-dev
 	need_header zstd.h libzstd-dev
 	need_header lz4.h liblz4-dev
+	need_file /usr/include/hdf5/serial/hdf5.h libhdf5-dev
 	need_header dnnl.h libdnnl-dev
 	need_header jpeglib.h libjpeg62-turbo-dev
 	need_header png.h libpng-dev
+	need_header webp/demux.h libwebp-dev
+	need_header gif_lib.h libgif-dev
+	need_file /usr/include/*/tiffio.h libtiff-dev
 	need_header ucp/api/ucp.h libucx-dev
 	need_command curl curl
 	need_file /etc/ssl/certs/ca-certificates.crt ca-certificates

@@ -11,9 +11,7 @@
 #include "trainer/run/report.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
-#include "trainer/tools/bandwidth.h"
-#include "trainer/tools/bench.h"
-#include "trainer/tools/bench_loader.h"
+#include "trainer/tools/subcommands.h"
 
 /* ---- the ranks ---- */
 

@@ -9,15 +9,7 @@
 #include "tracker/base/log.h"
 #include "trainer/job.h"
 #include "trainer/sweep/sweep.h"
-#include "trainer/tools/auto.h"
-#include "trainer/tools/bench_compare.h"
-#include "trainer/tools/bench_links.h"
-#include "trainer/tools/calibrate.h"
-#include "trainer/tools/describe.h"
-#include "trainer/tools/doctor.h"
-#include "trainer/tools/find.h"
-#include "trainer/tools/sample_text.h"
-#include "trainer/tools/shard.h"
+#include "trainer/tools/subcommands.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 
@@ -82,15 +74,17 @@ static int print_help_or_version(const struct run_config *cfg)
 	return print_and_free(&text);
 }
 
-/* Runs a command that writes files and prints a summary. */
-static int make_data_files(struct job *job, struct err *err)
+/* Runs a command that reads data, may write files, and prints a summary. */
+static int run_data_command(struct job *job, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	struct buf text;
 	int rc;
 
 	buf_init(&text, TEXT_MAX);
-	rc = cfg->command == COMMAND_SHARD ? shard_main(cfg, &text, err) : describe_tokenize(cfg, &text, err);
+	rc = cfg->command == COMMAND_SHARD   ? shard_main(cfg, &text, err)
+	     : cfg->command == COMMAND_INSPECT ? inspect_data(cfg, &text, err)
+					       : describe_tokenize(cfg, &text, err);
 	if (rc) {
 		buf_done(&text);
 		return rc;
@@ -187,9 +181,9 @@ static int run_and_judge(struct job *job, const struct rank_env *place, struct e
 static int (*find_command(const struct run_config *cfg))(struct job *job, struct err *err)
 {
 	static int (*const alone[COMMAND_COUNT])(struct job *job, struct err *err) = {
-		[COMMAND_BACKENDS] = print_backends, [COMMAND_TOKENIZE] = make_data_files,
-		[COMMAND_SHARD] = make_data_files,   [COMMAND_SAMPLE] = run_sample,
-		[COMMAND_SWEEP] = run_sweep,
+		[COMMAND_BACKENDS] = print_backends, [COMMAND_TOKENIZE] = run_data_command,
+		[COMMAND_SHARD] = run_data_command,  [COMMAND_INSPECT] = run_data_command,
+		[COMMAND_SAMPLE] = run_sample,	     [COMMAND_SWEEP] = run_sweep,
 	};
 
 	if (bench_compare_wanted(cfg) || bench_links_wanted(cfg))

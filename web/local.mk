@@ -63,6 +63,7 @@ libwebserver_la_SOURCES = \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
+	web/server/tls.c web/server/tls.h \
 	web/server/local.c web/server/local.h \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h

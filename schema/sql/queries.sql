@@ -325,6 +325,12 @@ SELECT coalesce(max(id), 0) FROM arrival WHERE run_id = ?1;
 SELECT id, data FROM arrival WHERE run_id = ?1 AND id > ?2 AND id <= ?3 ORDER BY id LIMIT 1;
 -- name: writer_put
 UPDATE writer SET durable = ?2, last_ms = ?3 WHERE id = ?1;
+-- name: writer_path_put
+UPDATE writer SET path = ?3 WHERE run_id = ?1 AND uuid = ?2;
+-- name: writer_paths_clear
+UPDATE writer SET path = NULL WHERE run_id = ?1;
+-- name: writer_last
+SELECT coalesce(max(last_ms), 0) FROM writer WHERE run_id = ?1;
 -- name: writer_segment_put
 UPDATE writer SET segment = ?2 WHERE id = ?1;
 -- name: problem_add
@@ -541,6 +547,8 @@ DELETE FROM chunk WHERE id IN (SELECT c.id FROM series s CROSS JOIN chunk c
 
 -- name: gone_get
 SELECT run_id FROM gone WHERE uuid = ?1;
+-- name: gone_removed
+SELECT removed_ms FROM gone WHERE uuid = ?1;
 -- name: gone_add
 INSERT INTO gone (run_id, uuid, experiment_id, removed_ms, rev) VALUES (?1, ?2, ?3, ?4, 0);
 -- name: gone_rev_put
@@ -659,9 +667,9 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 -- reads
 
 -- name: runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user, last_step FROM run ORDER BY id;
 -- name: runs_since as runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE rev > ?1 ORDER BY id;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user, last_step FROM run WHERE rev > ?1 ORDER BY id;
 -- name: outlines_of
 SELECT coalesce(max(rev), 0) AS rev, coalesce((SELECT value FROM meta WHERE name = 'rows_of'), '') AS rows_of FROM gone;
 -- postgresql:
@@ -676,7 +684,7 @@ SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WH
 SELECT CASE WHEN (SELECT rev FROM counter) > ?1 THEN (SELECT count(*) FROM run WHERE rev > ?1)
 	+ (SELECT count(*) FROM gone WHERE rev > ?1) ELSE 0 END AS runs;
 -- name: run_row as runs_all
-SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE uuid = ?1;
+SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user, last_step FROM run WHERE uuid = ?1;
 -- name: run_detail
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
@@ -844,6 +852,13 @@ SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
 SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
 -- name: metric_cell as metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- Notes of runs; ?1: the key mlflow.note.content, under which older stores have some.
+-- name: note_column as param_column
+SELECT r.id AS run_id, coalesce(n.text, t.value) AS value FROM run r LEFT JOIN note n ON n.run_id = r.id
+	LEFT JOIN tag t ON t.run_id = r.id AND t.key_id = ?1 WHERE coalesce(n.text, t.value) <> '' ORDER BY r.id;
+-- name: note_cell as param_column
+SELECT r.id AS run_id, coalesce(n.text, t.value) AS value FROM run r LEFT JOIN note n ON n.run_id = r.id
+	LEFT JOIN tag t ON t.run_id = r.id AND t.key_id = ?1 WHERE r.id = ?2 AND coalesce(n.text, t.value) <> '';
 -- For the keys ?1 and the runs changed after ?2; the first columns are those of a column query.
 -- name: param_cells
 -- postgresql:
@@ -853,6 +868,11 @@ SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w
 -- postgresql:
 SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
 	SELECT * FROM tag WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
+-- name: note_cells as param_cells
+-- postgresql:
+SELECT w.id AS run_id, coalesce(n.text, t.value) AS value, k.id AS key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w
+	CROSS JOIN unnest(CAST(?1 AS bigint[])) AS k (id) LEFT JOIN note n ON n.run_id = w.id
+	LEFT JOIN tag t ON t.run_id = w.id AND t.key_id = k.id WHERE coalesce(n.text, t.value) <> '';
 -- name: metric_cells
 -- postgresql:
 SELECT l.run_id, l.last, l.first, l.min, l.max, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
@@ -889,12 +909,26 @@ SELECT 1 FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
 -- name: archive_of_series
 SELECT a.object, a.bytes FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
 -- name: writer_paths
-SELECT path, durable, 0 AS rev, run_id, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
+SELECT w.path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM writer w
+CROSS JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL AND w.id > ?1 ORDER BY w.id LIMIT ?2;
+-- postgresql:
+SELECT w.path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM writer w
+JOIN run r ON r.id = w.run_id WHERE w.path IS NOT NULL AND w.id > ?1 ORDER BY w.id LIMIT ?2;
+-- Writers whose event files are gone.
+-- name: writer_paths_gone as writer_paths
+SELECT '' AS path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM key k CROSS JOIN tag t ON t.key_id = k.id CROSS JOIN run r ON r.id = t.run_id CROSS JOIN writer w ON w.run_id = r.id
+WHERE k.name = 'dptrack.source' AND w.path IS NULL;
+-- postgresql:
+SELECT '' AS path, w.durable, 0 AS rev, w.run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM key k JOIN tag t ON t.key_id = k.id JOIN run r ON r.id = t.run_id JOIN writer w ON w.run_id = r.id
+WHERE k.name = 'dptrack.source' AND w.path IS NULL;
 -- name: writer_paths_newest as writer_paths
-SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank
+FROM run r INDEXED BY run_by_rev CROSS JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 -- postgresql:
-SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id FROM run r JOIN writer w ON w.run_id = r.id
+SELECT w.path, w.durable, r.rev, r.id AS run_id, w.id, r.uuid AS run, w.uuid AS writer, w.rank FROM run r JOIN writer w ON w.run_id = r.id
 WHERE (r.rev, r.id, w.id) < (?1, ?2, ?3) AND w.path IS NOT NULL ORDER BY r.rev DESC, r.id DESC, w.id DESC LIMIT ?4;
 
 -- mlflow
@@ -978,6 +1012,10 @@ UPDATE object SET doomed = 1 WHERE name = ?1 RETURNING 1;
 DELETE FROM object WHERE name = ?1;
 -- name: artifacts_place
 SELECT value FROM meta WHERE name = 'artifacts';
+-- name: files_place
+SELECT value FROM meta WHERE name = 'files';
+-- name: files_place_put
+INSERT INTO meta (name, value) VALUES ('files', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1;
 -- name: artifacts_place_put
 INSERT INTO meta (name, value) VALUES ('artifacts', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1;
 -- name: artifact_delete
@@ -1252,7 +1290,8 @@ SELECT m.run_id, k.name AS word, CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max_ste
 	CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max ELSE m.min END AS value
 FROM run r CROSS JOIN key k CROSS JOIN metric m
 WHERE r.rev > ?1 AND (CAST(?2 AS BIGINT) = -1 OR r.experiment_id = ?2) AND r.deleted_ms IS NULL AND k.name = ?4
-	AND m.key_id = k.id AND m.run_id = r.id AND CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max > ?6 ELSE m.min < ?6 END
+	AND m.key_id = k.id AND m.run_id = r.id AND CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max > ?6 AND m.max <= 1.7976931348623157e308
+		ELSE m.min < ?6 AND m.min >= -1.7976931348623157e308 END
 	AND NOT EXISTS (SELECT 1 FROM alert_fired f WHERE f.rule_id = ?3 AND f.run_id = r.id)
 ORDER BY r.id LIMIT 500;
 -- name: alert_by_nan as alert_by_status

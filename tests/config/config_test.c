@@ -190,7 +190,7 @@ static void bad_settings_are_refused(void **state)
 		{ "--data-path d --nesterov --momentum 0", "needs a --momentum above 0", 1 },
 		{ "--data-path d --min-lr 0.2", "above --lr 0.1", 1 },
 		{ "--data-path d --report-to ftp://x", "expected an http:// or https:// address", 1 },
-		{ "--data-path d --config /dev/zero", "/dev/zero: larger than 1048576 bytes", 1 },
+		{ "--data-path d --config /dev/zero", "/dev/zero: is larger than the maximum of 1048576 bytes", 1 },
 		{ "--data-path d --config /nowhere/x.json", "/nowhere/x.json: No such file", 1 },
 	};
 

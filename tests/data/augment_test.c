@@ -94,8 +94,8 @@ static void test_ops(void **state)
 		const struct augment_image im = { pixels, scratch, int_of(augment, "height"), int_of(augment, "width"),
 						  channels };
 		const struct augment_step step = { (enum augment_op)int_of(row, "op"), real_of(row, "magnitude") };
-		const size_t n = read_hex(json_object_get(json_object_get(augment, "images"), channels == 3 ? "3" : "1"),
-					  pixels);
+		const json_t *images = json_object_get(augment, "images");
+		const size_t n = read_hex(json_object_get(images, channels == 3 ? "3" : "1"), pixels);
 
 		assert_int_equal(read_hex(json_object_get(row, "pixels"), want), n);
 		assert_true(fabs(augment_magnitude(policy_of(row), step.op, int_of(row, "bin"), &im) -
@@ -117,7 +117,8 @@ static void test_erasing(void **state)
 	const json_t *o = json_object_get(reference, "erase");
 	const struct augment_image im = { .height = int_of(o, "height"), .width = int_of(o, "width"),
 					  .channels = int_of(o, "channels") };
-	const struct augment_box box = { int_of(o, "x"), int_of(o, "y"), int_of(o, "box_width"), int_of(o, "box_height") };
+	const struct augment_box box = { int_of(o, "x"), int_of(o, "y"), int_of(o, "box_width"),
+					 int_of(o, "box_height") };
 	double image[PIXELS_MAX], want[PIXELS_MAX];
 	float narrow[PIXELS_MAX];
 	const size_t n = read_list(o, "image", image);

@@ -17,7 +17,7 @@
 #include <jerror.h>
 
 #include "trainer/data/pictures/entropy.h"
-#include "trainer/data/pictures/restart.h"
+#include "trainer/data/pictures/picture.h"
 
 #define ROOM (1 << 22)
 

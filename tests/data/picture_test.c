@@ -75,13 +75,15 @@ static void equal_to_pillow(void **state)
 	while (fscanf(index, "%99s %lf %lf %lf %lf %d %d %d %d", name, &v.x, &v.y, &v.width, &v.height, &v.out_width,
 		      &v.out_height, &cut, &flip) == 9) {
 		size_t n = (size_t)v.out_width * (size_t)v.out_height * 3;
-		bool lossless = strstr(name, ".png") != NULL;
+		bool lossless = !strstr(name, ".jpg") && strcmp(name, "lossy.webp") != 0;
 		struct distance d;
 
 		v.cut = cut;
 		v.flip = flip;
-		load(p, name, &size);
 		assert_int_equal(gzread(pixels, want, (unsigned)n), n);
+		if (!picture_is_one(name)) /* this build lacks the library */
+			continue;
+		load(p, name, &size);
 		if (picture_render(p, &v, got, &err))
 			fail_msg("%s: %s", name, err.text);
 		d = compare(got, want, n);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes tests/data/pictures: small image files of every kind, and Pillow's (12.0) views of them, in views.txt (file,
 box, size, cut, flip) and expected.gz (the RGB pixels, one view after the other). Run by hand with Pillow and numpy
-installed; the test reads only what is committed."""
+installed; the test reads only what is committed. With the word "others" it adds only the kinds of others()."""
 import gzip
 import os
+import sys
 
 import numpy
 from PIL import Image, ImageOps
@@ -78,6 +79,66 @@ def views():
         yield name, (width // 5, height // 7, width // 2, height // 2), 24, 20, 1, 1
 
 
+def others():
+    """WebP, GIF, TIFF, BMP, PNM, and PNG with EXIF; yields their views."""
+    small = photo(72, 50)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    save("turned.png", small, exif=exif)
+    save("lossless.webp", small, lossless=True)
+    save("lossy.webp", small, quality=90)
+    save("turned.webp", small, lossless=True, exif=exif)
+    save("moving.webp", small, save_all=True, append_images=[small.rotate(90)], lossless=True)
+    palette = small.quantize(64)
+    save("palette.gif", palette)
+    save("interlaced.gif", palette, interlace=1)
+    save("moving.gif", palette, save_all=True, append_images=[palette.rotate(180)])
+    save("plain.tif", small)
+    save("packed.tif", small, compression="tiff_lzw")
+    save("turned.tif", small, compression="tiff_deflate", exif=exif)
+    save("grey.tif", small.convert("L"))
+    save("palette.tif", palette)
+    save("color.bmp", small)
+    save("palette.bmp", palette)
+    save("bits.bmp", small.convert("1"))
+    save("alpha.bmp", small.convert("RGBA"))
+    save("color.ppm", small)
+    save("grey.pgm", small.convert("L"))
+    runs = numpy.zeros((20, 30), dtype=numpy.uint8)
+    runs[4:9, 3:17] = 7
+    Image.fromarray(runs).save(os.path.join(HERE, "runs.bmp"))
+    pack_runs(os.path.join(HERE, "runs.bmp"))
+    for name in ("turned.png", "lossless.webp", "lossy.webp", "turned.webp", "moving.webp", "palette.gif", "interlaced.gif",
+                 "moving.gif", "plain.tif", "packed.tif", "turned.tif", "grey.tif", "palette.tif", "color.bmp", "palette.bmp",
+                 "bits.bmp", "alpha.bmp", "color.ppm", "grey.pgm", "runs.bmp"):
+        width, height = shown(name).size
+        yield name, (0, 0, width, height), width, height, 1, 0
+        yield name, (width // 5, height // 7, width // 2, height // 2), 24, 20, 1, 1
+
+
+def pack_runs(path):
+    """Packs the rows of an 8-bit BMP by run lengths (RLE8), which Pillow reads but does not write."""
+    with open(path, "rb") as f:
+        data = f.read()
+    begin, width, height = (int.from_bytes(data[i:i + 4], "little") for i in (10, 18, 22))
+    line = (width + 3) // 4 * 4
+    packed = bytearray()
+    for y in range(height):
+        row = data[begin + y * line:begin + y * line + width]
+        while row:
+            n = next((i for i, v in enumerate(row) if v != row[0]), len(row))
+            packed += bytes([n, row[0]])
+            row = row[n:]
+        packed += b"\0\0"
+    packed[-2:] = b"\0\1"
+    head = bytearray(data[:begin])
+    head[2:6] = (begin + len(packed)).to_bytes(4, "little")
+    head[30:34] = (1).to_bytes(4, "little")
+    head[34:38] = len(packed).to_bytes(4, "little")
+    with open(path, "wb") as f:
+        f.write(head + packed)
+
+
 def expected(name, box, width, height, cut, flip):
     x, y, w, h = box
     image = shown(name)
@@ -88,14 +149,20 @@ def expected(name, box, width, height, cut, flip):
     return (ImageOps.mirror(image) if flip else image).tobytes()
 
 
-def main():
-    os.makedirs(HERE, exist_ok=True)
-    make_files()
-    with open(os.path.join(HERE, "views.txt"), "w", encoding="ascii") as index, \
-            gzip.GzipFile(os.path.join(HERE, "expected.gz"), "wb", 9, mtime=0) as pixels:
-        for name, box, width, height, cut, flip in views():
+def write_views(of, mode):
+    with open(os.path.join(HERE, "views.txt"), mode, encoding="ascii") as index, \
+            open(os.path.join(HERE, "expected.gz"), mode + "b") as file, gzip.GzipFile("", "wb", 9, file, 0) as pixels:
+        for name, box, width, height, cut, flip in of:
             index.write(f"{name} {box[0]} {box[1]} {box[2]} {box[3]} {width} {height} {cut} {flip}\n")
             pixels.write(expected(name, box, width, height, cut, flip))
+
+
+def main():
+    os.makedirs(HERE, exist_ok=True)
+    if sys.argv[1:] != ["others"]:
+        make_files()
+        write_views(views(), "w")
+    write_views(others(), "a")
 
 
 main()

@@ -61,6 +61,11 @@ static void every_division(void **state)
 					for (int64_t k = 0; k < steps; k++)
 						check_step(&s, k, k * global,
 							   (k + 1) * global < n ? (k + 1) * global : n);
+					s.drop_last = true;
+					steps = n < global ? 1 : n / global;
+					assert_int_equal(sampler_steps(&s), steps);
+					for (int64_t k = 0; k < steps; k++)
+						check_step(&s, k, k * global, n < global ? n : (k + 1) * global);
 				}
 }
 
@@ -496,8 +501,8 @@ static int compare_samples(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank stops
- * after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
+/* torchvision's references/classification/sampler.py: each sample `repeats` times, dealt to the ranks in turn; a rank
+ * stops after its share of N, rounded down to a multiple of 256. Its step has `batch` samples of each rank. */
 static void check_repeats(struct sampler s, int64_t batch)
 {
 	const int64_t share = s.n_samples / 256 * 256 / s.world;

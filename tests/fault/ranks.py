@@ -140,6 +140,9 @@ def unplugged(job):
     job.spaces.wait_up()
     job.says("link down", 0, "node 1 (10.77.0.2)", "for %d s" % SILENCE)
     job.says("link down", 1, "node 0 (10.77.0.1)", "for %d s" % SILENCE)
+    for i in range(2):
+        check(any("silent" in line and "waits in all-" in line and " bytes" in line for line in job.words(i).splitlines()),
+              "link down: node %d names the collective that waits: %s" % (i, job.words(i)))
     job.status("link down")
 
 

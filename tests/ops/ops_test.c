@@ -38,7 +38,8 @@ static const struct op_case *const tables[OP_COUNT] = {
 };
 
 static const struct step_page page = {
-	.step = 3, .epoch = 1, .epoch_step = 10, .micro = 1, .seed = 5, .first_sample = 2, .lr = 0.125, .label_weight = 0.375, .inv_count = 1.0 / 24,
+	.step = 3, .epoch = 1, .epoch_step = 10, .micro = 1,
+	.seed = 5, .first_sample = 2, .lr = 0.125, .label_weight = 0.375, .inv_count = 1.0 / 24,
 	.leaves = { .first = 6, .n = 3, .all = 11, .parts = 4 },
 	.loss_scale = 1, .watch = 1
 };

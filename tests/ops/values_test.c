@@ -174,6 +174,31 @@ static void test_xent(void **state)
 	expect(f, grad->out[0], (double[]){ (0.25 - 0.9) / 2, (0.75 - 0.1) / 2, (0.25 - 0.1) / 2, (0.75 - 0.9) / 2 });
 }
 
+/* Labels (0, 2) and (1, 1) with weights 0.3 and 0.7: PyTorch's cross_entropy with probabilities as targets,
+ * label_smoothing 0.1. The second row's label is the largest logit but one, the first row's main label the largest. */
+static void test_xent_pairs(void **state)
+{
+	struct fixture *f = *state;
+	struct tensor *logits = tensor(f, "logits", DTYPE_F64, SHAPE(2, 3)),
+		      *labels = tensor(f, "labels", DTYPE_I32, SHAPE(2, 2));
+	struct tensor *result = xent_add(f->g, logits, labels, 0.1);
+	struct xent_attr attr = { 0.1 };
+	struct node *grad = graph_node(f->g, &(struct node_spec){ .op = &op_xent_grad,
+								  NODE_IN(logits, labels, result->producer->out[1]),
+								  NODE_OUT(NULL), NODE_ATTR(attr) });
+
+	page.label_weight = 0.3;
+	ready(f);
+	exec_put(f->e, logits, (double[]){ 0.5, -1, 2, 1.5, 0.25, -0.75 });
+	exec_put(f->e, labels, (double[]){ 0, 2, 1, 1 });
+	run(f);
+	expect(f, result, (double[]){ 2.3686505727310476, 1, 2, 2 });
+	expect(f, grad->out[0],
+	       (double[]){ -0.06402147059664832, 0.0028896199686770582, 0.061131850627971274, 0.3425535039088658,
+			   -0.3637483646678409, 0.02119486075897509 });
+	page.label_weight = 0;
+}
+
 /* Equal logits rank by index, NaN is never correct, and six classes make the sixth rank a miss. */
 static void test_ranks(void **state)
 {
@@ -319,7 +344,8 @@ static void test_float16(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
-					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
+					    TEST(test_maxpool), TEST(test_xent), TEST(test_xent_pairs),
+					    TEST(test_ranks),
 					    TEST(test_nan_of_few_classes),
 					    TEST(test_sgd),	TEST(test_guard), TEST(test_norm),
 					    cmocka_unit_test(test_float16) };

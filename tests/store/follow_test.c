@@ -223,6 +223,7 @@ static void foreign_folders(void **state)
 	struct points_row rows[8];
 	struct query_run r;
 	struct follow *f;
+	struct buf b;
 	char id[65], alone[65];
 
 	make_foreign(h, "alone", alone);
@@ -230,7 +231,13 @@ static void foreign_folders(void **state)
 	make_folder(h, "proj/a");
 	make_folder(h, "proj/a/train");
 	append(h, "proj/a/train/events.out.tfevents.1700000000.h.1.0", bytes, n);
-	append(h, "proj/a/train/events.out.tfevents.1700000001.h.1.1", bytes, n - 20);
+	/* another file of the run, and a copy of the first one, which counts once */
+	buf_init(&b, 4096);
+	encode_file_version(&b, 1700000001.0);
+	append(h, "proj/a/train/events.out.tfevents.1700000001.h.1.1", b.data, b.len);
+	append(h, "proj/a/train/events.out.tfevents.1700000001.h.1.1", bytes + 40, n - 20 - 40);
+	append(h, "proj/a/train/events.out.tfevents.1700000002.h.1.0", bytes, n - 20);
+	buf_done(&b);
 	append(h, "proj/a/notes.txt", "x", 1);
 	f = start(h, &(struct follow_opts){ 0 });
 	sha256_hex("proj/a/train", 12, id);

@@ -143,6 +143,40 @@ static void filters(void **state)
 	assert_int_equal(r.count, 0);
 }
 
+/* Dates, durations, notes and quotes; tests/api/values/filters.py has runs with such values. */
+static void more_filters(void **state)
+{
+	static const struct {
+		const char *filter;
+		size_t count;
+	} cases[] = {
+		{ "start_time >= '1970-01-01T00:00:01.040Z'", 10 },
+		{ "start_time >= '1970-01-01T01:00:01.04+01:00'", 10 },
+		{ "start_time < '1970-01-02'", 50 },
+		{ "start_time < '1970-01-01 00:00'", 0 },
+		{ "notes IS NULL", 50 },
+		{ "name = 'r''7'", 0 },
+		{ "last_step >= 0 OR last_step IS NULL", 50 },
+		{ "duration >= 0 OR duration < 0 OR duration IS NULL", 50 },
+	};
+	static const char *const bad[] = {
+		"start_time > '2026-02-30'", "start_time > '2026-1-1'", "duration > 'long'", "last_step = 'x'",
+		"notes > 'a' '", "name = 'it's'",
+	};
+	struct helper *h = *state;
+	struct query_runs r;
+	struct err err;
+	size_t i;
+
+	fill(h);
+	for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		if (search(h, cases[i].filter, NULL, 1000, &r) != cases[i].count)
+			fail_msg("%s: %zu runs, not %zu", cases[i].filter, r.count, cases[i].count);
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (query_runs(h->s, &(struct query_runs_opts){ .filter = bad[i] }, h->a, &r, &err) != ERR_USAGE)
+			fail_msg("taken: %s", bad[i]);
+}
+
 static void hostile_filters(void **state)
 {
 	struct helper *h = *state;
@@ -618,6 +652,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(filters, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(more_filters, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(hostile_filters, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(orders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(pages, helper_setup, helper_teardown),

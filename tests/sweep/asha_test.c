@@ -60,6 +60,24 @@ static void test_rungs(void **state)
 	assert_int_equal(asha_best(&a), 7);
 }
 
+/* A value that is not finite is the worst, whichever way is better. */
+static void test_nonfinite(void **state)
+{
+	static const double odd[] = { NAN, INFINITY, -INFINITY };
+	struct asha_trial t[4] = { { 0 } };
+	struct asha a = { .trials = t, .count = 4, .rungs = 1, .eta = 3 };
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		reach(&t[i], odd[i]);
+	assert_int_equal(asha_best(&a), a.count);
+	reach(&t[3], 5);
+	for (int maximize = 0; maximize < 2; maximize++) {
+		a.maximize = maximize;
+		assert_int_equal(asha_best(&a), 3);
+	}
+}
+
 /* Accuracies of settings by number after a number of epochs, for one draw of TRIALS of them. */
 struct curves {
 	double (*at)(const struct curves *c, size_t trial, int epoch);
@@ -206,8 +224,8 @@ static void test_space(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rungs), cmocka_unit_test(test_regret),
-					    cmocka_unit_test(test_recorded),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rungs), cmocka_unit_test(test_nonfinite),
+					    cmocka_unit_test(test_regret), cmocka_unit_test(test_recorded),
 					    cmocka_unit_test(test_space) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,22 @@ def bad_input():
         refused("damaged weights", [*on_set, "--init-from", tmp + "/not.safetensors"], ["not.safetensors"])
 
 
+def alone_in_a_step():
+    """Slurm's step has one task, its job four: the step's number wins. Where the job's number is all there is, the wait names
+    what it believed."""
+    job = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+    base = ["--synthetic", "--model", "resnet20", "--classes", 10, "-b", 4, "--max-steps", 1, "--report-to", "none", "--rdzv-timeout", 3, *FAST]
+    with Folder() as tmp:
+        p = dptrain(*base, "--runs-dir", os.path.join(tmp, "one"), env=dict(job, SLURM_STEP_NUM_TASKS="1"))
+        check(p.returncode == 0, "one task of a step in a job of four: exit %d: %s" % (p.returncode, p.stderr))
+        p = dptrain(*base, "--runs-dir", os.path.join(tmp, "four"), env=job)
+        check(p.returncode == 1 and all(w in p.stderr for w in ("Slurm announces 4 ranks", "SLURM_PROCID=0", "SLURM_NTASKS=4", "unset")),
+              "a job of four that never comes: exit %d: %s" % (p.returncode, p.stderr))
+        p = dptrain(*base, "--runs-dir", os.path.join(tmp, "torch"), env={"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2",
+                                                                          "MASTER_PORT": str(os.getpid())})
+        check(p.returncode == 1 and "WORLD_SIZE=2" in p.stderr, "torchrun's variables left in a shell: exit %d: %s" % (p.returncode, p.stderr))
+
+
 def diverging():
     """Whether the loss or the gradients become non-finite first depends on rounding and sample order: either is
     reported."""
@@ -373,6 +389,7 @@ def main():
                                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(os.getpid())})
     placed("Open MPI", lambda r: {"OMPI_COMM_WORLD_RANK": str(r), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": str(r),
                                   "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "PMIX_NAMESPACE": "test-%d" % os.getpid()})
+    alone_in_a_step()
     placed("Slurm", lambda r: {"SLURM_PROCID": str(r), "SLURM_NTASKS": "2", "SLURM_LOCALID": str(r), "SLURM_JOB_ID": str(os.getpid()),
                                "SLURM_STEP_ID": "0"})
     closed_output()

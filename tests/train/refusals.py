@@ -57,6 +57,9 @@ def sharing():
 def without_effect(tmp):
     """Flags without effect are reported."""
     one = ["--synthetic", "--model", "resnet20", "-b", 2, "--max-steps", 1, "--runs-dir", tmp]
+    small = ["--synthetic", "--model", "resnet18", "--image-size", 32, "--classes", 10, "--max-steps", 1, "-b", 1, "--runs-dir", tmp]
+    refused("batch norm over one value", ["batch norm over one value", "layer4", "--batch-size"], *small)
+    refused("batch norm over one value of each rank", ["batch norm over one value", "--sync-bn"], *small, "--nproc-per-node", 2)
     refused("a trace of steps beyond the last", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
     refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
 

@@ -97,6 +97,23 @@ test('rows: best first, then failed and diverged runs, then runs without a value
 	}
 });
 
+test('a value that is not finite is never the best, and sorts last both ways', () => {
+	const metric = (last, low = last) => ({ count: 1, nonfinite: 0, first: last, last, min: low, max: low, min_step: 1, max_step: 1 });
+	const of = (id, m) => run(id, { metrics: { loss: m } });
+	const runs = [of('minus', metric(-Infinity)), of('good', metric(2)), of('plus', metric(Infinity)), of('nan', metric(NaN)),
+		of('best', metric(1.5))];
+	for (const dir of ['min', 'max']) {
+		const goal = { key: 'loss', dir };
+		const rows = p.orderRuns(runs, goal, null, false).map((r) => r.id);
+		assert.deepEqual(rows.slice(0, 2), dir === 'min' ? ['best', 'good'] : ['good', 'best']);
+		assert.equal(p.bestRun(runs, goal).id, rows[0]);
+	}
+	for (const desc of [false, true]) {
+		const rows = p.orderRuns(runs, null, 'm:last:loss', desc).map((r) => r.id);
+		assert.deepEqual(rows.slice(0, 2), desc ? ['good', 'best'] : ['best', 'good']);
+	}
+});
+
 test('params are split into those that differ and those that are equal in all runs', () => {
 	const s = p.splitParams([run('a', { params: { model: 'm', lr: '1', host: 'x' } }),
 		run('b', { params: { model: 'm', lr: '2', host: 'y' } })]);
@@ -292,7 +309,8 @@ test('expressions go to the server, words do not', () => {
 		'params.lr=0.1', "NOT (status != 'failed')", "params.opt NOT LIKE 's%'", "params.opt not in ('a', 'b')",
 		'tags.owner IS NULL',
 		'params.`a b` is not null', '(metrics.loss.min<1)',
-		"attributes.run_name = 'x'"]) assert.ok(p.isExpression(e), e);
+		"attributes.run_name = 'x'", 'duration > 60', 'last_step >= 10',
+		"notes LIKE '%x%'"]) assert.ok(p.isExpression(e), e);
 	for (const e of ['resnet bf16', 'lr=0.1', 'model=cnn', 'name', 'name of it', 'status', 'in', 'params',
 		'cnn ddp']) assert.ok(!p.isExpression(e), e);
 	assert.ok(!p.isExpression('params.' + '"'.repeat(20000)));

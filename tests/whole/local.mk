@@ -1,6 +1,6 @@
 # The complete path: train, record, serve, query.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
-whole_tests += tests/whole/tour.py tests/whole/quickstart.py tests/whole/old_names.py
+whole_tests += tests/whole/tour.py tests/whole/quickstart.py tests/whole/old_names.py tests/whole/event_files.py tests/whole/histories.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py
 EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py tests/whole/image.sh \

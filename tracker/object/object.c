@@ -1,46 +1,13 @@
-/* object.c: addresses of objects, operations on one object, and listings. */
+/* object.c: operations on one object, and listings. */
 #include "tracker/object/object.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/object/answer.h"
 #include "tracker/object/client.h"
-
-static void add_encoded(struct buf *to, const char *text, const char *stays)
-{
-	for (; *text; text++)
-		if ((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
-		    (*text >= '0' && *text <= '9') || strchr(stays, *text))
-			buf_addc(to, *text);
-		else
-			buf_addf(to, "%%%02X", (unsigned)(unsigned char)*text);
-}
-
-void uri_add_path(struct buf *to, const char *path)
-{
-	add_encoded(to, path, "-._~/");
-}
-
-void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
-{
-	struct uri_pair sorted[URI_PAIRS_MAX];
-
-	assert(n <= URI_PAIRS_MAX);
-	for (int i = 0; i < n; i++) {
-		int at = i;
-
-		for (; at && strcmp(sorted[at - 1].name, pair[i].name) > 0; at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = pair[i];
-	}
-	for (int i = 0; i < n; i++) {
-		buf_addf(to, "%s%s=", i ? "&" : "", sorted[i].name);
-		add_encoded(to, sorted[i].value, "-._~");
-	}
-}
+#include "tracker/object/sign.h"
 
 #define PAGES_MAX 10000000
 

@@ -111,6 +111,8 @@ int object_upload_abandon(struct object_client *c, const char *key, struct err *
 
 /* ---- for the caller's own transfers ---- */
 
+struct uri_pair; /* sign.h */
+
 struct object_ask {
 	const char *method, *key;
 	const struct uri_pair *query;
@@ -145,19 +147,5 @@ void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES]);
 /* Returns true if the same request may succeed with a new signature: temporary keys expired, or the bucket is in
  * another region. */
 bool object_learn(struct object_client *c, const struct object_refusal *r);
-
-/* Percent-encodes keys and queries as AWS's signatures require (RFC 3986; Amazon S3 API Reference, "Signature
- * Calculations for the Authorization Header"): every byte except A-Z a-z 0-9 - . _ ~ becomes %XX in capitals. */
-#define URI_PAIRS_MAX 16
-
-void uri_add_path(struct buf *to, const char *path); /* keeps slashes */
-
-/* Names are distinct and need no encoding. */
-struct uri_pair {
-	const char *name, *value;
-};
-
-/* Appends name=value&…, sorted by name; at most URI_PAIRS_MAX pairs. */
-void uri_add_query(struct buf *to, const struct uri_pair *pair, int n);
 
 #endif

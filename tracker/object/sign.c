@@ -1,6 +1,7 @@
-/* sign.c: builds the canonical request, the string to sign and the signing key. */
+/* sign.c: encodes keys and queries, and builds the canonical request, the string to sign and the signing key. */
 #include "tracker/object/sign.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,4 +80,39 @@ void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf 
 	add_header_names(to, r);
 	buf_adds(to, ", Signature=");
 	buf_adds(to, text_hex(hash, signature, sizeof(signature)));
+}
+
+/* ---- encoding ---- */
+
+static void add_encoded(struct buf *to, const char *text, const char *stays)
+{
+	for (; *text; text++)
+		if ((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
+		    (*text >= '0' && *text <= '9') || strchr(stays, *text))
+			buf_addc(to, *text);
+		else
+			buf_addf(to, "%%%02X", (unsigned)(unsigned char)*text);
+}
+
+void uri_add_path(struct buf *to, const char *path)
+{
+	add_encoded(to, path, "-._~/");
+}
+
+void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
+{
+	struct uri_pair sorted[URI_PAIRS_MAX];
+
+	assert(n <= URI_PAIRS_MAX);
+	for (int i = 0; i < n; i++) {
+		int at = i;
+
+		for (; at && strcmp(sorted[at - 1].name, pair[i].name) > 0; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = pair[i];
+	}
+	for (int i = 0; i < n; i++) {
+		buf_addf(to, "%s%s=", i ? "&" : "", sorted[i].name);
+		add_encoded(to, sorted[i].value, "-._~");
+	}
 }

@@ -8,6 +8,7 @@
 #include "tracker/base/array.h"
 #include "tracker/object/answer.h"
 #include "tracker/object/client.h"
+#include "tracker/object/sign.h"
 
 #define ID_BYTES 1024
 #define PARTS_MAX 10000

@@ -3,6 +3,7 @@
 #include "trainer/comm/rendezvous.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 #define RETRY_S 0.01
 #define HELLO_WAIT_S 5 /* a rank sends its hello as soon as it connects */
 #define LINGER_S 3.0   /* ranks that connect this much later still receive the reason of the failure */
+#define NOTICE_S 5.0   /* wait of rank 0 after which it says for whom */
 #define ABSENT (-1)
 #define NOTIFIED (-2)
 
@@ -154,17 +156,30 @@ static int first_missing_rank(const struct rendezvous_host *h)
 	return r;
 }
 
+static int report_absent(const struct rendezvous_opts *o, int rank, struct err *err)
+{
+	if (!o->origin)
+		return err_set(err, ERR_PEER, "rank %d did not start within %.0f s", rank, o->wait_s);
+	return err_set(err, ERR_PEER, "rank %d did not start within %.0f s, but %s: start it, or unset these variables",
+		       rank, o->wait_s, o->origin);
+}
+
 /* Waits until all ranks are connected. */
 static int gather_ranks(struct rendezvous_host *h, struct err *err)
 {
+	double notice_s = clock_mono_s() + NOTICE_S;
 	int rc = 0;
 
 	while (!rc && first_missing_rank(h) < h->o->world) {
 		double left_s = h->until_s - clock_mono_s();
 
 		if (left_s <= 0)
-			return err_set(err, ERR_PEER, "rank %d did not start within %.0f s",
-				       h->o->first + first_missing_rank(h), h->o->wait_s);
+			return report_absent(h->o, h->o->first + first_missing_rank(h), err);
+		if (h->o->waits && clock_mono_s() > notice_s) {
+			h->o->waits(h->o->origin);
+			notice_s = INFINITY;
+		}
+		left_s = fmin(left_s, NOTICE_S);
 		h->poll[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
 		for (int r = 1; r < h->o->world; r++)
 			h->poll[r] = (struct pollfd){ .fd = h->peer[r], .events = POLLIN };
@@ -261,7 +276,7 @@ static int connect_to_first_rank(const struct rendezvous_opts *o, bool failed, i
 		close(fd);
 		clock_sleep_s(RETRY_S);
 	}
-	return err_set(err, ERR_PEER, "rank %d did not start within %.0f s", o->first, o->wait_s);
+	return report_absent(o, o->first, err);
 }
 
 static int join_rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)

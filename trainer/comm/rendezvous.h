@@ -15,6 +15,10 @@ struct rendezvous_opts {
 	int rank, world;
 	int first;	 /* added to ranks in messages: the job's number of this machine's first rank */
 	double wait_s; /* longest wait for the others to start */
+	/* What announced the ranks, for messages: "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)"; NULL: not
+	 * known. */
+	const char *origin;
+	void (*waits)(const char *origin); /* called once when rank 0 has waited for some seconds; NULL: no call */
 };
 
 /* fd[n]: made by rank 0 and received by the others (close-on-exec, closed by the caller). Rank 0 passes failure (code

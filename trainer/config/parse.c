@@ -84,6 +84,7 @@ static const char *const commands[COMMAND_COUNT] = {
 	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",   [COMMAND_TOKENIZE] = "tokenize",
 	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",   [COMMAND_DOCTOR] = "doctor",
 	[COMMAND_SWEEP] = "sweep",   [COMMAND_FIND] = "find",
+	[COMMAND_INSPECT] = "inspect",
 };
 
 bool config_finds(const struct run_config *cfg, const char *what)

@@ -28,6 +28,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain doctor     find what is slow, why, and what to do next\n"
 			    "  dptrain find       find a learning rate (lr) or a batch size (batch) with short runs\n"
 			    "  dptrain tokenize   convert texts to token files\n"
+			    "  dptrain inspect    say what a data set has, and what a training would leave out\n"
 			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sweep      train many settings, the promising ones longer\n"
 			    "  dptrain sample     generate text with a trained language model\n"
@@ -57,6 +58,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_SHARD] = { "dptrain shard --data-path SET --out DIR [--shard-size BYTES] [--order shuffled|kept]",
 			    "Packs pictures (unchanged files) or images into tar shards for --data-path and for other "
 			    "readers of\nthe WebDataset format. The same set gives the same bytes.\n" },
+	[COMMAND_INSPECT] = { "dptrain inspect --data-path SET [--strict] [--json]",
+			      "Says which files and samples of a set a training uses, by kind and class, what it "
+			      "leaves out and why,\nand shows the first samples with their labels and sizes. --strict: "
+			      "fails if anything is left out.\n" },
 	[COMMAND_SWEEP] = { "dptrain sweep FILE [--max-parallel N] [--runs-dir DIR] [--experiment NAME]",
 			    "Trains the settings that a JSON file describes, each as a separate run. Called again, it "
 			    "continues.\n\n"

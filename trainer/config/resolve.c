@@ -153,7 +153,7 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	cfg->world = w->world < 1 ? 1 : w->world;
 	cfg->local_world = w->local_world < 1 ? cfg->world : w->local_world;
 	if (cfg->command == COMMAND_BACKENDS || cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD ||
-	    cfg->command == COMMAND_SWEEP)
+	    cfg->command == COMMAND_SWEEP || cfg->command == COMMAND_INSPECT)
 		return 0;
 	if (cfg->command == COMMAND_FIND)
 		rc = resolve_find(cfg, err);

@@ -78,6 +78,9 @@ int resolve_data(struct run_config *cfg, struct err *err)
 		return err_set(err, ERR_USAGE, "%s: needs --ra-sampler", label_flag(cfg, FLAG_ra_reps, &a));
 	if (cfg->origin[FLAG_model_ema_steps] == ORIGIN_FLAG && !cfg->model_ema)
 		return err_set(err, ERR_USAGE, "%s: needs --model-ema", label_flag(cfg, FLAG_model_ema_steps, &a));
+	if (cfg->train_crop_size && !cfg->data_path)
+		return err_set(err, ERR_USAGE, "%s: needs --data-path DIR with images in files",
+			       label_flag(cfg, FLAG_train_crop_size, &a));
 	return refuse_changed_batch(cfg, err);
 }
 

@@ -1,7 +1,16 @@
-/* dataset.c: dispatches to the format's operations and checks what every read must return. Knows no format by name. */
+/* dataset.c: dispatches to the format's operations, checks what every read must return, and hashes the content of a
+ * split. Knows no format by name. */
 #include "trainer/data/dataset.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
+
+#include "trainer/data/pictures/pixels.h"
+
+#define NAMES_SAID 6 /* names of classes in a line */
 
 const char *split_name(enum split s)
 {
@@ -97,4 +106,195 @@ struct dataset_norm dataset_norm(const struct dataset *d)
 bool dataset_notice(struct dataset *d, char *ret, size_t bytes)
 {
 	return d->ops->notice && d->ops->notice(d, ret, bytes);
+}
+
+/* ---- the account ---- */
+
+static void say_classes(const struct dataset *d, struct buf *out)
+{
+	buf_addf(out, "%d class%s", d->classes, d->classes == 1 ? "" : "es");
+	for (int i = 0; i < d->n_class_names && i < NAMES_SAID; i++)
+		buf_addf(out, "%s%.60s", i ? ", " : ": ", d->class_names[i]);
+	if (d->n_class_names > NAMES_SAID)
+		buf_adds(out, ", …");
+}
+
+void dataset_say_used(const struct dataset *d, struct buf *out)
+{
+	const int64_t n = data_account_used(&d->account);
+
+	if (n) {
+		buf_addf(out, "%lld file%s (", (long long)n, n == 1 ? "" : "s");
+		data_account_say_used(&d->account, out);
+		buf_addc(out, ')');
+	}
+	if (n && d->kind == SAMPLE_IMAGE)
+		buf_adds(out, ", ");
+	if (d->kind == SAMPLE_IMAGE)
+		say_classes(d, out);
+}
+
+void dataset_say_doubts(const struct dataset *d, struct buf *out)
+{
+	if (d->kind == SAMPLE_IMAGE && d->classes == 1)
+		buf_addf(out, "%.200s: all samples have one class%s%.60s: there is nothing to learn", d->path,
+			 d->n_class_names ? ", " : "", d->n_class_names ? d->class_names[0] : "");
+}
+
+/* A JSON string. Bytes of a file's name that are not UTF-8 become question marks. */
+static json_t *make_json_text(const char *text)
+{
+	json_t *s = json_string(text);
+	char copy[1024];
+
+	if (s)
+		return s;
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *at = copy; *at; at++)
+		*at = (unsigned char)*at < 0x80 ? *at : '?';
+	return json_string(copy);
+}
+
+static json_t *list_used_kinds(const struct data_account *a)
+{
+	json_t *files = json_object();
+
+	for (int i = 0; i < a->n_used; i++)
+		json_object_set_new(files, a->used[i].name, json_integer(a->used[i].n));
+	return files;
+}
+
+static json_t *list_left_out(const struct data_account *a)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < a->n_left; i++) {
+		const struct data_account_reason *r = &a->left[i];
+
+		json_array_append_new(list, json_pack("{s:s, s:I, s:o, s:o}", "unit",
+						      r->unit == DATA_ACCOUNT_FILES ? "files" : "samples", "count",
+						      (json_int_t)r->n, "why", make_json_text(r->why), "example",
+						      make_json_text(r->example)));
+	}
+	return list;
+}
+
+static json_t *name_classes(const struct dataset *d, int most)
+{
+	json_t *names = json_array();
+
+	for (int i = 0; i < d->n_class_names && i < most; i++)
+		json_array_append_new(names, make_json_text(d->class_names[i]));
+	return names;
+}
+
+int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err)
+{
+	const struct data_account *a = &d->account;
+	json_t *o = json_pack("{s:o, s:s, s:s, s:o, s:{s:I, s:I}, s:i, s:o, s:o, s:I, s:I, s:I}", "path",
+			      make_json_text(d->path), "format",
+			      dataset_facts(d, SPLIT_TRAIN).format, "kind", sample_kind_name(d->kind), "files",
+			      list_used_kinds(a), "samples", "train", (json_int_t)d->n_samples[SPLIT_TRAIN], "val",
+			      (json_int_t)d->n_samples[SPLIT_VAL], "classes", d->classes, "class_names",
+			      name_classes(d, names), "left_out", list_left_out(a), "files_left_out",
+			      (json_int_t)data_account_left(a, DATA_ACCOUNT_FILES), "samples_left_out",
+			      (json_int_t)data_account_left(a, DATA_ACCOUNT_SAMPLES), "hidden", (json_int_t)a->hidden);
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+
+	json_decref(o);
+	if (text)
+		buf_adds(out, text);
+	free(text);
+	return text && !buf_failed(out) ? 0 : err_set(err, ERR_NOMEM, "out of memory: the account of %.200s", d->path);
+}
+
+/* ---- hashes ---- */
+
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+/* Buffers for one sample. */
+struct digest_scratch {
+	void *pixels;
+	int32_t *tokens, *targets;
+	struct dataset_file file;
+};
+
+static int digest_scratch_init(struct digest_scratch *r, const struct dataset *d, struct err *err)
+{
+	size_t n = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
+
+	*r = (struct digest_scratch){ .pixels = malloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
+				      .tokens = malloc((n + 1) * sizeof(*r->tokens)),
+				      .targets = malloc((n + 1) * sizeof(*r->targets)) };
+	buf_init(&r->file.bytes, FILE_BYTES_MAX);
+	return r->pixels && r->tokens && r->targets ? 0 : err_nomem(err, "a sample");
+}
+
+static void digest_scratch_done(struct digest_scratch *r)
+{
+	free(r->pixels);
+	free(r->tokens);
+	free(r->targets);
+	buf_done(&r->file.bytes);
+}
+
+/* Hashes one sample and its label. The length comes first, so that different sequences of samples never hash the
+ * same bytes. */
+static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct digest_scratch *scratch,
+		       struct sha256 *to, struct err *err)
+{
+	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)scratch->tokens : scratch->pixels;
+	uint64_t n = d->kind == SAMPLE_TOKENS ? (uint64_t)d->seq_len * sizeof(int32_t)
+					      : (uint64_t)pixels_count(d) * dtype_bytes(d->dtype);
+	int32_t label = *r->label;
+	int rc = d->ops->file ? d->ops->file(d, r, &scratch->file, err) : dataset_read(d, r, err);
+
+	if (rc)
+		return rc;
+	if (d->ops->file) {
+		bytes = scratch->file.bytes.data;
+		n = scratch->file.bytes.len;
+		label = scratch->file.label;
+	} else if (d->kind == SAMPLE_IMAGE) {
+		label = *r->label;
+	}
+	sha256_add(to, &n, sizeof(n));
+	sha256_add(to, bytes ? bytes : "", (size_t)n);
+	sha256_add(to, &label, sizeof(label));
+	return 0;
+}
+
+static int hash_all_samples(const struct dataset *d, enum split split, struct sha256 *to, struct err *err)
+{
+	int32_t label = 0;
+	struct dataset_read r = { .split = split, .label = &label };
+	struct digest_scratch scratch;
+	int rc = digest_scratch_init(&scratch, d, err);
+
+	r.pixels = scratch.pixels;
+	r.tokens = scratch.tokens;
+	r.targets = scratch.targets;
+	for (r.index = 0; !rc && r.index < d->n_samples[split]; r.index++)
+		rc = hash_sample(d, &r, &scratch, to, err);
+	digest_scratch_done(&scratch);
+	return rc;
+}
+
+int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err)
+{
+	struct sha256 sum;
+	char head[64];
+	int rc = 0;
+
+	sha256_init(&sum);
+	snprintf(head, sizeof(head), "%s %lld\n", split_name(split), (long long)d->n_samples[split]);
+	sha256_add(&sum, head, strlen(head));
+	if (whole)
+		rc = hash_all_samples(d, split, &sum, err);
+	else if (d->ops->sum)
+		d->ops->sum(d, split, &sum);
+	else
+		sha256_add(&sum, d->hash, strlen(d->hash));
+	sha256_end(&sum, ret);
+	return rc;
 }

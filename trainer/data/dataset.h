@@ -13,6 +13,7 @@
 #include "tracker/base/err.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
+#include "trainer/data/data_account.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
 
@@ -50,6 +51,7 @@ struct dataset { /* must be the first member of each format's struct */
 	char *path;			/* as opened, for messages */
 	int64_t n_samples[SPLIT_COUNT]; /* 0: the set has no such split */
 	int height, width, channels;
+	int train_side;	      /* sets that decode pictures: height and width of the training images; 0: as above */
 	int classes;                  /* labels are in [0, classes) */
 	const char *const *class_names; /* n_class_names of them, by label; NULL: classes have numbers only */
 	int n_class_names;
@@ -76,6 +78,7 @@ struct dataset { /* must be the first member of each format's struct */
 	/* Token sets: "bytes", or the SHA-256 of the BPE's files; "" if unknown. */
 	char tokenizer[72];
 	char hash[64]; /* of all pixels and labels: sets with equal content have equal hashes */
+	struct data_account account; /* of the files at path, and of samples that cannot be used */
 };
 
 /* Crop spec of one sample, for sets that decode pictures: a random box or the centre, mirrored or not. The draws
@@ -136,7 +139,8 @@ struct dataset_windows {
 struct dataset_opts {
 	const char *path;      /* folder; for shards see shard_list.h */
 	int classes;	       /* 0: largest label + 1; otherwise larger labels are refused */
-	int64_t seq_len;       /* token sets */
+	int64_t seq_len;       /* token sets; 0: sets of images are preferred */
+	bool any_kind;	       /* … or of any kind, in the order of the formats */
 	const char *tokenizer; /* texts: "bytes" (NULL), or a folder (tokenizer.h) */
 	const uint32_t *mix;   /* weights of the n_mix token sets that path joins by "::"; NULL: one set */
 	int n_mix;
@@ -145,10 +149,11 @@ struct dataset_opts {
 	bool pack_documents;
 	/* Folders of images: */
 	int image_size;	  /* height and width to resize to; 0: 224 */
+	int train_side;	  /* the same for training images; 0: image_size */
 	bool squeeze;	  /* evaluation resizes the whole picture to image_size instead of cropping the centre */
 	int eval_resize;  /* evaluation: shorter side before the centre crop; 0: 256/224 of image_size */
 	double val_share; /* share of the files (or of each text) for validation, if the set has no validation files */
-	bool strict;	  /* an unreadable file is fatal (ERR_USAGE) */
+	bool strict;	  /* a file or sample that is left out or unreadable is fatal (ERR_USAGE) */
 	double data_timeout_s; /* remote stores: longest time without progress; 0: 300 */
 	int read_ahead;	       /* requests in flight; 0: automatic */
 	int parts;	       /* the set is read by this many processes, one part each; 0: one */
@@ -164,6 +169,7 @@ struct dataset_opts {
 
 struct dataset_ops {
 	const char *name;
+	enum sample_kind kind; /* of the sets that probe detects */
 	/* the files that identify this format, for messages; NULL: the format is never detected by path */
 	const char *expects;
 	/* Returns true if the folder's file names look like this format. open checks what the files contain. NULL
@@ -211,11 +217,33 @@ struct dataset_facts dataset_facts(const struct dataset *d, enum split split);
 /* Names the content of a split: a SHA-256 over keys, sizes, labels and known checksums. whole: reads every sample
  * and hashes its stored bytes and its label instead. ret: 64 hex digits and a NUL. */
 int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err);
+/* Height and width of a split's images. */
+static inline int dataset_height(const struct dataset *d, enum split split)
+{
+	return split == SPLIT_TRAIN && d->train_side ? d->train_side : d->height;
+}
+
+static inline int dataset_width(const struct dataset *d, enum split split)
+{
+	return split == SPLIT_TRAIN && d->train_side ? d->train_side : d->width;
+}
+
 struct dataset_norm dataset_norm(const struct dataset *d); /* from the set's own mean and std */
 /* Writes "" if only the index is known. Text that does not fit is cut. */
 void dataset_where(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
 
 /* Returns what the sample counts for in a mean: dataset_ops.weight or its default. */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
+
+/* ---- the account (data_account.h) ---- */
+
+/* Appends one line without a newline: "60 files (50 .jpg, 10 .png), 3 classes: ant, bee, cat". */
+void dataset_say_used(const struct dataset *d, struct buf *out);
+
+/* Appends a warning about the set as a whole, without a newline: a set of one class. */
+void dataset_say_doubts(const struct dataset *d, struct buf *out);
+
+/* Appends the account as one JSON object, with at most `names` names of classes. ERR_NOMEM. */
+int dataset_account_json(const struct dataset *d, int names, struct buf *out, struct err *err);
 
 #endif

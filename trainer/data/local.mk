@@ -1,19 +1,18 @@
 # Data sets: the interface, pictures, tokenizers, stores, formats and the loader.
 # The data set interface.
-libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/digest.c trainer/data/permute.c trainer/data/permute.h
+libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
-libtrainer_la_SOURCES += trainer/data/pictures/npy_array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
-libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
+libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
+libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
 libtrainer_la_SOURCES += trainer/data/pictures/augment.c trainer/data/pictures/augment.h trainer/data/loader/mixup.c trainer/data/loader/mixup.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
-libtrainer_la_SOURCES += trainer/data/pictures/restart.c trainer/data/pictures/restart.h
-libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h trainer/data/pictures/simd.h
+libtrainer_la_SOURCES += trainer/data/pictures/restart.c
+libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h
 # Texts and tokens.
-libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c trainer/data/tokenizer/bpe.h trainer/data/tokenizer/merge.c
-libtrainer_la_SOURCES += trainer/data/tokenizer/merge.h trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
-libtrainer_la_SOURCES += trainer/data/tokenizer/token_set.c trainer/data/tokenizer/token_set.h
-libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def trainer/data/tokenizer/words.c
+libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c
+libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.h trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def
 # Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h
 libtrainer_la_SOURCES += trainer/data/store/cache_folder.c
@@ -42,28 +41,24 @@ libtrainer_la_SOURCES += trainer/data/container/decompress.c trainer/data/contai
 libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
 # Corpora to token files.
 libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/documents.h
-libtrainer_la_SOURCES += trainer/data/corpus/encode_documents.c trainer/data/corpus/encode_documents.h
 libtrainer_la_SOURCES += trainer/data/corpus/json_member.c trainer/data/corpus/json_member.h
-libtrainer_la_SOURCES += trainer/data/corpus/token_stream.c trainer/data/corpus/token_stream.h
 libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
 # Formats, each in one file or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
-libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c trainer/data/formats/folder_remote.h
+libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
+libtrainer_la_SOURCES += trainer/data/formats/hdf5.c trainer/data/formats/hdf5_array.c trainer/data/formats/hdf5_array.h trainer/data/formats/image_set.c trainer/data/formats/image_set.h
 libtrainer_la_SOURCES += trainer/data/formats/cache_dir.c trainer/data/formats/cache_dir.h
 libtrainer_la_SOURCES += trainer/data/formats/shards.c trainer/data/formats/shards_inside.h
-libtrainer_la_SOURCES += trainer/data/formats/shards_describe.c trainer/data/formats/shards_find.c
-libtrainer_la_SOURCES += trainer/data/formats/shards_read.c
-libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/synthetic.c
+libtrainer_la_SOURCES += trainer/data/formats/shards_find.c
+libtrainer_la_SOURCES += trainer/data/formats/synthetic.c
 libtrainer_la_SOURCES += trainer/data/formats/document_pack.c trainer/data/formats/document_pack.h
 libtrainer_la_SOURCES += trainer/data/formats/page_cache.c trainer/data/formats/page_cache.h
-libtrainer_la_SOURCES += trainer/data/formats/synthetic.h trainer/data/formats/token_mix.c trainer/data/formats/token_mix.h
-libtrainer_la_SOURCES += trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
-libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/token_folder.c
-libtrainer_la_SOURCES += trainer/data/formats/token_folder.h
+libtrainer_la_SOURCES += trainer/data/formats/synthetic.h
+libtrainer_la_SOURCES += trainer/data/formats/text.c
 # Batches: order, slots, threads.
 libtrainer_la_SOURCES += trainer/data/loader/announce.c trainer/data/loader/announce.h trainer/data/loader/slots.c trainer/data/loader/slots.h
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
@@ -77,5 +72,27 @@ libtrainer_la_LIBADD += $(JPEG_LIBS) $(PNG_LIBS)
 else
 EXTRA_DIST += $(picture_codecs)
 endif
+if HAVE_WEBP
+libtrainer_la_SOURCES += trainer/data/pictures/webp.c
+libtrainer_la_CPPFLAGS += $(WEBP_CFLAGS)
+libtrainer_la_LIBADD += $(WEBP_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/webp.c
+endif
+if HAVE_GIF
+libtrainer_la_SOURCES += trainer/data/pictures/gif.c
+libtrainer_la_LIBADD += $(GIF_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/gif.c
+endif
+if HAVE_TIFF
+libtrainer_la_SOURCES += trainer/data/pictures/tiff.c
+libtrainer_la_CPPFLAGS += $(TIFF_CFLAGS)
+libtrainer_la_LIBADD += $(TIFF_LIBS)
+else
+EXTRA_DIST += trainer/data/pictures/tiff.c
+endif
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS)
+libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS) $(HDF5_CFLAGS)
+libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS) $(HDF5_LIBS)

@@ -24,7 +24,7 @@ struct step_page {
 	int64_t first_sample; /* index of this micro-batch's first sample in the global batch: key of random draws */
 	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
 	double loss_scale; /* 1 unless fp16 */
-	double label_weight; /* of a sample's first label where it has two; the second has the rest (trainer/ops/xent) */
+	double label_weight; /* of a sample's first label where it has two (trainer/ops/xent) */
 	int64_t watch;	   /* nonzero: nodes of trainer/ops/watch run in this step */
 	int64_t rehearsal; /* nonzero: warm-up run; the step updates nothing and is not counted */
 };

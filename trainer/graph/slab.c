@@ -256,9 +256,12 @@ static enum order pick_nth_order(const struct placer *p, int i)
 	return (enum order)(p->n > MANY && i <= ORDER_AREA ? ORDER_AREA - i : i);
 }
 
-/* Tries every order until one reaches the bound. The best offsets are written to ranges. */
+/* Tries every order until one reaches the bound. Of many ranges, where each order takes seconds, it is enough that
+ * almost nothing is wasted. The best offsets are written to ranges. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
 {
+	if (p->n > MANY && bound < SIZE_MAX - bound / NEXT_TO_NOTHING)
+		bound += bound / NEXT_TO_NOTHING;
 	for (int o = 0; o < ORDER_COUNT && bound < p->best; o++) {
 		size_t size = place_in_order(p, pick_nth_order(p, o));
 

@@ -262,27 +262,25 @@ void child_ranks_relay(struct child_ranks *c)
 
 /* ---- heartbeats ---- */
 
-/* Describes a collective in which another rank of this machine waits; false: none waits. */
-static bool describe_waiting(const struct child_ranks *c, int silent, char *text, size_t n)
+void child_ranks_waiting(const struct child_ranks *c, int silent, char *text, size_t n)
 {
 	char line[FLIGHT_LINE_BYTES];
 	struct flight_entry e;
 
-	for (int r = 0; r < c->n; r++) {
+	text[0] = '\0';
+	for (int r = 0; r < c->n && !text[0]; r++) {
 		if (r == silent || c->child[r].ended || !flight_last(&c->board->rank[r].flight, 0, &e) || e.end_s > 0)
 			continue;
 		flight_describe(&e, clock_mono_s(), line);
 		snprintf(text, n, "; rank %d waits in %s", c->first + r, line);
-		return true;
 	}
-	return false;
 }
 
 static void warn_silent(const struct child_ranks *c, int rank)
 {
-	char waiting[FLIGHT_LINE_BYTES + 40] = "";
+	char waiting[FLIGHT_LINE_BYTES + 40];
 
-	describe_waiting(c, rank, waiting, sizeof(waiting));
+	child_ranks_waiting(c, rank, waiting, sizeof(waiting));
 	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", c->first + rank,
 		 (int)c->child[rank].pid, SILENT_S, waiting);
 }
@@ -290,9 +288,9 @@ static void warn_silent(const struct child_ranks *c, int rank)
 static void kill_silent_rank(struct child_ranks *c, int rank, double heartbeat_s)
 {
 	struct board_rank *b = &c->board->rank[rank];
-	char waiting[FLIGHT_LINE_BYTES + 40] = "";
+	char waiting[FLIGHT_LINE_BYTES + 40];
 
-	describe_waiting(c, rank, waiting, sizeof(waiting));
+	child_ranks_waiting(c, rank, waiting, sizeof(waiting));
 	err_set(&b->err, ERR_IO,
 		"no heartbeat for %.0f s (--heartbeat-timeout): the process or its machine was suspended%s",
 		heartbeat_s, waiting);

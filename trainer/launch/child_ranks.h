@@ -50,6 +50,10 @@ int child_ranks_reap(struct child_ranks *c, void (*ended)(void *user, int rank),
 /* Returns true if no running rank has begun work that is worth finishing. */
 bool child_ranks_idle(const struct child_ranks *c);
 
+/* Describes, for a message, the collective in which another rank than that waits: "; rank 1 waits in all-reduce of …";
+ * "": none waits. */
+void child_ranks_waiting(const struct child_ranks *c, int silent, char *text, size_t n);
+
 /* Warns of a rank without a heartbeat for 3 s; after heartbeat_s it is killed, with that as its last words. */
 void child_ranks_check_pulses(struct child_ranks *c, double heartbeat_s);
 

@@ -130,8 +130,16 @@ static void keep_worst_result(struct launcher *l, const struct job_result *v)
 }
 
 /* Applies a message of another launcher. */
-static void handle_node_message(struct launcher *l, const struct node_group_word *w)
+static void handle_node_message(struct launcher *l, struct node_group_word *w)
 {
+	char waiting[FLIGHT_LINE_BYTES + 40];
+
+	if (w->kind == NODE_GROUP_LOST || w->kind == NODE_GROUP_SILENT) { /* what a cut wire holds up */
+		const size_t n = strlen(w->verdict.reason);
+
+		child_ranks_waiting(&l->ranks, -1, waiting, sizeof(waiting));
+		snprintf(w->verdict.reason + n, sizeof(w->verdict.reason) - n, "%s", waiting);
+	}
 	switch (w->kind) {
 	case NODE_GROUP_STOP:
 		if (l->stop_count++)

@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "tracker/base/log.h"
 #include "trainer/comm/comm.h"
 #include "trainer/comm/rendezvous.h"
 #include "trainer/launch/machine.h"
@@ -52,15 +53,19 @@ void rank_context_stop_signals(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
+static void warn_waiting(const char *origin)
+{
+	log_warn("waiting for the other ranks: %s", origin);
+}
+
 /* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
  * reason. */
-static int share_memory(struct rank_context *s, const char *job, double wait_s, const struct err *before,
+static int share_memory(struct rank_context *s, const struct rank_env *p, double wait_s, const struct err *before,
 			struct err *err)
 {
-	const struct rendezvous_opts o = {
-		.job = job, .rank = s->local_rank, .world = s->local_world, .first = s->rank - s->local_rank,
-		.wait_s = wait_s
-	};
+	const struct rendezvous_opts o = { .job = p->job, .rank = s->local_rank, .world = s->local_world,
+					   .first = s->rank - s->local_rank, .wait_s = wait_s, .origin = p->origin,
+					   .waits = warn_waiting };
 	struct err failure = *before;
 
 	if (s->local_rank == 0 && !failure.code && comm_shm_make(&s->shm_fd, s->local_world, &failure))
@@ -140,7 +145,7 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 		return err_nomem(err, "start of the rank");
 	open_rank_bootstrap(&s, p, o, &failure);
 	/* signals still end the process at once: no work has begun */
-	rc = share_memory(&s, p->job, o->wait_s, &failure, err);
+	rc = share_memory(&s, p, o->wait_s, &failure, err);
 	if (!rc)
 		rc = open_signal_fd(&s, err);
 	if (rc) {

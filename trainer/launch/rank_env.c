@@ -140,6 +140,7 @@ bool slurm_name(const char *list, int i, char *ret, size_t n)
 struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
+	const char *step_world; /* of a part of the job, which wins over world; NULL: none */
 	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 
@@ -149,24 +150,28 @@ static const struct launcher_env launcher_envs[] = {
 	  "WORLD_SIZE",
 	  "LOCAL_RANK",
 	  "LOCAL_WORLD_SIZE",
+	  NULL,
 	  { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT" } },
 	{ "Open MPI",
 	  "OMPI_COMM_WORLD_RANK",
 	  "OMPI_COMM_WORLD_SIZE",
 	  "OMPI_COMM_WORLD_LOCAL_RANK",
 	  "OMPI_COMM_WORLD_LOCAL_SIZE",
+	  NULL,
 	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri", NULL } },
 	{ "PMI",
 	  "PMI_RANK",
 	  "PMI_SIZE",
 	  "MPI_LOCALRANKID",
 	  "MPI_LOCALNRANKS",
+	  NULL,
 	  { "PMI_ID", "PMI_JOBID", "HYDI_CONTROL_FD", NULL } },
 	{ "Slurm",
 	  "SLURM_PROCID",
 	  "SLURM_NTASKS",
 	  "SLURM_LOCALID",
 	  NULL,
+	  "SLURM_STEP_NUM_TASKS",
 	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME", NULL } },
 };
 
@@ -212,11 +217,15 @@ static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret, struct err *err)
 {
 	struct rank_env p = { .source = s->name };
+	const char *world;
 	int rc = read_env_number(s->rank, &p.rank, err);
 
 	if (rc <= 0 || in_batch_script(s))
 		return rc < 0 ? rc : 0;
-	rc = read_env_number(s->world, &p.world, err);
+	rc = read_env_number(s->step_world, &p.world, err);
+	world = rc > 0 ? s->step_world : s->world;
+	if (rc == 0)
+		rc = read_env_number(s->world, &p.world, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
@@ -229,7 +238,9 @@ static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret,
 	if (rc < 0)
 		return rc;
 	if (p.rank >= p.world || p.local_rank >= p.local_world)
-		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, s->world, p.world);
+		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, world, p.world);
+	snprintf(p.origin, sizeof(p.origin), "%s announces %d ranks (%s=%d, %s=%d)", s->name, p.world, s->rank,
+		 p.rank, world, p.world);
 	p.found = p.world > 1;
 	hash_job_name(s, &p);
 	*ret = p;

@@ -11,6 +11,7 @@
 struct rank_env {
 	bool found;	    /* false: no launcher found */
 	const char *source; /* "torchrun", "Open MPI", … */
+	char origin[160]; /* "Slurm announces 4 ranks (SLURM_PROCID=0, SLURM_NTASKS=4)" */
 	int rank, world;
 	int local_rank, local_world;
 	int nodes;    /* machines; 1: all ranks are on this one */

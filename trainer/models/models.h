@@ -13,6 +13,7 @@ struct model_config {
 	int classes;
 	int in_channels;
 	int image_h, image_w;
+	int train_h, train_w; /* of images for training; 0: the same */
 	enum model_act act;
 	double label_smoothing;
 	bool label_pairs; /* samples for training have two labels (trainer/ops/xent) */
@@ -37,10 +38,11 @@ struct model {
 	struct model_config defaults;
 
 	/* Adds the whole network to g for training or evaluation (g->training). Inputs: "images" (floats [N,H,W,C]) and
-	 * "labels" (i32 [N], or [N,2] with label_pairs), or "tokens" and "targets" (i32 [N,T]; a target below 0 is ignored). It adds the tensor
-	 * "logits" (readable by the host after an evaluation; language models: on request) and the result "result",
-	 * which becomes g->loss. Parameters and statistics have torchvision's or Hugging Face's names. batch >= 0.
-	 * Returns 0, or a negative code with err filled (image too small for the network, size out of range). */
+	 * "labels" (i32 [N], or [N,2] with label_pairs), or "tokens" and "targets" (i32 [N,T]; a target below 0 is
+	 * ignored). It adds the tensor "logits" (readable by the host after an evaluation; language models: on request)
+	 * and the result "result", which becomes g->loss. Parameters and statistics have torchvision's or Hugging
+	 * Face's names. batch >= 0. Returns 0, or a negative code with err filled (image too small for the network,
+	 * size out of range). */
 	int (*build)(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
 		     struct err *err);
 

@@ -184,7 +184,9 @@ static int build_resnet(const struct model *m, struct graph *g, const struct mod
 	struct resnet_builder b = { .g = g, .c = c, .spec = m->spec };
 	struct tensor *images, *labels, *x;
 
-	images = add_resnet_input(g, "images", DTYPE_F32, SHAPE(batch, c->image_h, c->image_w, c->in_channels));
+	images = add_resnet_input(g, "images", DTYPE_F32,
+				  SHAPE(batch, g->training && c->train_h ? c->train_h : c->image_h,
+					g->training && c->train_w ? c->train_w : c->image_w, c->in_channels));
 	labels = add_resnet_input(g, "labels", DTYPE_I32,
 				  g->training && c->label_pairs ? SHAPE(batch, 2) : SHAPE(batch));
 	x = add_resnet_head(&b, add_resnet_stages(&b, add_resnet_stem(&b, images)));

@@ -185,6 +185,8 @@ void test_hooks_spoil(const struct node *n, const struct kernel_args *args)
 		((float *)args->out[0])[last] = NAN;
 	else if (n->out[0]->dtype == DTYPE_F64)
 		((double *)args->out[0])[last] = NAN;
+	else if (n->out[0]->dtype == DTYPE_F16 || n->out[0]->dtype == DTYPE_BF16)
+		((uint16_t *)args->out[0])[last] = n->out[0]->dtype == DTYPE_F16 ? 0x7e00 : 0x7fc0;
 }
 
 void test_hooks_after_step(const struct test_hooks *h, const struct rank_context *seat, int64_t step)

@@ -60,7 +60,8 @@ int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg
 				    .part = d->part,
 				    .n_parts = d->n_parts,
 				    .repeats = cfg->ra_sampler ? cfg->ra_reps : 0,
-				    .endless = d->endless };
+				    .endless = d->endless,
+				    .drop_last = cfg->drop_last };
 	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
 				   .global_batch = cfg->batch_size * cfg->world,
 				   .micro = cfg->batch_size * config_stages(cfg),

@@ -113,6 +113,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .classes = (int)cfg->classes,
 				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
 				  .image_size = (int)value_or_default(cfg->image_size, m->defaults.image_h),
+				  .train_side = (int)cfg->train_crop_size,
 				  .eval_resize = (int)cfg->eval_resize,
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
@@ -155,6 +156,10 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 		cfg->augment = CONFIG_AUGMENT_RRC | CONFIG_AUGMENT_FLIP;
 		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
 	}
+	if (cfg->train_crop_size && !(*data)->ops->hand_new)
+		return err_set(err, ERR_USAGE,
+			       "--train-crop-size: %.200s has images of one size: use it with folders of images",
+			       cfg->data_path);
 	if (cfg->cache_decoded && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE, "--cache-decoded: %.200s has no images to decode: omit it",
 			       cfg->data_path);
@@ -219,9 +224,9 @@ static int refuse_other_family(const struct run_config *cfg, const struct model 
 					      FLAG_pack,       FLAG_mix };
 	static const enum flag_id images[] = {
 		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
-		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual,
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_zero_init_residual,
 		FLAG_auto_augment,    FLAG_random_erase,   FLAG_mixup_alpha,  FLAG_cutmix_alpha,
-		FLAG_ra_sampler,      FLAG_ra_reps
+		FLAG_ra_sampler,      FLAG_ra_reps,	   FLAG_train_crop_size
 	};
 	const enum flag_id *foreign = m->reads_tokens ? images : words;
 	char label[300];
@@ -347,6 +352,7 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 		c.in_channels = s->data->channels;
 		c.image_h = s->data->height;
 		c.image_w = s->data->width;
+		c.train_h = c.train_w = s->data->train_side;
 		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
 		c.label_smoothing = cfg->label_smoothing;
 		c.label_pairs = cfg->mixup_alpha > 0 || cfg->cutmix_alpha > 0;

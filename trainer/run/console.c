@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "trainer/program/memory.h"
 
 #define REDRAW_S 0.1
@@ -79,6 +80,27 @@ void console_memory(struct console *c)
 	fflush(stdout);
 }
 
+/* Prints which files are used, and warns of what is left out. */
+static void print_data_account(const struct dataset *d)
+{
+	struct buf line;
+
+	buf_init(&line, 4096);
+	dataset_say_used(d, &line);
+	if (line.len && data_account_used(&d->account))
+		printf("data: %s\n", line.data);
+	fflush(stdout);
+	buf_reset(&line);
+	dataset_say_doubts(d, &line);
+	if (line.len)
+		log_warn("%s", line.data);
+	buf_reset(&line);
+	data_account_say_left(&d->account, 3, &line);
+	if (line.len)
+		log_warn("%s: %s", d->path, line.data);
+	buf_done(&line);
+}
+
 void console_heading(struct console *c, const char *run_dir)
 {
 	const struct run_config *cfg = c->e->rank.cfg;
@@ -94,6 +116,7 @@ void console_heading(struct console *c, const char *run_dir)
 		printf("samples of %lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
 	else
 		printf("images of %dx%dx%d, %d classes\n", d->height, d->width, d->channels, d->classes);
+	print_data_account(d);
 	if (c->e->rank.why[0])
 		printf("--backend auto: %s, because %s\n", c->e->rank.backend->name, c->e->rank.why);
 	printf("backend %s%s%s%s, %s, %d rank%s of %lld thread%s, global batch %lld\n", c->e->rank.backend->name,

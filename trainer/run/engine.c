@@ -55,6 +55,17 @@ static int open_subject(struct engine *e, struct err *err)
 	return initial_given(&e->subject, e->rank.cfg, err);
 }
 
+/* Measured steps need not learn. */
+static int check_norms(const struct engine *e, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < e->prepared.n_programs && e->job->cfg->command != COMMAND_BENCH; i++)
+		if (e->prepared.program[i]->graph->training)
+			rc = program_check_norms(e->prepared.program[i], &e->prepared.opts, err);
+	return rc;
+}
+
 /* Makes the plan and checks that it can run. */
 static int plan_engine(struct engine *e, struct err *err)
 {
@@ -63,6 +74,8 @@ static int plan_engine(struct engine *e, struct err *err)
 
 	if (!rc)
 		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
+	if (!rc)
+		rc = check_norms(e, err);
 	if (!rc)
 		rc = rank_check_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)

@@ -47,6 +47,7 @@ struct engine {
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run must end; INFINITY: after its steps */
 	int64_t resident_before; /* of memory_begin, less the memory of the data set */
+	int64_t in_vain;	 /* skipped steps in a row that a lower loss scale cannot repair */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
 

@@ -235,8 +235,19 @@ struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool wo
 	return p;
 }
 
+/* A NaN among the logits makes the loss NaN; what else is counted from such logits is no result. */
+static bool has_nonfinite_loss(const struct eval_metrics *p)
+{
+	for (int i = 0; i < p->n; i++)
+		if (series_get(p->point[i].id)->best == SERIES_BEST_LESS && !isfinite(p->point[i].value))
+			return true;
+	return false;
+}
+
 bool eval_metrics_find(const struct eval_metrics *p, const char *key, double *ret)
 {
+	if (has_nonfinite_loss(p))
+		return false;
 	for (int i = 0; i < p->n; i++) {
 		if (strcmp(series_get(p->point[i].id)->key, key) != 0)
 			continue;

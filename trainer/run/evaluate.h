@@ -47,7 +47,8 @@ struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool 
 					       int64_t step); /* of --eval-steps */
 struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words);
 
-/* Finds the point of the series with that key; false: none. */
+/* Finds the point of the series with that key; false: none, or a loss among the points is not finite: then nothing is
+ * best. */
 bool eval_metrics_find(const struct eval_metrics *p, const char *key, double *ret);
 
 #endif

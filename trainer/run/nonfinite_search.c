@@ -206,8 +206,7 @@ static const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w)
 /* ---- all ranks ---- */
 
 /* Skipped steps in a row before the run fails. */
-#define SKIPPED_MAX 100	/* while a loss scale is searched */
-#define SKIPPED_MAX_UNSCALED 10 /* a later step cannot repair the values */
+#define IN_VAIN_MAX 10
 
 struct nonfinite_finding { /* of one rank, as sent to the others */
 	int kind; /* enum nonfinite_kind */
@@ -363,12 +362,24 @@ static int explain_gradients(struct engine *e, const struct step_result *r, stru
 		*who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
+/* Counts the skipped steps in a row that a lower loss scale would not have repaired: their loss itself is not
+ * finite, or their scale was below 1 already. */
+static int64_t count_in_vain(struct engine *e, const struct step_result *r)
+{
+	if (!e->prepared.opts.optimizer.scaling)
+		return r->in_a_row;
+	if (r->in_a_row == 0)
+		e->in_vain = 0;
+	else if (!isfinite(r->loss) || r->loss_scale < 1)
+		e->in_vain++;
+	return e->in_vain;
+}
+
 int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err)
 {
-	bool scaling = e->prepared.opts.optimizer.scaling;
-	int64_t most = scaling ? SKIPPED_MAX : SKIPPED_MAX_UNSCALED;
+	const bool scaling = e->prepared.opts.optimizer.scaling, ends = count_in_vain(e, r) >= IN_VAIN_MAX;
 
-	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= most))
+	if (!isfinite(r->loss) && (ends || !scaling))
 		return explain_loss(e, r, err);
-	return r->in_a_row < most ? 0 : explain_gradients(e, r, err);
+	return ends ? explain_gradients(e, r, err) : 0;
 }

@@ -196,10 +196,20 @@ static int run_test_hooks(struct training *t, const struct step_result *r)
 	return 0;
 }
 
-/* The losses of dptrain find lr are meant to diverge. */
+/* Ends a run whose values are not finite, with the cause as an alert of the run. The losses of dptrain find lr are
+ * meant to diverge. */
 static int check_values(struct training *t, const struct step_result *r)
 {
-	return t->range ? 0 : nonfinite_search_check(t->e, r, t->err);
+	int rc = t->range ? 0 : nonfinite_search_check(t->e, r, t->err);
+	char title[80];
+
+	if (rc != ERR_CANCELED || !engine_is_root(t->e))
+		return rc;
+	snprintf(title, sizeof(title), "%s at step %lld",
+		 isnan(r->loss) ? "loss nan" : isinf(r->loss) ? "loss infinite" : "gradients not finite",
+		 (long long)r->step);
+	dptrack_alert(report_run(t->report), DPTRACK_ERROR, r->step, title, t->err->text);
+	return rc;
 }
 
 static int check_spike(struct training *t, const struct step_result *r)
@@ -315,7 +325,7 @@ static bool is_best(struct training *t)
 	bool less, has = t->has_metric;
 
 	t->has_metric = false;
-	if (!has || isnan(value))
+	if (!has || !isfinite(value))
 		return false;
 	less = series_best(t->e->rank.cfg->save_best)->best == SERIES_BEST_LESS;
 	if (t->at.has_best && (less ? value >= t->at.best : value <= t->at.best))

@@ -16,6 +16,8 @@
 #include "trainer/run/engine.h"
 
 #define PROFILE_BYTES ((size_t)1 << 16)
+#define ACCOUNT_BYTES ((size_t)1 << 22)
+#define ACCOUNT_NAMES 1000 /* names of classes that are recorded */
 
 /* ---- data sets ---- */
 
@@ -89,6 +91,28 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 	return 0;
 }
 
+/* Records the account of the data as a text, and as params what was left out. */
+static int record_account(struct dptrack_run *run, const struct dataset *d, struct err *err)
+{
+	const long long files = data_account_left(&d->account, DATA_ACCOUNT_FILES),
+			samples = data_account_left(&d->account, DATA_ACCOUNT_SAMPLES);
+	struct buf text;
+	int rc;
+
+	buf_init(&text, ACCOUNT_BYTES);
+	buf_adds(&text, "```json\n");
+	rc = dataset_account_json(d, ACCOUNT_NAMES, &text, err);
+	buf_adds(&text, "\n```\n");
+	if (!rc && !buf_failed(&text))
+		dptrack_text(run, 0, "data/account", text.data);
+	buf_done(&text);
+	if (files)
+		dptrack_param_i64(run, "data_files_left_out", files);
+	if (samples)
+		dptrack_param_i64(run, "data_samples_left_out", samples);
+	return rc;
+}
+
 static void record_data_params(struct dptrack_run *run, const struct engine *e, const struct dataset_facts *f)
 {
 	static const char *const orders[] = { [SAMPLER_NATURAL] = "none",
@@ -124,6 +148,10 @@ static int log_datasets_record(struct dptrack_run *run, const struct engine *e, 
 	for (int s = 0; !rc && !d->endless && s < SPLIT_COUNT; s++)
 		if (d->n_samples[s])
 			rc = record_split(run, e, (enum split)s, err);
+	if (rc)
+		return rc;
+	if (data_account_used(&d->account) && !has_params)
+		rc = record_account(run, d, err);
 	if (rc)
 		return rc;
 	if (e->rank.cfg->cache) {

@@ -13,6 +13,7 @@
 #include "trainer/graph/normal.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/checkpoint.h"
+#include "trainer/weights/gpt_file.h"
 
 /* ---- drawn values ---- */
 
@@ -182,6 +183,35 @@ static void settle_from_metadata(void *user, const struct config_item *item)
 	t->rc = config_put(t->cfg, item->id, label, value, t->err);
 }
 
+/* Takes the sizes of a GPT-2 from the config.json next to weights of other programs, which have no metadata of ours. */
+static int settle_from_config_json(struct run_config *cfg, struct err *err)
+{
+	char source[400], label[300];
+	struct hf_config c;
+	int rc = hf_config_read(&c, cfg->init_from, err);
+
+	if (rc <= 0)
+		return rc;
+	snprintf(source, sizeof(source), "the config.json of %.300s", cfg->init_from);
+	const struct {
+		enum flag_id id;
+		int64_t value;
+	} sizes[] = { { FLAG_n_layer, c.layers }, { FLAG_n_head, c.heads }, { FLAG_n_embd, c.width },
+		      { FLAG_block_size, c.context }, { FLAG_vocab_size, c.vocab } };
+
+	rc = 0;
+	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (sizes[i].value > 0)
+			rc = config_settle(cfg, sizes[i].id, sizes[i].value, source, err);
+	if (!rc && config_given(cfg, FLAG_tie_weights) && cfg->tie_weights != c.tied && !cfg->reset_head)
+		return err_set(err, ERR_USAGE, "%s %s contradicts %s, whose weights are %s",
+			       config_label(cfg, FLAG_tie_weights, label, sizeof(label)),
+			       cfg->tie_weights ? "yes" : "no", source, c.tied ? "tied" : "not tied");
+	if (!rc && !config_given(cfg, FLAG_tie_weights))
+		rc = config_put(cfg, FLAG_tie_weights, source, c.tied ? "yes" : "no", err);
+	return rc;
+}
+
 int initial_settle(struct run_config *cfg, struct err *err)
 {
 	struct settling t = { .cfg = cfg, .err = err };
@@ -198,6 +228,8 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	rc = config_each(cfg, settle_from_metadata, &t);
 	if (!rc)
 		rc = t.rc;
+	if (!rc && !safetensors_meta(s, "model"))
+		rc = settle_from_config_json(cfg, err);
 	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
 		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME",
 			     cfg->init_from);

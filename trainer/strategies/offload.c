@@ -34,6 +34,7 @@ struct offloader {
 	struct graph *g;
 	const struct offload_opts *o;
 	int n_nodes, n_tensors;	   /* before nodes and tensors were added */
+	bool parts;		   /* micro-batches run in one schedule */
 	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: not offloaded */
 	struct stretch *stretches; /* in program order */
 	int n_stretches;
@@ -253,6 +254,13 @@ static void extend_stretches(struct stretch_cutter *c, struct offloader *f, stru
 	}
 }
 
+/* Where micro-batches run in one schedule, nodes of the step as a whole run after all of them, wherever they are in the
+ * program: they end no stretch. (Those that add up terms; they read nothing that is offloaded.) */
+static bool runs_after_micros(const struct offloader *f, const struct node *n)
+{
+	return f->parts && n->part == PART_STEP && n->phase != PHASE_OPTIMIZER;
+}
+
 static void cut_stretches(struct offloader *f)
 {
 	struct stretch_cutter c = { .phase = PHASE_COUNT };
@@ -264,8 +272,13 @@ static void cut_stretches(struct offloader *f)
 	}
 	find_blocks(&c, f);
 	for (int i = 0; i < f->n_nodes; i++)
-		if (f->g->nodes[i]->stream == STREAM_COMPUTE && f->g->nodes[i]->phase != PHASE_COMM)
-			extend_stretches(&c, f, f->g->nodes[i]);
+		f->parts |= f->g->nodes[i]->part != PART_STEP;
+	for (int i = 0; i < f->n_nodes; i++) {
+		struct node *n = f->g->nodes[i];
+
+		if (n->stream == STREAM_COMPUTE && n->phase != PHASE_COMM && !runs_after_micros(f, n))
+			extend_stretches(&c, f, n);
+	}
 }
 
 /* ---- stays ---- */

@@ -170,8 +170,8 @@ bool space_value(const struct search_space *s, bool grid, size_t trial, size_t p
 
 static bool is_better_value(const struct asha *a, double x, double y)
 {
-	if (isnan(x) || isnan(y))
-		return isnan(y) && !isnan(x);
+	if (!isfinite(x) || !isfinite(y))
+		return !isfinite(y) && isfinite(x);
 	return a->maximize ? x > y : x < y;
 }
 
@@ -209,7 +209,7 @@ static size_t find_promotable(const struct asha *a, int rung)
 		const struct asha_trial *t = &a->trials[i];
 		size_t rank;
 
-		if (t->rungs != rung + 1 || t->running || t->failed || isnan(t->value[rung]))
+		if (t->rungs != rung + 1 || t->running || t->failed || !isfinite(t->value[rung]))
 			continue;
 		rank = trial_rank_at_rung(a, i, rung);
 		if (rank < best) {
@@ -247,7 +247,7 @@ size_t asha_best(const struct asha *a)
 {
 	for (int rung = a->rungs - 1; rung >= 0; rung--)
 		for (size_t i = 0; i < a->count; i++)
-			if (a->trials[i].rungs > rung && !isnan(a->trials[i].value[rung]) &&
+			if (a->trials[i].rungs > rung && isfinite(a->trials[i].value[rung]) &&
 			    !trial_rank_at_rung(a, i, rung))
 				return i;
 	return a->count;

@@ -37,7 +37,7 @@ bool space_value(const struct search_space *s, bool grid, size_t trial, size_t p
 
 struct asha_trial {
 	int rungs;                 /* number of rungs with a result */
-	double value[ASHA_RUNGS];  /* by rung; NaN is the worst */
+	double value[ASHA_RUNGS];  /* by rung; values that are not finite are the worst */
 	bool running, failed;      /* a failed trial is not promoted, but its results count */
 };
 

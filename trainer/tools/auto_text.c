@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
 
 #define SHOWN 12
 #define EXPLAINED 24

@@ -1,6 +1,6 @@
 /* bandwidth.c: times each collective on memory of the communicator, where gradients are too. The slowest rank's time
  * counts. */
-#include "trainer/tools/bandwidth.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/tools/real.h"
+#include "tracker/base/json_print.h"
+#include "trainer/tools/child.h"
 
 #define LEAST_S 0.1 /* duration of each measurement */
 #define ROUNDS_MOST 2000
@@ -112,7 +113,7 @@ static int time_rounds(const struct bandwidth_probe *m, size_t which, int rounds
 {
 	struct comm *c = m->comm;
 	double *all = calloc((size_t)c->world, sizeof(*all)), start_s;
-	int rc = all ? c->ops->barrier(c, err) : err_set(err, ERR_NOMEM, "out of memory: times of the ranks");
+	int rc = all ? c->ops->barrier(c, err) : err_nomem(err, "times of the ranks");
 
 	start_s = clock_mono_s();
 	for (int i = 0; !rc && i < rounds; i++)
@@ -192,9 +193,7 @@ static void print_bandwidth_json(const struct rank *r, const struct bandwidth_ro
 	json_object_set_new(o, "nodes", json_integer(r->seat->nodes));
 	json_object_set_new(o, "transport", json_string(rank_transport(r)));
 	json_object_set_new(o, "collectives", list);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 int bandwidth_main(const struct job *job, struct rank_context *seat)

@@ -1,5 +1,5 @@
 /* bench.c: `dptrain bench`: times --steps whole training steps on synthetic data. */
-#include "trainer/tools/bench.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -9,11 +9,12 @@
 
 #include "tracker/base/array.h"
 #include "tracker/base/clock.h"
+#include "tracker/base/json_print.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/nonfinite_search.h"
-#include "trainer/tools/bench_ops.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
+#include "trainer/tools/roof.h"
 #include "trainer/tools/step_profile.h"
 
 #define OPS_SHOWN 10
@@ -165,7 +166,7 @@ static int gather_shares(struct step_bench *b, struct err *err)
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: bench");
+		return err_nomem(err, "bench");
 	all[c->rank].peak_bytes = machine_peak_bytes();
 	all[c->rank].flops = b->ops.flops;
 	for (int64_t i = 0; i < b->n; i++) {
@@ -334,9 +335,7 @@ static void print_bench_json(const struct step_bench *b)
 		json_object_set_new(o, "collectives", json_curve(&b->profile));
 	}
 	json_object_set_new(o, "loss", losses);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_ops(const struct step_bench *b)

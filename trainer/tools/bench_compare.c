@@ -1,8 +1,6 @@
-/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R`, and the measurement of `dptrain doctor --try`. Both
- * sides run in new processes, in turn, so that a change of the machine's speed affects both. Knows no model and no
- * engine: it reads the steps that these commands print with --json. */
-#include "trainer/tools/bench_compare.h"
-
+/* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R` and `--link LINK;LINK;…`, and the measurement of
+ * `dptrain doctor --try`. The sides run in new processes, in turn, so that a change of the machine's speed affects
+ * both. Knows no model and no engine: it reads the steps that these commands print with --json. */
 #include <jansson.h>
 #include <math.h>
 #include <stdint.h>
@@ -10,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/step_time.h"
 #include "trainer/tools/child.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/subcommands.h"
 
 #define OUTPUT_MAX ((size_t)256 << 20)
 #define SIDE_A "without"
@@ -41,7 +40,7 @@ static int split_shell_words(struct bench_comparison *a, struct err *err)
 	a->text = strdup(flags);
 	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
 	if (!a->text || !a->words)
-		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
+		return err_nomem(err, "--compare-with");
 	to = a->text;
 	for (const char *at = flags; *at;) {
 		at += strspn(at, " \t");
@@ -73,7 +72,7 @@ static int side_command_line(const struct bench_comparison *a, int side, char **
 	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
 
 	if (!argv)
-		return err_set(err, ERR_NOMEM, "out of memory: --compare-with");
+		return err_nomem(err, "--compare-with");
 	for (int i = 0; i < a->job->argc; i++)
 		argv[n++] = a->job->argv[i];
 	for (size_t i = 0; side == 1 && i < a->n_words; i++)
@@ -138,7 +137,7 @@ static int run_rounds(struct bench_comparison *a, int *ret_code, struct err *err
 	for (int side = 0; side < 2; side++) {
 		a->paces[side] = calloc((size_t)a->rounds, sizeof(*a->paces[side]));
 		if (!a->paces[side])
-			return err_set(err, ERR_NOMEM, "out of memory: rounds");
+			return err_nomem(err, "rounds");
 	}
 	for (int64_t r = 0; !rc && !*ret_code && r < a->rounds; r++)
 		for (int i = 0; !rc && !*ret_code && i < 2; i++)
@@ -213,9 +212,7 @@ static void print_compare_json(const struct bench_comparison *a, const struct ch
 	json_object_set_new(o, "phases", phases);
 	json_object_set_new(o, "seconds", sides);
 	json_object_set_new(o, "sentence", json_string(sentence));
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void report_comparison(const struct bench_comparison *a, const struct change *c)
@@ -290,4 +287,168 @@ int bench_compare_try(const struct job *job, const char *flags, struct change *r
 		compare_sides(&a, ret);
 	free_comparison(&a);
 	return code;
+}
+
+/* ---- links ---- */
+
+#define LINKS_MAX 64
+#define FLAG_BYTES 80 /* of "--link=…" */
+
+struct link_row {
+	double latency_s, bytes_per_s;
+	double seconds, samples_per_s, exposed_s; /* of a step */
+};
+
+struct link_list {
+	const struct job *job;
+	char flag[LINKS_MAX][FLAG_BYTES];
+	struct link_row rows[LINKS_MAX];
+	size_t n;
+};
+
+static const char *link_name(const struct link_list *l, size_t i)
+{
+	return strchr(l->flag[i], '=') + 1;
+}
+
+bool bench_links_wanted(const struct run_config *cfg)
+{
+	return cfg->command == COMMAND_BENCH && cfg->link && strchr(cfg->link, ';');
+}
+
+/* Ignores blanks around a link and an empty link after the last ;. */
+static int split_links(struct link_list *l, struct err *err)
+{
+	for (const char *at = l->job->cfg->link; *at;) {
+		size_t n;
+
+		at += strspn(at, "; ");
+		n = strcspn(at, "; ");
+		if (!n)
+			break;
+		if (l->n == LINKS_MAX || n >= FLAG_BYTES - sizeof("--link="))
+			return err_set(err, ERR_USAGE, "--link: at most %d links of %d letters each", LINKS_MAX,
+				       FLAG_BYTES - (int)sizeof("--link="));
+		snprintf(l->flag[l->n++], FLAG_BYTES, "--link=%.*s", (int)n, at);
+		at += n;
+	}
+	return l->n ? 0 : err_set(err, ERR_USAGE, "--link: name links, as in \"0us,1GB/s;0us,0.1GB/s\"");
+}
+
+/* Builds the command line for one link: the last --link wins. The caller frees *ret. */
+static int link_command_line(struct link_list *l, size_t i, char ***ret, struct err *err)
+{
+	static char json[] = "--json";
+	char **argv = calloc((size_t)l->job->argc + 3, sizeof(*argv));
+	int n = 0;
+
+	if (!argv)
+		return err_nomem(err, "--link");
+	for (int k = 0; k < l->job->argc; k++)
+		argv[n++] = l->job->argv[k];
+	argv[n++] = l->flag[i];
+	argv[n++] = json;
+	*ret = argv;
+	return n;
+}
+
+/* Parses a link; all are parsed before the first is measured. */
+static int check_link_flag(struct link_list *l, size_t i, struct err *err)
+{
+	struct run_config *cfg = NULL;
+	struct link_row *r = &l->rows[i];
+	char **argv = NULL;
+	int rc = link_command_line(l, i, &argv, err);
+
+	if (rc > 0)
+		rc = config_parse(&cfg, rc, argv, err);
+	if (!rc)
+		rc = config_link(cfg, &r->latency_s, &r->bytes_per_s, err);
+	config_free(cfg);
+	free(argv);
+	return rc;
+}
+
+static int read_link_steps(struct link_list *l, size_t i, const struct buf *out, struct err *err)
+{
+	json_t *root = json_loadb(out->data ? out->data : "", out->len, 0, NULL);
+	json_t *seconds = json_object_get(root, "step_seconds"), *phases = json_object_get(root, "phases");
+	struct link_row *r = &l->rows[i];
+
+	r->seconds = json_number_value(seconds);
+	r->samples_per_s = json_number_value(json_object_get(root, "samples_per_s"));
+	r->exposed_s = json_number_value(json_object_get(phases, "comm_exposed"));
+	if (r->seconds > 0)
+		log_info("link %zu of %zu, %s: %.5g ms a step", i + 1, l->n, link_name(l, i), 1e3 * r->seconds);
+	json_decref(root);
+	return r->seconds > 0 ? 0 : err_set(err, ERR_CORRUPT, "dptrain printed no steps");
+}
+
+static int measure_link(struct link_list *l, size_t i, int *ret_code, struct err *err)
+{
+	struct buf out;
+	char **argv = NULL;
+	int rc = link_command_line(l, i, &argv, err);
+
+	buf_init(&out, OUTPUT_MAX);
+	if (rc > 0)
+		rc = child_run(argv, &out, ret_code, err);
+	if (!rc && !*ret_code)
+		rc = read_link_steps(l, i, &out, err);
+	buf_done(&out);
+	free(argv);
+	return rc;
+}
+
+static void print_link_rows(const struct link_list *l)
+{
+	printf("%-24s %12s %12s %12s %10s\n", "link", "ms a step", "waited ms", "samples/s", "of first");
+	for (size_t i = 0; i < l->n; i++) {
+		const struct link_row *r = &l->rows[i];
+
+		printf("%-24s %12.5g %12.5g %12.5g %9.2fx\n", link_name(l, i), 1e3 * r->seconds, 1e3 * r->exposed_s,
+		       r->samples_per_s, r->samples_per_s / l->rows[0].samples_per_s);
+	}
+	printf("waited: for communication that nothing hides (phase/comm_exposed)\n");
+}
+
+static void print_links_json(const struct link_list *l)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct link_row *r = &l->rows[i];
+		json_t *j = json_object();
+
+		json_object_set_new(j, "link", json_string(link_name(l, i)));
+		json_object_set_new(j, "latency_s", real_or_null(r->latency_s));
+		json_object_set_new(j, "bytes_per_s", real_or_null(r->bytes_per_s));
+		json_object_set_new(j, "step_seconds", real_or_null(r->seconds));
+		json_object_set_new(j, "comm_exposed", real_or_null(r->exposed_s));
+		json_object_set_new(j, "samples_per_s", real_or_null(r->samples_per_s));
+		json_array_append_new(list, j);
+	}
+	json_object_set_new(o, "links", list);
+	json_print(o, JSON_PRINT_PAGE);
+}
+
+int bench_links_main(const struct job *job, struct err *err)
+{
+	struct link_list *l = calloc(1, sizeof(*l));
+	int code = 0, rc;
+
+	if (!l)
+		return err_nomem(err, "--link");
+	l->job = job;
+	rc = split_links(l, err);
+	for (size_t i = 0; !rc && i < l->n; i++)
+		rc = check_link_flag(l, i, err);
+	for (size_t i = 0; !rc && !code && i < l->n; i++)
+		rc = measure_link(l, i, &code, err);
+	if (!rc && !code && job->cfg->json)
+		print_links_json(l);
+	else if (!rc && !code)
+		print_link_rows(l);
+	free(l);
+	return rc ? rc : code;
 }

@@ -1,6 +1,6 @@
 /* bench_loader.c: passes over a set with the loader of training. The consumer releases batches at once or, with
  * --consume-rate, at a rate. */
-#include "trainer/tools/bench_loader.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -9,9 +9,10 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
-#include "trainer/tools/real.h"
+#include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
@@ -160,7 +161,7 @@ static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass 
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: bench");
+		return err_nomem(err, "bench");
 	all[c->rank] = *p;
 	rc = c->ops->all_gather(c, all, sizeof(*all), err);
 	for (int r = 0; !rc && r < c->world; r++) {
@@ -232,9 +233,7 @@ static void print_loader_json(const struct loader_bench *b)
 	}
 	json_object_set_new(o, "ranks", json_integer(b->rank.seat->world));
 	json_object_set_new(o, "passes", list);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_loader_table(const struct loader_bench *b)

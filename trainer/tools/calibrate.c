@@ -1,7 +1,7 @@
 /* calibrate.c: times nodes of several shapes while all ranks compute; plans interpolate between them. All
  * measurements are repeated in turn, and the seconds of a node are the median, because other processes take cores now
  * and then. */
-#include "trainer/tools/calibrate.h"
+#include "trainer/tools/subcommands.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,6 +13,7 @@
 
 #include <jansson.h>
 
+#include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/launch/machine.h"
@@ -373,30 +374,13 @@ static json_t *hardware_json(const struct calibration *c)
 	return o;
 }
 
-/* Creates the folders above path. */
-static int make_parent_folders(char *path, struct err *err)
-{
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		int failed;
-
-		*slash = '\0';
-		failed = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
-		if (failed)
-			return err_set_errno(err, failed, "cannot make %s", path);
-		*slash = '/';
-	}
-	return 0;
-}
-
 /* Writes under another name and renames, so that a concurrent reader sees a complete file. */
 static int write_hardware_file(const char *path, json_t *o, struct err *err)
 {
-	char whole[4096], part[4200];
-	int rc;
+	char part[4200];
+	int rc = file_make_parents(path, 0777, err);
 
-	snprintf(whole, sizeof(whole), "%s", path);
 	snprintf(part, sizeof(part), "%s.part", path);
-	rc = make_parent_folders(whole, err);
 	if (rc)
 		return rc;
 	errno = 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "tracker/base/array.h"
 #include "trainer/advise/advise.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
@@ -206,7 +207,7 @@ static int sum_program(struct program_sums *ret, const struct prepared *p, const
 
 	*ret = (struct program_sums){ .n_blocks = 0 };
 	if (!owner)
-		return err_set(err, ERR_NOMEM, "out of memory: plan");
+		return err_nomem(err, "plan");
 	for (int i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
 
@@ -408,17 +409,9 @@ int costing_model(void *user, int64_t micro, int recompute, int precision, struc
 	const struct program_shape o = { .micro = micro, .recompute = recompute, .precision = precision };
 	struct cached_model *k = find_cached_model(w, micro, recompute, precision);
 
-	if (!k && w->n == w->room) {
-		const int room = w->room ? 2 * w->room : 64;
-
-		k = realloc(w->known, (size_t)room * sizeof(*k));
-		if (!k)
-			return err_set(err, ERR_NOMEM, "out of memory: plan");
-		w->known = k;
-		w->room = room;
-		k = NULL;
-	}
 	if (!k) {
+		if (!array_reserve(&w->known, &w->room, w->n + 1))
+			return err_nomem(err, "plan");
 		k = &w->known[w->n++];
 		*k = (struct cached_model){ .micro = micro, .recompute = recompute, .precision = precision };
 		k->rc = build_cost_model(w, &o, &k->model, err);
@@ -433,7 +426,7 @@ int costing_new(struct costing **ret, const struct run_config *cfg, const struct
 	struct costing *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: plan");
+		return err_nomem(err, "plan");
 	*w = (struct costing){ .cfg = cfg, .subject = s, .h = h };
 	*ret = w;
 	return 0;

@@ -1,5 +1,5 @@
 /* describe.c: commands that start no ranks: `dptrain plan`, `backends`, `tokenize`. */
-#include "trainer/tools/describe.h"
+#include "trainer/tools/subcommands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
-#include "trainer/tools/progress.h"
+#include "trainer/tools/child.h"
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
 
@@ -104,7 +104,7 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 		engine_close(e);
 	}
 	if (!rc && buf_failed(&stages))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the stages' description");
+		rc = err_nomem(err, "the stages' description");
 	buf_done(&stages);
 	return rc;
 }
@@ -138,7 +138,7 @@ static int describe_prepared(const struct job *job, const struct hardware *h, st
 	else
 		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
 	engine_close(e);
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
+	return buf_failed(out) ? err_nomem(err, "the description") : 0;
 }
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err)
@@ -166,7 +166,7 @@ int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 {
 	struct graph *g = graph_new(false);
 	struct workload s = { .data = NULL };
-	int rc = g ? workload_open(&s, job->cfg, job->batch, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
+	int rc = g ? workload_open(&s, job->cfg, job->batch, err) : err_nomem(err, "graph");
 
 	if (!rc)
 		rc = initial_given(&s, job->cfg, err);
@@ -278,7 +278,7 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	if (!cfg->data_path || !cfg->out)
 		return err_set(err, ERR_USAGE, "dptrain tokenize needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path DIR");
-	rc = texts_find(&texts, cfg->data_path, true, err);
+	rc = texts_find(&texts, cfg->data_path, &(struct texts_opts){ true, cfg->data_timeout }, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
 	progress_begin(&reading.progress);

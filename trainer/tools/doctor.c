@@ -1,6 +1,6 @@
 /* doctor.c: reads the journals of a run through dptrack.h, twice: first the ranks and series, then the points.
  * tracker/insight makes the diagnosis. Knows no model and no engine. */
-#include "trainer/tools/doctor.h"
+#include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/learning.h"
 #include "tracker/insight/run_change.h"
+#include "tracker/insight/learning.h"
 #include "tracker/insight/run_diagnosis.h"
-#include "trainer/tools/bench_compare.h"
-#include "trainer/tools/real.h"
-#include "trainer/tools/recorded.h"
+#include "trainer/tools/child.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 #define STEPS_FEW 10 /* fewer steps may be chance */
@@ -72,18 +72,9 @@ static void keep_validation(struct run_doctor *d, const struct dptrack_point *p)
 
 	if (!of || d->err.code)
 		return;
-	if (d->n_validated == d->validated_room) {
-		size_t room = d->validated_room ? 2 * d->validated_room : 64;
-		struct validation_point *more = realloc(d->validated, room * sizeof(*more));
-
-		if (!more) {
-			err_set(&d->err, ERR_NOMEM, "out of memory: validations of a run");
-			return;
-		}
-		d->validated = more;
-		d->validated_room = room;
-	}
-	d->validated[d->n_validated++] = (struct validation_point){ of, p->step, p->value };
+	if (!array_push(&d->validated, &d->n_validated, &d->validated_room,
+			(struct validation_point){ of, p->step, p->value }))
+		err_nomem(&d->err, "validations of a run");
 }
 
 static void note_point(void *user, const struct dptrack_point *p)
@@ -216,7 +207,7 @@ static int diagnose_run(struct run_doctor *d, struct err *err)
 
 	d->rows = calloc(steps_span(d->steps) + 1, sizeof(*d->rows));
 	if (!d->rows)
-		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
+		return err_nomem(err, "steps of a run");
 	d->n = steps_take(d->steps, &batch, d->rows);
 	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)
@@ -306,9 +297,7 @@ static void print_doctor_json(const struct run_doctor *d, const struct change *f
 	if (found)
 		json_object_set_new(o, "tried", json_tried(&d->report.findings[0], found));
 	add_json_steps(d, o);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static void print_tried(const struct bottleneck_finding *f, const struct change *found)

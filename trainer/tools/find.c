@@ -1,19 +1,218 @@
-/* find.c: reads learning rates and losses from a run's journals through dptrack.h; tracker/insight selects the rate.
- * Knows no model and no engine. */
-#include "trainer/tools/find.h"
-
+/* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h. `find batch` plans
+ * batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
+ * noise scale of the job's run. tracker/insight selects the rate and the size. */
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/json_print.h"
+#include "tracker/base/log.h"
+#include "tracker/dptrack.h"
 #include "tracker/insight/tuning.h"
-#include "trainer/tools/find_batch.h"
-#include "trainer/tools/real.h"
-#include "trainer/tools/recorded.h"
+#include "trainer/program/memory.h"
+#include "trainer/run/engine.h"
+#include "trainer/tools/child.h"
+#include "trainer/tools/subcommands.h"
 
+#define SIZE_MOST 1048576
+#define SIZE_FIRST 4
+#define MEASURE_SECONDS "3"
+#define OUTPUT_MAX ((size_t)64 << 20)
 #define TEXT_MAX 4096
+
+struct batch_finding {
+	const struct job *job;
+	struct batch_search search;
+	int64_t bytes; /* of the largest batch, on all ranks of this machine */
+};
+
+/* ---- the largest ---- */
+
+/* Plans the largest micro-batch that fits, without gradient accumulation. */
+static int plan_largest_batch(struct batch_finding *f, struct err *err)
+{
+	struct board board = { .stop_signal = 0 };
+	struct run_config cfg = *f->job->cfg;
+	struct job job = *f->job;
+	struct rank_context seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .shm_fd = -1,
+			     .signal_fd = -1, .board = &board };
+	struct engine *e;
+	int64_t samples;
+	int rc;
+
+	cfg.grad_accum_steps = 1;
+	cfg.global_batch_size = cfg.batch_size * cfg.world;
+	job.cfg = &cfg;
+	rc = engine_open_plan(&e, &job, &seat, err);
+	if (rc)
+		return rc;
+	samples = e->subject.data->n_samples[SPLIT_TRAIN] / cfg.world;
+	f->search.largest = memory_largest_batch(&e->rank, &e->subject,
+						 samples > 0 && samples < SIZE_MOST ? samples : SIZE_MOST, &f->bytes);
+	engine_close(e);
+	return 0;
+}
+
+/* ---- the fastest ---- */
+
+/* Builds the command line of `dptrain doctor` with another batch size; the last of two flags wins. The caller frees
+ * *ret. */
+static int measuring_command_line(const struct job *job, const char *size, const char *name, char ***ret,
+				  struct err *err)
+{
+	const char *const more[] = { "--batch-size", size, "--run-name", name, "--seconds", MEASURE_SECONDS, "--no-try",
+				     "--json" };
+	const size_t n_more = sizeof(more) / sizeof(more[0]);
+	char **argv = calloc((size_t)job->argc + n_more + 3, sizeof(*argv));
+	size_t n = 0;
+
+	if (!argv)
+		return err_nomem(err, "find batch");
+	argv[n++] = job->argv[0];
+	argv[n++] = (char *)(uintptr_t)config_command_name(COMMAND_DOCTOR);
+	argv[n++] = (char *)(uintptr_t)"--experiment=find";
+	for (int i = 2; i < job->argc; i++)
+		if (job->argv[i] != job->cfg->word)
+			argv[n++] = job->argv[i];
+	for (size_t i = 0; i < n_more; i++)
+		argv[n++] = (char *)(uintptr_t)more[i];
+	*ret = argv;
+	return 0;
+}
+
+/* Measures samples per second; *ret_code is the exit code of the child. */
+static int measure_batch_size(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
+{
+	char text[32], name[40], **argv = NULL;
+	struct step_time pace;
+	struct buf out;
+	int rc;
+
+	snprintf(text, sizeof(text), "%lld", (long long)size);
+	snprintf(name, sizeof(name), "batch-%s", text);
+	rc = measuring_command_line(job, text, name, &argv, err);
+	if (rc)
+		return rc;
+	buf_init(&out, OUTPUT_MAX);
+	rc = child_run(argv, &out, ret_code, err);
+	if (!rc && !*ret_code)
+		rc = child_pace(&out, &pace, err);
+	if (!rc && !*ret_code) {
+		*ret = 1 / pace.seconds;
+		log_info("--batch-size %s: %.4g samples/s", text, *ret);
+	}
+	buf_done(&out);
+	free(argv);
+	return rc;
+}
+
+static int find_fastest_batch(struct batch_finding *f, int *ret_code, struct err *err)
+{
+	struct batch_search *s = &f->search;
+	bool enough = false;
+	int rc = 0;
+
+	for (int64_t size = s->largest < SIZE_FIRST ? 1 : SIZE_FIRST; !rc && !enough && size <= s->largest; size *= 2) {
+		double rate = 0;
+
+		rc = measure_batch_size(f->job, size, &rate, ret_code, err);
+		if (rc || *ret_code)
+			return rc;
+		enough = batch_add(s, size, rate);
+	}
+	return rc;
+}
+
+/* ---- the noise ---- */
+
+static void keep_noise_scale(void *user, const struct dptrack_point *p)
+{
+	double *noise = user;
+
+	if (!strcmp(p->key, "train/noise_scale"))
+		*noise = p->value; /* a mean over all steps so far */
+}
+
+static int read_noise_scale(struct batch_finding *f, const char *dir, struct err *err)
+{
+	const struct dptrack_reader reader = { &f->search.noise, NULL, keep_noise_scale, NULL, { NULL } };
+	struct dptrack_error error = { 0, "" };
+
+	f->search.noise = NAN;
+	return dptrack_read(dir, &reader, &error) ? err_set(err, ERR_IO, "%s", error.text) : 0;
+}
+
+/* ---- output ---- */
+
+static void print_batch_json(const struct batch_finding *f, const char *sentence)
+{
+	const struct batch_search *s = &f->search;
+	const int at = batch_fastest(s);
+	json_t *o = json_object(), *sizes = json_array();
+
+	for (int i = 0; i < s->n; i++)
+		json_array_append_new(sizes, json_pack("{s:I, s:f}", "batch_size", (json_int_t)s->size[i],
+						       "samples_per_s", s->rate[i]));
+	json_object_set_new(o, "fastest", at < 0 ? json_null() : json_integer(s->size[at]));
+	json_object_set_new(o, "largest", json_integer(s->largest));
+	json_object_set_new(o, "largest_bytes", json_integer(f->bytes));
+	json_object_set_new(o, "critical", real_or_null(s->noise));
+	json_object_set_new(o, "ranks", json_integer(s->ranks));
+	json_object_set_new(o, "sentence", json_string(sentence));
+	json_object_set_new(o, "sizes", sizes);
+	json_print(o, JSON_PRINT_PAGE);
+}
+
+static void print_batch_table(const struct batch_finding *f, const char *sentence)
+{
+	const struct batch_search *s = &f->search;
+
+	printf("%s\n", sentence);
+	printf("%12s %12s\n", "batch size", "samples/s");
+	for (int i = 0; i < s->n; i++)
+		printf("%12lld %12.4g%s\n", (long long)s->size[i], s->rate[i],
+		       i == batch_fastest(s) ? "  fastest" : "");
+	printf("%12lld %12s  largest that fits, %.0f MiB planned\n", (long long)s->largest, "",
+	       (double)f->bytes / 1048576);
+}
+
+static int print_batch_answer(const struct batch_finding *f, struct err *err)
+{
+	struct buf text;
+	int rc = 0;
+
+	buf_init(&text, TEXT_MAX);
+	batch_sentence(&text, &f->search);
+	buf_addc(&text, '\0');
+	if (buf_failed(&text))
+		rc = err_nomem(err, "the answer");
+	else if (f->job->cfg->json)
+		print_batch_json(f, text.data);
+	else
+		print_batch_table(f, text.data);
+	buf_done(&text);
+	return rc || !fflush(stdout) ? rc : err_set(err, ERR_IO, "cannot write to stdout");
+}
+
+/* dir: of the job's run, which recorded the noise scale. Measures and prints. Returns the exit code (of a child that
+ * failed), or a negative code with err. */
+static int find_batch(const struct job *job, const char *dir, struct err *err)
+{
+	struct batch_finding f = { .job = job, .search = { .ranks = job->cfg->world } };
+	int code = 0, rc = read_noise_scale(&f, dir, err);
+
+	if (!rc)
+		rc = plan_largest_batch(&f, err);
+	if (!rc)
+		rc = find_fastest_batch(&f, &code, err);
+	if (!rc && !code)
+		rc = print_batch_answer(&f, err);
+	return rc ? rc : code;
+}
+
 
 struct lr_loss_curve { /* by step */
 	double lr[LR_RANGE_STEPS_MAX + 1], loss[LR_RANGE_STEPS_MAX + 1];
@@ -39,7 +238,7 @@ static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err 
 	int rc = 0;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory: losses by learning rate");
+		return err_nomem(err, "losses by learning rate");
 	if (dptrack_read(dir, &reader, &error))
 		rc = err_set(err, ERR_IO, "%s", error.text);
 	for (int step = 1; !rc && step <= LR_RANGE_STEPS_MAX && c->lr[step] > 0; step++)
@@ -63,9 +262,7 @@ static void print_lr_json(const struct lr_range_test *r, const char *sentence)
 	for (int i = 0; i < r->n; i++)
 		json_array_append_new(curve, json_pack("{s:f, s:f}", "lr", r->lr[i], "loss", r->loss[i]));
 	json_object_set_new(o, "curve", curve);
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-	putchar('\n');
-	json_decref(o);
+	json_print(o, JSON_PRINT_PAGE);
 }
 
 static int print_lr_answer(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
@@ -77,7 +274,7 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
+		rc = err_nomem(err, "the answer");
 	else if (job->cfg->json)
 		print_lr_json(r, text.data);
 	else
@@ -89,7 +286,7 @@ static int print_lr_answer(const struct job *job, const char *dir, const struct 
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
 	struct lr_range_test *r = calloc(1, sizeof(*r));
-	int rc = r ? read_lr_curve(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
+	int rc = r ? read_lr_curve(dir, r, err) : err_nomem(err, "the answer");
 
 	if (!rc)
 		rc = print_lr_answer(job, dir, r, err);

@@ -1,5 +1,5 @@
-/* roof.h: the roofline of this rank's threads while all ranks work: FLOP/s of a large matrix product, and bandwidth by
- * working set. */
+/* roof.h: measures this rank's threads while all ranks work: the roofline (FLOP/s of a large matrix product, bandwidth
+ * by working set), and the curves of a hardware file. */
 #ifndef DPT_TOOLS_ROOF_H
 #define DPT_TOOLS_ROOF_H
 
@@ -17,5 +17,21 @@ struct roof {
 int roof_measure(struct roof *ret, const struct engine *e, struct err *err);
 
 double roof_rate(const struct roof *r, double bytes); /* at that working set, between the measured ones */
+
+enum { CURVE_POINTS = 18 };
+
+struct curve_point {
+	const char *op;	 /* allreduce, all_gather, reduce_scatter */
+	double bytes;	 /* of the whole */
+	double seconds;	 /* median; of the slowest rank */
+	int ranks;
+	const char *transport; /* of the communicator */
+};
+
+/* Collective call. *ret_n is 0 for one rank, and for a device whose memory the host's communicators cannot access. */
+int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct engine *e, struct err *err);
+
+/* Measures the FLOP/s of a large square product on this rank's threads, in the type of the run; NAN on devices. */
+int bench_matmul(double *ret, const struct engine *e, struct err *err);
 
 #endif

@@ -1,12 +1,13 @@
 /* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the
  * keys and values of what has been read. When the context is full, the later half of the text is read again. */
-#include "trainer/tools/sample_text.h"
+#include "trainer/tools/subcommands.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/graph/rng.h"
 #include "trainer/state/initial.h"
@@ -31,15 +32,8 @@ static int append_tokens(void *user, const int32_t *tokens, size_t n, struct err
 {
 	struct sampling *s = user;
 
-	if (s->n + (int64_t)n > s->cap) {
-		int64_t cap = 2 * (s->n + (int64_t)n) + 256;
-		int32_t *bigger = realloc(s->text, (size_t)cap * sizeof(*bigger));
-
-		if (!bigger)
-			return err_set(err, ERR_NOMEM, "out of memory: a text of %lld tokens", (long long)cap);
-		s->text = bigger;
-		s->cap = cap;
-	}
+	if (!array_reserve(&s->text, &s->cap, s->n + (int64_t)n))
+		return err_nomem(err, "a text");
 	memcpy(s->text + s->n, tokens, n * sizeof(*tokens));
 	s->n += (int64_t)n;
 	return 0;

@@ -1,6 +1,6 @@
 /* shard.c: `dptrain shard`. Stores each picture as an unchanged file or with restart markers; images of sets without
  * files as NumPy arrays. The seed determines the order, so that neighbours are unrelated. */
-#include "trainer/tools/shard.h"
+#include "trainer/tools/subcommands.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +18,7 @@
 #include "trainer/data/permute.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/pictures/restart.h"
-#include "trainer/tools/progress.h"
+#include "trainer/tools/child.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -34,6 +33,7 @@ struct shard_job {
 	struct buf pixels; /* of a decoded picture */
 	struct picture *picture; /* its decoder */
 	int64_t lost; /* pictures of a split that cannot be decoded */
+	struct err first_lost; /* why the first one cannot */
 	struct buf *out;
 	struct restart_counts { /* of a split, with --restart-markers */
 		int64_t pictures, written; /* all pictures, rewritten ones */
@@ -47,6 +47,7 @@ static int open_source_set(struct shard_job *j, struct err *err)
 	int rc = formats_open(&j->data,
 			      &(struct dataset_opts){ .path = cfg->data_path,
 						      .val_share = cfg->val_split,
+						      .strict = cfg->strict,
 						      .data_timeout_s = cfg->data_timeout,
 						      .image_field = cfg->image_field,
 						      .label_field = cfg->label_field },
@@ -136,8 +137,10 @@ static int decode_picture(struct shard_job *j, struct shard_item *picture, const
 /* Skips a picture that cannot be decoded, and names it. */
 static int skip_picture(struct shard_job *j, const struct err *why)
 {
-	if (why->code != ERR_CORRUPT)
+	if (why->code != ERR_CORRUPT || j->cfg->strict)
 		return why->code;
+	if (!j->lost)
+		j->first_lost = *why;
 	if (j->lost++ < LOST_NAMED)
 		log_warn("%s: skipped", why->text);
 	return 0;
@@ -162,7 +165,8 @@ static int add_shard_sample(struct shard_job *j, struct shard_writer *w, const s
 		dataset_where(j->data, r->split, r->index, name, sizeof(name));
 		rc = decode_picture(j, &items[0], name, &why);
 		if (rc)
-			return skip_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
+			return skip_picture(j, &why) ? err_set(err, rc == ERR_CORRUPT ? ERR_USAGE : rc, "%s", why.text)
+						     : 0;
 	} else if (j->cfg->restart_markers && j->data->ops->file) {
 		rc = mark_picture(j, &items[0], &marked, err);
 	}
@@ -223,6 +227,9 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 		rc = add_shard_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
 		progress_say(&progress, i + 1, n, what);
 	}
+	if (!rc && j->lost == n)
+		rc = err_set(err, ERR_USAGE, "%.150s: none of the %lld %s can be read: %.200s", j->cfg->data_path,
+			     (long long)n, what, j->first_lost.text);
 	if (!rc)
 		rc = shard_writer_end(w, err);
 	if (!rc)
@@ -236,6 +243,17 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 			 (long long)j->lost);
 	shard_writer_free(w);
 	return rc;
+}
+
+static void report_left_out(const struct shard_job *j)
+{
+	struct buf line;
+
+	buf_init(&line, 4096);
+	data_account_say_left(&j->data->account, DATA_ACCOUNT_REASONS, &line);
+	if (line.len)
+		buf_addf(j->out, "%s: %s\n", j->data->path, line.data);
+	buf_done(&line);
 }
 
 /* Removes an incomplete folder. */
@@ -308,6 +326,8 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		if (j.data->n_samples[s])
 			rc = write_split_shards(&j, (enum split)s, err);
+	if (!rc)
+		report_left_out(&j);
 	if (!rc)
 		rc = publish_folder(&j, err);
 	while (j.data && dataset_notice(j.data, notice, sizeof(notice)))

@@ -1,4 +1,4 @@
-/* step_profile.c: sums nodes into rows. */
+/* step_profile.c: sums nodes into rows, and by op. */
 #include "trainer/tools/step_profile.h"
 
 #include <math.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "trainer/tools/costing.h"
 
 struct profile_builder {
@@ -35,15 +36,8 @@ static struct profile_row *find_profile_row(struct profile_builder *a, const cha
 	for (size_t i = 0; i < p->n; i++)
 		if (!strcmp(p->rows[i].name, name))
 			return &p->rows[i];
-	if (p->n == a->room) {
-		size_t room = a->room ? 2 * a->room : 64;
-		struct profile_row *more = realloc(p->rows, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		p->rows = more;
-		a->room = room;
-	}
+	if (!array_reserve(&p->rows, &a->room, p->n + 1))
+		return NULL;
 	p->rows[p->n] = (struct profile_row){ .calls = 0 };
 	snprintf(p->rows[p->n].name, sizeof(p->rows[0].name), "%s", name);
 	return &p->rows[p->n++];
@@ -150,7 +144,7 @@ int profile_make(struct profile *ret, const struct engine *e, int64_t steps, str
 	for (int i = 0; !rc && i < e->prepared.n_programs; i++)
 		rc = add_profiled_program(&a, e->prepared.program[i]);
 	if (rc)
-		return err_set(err, ERR_NOMEM, "out of memory: profile");
+		return err_nomem(err, "profile");
 	if (ret->n)
 		qsort(ret->rows, ret->n, sizeof(*ret->rows), compare_row_seconds);
 	return 0;
@@ -159,4 +153,60 @@ int profile_make(struct profile *ret, const struct engine *e, int64_t steps, str
 void profile_done(struct profile *p)
 {
 	free(p->rows);
+}
+
+/* ---- by op alone ---- */
+
+static int compare_op_seconds(const void *a, const void *b)
+{
+	double x = ((const struct bench_op *)a)->seconds, y = ((const struct bench_op *)b)->seconds;
+
+	return (x < y) - (x > y);
+}
+
+/* Adds nodes and operations of the program of one micro-batch. */
+static void add_graph_work(struct bench_ops *ops, const struct graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+		double flops = op_flops(n);
+
+		ops->op[n->op->id].nodes++;
+		ops->op[n->op->id].flops += flops;
+		ops->flops += flops;
+	}
+}
+
+static void add_op_seconds(struct bench_ops *ops, const struct graph *g, const double *seconds, int64_t steps)
+{
+	for (int i = 0; seconds && i < g->n_nodes; i++) {
+		const struct node *n = g->nodes[i];
+		double s = seconds[n->id] / (double)steps;
+
+		ops->op[n->op->id].name = n->op->name;
+		ops->op[n->op->id].seconds += s;
+		ops->product_seconds += n->op->flops ? s : 0;
+	}
+}
+
+void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps)
+{
+	int64_t micros = sampler_micros(&e->course.train, 0);
+
+	memset(ret, 0, sizeof(*ret));
+	for (int64_t m = 0; m < micros; m++) {
+		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
+		const struct program *p = prepared_program(
+			&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP, r.end - r.begin);
+
+		if (p)
+			add_graph_work(ret, p->graph);
+	}
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		add_op_seconds(ret, e->prepared.program[i]->graph, exec_node_seconds(e->exec, e->prepared.program[i]),
+			       steps);
+	for (int i = 0; i < OP_COUNT; i++)
+		if (ret->op[i].nodes && ret->op[i].name)
+			ret->op[ret->n++] = ret->op[i];
+	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), compare_op_seconds);
 }

@@ -2,8 +2,23 @@
 #ifndef DPT_TOOLS_STEP_PROFILE_H
 #define DPT_TOOLS_STEP_PROFILE_H
 
-#include "trainer/tools/curve.h"
 #include "trainer/tools/roof.h"
+
+struct bench_op { /* all nodes of one op, in one step of this rank */
+	const char *name;
+	int nodes;
+	double seconds, flops;
+};
+
+struct bench_ops {
+	struct bench_op op[OP_COUNT]; /* the slowest first; only ops with nodes */
+	int n;
+	double product_seconds; /* of ops with FLOPs: matrix products, convolutions, attention */
+	double flops;
+};
+
+/* Collects the nodes that ran since exec_profile, in `steps` steps. */
+void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t steps);
 
 struct profile_row { /* in one step of this rank */
 	char name[80];

@@ -2,6 +2,7 @@
 #include "trainer/weights/gpt_file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,38 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	return rc;
 }
 
+/* Refuses what a GPT-2 may ask for and dptrain does not compute: the same weights would give other numbers. */
+static int check_gpt2_json(const json_t *root, const char *path, struct err *err)
+{
+	static const struct {
+		const char *key;
+		bool want;
+	} switches[] = { { "scale_attn_weights", true },
+			 { "scale_attn_by_inverse_layer_idx", false },
+			 { "add_cross_attention", false } };
+	const char *act = json_string_value(json_object_get(root, "activation_function"));
+	const json_t *epsilon = json_object_get(root, "layer_norm_epsilon"), *inner = json_object_get(root, "n_inner");
+	const json_int_t width = json_integer_value(json_object_get(root, "n_embd"));
+
+	if (act && strcmp(act, "gelu_new") && strcmp(act, "gelu_pytorch_tanh"))
+		return err_set(err, ERR_USAGE, "%.300s: activation_function \"%.40s\": only gelu_new is supported",
+			       path, act);
+	if (epsilon && fabs(json_number_value(epsilon) - 1e-5) > 1e-12)
+		return err_set(err, ERR_USAGE, "%.300s: layer_norm_epsilon %g: only 1e-05 is supported", path,
+			       json_number_value(epsilon));
+	if (json_is_integer(inner) && json_integer_value(inner) != 4 * width)
+		return err_set(err, ERR_USAGE, "%.300s: n_inner %lld: only 4 n_embd = %lld is supported", path,
+			       (long long)json_integer_value(inner), (long long)(4 * width));
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		const json_t *v = json_object_get(root, switches[i].key);
+
+		if (json_is_boolean(v) && json_is_true(v) != switches[i].want)
+			return err_set(err, ERR_USAGE, "%.300s: %s %s: only %s is supported", path, switches[i].key,
+				       json_is_true(v) ? "true" : "false", switches[i].want ? "true" : "false");
+	}
+	return 0;
+}
+
 static int64_t integer_member(const json_t *root, const char *key)
 {
 	return json_integer_value(json_object_get(root, key));
@@ -111,8 +144,9 @@ int hf_config_read(struct hf_config *ret, const char *weights, struct err *err)
 	root = load_json_file(path, &why);
 	if (!root)
 		return err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, why.line, why.text);
-	rc = is_gpt2(root);
-	if (rc) {
+	rc = is_gpt2(root) ? check_gpt2_json(root, path, err) : 0;
+	if (!rc && is_gpt2(root)) {
+		rc = 1;
 		tied = json_object_get(root, "tie_word_embeddings");
 		*ret = (struct hf_config){ .layers = integer_member(root, "n_layer"),
 					   .heads = integer_member(root, "n_head"),
@@ -149,7 +183,7 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 {
 	struct gpt_file f = { .tokenizer = "" };
 	const struct st_tensor *wte, *wpe;
-	struct hf_config sibling; /* config.json next to the file */
+	struct hf_config sibling = { .heads = 0 }; /* config.json next to the file */
 	struct safetensors *s;
 	int rc = safetensors_open(&s, path, err);
 
@@ -167,8 +201,12 @@ int gpt_file_describe(struct gpt_file *ret, const char *path, struct err *err)
 		f.config.layers++;
 	f.config.tied = !safetensors_find(s, "lm_head.weight") || layout_repeats_table(s);
 	read_metadata(&f, s);
-	if (!f.config.heads && hf_config_read(&sibling, path, NULL) == 1 && sibling.width == f.config.width)
+	rc = hf_config_read(&sibling, path, err);
+	if (rc < 0)
+		goto out;
+	if (!f.config.heads && rc && sibling.width == f.config.width)
 		f.config.heads = sibling.heads;
+	rc = 0;
 	*ret = f;
 out:
 	safetensors_close(s);

@@ -19,7 +19,9 @@ struct hf_config {
  * describes a GPT-2: others belong to another model. */
 int hf_config_write(const struct hf_config *c, const char *weights, struct err *err);
 
-/* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file. */
+/* Reads config.json in the folder of `weights`: returns 1 if it describes a GPT-2, 0 if there is no such file.
+ * ERR_USAGE names what it asks for and dptrain does not compute (another activation, epsilon or width of the inner
+ * layer). */
 int hf_config_read(struct hf_config *ret, const char *weights, struct err *err);
 
 struct gpt_file {

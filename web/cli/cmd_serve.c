@@ -1,10 +1,15 @@
 /* cmd_serve.c: `dptrack serve`: runs store, follower and server in one process until a signal. */
+#include "tracker/base/file.h"
 #include "web/cli/cli.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +34,7 @@
 #define QUEUE_BYTES ((size_t)512 << 20)
 
 #define SCAN_WAIT_S 3.0
+#define NEAR_MAX 1000 /* folders compared with a name */
 
 struct serve_options {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
@@ -45,6 +51,8 @@ struct serve_options {
 	struct alert_watch *watch;
 	struct webhook *webhook; /* NULL: no alerts are posted */
 	sigset_t signals;
+	bool reloads; /* SIGHUP reads certificate and token file again; else it ends, or is ignored */
+	bool fresh;   /* there was no folder logdir */
 };
 
 /* Reads the fixed token from --token-file, else from DPTRACK_TOKEN. */
@@ -89,12 +97,48 @@ static int set_fixed_tokens(struct serve_options *o, struct err *err)
 	return rc;
 }
 
+static bool is_folder(const char *parent, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return *name != '.' && file_join(path, sizeof path, parent, name) && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Says that there was no folder of that name, and which folder next to it may be meant. */
+static void log_fresh_folder(const char *logdir)
+{
+	char parent[PATH_MAX];
+	const char *slash = strrchr(logdir, '/'), *name = slash ? slash + 1 : logdir, *names[NEAR_MAX], *near;
+	struct dirent *e;
+	size_t n = 0;
+	DIR *d;
+
+	snprintf(parent, sizeof parent, "%.*s", name > logdir ? (int)(name - logdir) : 1, name > logdir ? logdir : ".");
+	d = opendir(parent);
+	while (d && n < NEAR_MAX && (e = readdir(d)))
+		if (strcmp(e->d_name, name) && is_folder(parent, e->d_name) && (names[n] = strdup(e->d_name)))
+			n++;
+	if (d)
+		closedir(d);
+	near = flags_nearest(name, names, n);
+	if (near)
+		log_warn("there was no folder %s: made an empty one: did you mean %s%s?", logdir,
+			 name > logdir ? parent : "", near);
+	else
+		log_info("there was no folder %s: made an empty one", logdir);
+	while (n)
+		free((char *)(uintptr_t)names[--n]);
+}
+
 /* Opens the store. If another server has it open, the error names that server's address. */
 static int open_served_store(struct serve_options *o, struct err *err)
 {
 	struct store_holder holder;
-	int rc = store_locate(&o->paths, o->logdir, o->db, err);
+	int rc;
 
+	o->fresh = o->logdir && access(o->logdir, F_OK);
+	rc = store_locate(&o->paths, o->logdir, o->db, err);
 	if (rc)
 		return rc;
 	if (o->paths.elsewhere)
@@ -119,12 +163,32 @@ static void raise_file_limit(void)
 	}
 }
 
+/* A terminal that closes ends its server; nohup makes it ignore that. A service manager has no terminal: there SIGHUP
+ * asks for a reload. */
+static bool is_service(void)
+{
+	struct sigaction hangup;
+	int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && !sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN;
+}
+
 static void block_signals(struct serve_options *o)
 {
+	o->reloads = is_service();
 	sigemptyset(&o->signals);
 	sigaddset(&o->signals, SIGINT);
 	sigaddset(&o->signals, SIGTERM);
+	if (o->reloads)
+		sigaddset(&o->signals, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &o->signals, NULL); /* threads started later inherit it */
+}
+
+static bool end_signal(int signal)
+{
+	return signal > 0 && signal != SIGHUP;
 }
 
 /* Waits for the first scan, so that a folder of usual size is read when the address is printed. A larger one is read on
@@ -137,7 +201,7 @@ static int wait_for_scan(struct serve_options *o, bool *ret_stop, struct err *er
 	int rc;
 
 	while ((rc = follow_scan_wait(o->follow, 0.1, err)) == ERR_BUSY && !*ret_stop && clock_mono_s() < until_s)
-		*ret_stop = sigtimedwait(&o->signals, NULL, &none) > 0;
+		*ret_stop = end_signal(sigtimedwait(&o->signals, NULL, &none));
 	if ((rc && rc != ERR_BUSY) || *ret_stop)
 		return rc == ERR_BUSY ? 0 : rc;
 	follow_stats(o->follow, &stats);
@@ -263,6 +327,28 @@ static void wait_for_proxy_drain(struct serve_options *o)
 	sigtimedwait(&o->signals, NULL, &wait);
 }
 
+/* Reads certificate and token file again. What cannot be read stays as it was. */
+static void reload_files(struct serve_options *o)
+{
+	struct server_opts so = { .tls_cert = o->tls_cert, .tls_key = o->tls_key };
+	struct err err = ERR_INIT;
+	char old[sizeof o->token];
+
+	if (o->tls_cert && server_reload(&so, &err))
+		log_error("SIGHUP: %s: the last certificate stays in use", err.text);
+	else if (o->tls_cert)
+		log_info("SIGHUP: new connections use the certificate in %s", o->tls_cert);
+	if (!o->token_file)
+		return;
+	memcpy(old, o->token, sizeof old);
+	if (read_fixed_token(o, &err) || token_refix(o->store, old, o->token, &err)) {
+		memcpy(o->token, old, sizeof old);
+		log_error("SIGHUP: %s: the last token stays in use", err.text);
+	} else {
+		log_info("SIGHUP: the token of %s is in use", o->token_file);
+	}
+}
+
 /* Prints the address first, so that a program that waits for that line does not wait for the check. */
 static int serve_requests(struct serve_options *o, struct err *err)
 {
@@ -274,7 +360,10 @@ static int serve_requests(struct serve_options *o, struct err *err)
 	if (rc)
 		return rc;
 	log_access_rules(o);
-	sigwait(&o->signals, &sig);
+	if (o->fresh)
+		log_fresh_folder(o->logdir);
+	while (!sigwait(&o->signals, &sig) && !end_signal(sig))
+		reload_files(o);
 	wait_for_proxy_drain(o);
 	return 0;
 }

@@ -109,6 +109,31 @@ static void print_problems_and_files(json_t *run)
 		print_framed_text("  ", cli_text(one, "path"), json_is_true(json_object_get(one, "folder")) ? "/" : "");
 }
 
+/* Prints the alerts that the run's program sent, such as the cause of a loss that is not finite. A server without the
+ * route has none. */
+static void print_run_alerts(struct source *s, const char *id)
+{
+	struct err ignored = ERR_INIT;
+	char target[128], before[64];
+	json_t *reply, *alerts, *one;
+	size_t i;
+
+	snprintf(target, sizeof(target), "/api/v1/runs/%s/alerts", id);
+	if (cli_get_json(s, target, &reply, &ignored))
+		return;
+	alerts = json_object_get(reply, "alerts");
+	if (json_array_size(alerts))
+		printf("\nalerts\n");
+	json_array_foreach(alerts, i, one) {
+		snprintf(before, sizeof(before), "  step %lld: ",
+			 (long long)json_integer_value(json_object_get(one, "step")));
+		print_framed_text(before, cli_text(one, "title"), "");
+		if (*cli_text(one, "text"))
+			print_framed_text("    ", cli_text(one, "text"), "");
+	}
+	json_decref(reply);
+}
+
 static void print_pair_table(const char *title, json_t *pairs)
 {
 	struct table *t;
@@ -186,6 +211,7 @@ static int run_show_command(int argc, char **argv, struct err *err)
 		if (!rc && !o.common.json && !o.common.csv) {
 			print_run_head(run);
 			print_run_notes(cli_text(run, "notes"));
+			print_run_alerts(s, id);
 			print_pair_table("param", json_object_get(run, "params"));
 			print_pair_table("tag", json_object_get(run, "tags"));
 			print_pair_table("environment", json_object_get(run, "environment"));

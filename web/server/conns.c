@@ -116,10 +116,32 @@ void conns_remove(struct conns *t, struct conn *c)
 	free(c);
 }
 
+/* libmicrohttpd uses edge-triggered epoll and can miss that a client left in the middle of its request. */
+static bool has_client_left(const struct conn *c)
+{
+	char byte;
+	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+static void shut_conn_down(struct conn *c)
+{
+	if (!c->closed)
+		shutdown(c->fd, SHUT_RDWR);
+	c->closed = true;
+}
+
 void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 {
 	if (!c)
 		return;
+	/* A client that closed its side with the request: the library waits for an event that it has missed. */
+	if (phase == CONN_IDLE && has_client_left(c)) {
+		pthread_mutex_lock(&t->lock);
+		shut_conn_down(c);
+		pthread_mutex_unlock(&t->lock);
+	}
 	pthread_mutex_lock(&t->lock);
 	/* the head of a first request is timed from the start of the connection */
 	if (!(c->phase == CONN_FRESH && phase == CONN_HEAD)) {
@@ -162,15 +184,6 @@ static bool is_reply_stuck(struct conn *c, double now)
 	return since > 0 && waiting > 0 && (double)(c->taken - before) < CONNS_REPLY_BYTES_PER_S * (now - since);
 }
 
-/* libmicrohttpd uses edge-triggered epoll and can miss that a client left in the middle of its request. */
-static bool has_client_left(const struct conn *c)
-{
-	char byte;
-	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
-
 /* Returns true if the client sent bytes that the server has not read yet: on a busy machine the delay may be the
  * server's. */
 static bool has_unread_bytes(const struct conn *c, double age_s)
@@ -191,7 +204,7 @@ static bool is_conn_late(struct conn *c, double now, double age_s)
 		c->late = (age_s > CONNS_HEAD_S && !has_unread_bytes(c, age_s)) || has_client_left(c);
 		break;
 	case CONN_IDLE:
-		c->late = age_s > CONNS_IDLE_S && !has_unread_bytes(c, age_s);
+		c->late = (age_s > CONNS_IDLE_S && !has_unread_bytes(c, age_s)) || has_client_left(c);
 		break;
 	case CONN_BODY:
 		c->late = (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s &&
@@ -202,13 +215,6 @@ static bool is_conn_late(struct conn *c, double now, double age_s)
 		return age_s > CONNS_REPLY_WINDOW_S && is_reply_stuck(c, now);
 	}
 	return before && c->late;
-}
-
-static void shut_conn_down(struct conn *c)
-{
-	if (!c->closed)
-		shutdown(c->fd, SHUT_RDWR);
-	c->closed = true;
 }
 
 void conns_tick(struct conns *t)

@@ -11,6 +11,7 @@
 #include "tracker/base/thread.h"
 #include "web/server/sandbox.h"
 #include "web/server/stream.h"
+#include "web/server/tls.h"
 #include "web/store/auth/token.h"
 
 enum {
@@ -167,6 +168,7 @@ static void start_http_daemon(struct server *s)
 		{ MHD_OPTION_HTTPS_MEM_CERT, 0, s->listen.cert },
 		{ MHD_OPTION_HTTPS_MEM_KEY, 0, s->listen.key },
 		{ MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2" },
+		{ MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback() },
 		{ MHD_OPTION_END, 0, NULL },
 	};
 
@@ -174,6 +176,8 @@ static void start_http_daemon(struct server *s)
 		flags |= MHD_USE_TLS;
 	else
 		tls[0].option = MHD_OPTION_END;
+	if (!tls_callback() || (s->listen.cert && tls_use(s->listen.cert, s->listen.key, NULL)))
+		tls[3].option = MHD_OPTION_END;
 	if (workers < HTTP_WORKERS_MIN)
 		workers = n < HTTP_WORKERS_MIN ? (unsigned)n : HTTP_WORKERS_MIN;
 	s->daemon = MHD_start_daemon(
@@ -260,6 +264,11 @@ static void drain_requests(struct server *s)
 		clock_sleep_s(0.01);
 }
 
+int server_reload(const struct server_opts *o, struct err *err)
+{
+	return listen_read_certificate(o, err);
+}
+
 void server_stop(struct server *s)
 {
 	if (!s)
@@ -278,6 +287,7 @@ void server_stop(struct server *s)
 	if (s->watch >= 0)
 		store_unwatch(s->api.store, s->watch);
 	listen_close(&s->listen);
+	tls_done();
 	conns_free(s->conns);
 	pthread_mutex_destroy(&s->lock);
 	sem_destroy(&s->news);

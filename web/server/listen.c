@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "web/server/tls.h"
+
 enum { LISTEN_PEM_MAX = 1 << 20 };
 
 static bool is_loopback_address(const struct sockaddr *a)
@@ -143,13 +145,30 @@ int listen_open(struct listen *ret, const struct server_opts *o, struct err *err
 	return rc;
 }
 
-void listen_close(struct listen *l)
+static void forget_pem_texts(struct listen *l)
 {
-	if (l->fd >= 0)
-		close(l->fd);
 	if (l->key)
 		explicit_bzero(l->key, strlen(l->key));
 	free(l->cert);
 	free(l->key);
+	l->cert = l->key = NULL;
+}
+
+int listen_read_certificate(const struct server_opts *o, struct err *err)
+{
+	struct listen fresh = { .fd = -1 };
+	int rc = read_tls_files(&fresh, o, err);
+
+	if (!rc && fresh.cert)
+		rc = tls_use(fresh.cert, fresh.key, err);
+	forget_pem_texts(&fresh);
+	return rc;
+}
+
+void listen_close(struct listen *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	forget_pem_texts(l);
 	*l = (struct listen){ .fd = -1 };
 }

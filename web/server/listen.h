@@ -18,6 +18,8 @@ struct listen {
 /* Binds and reads the certificate. ERR_USAGE: the host is unknown, or is public and no token exists, or the certificate
  * cannot be read. ERR_BUSY: the port is in use. */
 int listen_open(struct listen *ret, const struct server_opts *o, struct err *err);
+/* Reads the files of the certificate and uses them for new connections. */
+int listen_read_certificate(const struct server_opts *o, struct err *err);
 void listen_close(struct listen *l);
 
 #endif

@@ -33,6 +33,9 @@ struct api_counters *server_counters(struct server *s);
 /* Starts answering. api must outlive the server. */
 int server_run(struct server *s, const struct api *api, struct err *err);
 
+/* Reads the certificate's files of o again, for connections that begin later. On failure the last one stays in use. */
+int server_reload(const struct server_opts *o, struct err *err);
+
 /* Refuses new requests, lets running ones end (at most 10 s), ends event streams, then stops. NULL is fine. */
 void server_stop(struct server *s);
 

@@ -57,8 +57,8 @@ libwebstore_la_SOURCES = \
 	web/store/points/fold_rows.c \
 	web/store/follow/tb_hparams.c web/store/follow/tb_hparams.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
-	web/store/follow/follow_inside.h web/store/follow/follow_files.c \
-	web/store/follow/follow_read.c \
+	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_sources.c web/store/follow/follow_sweep.c \
+	web/store/follow/follow_read.c web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/read/history.c web/store/read/history.h \
 	web/store/maintenance/gc.c web/store/maintenance/maintenance.h \
 	web/store/write/ingest.c web/store/write/ingest.h \

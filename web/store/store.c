@@ -156,8 +156,9 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 		 slash ? (int)(slash - s->path) + 1 : 0, s->path);
 	a.root = opts->artifacts ? opts->artifacts : default_root;
 	rc = artifacts_new(&s->files, s, &a, err);
-	if (!rc && !artifacts_folder(s->files))
-		s->artifacts[0] = '\0';
+	if (!rc)
+		snprintf(s->artifacts, sizeof s->artifacts, "%s",
+			 artifacts_folder(s->files) ? artifacts_folder(s->files) : "");
 	return rc;
 }
 

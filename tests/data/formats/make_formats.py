@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
-sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1) and
-zstandard (0.25.0) installed; the tests read only what is committed.
-    make_formats.py [lmdb] [parquet] [arrow] [labels] [texts]"""
+sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1),
+h5py (3.16.0) and zstandard (0.25.0) installed; the tests read only what is committed.
+    make_formats.py [lmdb] [parquet] [arrow] [labels] [hdf5] [texts]"""
 import hashlib
 import json
 import os
@@ -173,6 +173,40 @@ def label_files():
             w.write_table(t)
 
 
+def pixel(i, y, x, c):
+    return (i * 7 + y * 3 + x * 5 + c * 11) % 251
+
+
+def hdf5_files():
+    """Arrays as h5py writes them, in the ways in which people name them."""
+    import h5py
+    import numpy as np
+    def images(n, first=0, channels=3):
+        all_ = np.array([[[[pixel(i, y, x, c) for c in range(channels)] for x in range(6)] for y in range(8)] for i in range(first, first + n)], np.uint8)
+        return all_[..., 0] if channels == 1 else all_
+    folder = os.path.join(HERE, "hdf5")
+    os.makedirs(folder, exist_ok=True)
+    with h5py.File(f"{folder}/named.h5", "w") as f:  # contiguous, channels last
+        f["train_images"], f["train_labels"] = images(12), np.arange(12) % 3
+        f["test_images"], f["test_labels"] = images(4, 12), np.arange(4).reshape(4, 1) % 3
+        f["validation_images"], f["validation_labels"] = images(2, 20), np.array([2, 0], np.uint8)
+    with h5py.File(f"{folder}/packed.hdf5", "w") as f:  # chunks, gzip, no channels, truth values
+        f.create_dataset("x_train", data=images(10, channels=1), chunks=(4, 8, 6), compression="gzip", shuffle=True)
+        f["y_train"] = np.arange(10) % 2 == 1
+    with h5py.File(f"{folder}/groups.h5", "w") as f:  # reals, channels first, texts
+        for split, n, first in (("train", 6, 0), ("val", 3, 6)):
+            f[f"{split}/images"] = (images(n, first).transpose(0, 3, 1, 2) / 8).astype(np.float32)
+            f[f"{split}/labels"] = [["dog", "cat", "Bär"][i % 3] for i in range(n)]
+    for split, n, first in (("train", 5, 0), ("test", 2, 5)):  # a file for each split, texts of fixed length
+        os.makedirs(f"{folder}/split", exist_ok=True)
+        with h5py.File(f"{folder}/split/{split}.h5", "w") as f:
+            f["images"], f["labels"] = images(n, first), np.array([[b"no", b"yes"][i % 2] for i in range(n)])
+    with h5py.File(f"{folder}/halves_x.h5", "w") as f, h5py.File(f"{folder}/halves_y.h5", "w") as g:  # images and labels apart
+        f["x"], g["y"] = images(4), np.arange(4.0)
+    with h5py.File(f"{folder}/other.h5", "w") as f:
+        f["pictures"], f["group/kinds"] = images(2), [0, 1]
+
+
 def texts():
     """Documents: of many lines, of one, empty, with UTF-8 characters of every length, and one longer than an encoding
     unit."""
@@ -204,8 +238,8 @@ def main():
     with open(os.path.join(HERE, "set.json"), "w", encoding="utf-8") as f:
         json.dump([[name, label, hashlib.sha256(file).hexdigest()] for name, label, file in samples()], f, indent=0)
         f.write("\n")
-    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "texts"]:
-        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "texts": text_files}[what]()
+    for what in sys.argv[1:] or ["lmdb", "parquet", "arrow", "labels", "hdf5", "texts"]:
+        {"lmdb": lmdb_files, "parquet": parquet_files, "arrow": arrow_files, "labels": label_files, "hdf5": hdf5_files, "texts": text_files}[what]()
 
 
 if __name__ == "__main__":

@@ -90,17 +90,17 @@ def same_tokens(texts):
 
 
 def store(whole, texts):
-    """Signed with the only secret; the folder's val-… is for evaluation."""
+    """Signed with the only secret; the folder's val-… and val/… are for evaluation."""
     with open(f"{FORMATS}/texts.jsonl.zst", "rb") as f:
         write("s3/bucket/all/train.jsonl.zst", f.read())
     write("s3/bucket/parts/train-0.jsonl", json.dumps({"text": texts[6]}).encode())
-    write("s3/bucket/parts/val/0.txt", b"of no use: folders of a store are not gone into")
+    write("s3/bucket/parts/val/0.txt", b"and a folder below")
     write("s3/bucket/parts/val-0.txt", texts[7].encode())
     server = s3server.S3(f"{tmp}/s3")
     env = server.environment()
     assert tokens("s3://bucket/all", "--val-split", "0", env=env)[0] == whole
     parts, _ = tokens("s3://bucket/parts", env=env)
-    assert [bytes(parsed(p)[0]).decode() for p in parts] == [texts[6], texts[7]]
+    assert [bytes(parsed(p)[0]).decode() for p in parts] == [texts[6], texts[7] + "and a folder below"]
     refused("403", "s3://bucket/all", env={**env, "AWS_SECRET_ACCESS_KEY": "wrong"})
 
 
@@ -163,7 +163,8 @@ def bad():
     refused("is not a text", write("bad/x.tar", b"x"))
     refused("No such file", f"{tmp}/nothing.txt")
     refused("too short", write("bad/empty.txt.gz", gzip.compress(b"")))
-    refused("no text (*.txt", f"{tmp}/s3")
+    os.makedirs(f"{tmp}/empty/deep")
+    refused("no text (*.txt", f"{tmp}/empty")
     said = run("train", "--model", "gpt2-124m", "--data-path", f"{FORMATS}/texts.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
     assert "tokenize texts with dptrain tokenize" in said, said
     # Escapes, and lone surrogates, as Python reads them.

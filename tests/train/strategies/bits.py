@@ -24,15 +24,19 @@ WAYS.update({"fsdp %d" % stage: ["--strategy", "fsdp", "--zero-stage", stage] fo
 WAYS.update({"pdp %d" % s: ["--strategy", "pdp", "--pp-stages", s] for s in (1, 2, 3)})
 WAYS.update({"pdp %d zero" % s: [*WAYS["pdp %d" % s], "--zero-stage", 1, "--pp-schedule", "gpipe"] for s in (1, 2)})
 WAYS["dp"] = ["--strategy", "dp"]
+WAYS["dp offloaded"] = [*WAYS["dp"], "--activation-offload", "--param-offload"]
+WAYS["pdp 2 offloaded"] = [*WAYS["pdp 2"], "--activation-offload", "--param-offload", "--optim-offload"]
+WAYS["pdp 1 offloaded"] = [*WAYS["pdp 1"], "--activation-offload"]
 WAYS.update({"hsdp %d" % stage: ["--strategy", "fsdp", "--zero-stage", stage, "--shard-degree", 2] for stage in (1, 3)})
 TIED_APART = [way for way in WAYS if way[:3] == "pdp" and way[4] != "1"]    # both ends of a pipeline add to a tied table
-MOST = [("ddp", 2), ("fsdp 1", 3), ("fsdp 2", 4), ("fsdp 3", 8), ("hsdp 3", 4), ("pdp 2", 4), ("pdp 3", 3), ("pdp 2 zero", 4), ("dp", 1)]
+MOST = [("ddp", 2), ("fsdp 1", 3), ("fsdp 2", 4), ("fsdp 3", 8), ("hsdp 3", 4), ("pdp 2", 4), ("pdp 3", 3), ("pdp 2 zero", 4), ("dp", 1),
+        ("dp offloaded", 1), ("pdp 2 offloaded", 2), ("pdp 1 offloaded", 2)]
 FEW = [("ddp", 3), ("fsdp 3", 3)]
 CUT = [("pdp 2", 2)]
 
 
 def worlds(way):
-    if way == "dp":
+    if way[:2] == "dp":
         return [1]
     if way[0] == "h":
         return [4, 8]
@@ -63,7 +67,7 @@ def value(flags, name):
 def cut(flags, way, world):
     """Returns flags with a per-rank batch such that the parts of a rank are the leaves of the run on one rank."""
     whole, leaf = value(flags, "--global-batch-size"), value(flags, "-b")
-    if way == "dp":
+    if way[:2] == "dp":
         each = -(-whole // leaf) * leaf
         return ["-b", each, "--dp-devices", each // leaf]
     if way[:3] != "pdp":

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracker/base/err.h"
 #include "trainer/data/store/data_objects.h"
 
 #define DOCUMENTS_FIELD "text"

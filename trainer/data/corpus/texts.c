@@ -1,10 +1,16 @@
 /* texts.c: finds the files of a corpus and their splits. */
 #include "trainer/data/corpus/texts.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
+#include "tracker/base/array.h"
 #include "trainer/data/container/shard_list.h"
+#include "trainer/data/store/data_objects.h"
 
 static const struct {
 	const char *ending;
@@ -18,7 +24,7 @@ static bool has_text_ending(const char *text, size_t n, const char *end)
 {
 	size_t m = strlen(end);
 
-	return n > m && !memcmp(text + n - m, end, m);
+	return n > m && !strncasecmp(text + n - m, end, m);
 }
 
 enum text_kind texts_kind(const char *name, enum text_packing *ret)
@@ -37,67 +43,221 @@ enum text_kind texts_kind(const char *name, enum text_packing *ret)
 	return TEXT_NONE;
 }
 
-static bool is_text(const char *name)
+static bool takes_text(const char *name, bool tables)
 {
 	enum text_packing packing;
 	enum text_kind kind = texts_kind(name, &packing);
 
-	return name[0] != '.' && kind != TEXT_NONE && kind != TEXT_TABLE;
+	return kind != TEXT_NONE && (tables || kind != TEXT_TABLE);
 }
 
 static bool is_text_or_table(const char *name)
 {
-	enum text_packing packing;
-
-	return name[0] != '.' && texts_kind(name, &packing) != TEXT_NONE;
+	return takes_text(name, true);
 }
 
-static bool begins_as_val(const char *name)
+/* ---- splits ---- */
+
+enum text_part { PART_TRAIN, PART_VAL, PART_TEST };
+
+/* Returns the part that a file or a folder is named after. */
+static enum text_part part_of_name(const char *name)
 {
-	return !strncmp(name, "val", 3) || !strncmp(name, "test", 4);
+	static const struct {
+		const char *word;
+		enum text_part part;
+	} words[] = {
+		{ "val", PART_VAL }, { "valid", PART_VAL }, { "validation", PART_VAL }, { "test", PART_TEST }
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (!strncmp(name, words[i].word, n) && !isalpha((unsigned char)name[n]))
+			return words[i].part;
+	}
+	return PART_TRAIN;
 }
 
-/* Matches "val-0.txt" and "a/val/0.txt". */
-bool texts_in_val(const struct texts *t, int i)
+/* Returns the part of a file: "val-0.txt" and "a/val/0.txt" are for validation. */
+static enum text_part part_of_file(const struct text_file *f)
 {
-	const char *path = t->name[i], *slash = strrchr(path, '/'), *folder = slash;
+	const char *at = f->name + f->below;
+	enum text_part part = PART_TRAIN;
 
-	if (t->n < 2)
+	for (; at && part == PART_TRAIN; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
+		part = part_of_name(at);
+	return part;
+}
+
+/* Sets the splits. Drops the files of "test" if there are some of "val". Without training files all are for
+ * training. */
+static void split_texts(struct texts *t)
+{
+	int n[3] = { 0 }, kept = 0;
+
+	for (int i = 0; i < t->n; i++)
+		n[part_of_file(&t->file[i])]++;
+	t->has_val = n[PART_TRAIN] && n[PART_VAL] + n[PART_TEST];
+	for (int i = 0; i < t->n; i++) {
+		struct text_file f = t->file[i];
+		enum text_part part = part_of_file(&f);
+
+		if (t->has_val && n[PART_VAL] && part == PART_TEST) {
+			data_account_leave_file(&t->account, f.name + f.below,
+					   "test is not used, because there is a val");
+			free(f.name);
+			continue;
+		}
+		f.val = t->has_val && part != PART_TRAIN;
+		data_account_use(&t->account, f.name);
+		t->file[kept++] = f;
+	}
+	t->n = kept;
+}
+
+/* ---- files ---- */
+
+struct text_search {
+	struct texts *t;
+	size_t cap;
+	bool tables, failed; /* failed: out of memory */
+	double timeout_s;
+	const char *folder;
+};
+
+static int fail_text_names(struct err *err)
+{
+	return err_nomem(err, "the texts' names");
+}
+
+static bool add_text_file(struct text_search *s, const char *folder, const char *name)
+{
+	const size_t n = strlen(folder), bytes = n + strlen(name) + 2;
+	char *address = malloc(bytes);
+
+	if (!address || !array_reserve(&s->t->file, &s->cap, s->t->n + 1)) {
+		free(address);
 		return false;
-	while (folder && folder > path && folder[-1] != '/')
-		folder--;
-	return begins_as_val(slash ? slash + 1 : path) || (folder && begins_as_val(folder));
+	}
+	snprintf(address, bytes, "%s%s%s", folder, n && folder[n - 1] != '/' ? "/" : "", name);
+	s->t->file[s->t->n++] = (struct text_file){ .name = address, .below = strlen(address) - strlen(name) };
+	return true;
 }
 
-int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err)
+static enum data_account_fate collect_local_text(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
 {
-	struct shard_list l = { .takes = tables ? is_text_or_table : is_text,
-				.expects = tables ? TEXTS_EXPECTED " or table (*.parquet)" : TEXTS_EXPECTED };
-	int n_val = 0, rc = shard_list_add(&l, spec, SHARDS_ALL, err);
-	enum text_packing packing;
-	struct texts t = { .n = 0 };
+	struct text_search *s = user;
 
-	for (int i = 0; !rc && i < l.n; i++)
-		if (texts_kind(l.address[i], &packing) == TEXT_NONE)
+	if (name[strlen(name) - 1] == '/')
+		return DATA_ACCOUNT_LEFT;
+	if (!takes_text(name, s->tables)) {
+		if (takes_text(name, true))
+			snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "a table, which only dptrain tokenize reads");
+		return DATA_ACCOUNT_LEFT;
+	}
+	s->failed |= !add_text_file(s, s->folder, name);
+	return DATA_ACCOUNT_COUNTED;
+}
+
+static int collect_listed_text(void *user, const struct objects_entry *e, struct err *err)
+{
+	struct text_search *s = user;
+
+	if (e->name[0] == '.' || strstr(e->name, "/."))
+		s->t->account.hidden++;
+	else if (!takes_text(e->name, s->tables))
+		data_account_leave_unknown(&s->t->account, e->name);
+	else if (!add_text_file(s, s->folder, e->name))
+		return fail_text_names(err);
+	return 0;
+}
+
+static int compare_text_files(const void *a, const void *b)
+{
+	const struct text_file *x = a, *y = b;
+
+	return strcmp(x->name + x->below, y->name + y->below);
+}
+
+/* Returns the offset of the last folder's name in an address, or of the file's name if there is no folder. */
+static size_t last_folder_offset(const char *address)
+{
+	const char *slash = strrchr(address, '/'), *at = slash ? slash : address;
+
+	while (at > address && at[-1] != '/')
+		at--;
+	return (size_t)(at - address);
+}
+
+/* Adds files that are named one by one. The folder of each counts for its split, too. */
+static int add_named_texts(struct text_search *s, const char *spec, struct err *err)
+{
+	struct shard_list l = { .takes = is_text_or_table, .expects = TEXTS_EXPECTED " or table (*.parquet)" };
+	int rc = shard_list_add(&l, spec, SHARDS_ALL, err);
+
+	for (int i = 0; !rc && i < l.n; i++) {
+		if (!takes_text(l.address[i], true))
 			rc = err_set(err, ERR_USAGE, "%.300s: is not a " TEXTS_EXPECTED " or table (*.parquet)",
 				     l.address[i]);
-	if (rc) {
-		shard_list_done(&l);
-		return rc;
+		else if (!add_text_file(s, "", l.address[i]))
+			rc = fail_text_names(err);
+		else
+			s->t->file[s->t->n - 1].below = last_folder_offset(l.address[i]);
 	}
-	t.n = l.n;
-	t.name = shard_list_take(&l);
-	for (int i = 0; i < t.n; i++)
-		n_val += texts_in_val(&t, i);
-	t.has_val = n_val > 0 && n_val < t.n;
-	*ret = t;
-	return 0;
+	shard_list_done(&l);
+	return rc;
+}
+
+/* Adds the files of a local or remote folder, or files named one by one. */
+static int add_texts(struct text_search *s, const char *spec, struct err *err)
+{
+	const int before = s->t->n;
+	struct stat st;
+	int rc = 0;
+
+	s->folder = spec;
+	if (objects_is_folder(spec))
+		rc = objects_list(spec, &(struct objects_lister){ true, s->timeout_s, collect_listed_text, s }, err);
+	else if (!stat(spec, &st) && S_ISDIR(st.st_mode))
+		data_account_walk(&s->t->account, spec, &(struct data_account_rule){ collect_local_text, s });
+	else
+		return add_named_texts(s, spec, err);
+	if (!rc && s->failed)
+		rc = fail_text_names(err);
+	if (!rc && s->t->n == before)
+		rc = err_set(err, ERR_USAGE, "%.300s: no %s%s to read", spec, TEXTS_EXPECTED,
+			     s->tables ? " or table (*.parquet)" : "");
+	if (s->t->n > before)
+		qsort(s->t->file + before, (size_t)(s->t->n - before), sizeof(*s->t->file), compare_text_files);
+	return rc;
+}
+
+int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, struct err *err)
+{
+	struct text_search s = { .t = ret, .tables = o->tables, .timeout_s = o->timeout_s };
+	int rc = shard_list_check(spec, err);
+
+	*ret = (struct texts){ .n = 0 };
+	for (const char *at = spec, *end; !rc && at; at = end ? end + 2 : NULL) {
+		char *one;
+
+		end = strstr(at, "::");
+		one = strndup(at, end ? (size_t)(end - at) : strlen(at));
+		rc = !one ? fail_text_names(err) : *one ? add_texts(&s, one, err) : 0;
+		free(one);
+	}
+	if (rc)
+		texts_done(ret);
+	else
+		split_texts(ret);
+	return rc;
 }
 
 void texts_done(struct texts *t)
 {
 	for (int i = 0; i < t->n; i++)
-		free(t->name[i]);
-	free(t->name);
+		free(t->file[i].name);
+	free(t->file);
 	*t = (struct texts){ .n = 0 };
 }

@@ -1,8 +1,10 @@
 /* tokenize.c: splits documents into a training and a validation part, cuts these into pieces, and encodes the pieces
- * in parallel. */
+ * on all cores. The pieces go into a ring of jobs with bounded memory. Threads encode the waiting jobs; the caller
+ * writes a job's tokens, in the order of the pieces, before it fills the job again. */
 #include "trainer/data/corpus/tokenize.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +12,236 @@
 #include <unistd.h>
 
 #include "tracker/base/buf.h"
+#include "tracker/base/thread.h"
 #include "trainer/data/corpus/documents.h"
-#include "trainer/data/corpus/encode_documents.h"
+#include "trainer/data/dataset.h"
 #include "trainer/data/store/data_objects.h"
 #include "trainer/data/tokenizer/token_file.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+
+struct encode;
+
+struct encode_opts {
+	const struct tokenizer *tokenizer; /* borrowed, as are the writers */
+	struct token_writer *to[SPLIT_COUNT];
+	int threads; /* 0: one per core */
+};
+
+struct encode_piece {
+	enum split split;
+	const char *text; /* n bytes, copied */
+	size_t n;
+	bool begins, ends; /* of the document: writes the separator before it, and its end after it */
+};
+
+#define JOB_BYTES ((size_t)1 << 20) /* of text: a job this large is submitted */
+#define TEXT_MAX ((size_t)1 << 30)
+#define TOKENS_MAX ((size_t)1 << 33)
+#define THREADS_MAX 256
+
+struct encoder_piece {
+	enum split split;
+	bool begins, ends;
+	size_t n;	 /* bytes of text */
+	size_t n_tokens; /* set by encoding */
+};
+
+enum job_state { JOB_EMPTY, JOB_WAITING, JOB_DONE };
+
+struct encoder_job {
+	enum job_state state;
+	struct buf text, tokens, pieces; /* bytes; int32_t; struct encoder_piece; concatenated */
+	int rc;
+	struct err err;
+};
+
+struct encode {
+	struct encode_opts o;
+	struct encoder_job *job; /* a ring of n */
+	int n;
+	int filling;	   /* job that the caller fills */
+	int next, waiting; /* first waiting job, and the number of waiting jobs */
+	bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t work, done;
+	pthread_t thread[THREADS_MAX];
+	int n_threads;
+};
+
+static int append_job_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
+{
+	struct buf *to = user;
+
+	buf_add(to, tokens, n * sizeof(*tokens));
+	return buf_failed(to) ? err_nomem(err, "tokens of a text") : 0;
+}
+
+static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct err *err)
+{
+	const struct tokenizer_sink sink = { append_job_tokens, &j->tokens };
+	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->pieces.data;
+	size_t n = j->pieces.len / sizeof(*piece), at = 0, before;
+	int32_t separator = tokenizer_separator(e->o.tokenizer);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; at += piece[i++].n) {
+		before = j->tokens.len;
+		if (piece[i].begins && separator >= 0) /* in front of each text, as GPT-2 was trained */
+			rc = append_job_tokens(&j->tokens, &separator, 1, err);
+		if (!rc)
+			rc = tokenizer_encode(e->o.tokenizer, j->text.data + at, piece[i].n, &sink, err);
+		piece[i].n_tokens = (j->tokens.len - before) / sizeof(int32_t);
+	}
+	return rc;
+}
+
+/* Thread: encodes waiting jobs until e->stop. */
+static void *run_encoder_thread(void *arg)
+{
+	struct encode *e = arg;
+
+	pthread_mutex_lock(&e->lock);
+	while (!e->stop) {
+		struct encoder_job *j = &e->job[e->next];
+
+		if (!e->waiting) {
+			pthread_cond_wait(&e->work, &e->lock);
+			continue;
+		}
+		e->next = (e->next + 1) % e->n;
+		e->waiting--;
+		pthread_mutex_unlock(&e->lock);
+		j->rc = run_encoder_job(e, j, &j->err);
+		pthread_mutex_lock(&e->lock);
+		j->state = JOB_DONE;
+		pthread_cond_signal(&e->done);
+	}
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+static void encode_free(struct encode *e)
+{
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->stop = true;
+	pthread_cond_broadcast(&e->work);
+	pthread_mutex_unlock(&e->lock);
+	for (int i = 0; i < e->n_threads; i++)
+		pthread_join(e->thread[i], NULL);
+	for (int i = 0; e->job && i < e->n; i++) {
+		buf_done(&e->job[i].text);
+		buf_done(&e->job[i].tokens);
+		buf_done(&e->job[i].pieces);
+	}
+	pthread_mutex_destroy(&e->lock);
+	pthread_cond_destroy(&e->work);
+	pthread_cond_destroy(&e->done);
+	free(e->job);
+	free(e);
+}
+
+/* Starts the threads. ERR_NOMEM, also if no thread starts. */
+static int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err)
+{
+	struct encode *e = calloc(1, sizeof(*e));
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	int most = o->threads ? o->threads : cores < 1 ? 1 : (int)cores;
+
+	if (!e)
+		return err_nomem(err, NULL);
+	e->o = *o;
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->work, NULL);
+	pthread_cond_init(&e->done, NULL);
+	most = most > THREADS_MAX ? THREADS_MAX : most;
+	e->n = 2 * most + 1;
+	e->job = calloc((size_t)e->n, sizeof(*e->job));
+	for (int i = 0; e->job && i < e->n; i++) {
+		buf_init(&e->job[i].text, TEXT_MAX);
+		buf_init(&e->job[i].tokens, TOKENS_MAX);
+		buf_init(&e->job[i].pieces, TEXT_MAX);
+	}
+	while (e->job && e->n_threads < most && !thread_start(&e->thread[e->n_threads], run_encoder_thread, e))
+		e->n_threads++;
+	if (!e->n_threads) {
+		encode_free(e);
+		return err_set(err, ERR_NOMEM, "cannot start a thread to encode texts");
+	}
+	*ret = e;
+	return 0;
+}
+
+static int write_job_tokens(const struct encode *e, const struct encoder_job *j, struct err *err)
+{
+	const struct encoder_piece *piece = (const struct encoder_piece *)(const void *)j->pieces.data;
+	const int32_t *tokens = (const int32_t *)(const void *)j->tokens.data;
+	int rc = j->rc;
+
+	if (rc)
+		return err_set(err, rc, "%s", j->err.text);
+	for (size_t i = 0; !rc && i < j->pieces.len / sizeof(*piece); tokens += piece[i++].n_tokens) {
+		struct token_writer *to = e->o.to[piece[i].split];
+
+		rc = token_writer_add(to, tokens, piece[i].n_tokens, err);
+		if (!rc && piece[i].ends)
+			rc = token_writer_end(to, err);
+	}
+	return rc;
+}
+
+/* Waits until a job is encoded, writes its tokens, and empties it. */
+static int drain_encoder_job(struct encode *e, struct encoder_job *j, struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&e->lock);
+	while (j->state == JOB_WAITING)
+		pthread_cond_wait(&e->done, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+	rc = j->state == JOB_DONE ? write_job_tokens(e, j, err) : 0;
+	buf_reset(&j->text);
+	buf_reset(&j->tokens);
+	buf_reset(&j->pieces);
+	j->state = JOB_EMPTY;
+	return rc;
+}
+
+/* Submits the job being filled, then drains the oldest one for reuse. */
+static int submit_encoder_job(struct encode *e, struct err *err)
+{
+	pthread_mutex_lock(&e->lock);
+	e->job[e->filling].state = JOB_WAITING;
+	e->waiting++;
+	pthread_cond_signal(&e->work);
+	pthread_mutex_unlock(&e->lock);
+	e->filling = (e->filling + 1) % e->n;
+	return drain_encoder_job(e, &e->job[e->filling], err);
+}
+
+/* Adds a piece. ERR_NOMEM, or a write error. */
+static int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
+{
+	struct encoder_job *j = &e->job[e->filling];
+	struct encoder_piece piece = { .split = p->split, .begins = p->begins, .ends = p->ends, .n = p->n };
+
+	buf_add(&j->text, p->text, p->n);
+	buf_add(&j->pieces, &piece, sizeof(piece));
+	if (buf_failed(&j->text) || buf_failed(&j->pieces))
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of text", p->n);
+	return j->text.len < JOB_BYTES ? 0 : submit_encoder_job(e, err);
+}
+
+/* Encodes and writes everything that was added. */
+static int encode_finish(struct encode *e, struct err *err)
+{
+	int rc = submit_encoder_job(e, err);
+
+	for (int i = 1; !rc && i < e->n; i++)
+		rc = drain_encoder_job(e, &e->job[(e->filling + i) % e->n], err);
+	return rc;
+}
 
 #define PATH_BYTES 4200
 #define PIECE ((size_t)1 << 20)		 /* of a long text: cut at the first word end after this size */
@@ -64,7 +292,7 @@ static int append_text_bytes(struct tokenize_job *j, const char *text, size_t n,
 {
 	buf_add(&j->text, text, n);
 	j->at += n;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : submit_whole_words(j, err);
+	return buf_failed(&j->text) ? err_nomem(err, "a text") : submit_whole_words(j, err);
 }
 
 /* Ends the training part after the first n bytes of the buffered text. */
@@ -121,7 +349,7 @@ static int append_split_text(struct tokenize_job *j, const char *text, size_t n,
 		return append_text_bytes(j, text, n, err);
 	buf_add(&j->text, text + before, n - before);
 	j->at += n - before;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : cut_at_line(j, false, err);
+	return buf_failed(&j->text) ? err_nomem(err, "a text") : cut_at_line(j, false, err);
 }
 
 static int append_document_text(void *user, const char *text, size_t n, struct err *err)
@@ -156,7 +384,7 @@ static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 	const struct documents_sink sink = { begin_document, append_document_text, end_document, j };
 
 	j->file = i;
-	j->in_val = o->texts->has_val && texts_in_val(o->texts, i);
+	j->in_val = o->texts->file[i].val;
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,
 							.field = o->field,
@@ -189,7 +417,7 @@ static int open_text_objects(struct tokenize_job *j, struct err *err)
 	int rc = objects_open(&j->store, &(struct objects_opts){ .timeout_s = j->o->data_timeout_s }, err);
 
 	for (int i = 0; rc >= 0 && i < t->n; i++)
-		rc = objects_add(j->store, t->name[i], err);
+		rc = objects_add(j->store, t->file[i].name, err);
 	return rc < 0 ? rc : objects_measure(j->store, err);
 }
 
@@ -212,8 +440,8 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 	int rc = 0;
 
 	if (token_writer_count(j->to[SPLIT_TRAIN]) < 2)
-		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens", j->o->texts->name[0],
-			       j->o->texts->n > 1 ? " and the other texts" : "",
+		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens",
+			       j->o->texts->file[0].name, j->o->texts->n > 1 ? " and the other texts" : "",
 			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
 	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it marks the set as complete */
 		ret->tokens[s] = token_writer_count(j->to[s]);

@@ -3,15 +3,124 @@
  * The files, or the downloaded gzip archive, are read into memory once. */
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/err.h"
+#include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/tar.h"
 #include "trainer/data/pictures/pixels.h"
+
+/* ---- a tar archive, plain or gzip, read from front to back (POSIX ustar; GNU long names are skipped) ---- */
+
+struct tar_entry {
+	char name[257];
+	uint64_t bytes;
+};
+
+struct tar {
+	gzFile file;
+	char *path;
+	uint64_t left; /* unread bytes of the entry, with its padding */
+};
+
+static void tar_close(struct tar *t)
+{
+	if (!t)
+		return;
+	if (t->file)
+		gzclose(t->file);
+	free(t->path);
+	free(t);
+}
+
+/* Opens an archive at its start. ERR_USAGE: it cannot be opened. */
+static int tar_open(struct tar **ret, const char *path, struct err *err)
+{
+	struct tar *t = calloc(1, sizeof(*t));
+
+	if (!t || !(t->path = strdup(path))) {
+		free(t);
+		return err_nomem(err, NULL);
+	}
+	t->file = gzopen(path, "rbe");
+	if (!t->file) {
+		tar_close(t);
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	}
+	gzbuffer(t->file, 1 << 17);
+	*ret = t;
+	return 0;
+}
+
+static int fail_damaged_tar(const struct tar *t, const char *what, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%.300s: damaged archive: %s", t->path, what);
+}
+
+/* Reads the first n bytes of the entry. At most once after tar_next. */
+static int tar_read(struct tar *t, void *to, size_t n, struct err *err)
+{
+	char *at = to;
+
+	if (n > t->left)
+		return fail_damaged_tar(t, "a file is shorter than its header says", err);
+	t->left -= n;
+	while (n) {
+		int got = gzread(t->file, at, n > 1 << 20 ? 1 << 20 : (unsigned)n);
+
+		if (got <= 0)
+			return fail_damaged_tar(t, "it is truncated", err);
+		at += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+static int skip_tar_entry(struct tar *t, struct err *err)
+{
+	char block[1 << 14];
+	int rc = 0;
+
+	while (!rc && t->left)
+		rc = tar_read(t, block, t->left < sizeof(block) ? (size_t)t->left : sizeof(block), err);
+	return rc;
+}
+
+/* Finds the next regular file. Returns 1: found; 0: the end; negative: damaged. */
+static int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
+{
+	char block[TAR_BLOCK];
+	struct tar_block b;
+
+	for (;;) {
+		int rc = skip_tar_entry(t, err);
+
+		if (rc)
+			return rc;
+		t->left = TAR_BLOCK;
+		rc = tar_read(t, block, TAR_BLOCK, err);
+		if (rc)
+			return rc;
+		tar_block_parse(block, &b);
+		if (b.kind == TAR_END)
+			return 0;
+		if (b.kind == TAR_DAMAGED)
+			return fail_damaged_tar(t, "a header is invalid", err);
+		t->left = tar_block_padded(b.bytes);
+		if (b.kind != TAR_FILE)
+			continue;
+		snprintf(ret->name, sizeof(ret->name), "%s", b.name);
+		ret->bytes = b.bytes;
+		return 1;
+	}
+}
 
 #define SIDE 32
 #define PLANE (SIDE * SIDE)
@@ -172,7 +281,7 @@ static int index_cifar_file(const struct cifar_kind *k, const char *name)
 static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct err *err)
 {
 	struct tar_entry e;
-	struct tar *t;
+	struct tar *t = NULL;
 	char path[PATH_MAX];
 	int rc;
 
@@ -241,12 +350,30 @@ static void describe_cifar(struct cifar *d)
 	snprintf(d->base.hash, sizeof(d->base.hash), "cifar-%08x-%08x-%08x-%08x", c[0], c[1], c[2], c[3]);
 }
 
+static bool reads_cifar_archive(const struct cifar *d)
+{
+	return has_regular_file(d->base.path, d->kind->archive) && !has_regular_file(d->base.path, d->kind->file[0]);
+}
+
+static enum data_account_fate decide_cifar_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct cifar *d = user;
+	const bool archive = reads_cifar_archive(d);
+
+	if (!strcmp(name, d->kind->archive)) {
+		snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "the archive of files that are used");
+		return archive ? DATA_ACCOUNT_USED : DATA_ACCOUNT_LEFT;
+	}
+	for (int i = 0; !archive && i < FILES_MAX && d->kind->file[i]; i++)
+		if (!strcmp(name, d->kind->file[i]))
+			return DATA_ACCOUNT_USED;
+	return DATA_ACCOUNT_LEFT;
+}
+
 static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
 {
 	struct loaded_file files[FILES_MAX] = { { NULL, 0 } };
-	int rc = has_regular_file(d->base.path, d->kind->archive) && !has_regular_file(d->base.path, d->kind->file[0])
-			 ? read_cifar_archive(d, files, err)
-			 : read_cifar_files(d, files, err);
+	int rc = reads_cifar_archive(d) ? read_cifar_archive(d, files, err) : read_cifar_files(d, files, err);
 
 	if (!rc)
 		rc = append_all_cifar_files(d, files, err);
@@ -264,7 +391,7 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 
 	if (!d || !(d->base.path = strdup(o->path))) {
 		free(d);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	d->kind = find_cifar_kind(o->path);
 	d->base.ops = &dataset_cifar;
@@ -278,6 +405,7 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 		return rc;
 	}
 	describe_cifar(d);
+	data_account_walk(&d->base.account, o->path, &(struct data_account_rule){ decide_cifar_fate, d });
 	*ret = &d->base;
 	return 0;
 }
@@ -298,7 +426,7 @@ static int cifar_read(const struct dataset *base, const struct dataset_read *r, 
 
 const struct dataset_ops dataset_cifar = {
 	.name = "cifar",
-	.expects = "data_batch_1.bin … test_batch.bin, or cifar-10-binary.tar.gz (CIFAR-10 and -100)",
+	.expects = "data_batch_1.bin or cifar-10-binary.tar.gz (CIFAR)",
 	.probe = cifar_probe,
 	.open = cifar_open,
 	.read = cifar_read,

@@ -224,7 +224,7 @@ int document_pack_new(struct document_pack **ret, const struct token_set *s, int
 			       path);
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	p->set = s;
 	p->seq_len = seq_len;
 	rc = sort_pieces(p, path, err);

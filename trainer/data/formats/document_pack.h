@@ -3,7 +3,7 @@
 #ifndef DPT_DATA_DOCUMENT_PACK_H
 #define DPT_DATA_DOCUMENT_PACK_H
 
-#include "trainer/data/tokenizer/token_set.h"
+#include "trainer/data/tokenizer/token_file.h"
 
 struct document_pack;
 

@@ -41,7 +41,7 @@ static int note_missing_classes(struct folder_set *d, struct err *err)
 	char text[512];
 
 	if (!seen)
-		return err_set(err, ERR_NOMEM, "out of memory: classes");
+		return err_nomem(err, "classes");
 	for (int64_t i = 0; i < f->split[SPLIT_VAL].n; i++)
 		seen[f->split[SPLIT_VAL].file[i].label] = true;
 	for (int i = f->n_classes - 1; i >= 0; i--)
@@ -99,11 +99,12 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	int rc;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	buf_init(&d->files.names, 0);
 	rc = image_set_init(&d->set, o->path, err);
 	if (!rc)
-		rc = folder_scan(&d->files, o->path, o->val_share, err);
+		rc = folder_scan(&d->files, &(struct folder_scan_opts){ o->path, o->val_share, &d->set.base.account },
+				 err);
 	if (!rc)
 		rc = describe_folder(d, o, err);
 	if (rc) {
@@ -157,14 +158,6 @@ static int folder_read(const struct dataset *base, const struct dataset_read *r,
 	return read_folder_picture(d, r, &why) ? image_set_failed(&d->set, r, &why, err) : 0;
 }
 
-/* Returns "png" or "jpg", also for other spellings. */
-static const char *normalize_ending(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && !strcasecmp(dot, ".png") ? "png" : "jpg";
-}
-
 static int open_folder_picture(const struct folder_set *d, const struct dataset_read *r, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
@@ -196,17 +189,17 @@ static int folder_file(const struct dataset *base, const struct dataset_read *r,
 		       struct err *err)
 {
 	const struct folder_set *d = (const struct folder_set *)base;
-	const char *name = folder_name(&d->files, r->split, r->index);
 	char path[PATH_MAX];
 	int fd, rc;
 
-	ret->ending = normalize_ending(name);
 	ret->label = d->files.split[r->split].file[r->index].label;
 	fd = open_folder_picture(d, r, path);
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
 	rc = read_regular_file(fd, path, &ret->bytes, err);
 	close(fd);
+	if (!rc)
+		ret->ending = picture_ending(ret->bytes.data, ret->bytes.len);
 	return rc;
 }
 
@@ -258,7 +251,7 @@ static void free_folder_scratch(void *hand)
 
 const struct dataset_ops dataset_folder = {
 	.name = "folder",
-	.expects = "train/CLASS/*.jpg and val/CLASS/*.jpg, or CLASS/*.jpg (images by class; .jpeg and .png too)",
+	.expects = "train/CLASS/*.jpg or CLASS/*.jpg (images)",
 	.probe = folder_probe,
 	.open = run_folder_open,
 	.read = folder_read,

@@ -1,6 +1,5 @@
 /* folder_remote.c: lists all objects, or reads an index, and sorts the names in the order of a walk over folders.
  * Then one pass assigns classes and splits. */
-#include "trainer/data/formats/folder_remote.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/array.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
@@ -39,13 +39,29 @@ static bool is_hidden_path(const char *name)
 	return name[0] == '.' || strstr(name, "/.");
 }
 
+static void leave_remote_file(const struct remote_listing *l, const char *name)
+{
+	char why[DATA_ACCOUNT_TEXT_BYTES];
+
+	if (picture_unsupported(name, why))
+		data_account_leave_file(l->o->account, name, "%s", why);
+	else
+		data_account_leave_unknown(l->o->account, name);
+}
+
 static int collect_remote_file(void *user, const struct objects_entry *e, struct err *err)
 {
 	struct remote_listing *l = user;
 	struct remote_file f = { l->names.len, e->bytes };
 
-	if (is_hidden_path(e->name) || !picture_is_one(e->name))
+	if (is_hidden_path(e->name)) {
+		l->o->account->hidden++;
 		return 0;
+	}
+	if (!picture_is_one(e->name)) {
+		leave_remote_file(l, e->name);
+		return 0;
+	}
 	buf_add(&l->names, e->name, strlen(e->name) + 1);
 	buf_add(&l->names, e->version, strlen(e->version) + 1);
 	buf_add(&l->files, &f, sizeof(f));
@@ -106,15 +122,9 @@ static int find_remote_label(const struct folder_remote *f, const char *name)
 /* Adds a class. Files are sorted by path, so labels follow the order of class names. */
 static int add_remote_label(struct folder_remote *f, const char *name, struct err *err)
 {
-	char **more = f->classes;
-
-	if (!(f->n_classes & (f->n_classes - 1)))
-		more = realloc(f->classes, (f->n_classes ? 2 * (size_t)f->n_classes : 1) * sizeof(*more));
-	if (more)
-		f->classes = more;
-	if (!more || !(more[f->n_classes] = strdup(name)))
-		return err_set(err, ERR_NOMEM, "out of memory: class names");
-	return f->n_classes++;
+	if (!array_push(&f->classes, &f->n_classes, &f->cap, strdup(name)) || !f->classes[f->n_classes - 1])
+		return err_nomem(err, "class names");
+	return f->n_classes - 1;
 }
 
 /* Percent-encodes special characters. */
@@ -203,6 +213,29 @@ static int add_remote_part(struct folder_remote *f, const struct remote_listing 
 	return rc;
 }
 
+/* Counts a picture as used if it is in a class folder of one of the parts. */
+static void count_remote_picture(const struct remote_listing *l, const char *name, const struct remote_part *train,
+				 const struct remote_part *val)
+{
+	char class_name[NAME_MAX + 1];
+
+	for (int i = 0; i < 2; i++) {
+		const struct remote_part *p = i ? val : train;
+
+		if (is_in_folder(name, p->folder) && extract_class_name(name, p->folder, class_name)) {
+			data_account_use(l->o->account, name);
+			return;
+		}
+	}
+	for (int i = 0; val->holds == SPLIT_VAL && folder_val_name(i); i++)
+		if (is_in_folder(name, folder_val_name(i)) && strcmp(folder_val_name(i), val->folder)) {
+			data_account_leave_file(l->o->account, name,
+					   "%s is not used, because there is a %s", folder_val_name(i), val->folder);
+			return;
+		}
+	data_account_leave_file(l->o->account, name, "images outside of the class folders");
+}
+
 /* Sorts the files, then adds those of training and those of validation. */
 static int split_remote_files(struct folder_remote *f, struct remote_listing *l, struct err *err)
 {
@@ -222,6 +255,13 @@ static int split_remote_files(struct folder_remote *f, struct remote_listing *l,
 	f->n_train = objects_count(l->store);
 	if (!rc)
 		rc = add_remote_part(f, l, &val, SPLIT_VAL, err);
+	if (!rc && f->n_train && val.holds == SPLIT_VAL && objects_count(l->store) == f->n_train)
+		rc = err_set(err, ERR_USAGE,
+			     "%.200s: the images of %s are not in class folders: move them into %s/CLASS/, or remove "
+			     "the folder",
+			     l->o->address, val.folder, val.folder);
+	for (size_t i = 0; !rc && i < n; i++)
+		count_remote_picture(l, get_listed_name(l, i), &train, &val);
 	if (!rc && !f->n_train)
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tracker/base/array.h"
+#include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/folder.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/graph/rng.h"
 
-#define DEPTH_MAX 16
+#define DEPTH_MAX 16 /* folders below a class folder */
+#define CLASS_DEPTH 2 /* of a class folder below the data path, at most */
 #define NAMES_MAX ((size_t)4 << 30)
 #define CLASSES_MAX 1000000
 
@@ -22,10 +25,13 @@ struct folder_walk {
 	const char *root;
 	double val_share;
 	struct err *err;
+	struct data_account *account;
 	/* Of the class being walked: */
+	struct data_account_path path;
 	int label;
 	enum split split;
-	int64_t found;
+	int64_t found, unsupported;
+	char why[DATA_ACCOUNT_TEXT_BYTES]; /* of the last unsupported picture */
 };
 
 static bool is_directory(const char *path)
@@ -72,20 +78,55 @@ static int add_folder_file(struct folder_walk *s, const char *name)
 	struct folder_split *to = &s->f->split[choose_file_split(s, name)];
 	size_t at = s->f->names.len;
 
-	if (to->n == to->cap) {
-		int64_t cap = to->cap ? 2 * to->cap : 1024;
-		struct folder_file *more = realloc(to->file, (size_t)cap * sizeof(*more));
-
-		if (!more)
-			return err_set(s->err, ERR_NOMEM, "out of memory: the names of %lld images", (long long)cap);
-		to->file = more;
-		to->cap = cap;
-	}
+	if (!array_reserve(&to->file, &to->cap, to->n + 1))
+		return err_nomem(s->err, "the names of images");
 	buf_add(&s->f->names, name, strlen(name) + 1);
 	if (to->n >= DATASET_SAMPLES_MAX || buf_failed(&s->f->names))
 		return err_set(s->err, ERR_NOMEM, "%.300s: too many files", s->root);
 	to->file[to->n++] = (struct folder_file){ at, s->label };
+	data_account_use(s->account, name);
 	s->found++;
+	return 0;
+}
+
+static void leave_class_file(struct folder_walk *s, const char *name)
+{
+	char why[DATA_ACCOUNT_TEXT_BYTES];
+
+	if (picture_unsupported(name, why)) {
+		data_account_leave_file(s->account, name, "%s", why);
+		s->unsupported++;
+		snprintf(s->why, sizeof(s->why), "%s", why);
+	} else {
+		data_account_leave_unknown(s->account, name);
+	}
+}
+
+static int walk_class_folder(struct folder_walk *s, const char *name, int depth);
+
+/* Adds a picture, walks a folder, or counts the entry as left out; name is relative to the root. */
+static int walk_class_entry(struct folder_walk *s, const char *name, unsigned char type, int depth)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (type != DT_REG) {
+		snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, name);
+		if (stat(path, &st)) {
+			data_account_leave_file(s->account, name, "%s", strerror(errno));
+			return 0;
+		}
+		if (S_ISDIR(st.st_mode) && data_account_enter(&s->path, &st, CLASS_DEPTH + depth + 1))
+			return walk_class_folder(s, name, depth + 1);
+		if (!S_ISREG(st.st_mode)) {
+			data_account_leave_file(s->account, name,
+					   S_ISDIR(st.st_mode) ? "a link to a folder above it" : "not a regular file");
+			return 0;
+		}
+	}
+	if (picture_is_one(name))
+		return add_folder_file(s, name);
+	leave_class_file(s, name);
 	return 0;
 }
 
@@ -97,23 +138,19 @@ static int walk_class_folder(struct folder_walk *s, const char *name, int depth)
 	int n, rc = 0;
 
 	if (depth > DEPTH_MAX || snprintf(path, sizeof(path), "%s/%s", s->root, name) >= (int)sizeof(path))
-		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: folders are nested too deeply: at most 16 levels",
-			       s->root, name);
-	n = scandir(path, &list, is_visible_entry, compare_dirents);
+		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: folders are nested too deeply: at most %d levels",
+			       s->root, name, DEPTH_MAX);
+	n = scandir(path, &list, NULL, compare_dirents);
 	if (n < 0)
 		return err_set_errno(s->err, errno, "%.400s", path);
 	for (int i = 0; i < n && !rc; i++) {
+		const struct dirent *e = list[i];
 		char below[PATH_MAX];
 
-		if (snprintf(below, sizeof(below), "%s/%s", name, list[i]->d_name) >= (int)sizeof(below))
-			continue;
-		if (picture_is_one(list[i]->d_name)) {
-			rc = add_folder_file(s, below);
-			continue;
-		}
-		snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, below);
-		if (list[i]->d_type != DT_REG && is_directory(path))
-			rc = walk_class_folder(s, below, depth + 1);
+		if (!is_visible_entry(e))
+			data_account_hide(s->account, e->d_name);
+		else if (snprintf(below, sizeof(below), "%s/%s", name, e->d_name) < (int)sizeof(below))
+			rc = walk_class_entry(s, below, e->d_type, depth);
 	}
 	free_dirents(list, n);
 	return rc;
@@ -139,7 +176,7 @@ static int list_class_names(const char *root, const char *part, char ***ret, int
 	}
 	free_dirents(list, n);
 	if (!names)
-		return err_set(err, ERR_NOMEM, "out of memory: class names");
+		return err_nomem(err, "class names");
 	*ret = names;
 	*ret_n = count;
 	return 0;
@@ -164,24 +201,41 @@ static int find_class_label(const struct folder_files *f, const char *name)
 	return -1;
 }
 
+/* Begins the path of the walk with the data path, the part and the class folder `name`. */
+static void enter_class_folder(struct folder_walk *s, const char *part, const char *name)
+{
+	const char *const folders[CLASS_DEPTH + 1] = { "", part, name };
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (int i = 0; i <= CLASS_DEPTH; i++) {
+		snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, folders[i]);
+		if (stat(path, &st) || !data_account_enter(&s->path, &st, i))
+			s->path.inode[i] = 0; /* the part is the data path itself */
+	}
+}
+
 static int walk_class(struct folder_walk *s, const char *part, const char *class_name)
 {
 	char below[PATH_MAX];
 	int rc;
 
-	s->found = 0;
+	s->found = s->unsupported = 0;
 	s->label = find_class_label(s->f, class_name);
 	if (s->label < 0)
 		return err_set(s->err, ERR_USAGE,
 			       "%.200s/%s/%.100s: the class has no training images: add them or remove the folder",
 			       s->root, part, class_name);
 	snprintf(below, sizeof(below), "%s%s%s", part, *part ? "/" : "", class_name);
+	enter_class_folder(s, part, below);
 	rc = walk_class_folder(s, below, 0);
+	if (!rc && !s->found && s->unsupported)
+		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: none of the %lld images can be read: %.200s", s->root,
+			       below, (long long)s->unsupported, s->why);
 	if (!rc && !s->found && s->split == SPLIT_TRAIN)
 		return err_set(s->err, ERR_USAGE,
-			       "%.200s/%.200s: the class has no images (.jpg, .jpeg, .png): remove the folder "
-			       "or fill it",
-			       s->root, below);
+			       "%.200s/%.200s: the class has no images (%s): remove the folder or fill it", s->root,
+			       below, PICTURE_ENDINGS);
 	return rc;
 }
 
@@ -193,7 +247,7 @@ static int walk_split_folder(struct folder_walk *s, const char *part, enum split
 	s->split = split;
 	for (int i = 0; !rc && i < n; i++)
 		rc = names[i] ? walk_class(s, part, names[i]) :
-				err_set(s->err, ERR_NOMEM, "out of memory: class names");
+				err_nomem(s->err, "class names");
 	free_class_names(names, n);
 	return rc;
 }
@@ -202,8 +256,39 @@ static bool has_subfolder(const char *root, const char *part)
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%.2000s/%s", root, part);
+	snprintf(path, sizeof(path), "%.2000s/%.2000s", root, part);
 	return is_directory(path);
+}
+
+/* Counts the images directly in root/part. */
+static int64_t count_loose_images(const char *root, const char *part)
+{
+	char path[PATH_MAX];
+	struct dirent *e;
+	int64_t n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%.2000s/%.100s", root, part);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		n += is_visible_entry(e) && picture_is_one(e->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Refuses a folder of a split without images in class folders. */
+static int fail_without_classes(const struct folder_walk *s, const char *part)
+{
+	const int64_t loose = count_loose_images(s->root, part);
+
+	if (loose)
+		return err_set(s->err, ERR_USAGE,
+			       "%.200s/%s: its %lld images are not in class folders: move them into %s/CLASS/, or "
+			       "remove the folder",
+			       s->root, part, (long long)loose, part);
+	return err_set(s->err, ERR_USAGE, "%.200s/%s: has no images in class folders: fill it or remove it", s->root,
+		       part);
 }
 
 /* Returns the name of the validation folder; NULL: none. */
@@ -215,26 +300,70 @@ static const char *find_val_folder(const char *root)
 	return NULL;
 }
 
-int folder_scan(struct folder_files *ret, const char *path, double val_share, struct err *err)
+/* Which folders of the data path are those of the splits. */
+struct folder_parts {
+	const char *train, *val; /* "": the data path itself; val NULL: none */
+};
+
+/* Returns true if name is below part; *ret_rest: what follows, "CLASS/a.jpg". */
+static bool is_below_part(const char *name, const char *part, const char **ret_rest)
 {
-	bool parts = has_subfolder(path, "train");
-	const char *val = parts ? find_val_folder(path) : NULL;
-	struct folder_files f = { .has_val = val != NULL };
-	struct folder_walk s = { .f = &f, .root = path, .val_share = val_share, .err = err };
+	const size_t n = part ? strlen(part) : 0;
+
+	*ret_rest = name + n + (n > 0);
+	return part && (!n || (!strncmp(name, part, n) && name[n] == '/'));
+}
+
+/* The class folders are counted by the scan. */
+static enum data_account_fate decide_other_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct folder_parts *p = user;
+	const char *rest;
+	size_t n = strlen(name);
+	char first[32];
+
+	if (n && name[n - 1] == '/') {
+		const bool below = is_below_part(name, p->train, &rest) || is_below_part(name, p->val, &rest);
+
+		return below && *rest ? DATA_ACCOUNT_COUNTED : DATA_ACCOUNT_LEFT;
+	}
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(name, "/"), name);
+	for (int i = 0; strchr(name, '/') && folder_val_name(i); i++)
+		if (!strcmp(first, folder_val_name(i)) && p->val && strcmp(first, p->val))
+			snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "%s is not used, because there is a %s", first, p->val);
+	if (!*why && picture_is_one(name))
+		snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "images outside of the class folders");
+	return DATA_ACCOUNT_LEFT;
+}
+
+int folder_scan(struct folder_files *ret, const struct folder_scan_opts *o, struct err *err)
+{
+	bool parts = has_subfolder(o->path, "train");
+	struct folder_parts part = { parts ? "train" : "", parts ? find_val_folder(o->path) : NULL };
+	struct folder_files f = { .has_val = part.val != NULL };
+	struct folder_walk s = {
+		.f = &f, .root = o->path, .val_share = o->val_share, .account = o->account, .err = err
+	};
 	int rc;
 
 	buf_init(&f.names, NAMES_MAX);
-	rc = list_class_names(path, parts ? "train" : "", &f.classes, &f.n_classes, err);
-	if (!rc && (f.n_classes < 1 || f.n_classes > CLASSES_MAX))
-		rc = err_set(err, ERR_USAGE, "%.300s: has %d class folders: expected 1 to 1000000", path, f.n_classes);
+	rc = list_class_names(o->path, part.train, &f.classes, &f.n_classes, err);
+	if (!rc && f.n_classes < 1)
+		rc = fail_without_classes(&s, part.train);
+	if (!rc && f.n_classes > CLASSES_MAX)
+		rc = err_set(err, ERR_USAGE, "%.300s: has %d class folders: expected at most %d", o->path, f.n_classes,
+			     CLASSES_MAX);
 	if (!rc)
-		rc = walk_split_folder(&s, parts ? "train" : "", SPLIT_TRAIN);
-	if (!rc && val)
-		rc = walk_split_folder(&s, val, SPLIT_VAL);
+		rc = walk_split_folder(&s, part.train, SPLIT_TRAIN);
+	if (!rc && part.val)
+		rc = walk_split_folder(&s, part.val, SPLIT_VAL);
+	if (!rc && part.val && !f.split[SPLIT_VAL].n)
+		rc = fail_without_classes(&s, part.val);
 	if (rc) {
 		folder_files_done(&f);
 		return rc;
 	}
+	data_account_walk(o->account, o->path, &(struct data_account_rule){ decide_other_fate, &part });
 	*ret = f;
 	return 0;
 }
@@ -253,8 +382,31 @@ const char *folder_name(const struct folder_files *f, enum split s, int64_t i)
 	return (const char *)f->names.data + f->split[s].file[i].name;
 }
 
-/* Returns true if an image is directly in root/part/CLASS, for any class. */
-static bool probe_split_folder(const char *root, const char *part)
+/* Returns true if an image is in the folder, or with levels > 0 in a folder below it. */
+static bool has_image_below(const char *folder, int levels)
+{
+	DIR *d = opendir(folder);
+	char path[PATH_MAX], why[DATA_ACCOUNT_TEXT_BYTES];
+	struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d)))
+		found = is_visible_entry(e) && (picture_is_one(e->d_name) || picture_unsupported(e->d_name, why));
+	if (d && !found && levels) {
+		rewinddir(d);
+		while (!found && (e = readdir(d)))
+			if (is_visible_entry(e) && e->d_type != DT_REG &&
+			    snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) < (int)sizeof(path) &&
+			    is_directory(path))
+				found = has_image_below(path, levels - 1);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Returns true if a class folder in root/part has an image, at most `levels` folders deeper. */
+static bool probe_split_folder(const char *root, const char *part, int levels)
 {
 	char **names, path[PATH_MAX];
 	int n;
@@ -263,21 +415,36 @@ static bool probe_split_folder(const char *root, const char *part)
 	if (list_class_names(root, part, &names, &n, NULL))
 		return false;
 	for (int i = 0; i < n && !found; i++) {
-		DIR *d;
-		struct dirent *e;
-
 		snprintf(path, sizeof(path), "%.2000s/%s/%.1000s", root, part, names[i] ? names[i] : "");
-		d = opendir(path);
-		while (d && !found && (e = readdir(d)))
-			found = e->d_name[0] != '.' && picture_is_one(e->d_name);
-		if (d)
-			closedir(d);
+		found = has_image_below(path, levels);
 	}
 	free_class_names(names, n);
 	return found;
 }
 
+/* Returns true if images deep below the folders of root/part can be those of classes: they are not if root holds shards,
+ * or is a folder above a data set (a single folder without images of its own, or one with a folder "train"). */
+static bool may_have_deep_images(const char *root, const char *part)
+{
+	char **names, below[PATH_MAX];
+	int n;
+	bool may;
+
+	if (shard_list_probe(root) || list_class_names(root, part, &names, &n, NULL))
+		return false;
+	may = *part || n > 1;
+	for (int i = 0; may && !*part && i < n; i++) {
+		snprintf(below, sizeof(below), "%.2000s/train", names[i] ? names[i] : "");
+		may = !has_subfolder(root, below);
+	}
+	free_class_names(names, n);
+	return may;
+}
+
 bool folder_probe(const char *path)
 {
-	return probe_split_folder(path, has_subfolder(path, "train") ? "train" : "");
+	const char *part = has_subfolder(path, "train") ? "train" : "";
+
+	return probe_split_folder(path, part, 0) ||
+	       (may_have_deep_images(path, part) && probe_split_folder(path, part, DEPTH_MAX));
 }

@@ -1,12 +1,18 @@
-/* formats.c: the table of formats, and the detection of a folder's format. */
+/* formats.c: the table of formats, the detection of a folder's format, and the cache folders of a data set. */
 #include "trainer/data/formats/formats.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/data/formats/token_mix.h"
+#include "tracker/base/file.h"
+#include "tracker/base/sha256.h"
 
 const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #define FORMAT(name) [FORMATS_##name] = &dataset_##name,
@@ -14,38 +20,195 @@ const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #undef FORMAT
 };
 
+/* ---- folders of no known format ---- */
+
+#define NEAR_MOST 3
+
+/* What a folder holds: files by kind, and folders below it that are data sets themselves. */
+struct unknown_folder {
+	struct data_account account; /* all its files are "used" */
+	char near[NEAR_MOST][DATA_ACCOUNT_TEXT_BYTES];
+	int n_near;
+	const char *path;
+};
+
+static const struct dataset_ops *find_format(const char *path, int kind);
+
+/* Offers a folder that is at most two levels below: "data", "MNIST/raw". */
+static void offer_near_folder(struct unknown_folder *u, const char *name)
+{
+	char path[CACHE_DIR_PATH_BYTES];
+	size_t n = strlen(name) - 1;
+	int levels = 0;
+
+	for (size_t i = 0; i < n; i++)
+		levels += name[i] == '/';
+	if (levels > 1 || u->n_near == NEAR_MOST || n >= sizeof(u->near[0]) ||
+	    snprintf(path, sizeof(path), "%s/%.*s", u->path, (int)n, name) >= (int)sizeof(path))
+		return;
+	for (int i = 0; i < u->n_near; i++)
+		if (!strncmp(u->near[i], name, strlen(u->near[i])))
+			return;
+	if (find_format(path, -1))
+		snprintf(u->near[u->n_near++], sizeof(u->near[0]), "%.*s", (int)n, name);
+}
+
+static enum data_account_fate collect_unknown_file(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	(void)why;
+	if (name[strlen(name) - 1] == '/')
+		offer_near_folder(user, name);
+	return DATA_ACCOUNT_USED;
+}
+
+static void say_formats(struct buf *out)
+{
+	for (int i = 0, n = 0; i < FORMATS_COUNT; i++)
+		if (formats_table[i]->expects)
+			buf_addf(out, "%s%s", n++ ? "; or " : "", formats_table[i]->expects);
+}
+
+/* Says what the folder holds, which folders below it are data sets, and what is expected. */
 static int fail_not_recognised(const char *path, struct err *err)
 {
+	struct unknown_folder *u = calloc(1, sizeof(*u));
 	struct buf b;
 	int rc;
 
-	buf_init(&b, 400);
-	for (int i = 0; i < FORMATS_COUNT; i++)
-		if (formats_table[i]->expects)
-			buf_addf(&b, "%s%s", b.len ? "; or " : "", formats_table[i]->expects);
-	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised: expected %s", path, b.data ? b.data : "");
+	if (!u)
+		return err_nomem(err, NULL);
+	buf_init(&b, 8192);
+	u->path = path;
+	data_account_walk(&u->account, path, &(struct data_account_rule){ collect_unknown_file, u });
+	if (u->account.n_used) {
+		buf_adds(&b, "found ");
+		data_account_say_used(&u->account, &b);
+	} else {
+		buf_adds(&b, "it has no files");
+	}
+	for (int i = 0; i < u->n_near; i++)
+		buf_addf(&b, "%s%s/%s", i ? ", " : "; did you mean ", path, u->near[i]);
+	if (u->n_near)
+		buf_addc(&b, '?');
+	buf_adds(&b, "; expected ");
+	say_formats(&b);
+	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised: %s", path, b.data ? b.data : "");
 	buf_done(&b);
+	free(u);
+	return rc;
+}
+
+/* ---- detection ---- */
+
+/* Returns the format that recognises the path, of one enum sample_kind (-1: any); NULL: none. Shards and HDF5
+ * files need not be folders. */
+static const struct dataset_ops *find_format(const char *path, int kind)
+{
+	struct stat st;
+	const bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+
+	for (int i = 0; i < FORMATS_COUNT; i++) {
+		const struct dataset_ops *f = formats_table[i];
+
+		if ((folder || i == FORMATS_shards || i == FORMATS_hdf5) && f->probe &&
+		    (kind < 0 || (int)f->kind == kind) && f->probe(path))
+			return f;
+	}
+	return NULL;
+}
+
+/* With --strict nothing may be left out. */
+static int check_strict(const struct dataset *d, struct err *err)
+{
+	struct buf b;
+	int rc = 0;
+
+	buf_init(&b, 4096);
+	data_account_say_left(&d->account, 3, &b);
+	if (b.len)
+		rc = err_set(err, ERR_USAGE, "%.200s: %s: --strict: remove them, or omit the flag", d->path, b.data);
+	buf_done(&b);
+	return rc;
+}
+
+/* Opens o->path with the format, and closes the set again if --strict refuses it. */
+static int open_with_format(struct dataset **ret, const struct dataset_ops *f, const struct dataset_opts *o,
+			    struct err *err)
+{
+	struct dataset *d;
+	int rc;
+
+	if (o->val_path && f != formats_table[FORMATS_shards])
+		return err_set(err, ERR_USAGE,
+			       "--val-path: is for shards only: %.200s has its own validation samples; use --val-split",
+			       o->path);
+	rc = f->open(&d, o, err);
+	if (!rc && o->strict && (rc = check_strict(d, err)))
+		dataset_close(d);
+	if (!rc)
+		*ret = d;
 	return rc;
 }
 
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
+	const struct dataset_ops *f = NULL;
 	struct stat st;
-	bool folder = !stat(o->path, &st) && S_ISDIR(st.st_mode);
 
 	if (o->mix)
 		return token_mix_open(ret, o, formats_open, err);
-	for (int i = 0; i < FORMATS_COUNT; i++)
-		if ((folder || i == FORMATS_shards) && formats_table[i]->probe && formats_table[i]->probe(o->path))
-			return o->val_path && i != FORMATS_shards ? err_set(err, ERR_USAGE,
-									    "--val-path: is for shards only: %.200s "
-									    "has its own validation samples; "
-									    "use --val-split",
-									    o->path)
-								  : formats_table[i]->open(ret, o, err);
+	if (!o->any_kind)
+		f = find_format(o->path, o->seq_len ? SAMPLE_TOKENS : SAMPLE_IMAGE);
+	if (!f)
+		f = find_format(o->path, -1);
+	if (f)
+		return open_with_format(ret, f, o, err);
 	if (stat(o->path, &st))
 		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
-	if (!folder)
+	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_USAGE, "data path %.200s: is neither a folder nor a shard", o->path);
 	return fail_not_recognised(o->path, err);
+}
+
+/* The two cache folders of a data set. */
+
+static bool make_writable_folder(const char *folder)
+{
+	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
+}
+
+bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const char *name)
+{
+	return file_join(ret, CACHE_DIR_PATH_BYTES, folder, name);
+}
+
+bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES])
+{
+	return cache_dir_join(ret, path, DATA_ACCOUNT_CACHE) && make_writable_folder(ret);
+}
+
+bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES])
+{
+	char *real = realpath(path, NULL), hex[65], ours[CACHE_DIR_PATH_BYTES];
+
+	sha256_hex(real ? real : path, strlen(real ? real : path), hex);
+	free(real);
+	hex[16] = '\0';
+	return cache_home(ours, sizeof(ours)) && cache_dir_join(ret, ours, hex) && make_writable_folder(ret);
+}
+
+int cache_dir_lock(const char *folder)
+{
+	char path[CACHE_DIR_PATH_BYTES];
+	int fd, rc;
+
+	if (!cache_dir_join(path, folder, "lock"))
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	do
+		rc = fd < 0 ? -1 : flock(fd, LOCK_EX);
+	while (rc && fd >= 0 && errno == EINTR);
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? -1 : fd;
 }

@@ -1,6 +1,8 @@
-/* formats.h: the formats of formats.def, and the detection of a folder's format. */
+/* formats.h: the formats of formats.def, the detection of a folder's format, and the cache folders of a data set. */
 #ifndef DPT_DATA_FORMATS_H
 #define DPT_DATA_FORMATS_H
+
+#include <stdbool.h>
 
 #include "trainer/data/dataset.h"
 
@@ -17,7 +19,29 @@ enum formats_id {
 
 extern const struct dataset_ops *const formats_table[FORMATS_COUNT];
 
+/* Opens several token sets as one (dataset_opts.mix). open_one: opens each of the sets that o->path joins by "::". */
+int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
+	     int (*open_one)(struct dataset **ret, const struct dataset_opts *o, struct err *err), struct err *err);
+
 /* Opens o->path with the first format that recognises it. */
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
+
+/* The cache folder for what was derived from a data set: the set's .dptrain, or a folder in the user's
+ * cache if the set's folder is read-only. */
+#define CACHE_DIR_PATH_BYTES 4200
+
+/* Joins folder/name. False: too long. */
+bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const char *name);
+
+/* Creates the set's .dptrain if needed. False: not writable. *ret is set in any case, except for paths that are too
+ * long. */
+bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
+
+/* Creates the set's folder in the user's cache: $XDG_CACHE_HOME/dptrain/<hash of the path>, or $HOME/.cache/… */
+bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
+
+/* Waits for the exclusive lock of the folder. Close the descriptor to release it. Negative: cannot be locked
+ * (errno). */
+int cache_dir_lock(const char *folder);
 
 #endif

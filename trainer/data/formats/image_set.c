@@ -17,7 +17,7 @@ int image_set_init(struct image_set *s, const char *path, struct err *err)
 {
 	s->base.path = strdup(path);
 	pthread_mutex_init(&s->lock, NULL);
-	return s->base.path ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return s->base.path ? 0 : err_nomem(err, NULL);
 }
 
 void image_set_done(struct image_set *s)
@@ -63,6 +63,12 @@ int64_t image_set_broken(const struct dataset *base)
 	return atomic_load(&((struct image_set *)base)->n_broken);
 }
 
+/* Shorter side before a centre crop. */
+static int usual_resize(int side)
+{
+	return (side * 256 + 112) / 224;
+}
+
 static int set_image_sizes(struct image_set *s, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &s->base;
@@ -70,9 +76,10 @@ static int set_image_sizes(struct image_set *s, const struct dataset_opts *o, st
 
 	b->dtype = DTYPE_U8;
 	b->height = b->width = side;
+	b->train_side = o->train_side == side ? 0 : o->train_side;
 	b->channels = CHANNELS;
 	s->squeeze = o->squeeze;
-	s->resize = o->eval_resize ? o->eval_resize : (side * 256 + 112) / 224;
+	s->resize = o->eval_resize ? o->eval_resize : usual_resize(side);
 	if (s->resize < side)
 		return err_set(err, ERR_USAGE,
 			       "--eval-resize %d: expected at least the image size of %d pixels, because "
@@ -135,11 +142,11 @@ static void choose_random_box(const struct dataset_sight *s, int64_t sample, str
 }
 
 /* Resizing the shorter side to `resize` and cropping the centre, expressed as one box of the file. */
-static void choose_center_box(const struct image_set *s, struct picture_size size, struct picture_view *v)
+static void choose_center_box(int resize, struct picture_size size, struct picture_view *v)
 {
 	int shorter = size.width < size.height ? size.width : size.height;
-	int width = (int)((int64_t)size.width * s->resize / shorter),
-		height = (int)((int64_t)size.height * s->resize / shorter);
+	int width = (int)((int64_t)size.width * resize / shorter),
+		height = (int)((int64_t)size.height * resize / shorter);
 	double x = rint((width - v->out_width) / 2.0), y = rint((height - v->out_height) / 2.0);
 
 	v->cut = false;
@@ -154,14 +161,14 @@ int image_set_render(const struct image_set *s, const struct dataset_read *r, st
 {
 	struct picture_view v = { .width = size.width,
 				  .height = size.height,
-				  .out_width = s->base.width,
-				  .out_height = s->base.height,
+				  .out_width = dataset_width(&s->base, r->split),
+				  .out_height = dataset_height(&s->base, r->split),
 				  .cut = true };
 
 	if (r->sight && r->sight->random)
 		choose_random_box(r->sight, r->index, size, &v);
 	else if (!s->squeeze)
-		choose_center_box(s, size, &v);
+		choose_center_box(v.out_width == s->base.width ? s->resize : usual_resize(v.out_width), size, &v);
 	v.flip = r->sight && r->sight->flip;
 	return picture_render(p, &v, r->pixels, err);
 }

@@ -57,7 +57,7 @@ int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, str
 
 	if (!p) {
 		ring_file_close(o->aside);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	}
 	p->o = *o;
 	pthread_mutex_init(&p->lock, NULL);
@@ -271,7 +271,7 @@ static int acquire_page(struct page_cache *p, const struct page_request *w, stru
 	}
 	page = malloc(sizeof(*page));
 	if (!page)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return err_nomem(err, NULL);
 	rc = fill_page(p, page, w, err);
 	if (rc)
 		free(page);

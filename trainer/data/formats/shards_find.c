@@ -1,18 +1,23 @@
-/* shards_find.c: finds the objects of a set and the position of each sample; the result is cached (cache_dir.h). */
+/* shards_find.c: finds the objects of a set and the position of each sample; the result is cached (formats.h). Then
+ * determines the properties of the set. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/crc32c.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/container/container_scan.h"
 #include "trainer/data/container/webdataset.h"
-#include "trainer/data/formats/cache_dir.h"
-#include "trainer/data/formats/folder_remote.h"
+#include "trainer/data/formats/folder.h"
+#include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/shards_inside.h"
+#include "trainer/data/pictures/pixels.h"
 #include "trainer/graph/rng.h"
 
-#define IMAGE_FIELDS "jpg;jpeg;png;npy"
+#define IMAGE_FIELDS "jpg;jpeg;png;webp;gif;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
@@ -23,7 +28,8 @@ static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, i
 	int rc = folder_remote_find(&found, d->store,
 				    &(struct folder_remote_opts){ .address = o->path,
 								  .store = { .timeout_s = o->data_timeout_s },
-								  .val_share = o->val_share },
+								  .val_share = o->val_share,
+								  .account = &d->set.base.account },
 				    err);
 
 	if (rc) {
@@ -236,6 +242,94 @@ static int mark_shard_pieces(struct shards *d, enum split s, struct err *err)
 	return 0;
 }
 
+/* ---- the account ---- */
+
+/* The used shards of a local folder. */
+struct shard_names {
+	const char **address; /* n of them, sorted */
+	size_t n;
+	const char *folder;
+};
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns true if the first `length` bytes of name are those of a used shard in the folder, followed by `ending`. */
+static bool is_used_shard(const struct shard_names *s, const char *name, size_t length, const char *ending)
+{
+	const size_t n = strlen(s->folder);
+	char address[CACHE_DIR_PATH_BYTES];
+	const char *key = address;
+
+	snprintf(address, sizeof(address), "%s%s%.*s%s", s->folder, n && s->folder[n - 1] == '/' ? "" : "/",
+		 (int)length, name, ending);
+	return bsearch(&key, s->address, s->n, sizeof(*s->address), compare_addresses) != NULL;
+}
+
+static enum data_account_fate decide_shard_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct shard_names *s = user;
+	const size_t n = strlen(name);
+
+	if (n && name[n - 1] == '/')
+		return DATA_ACCOUNT_LEFT;
+	if (is_used_shard(s, name, n, ""))
+		return DATA_ACCOUNT_USED;
+	if (n > 4 && !strcmp(name + n - 4, ".idx") && is_used_shard(s, name, n - 4, SHARD_SUFFIX))
+		return DATA_ACCOUNT_USED;
+	if (!strcmp(name, "train.json") || !strcmp(name, "val.json"))
+		return DATA_ACCOUNT_USED;
+	if (n > 8 && !strcmp(name + n - 8, "lock.mdb"))
+		return DATA_ACCOUNT_USED;
+	if (strcmp(name + (n > 5 ? n - 5 : 0), ".json") && shard_list_probe(name))
+		snprintf(why, DATA_ACCOUNT_TEXT_BYTES, "shards of a split that is not used");
+	return DATA_ACCOUNT_LEFT;
+}
+
+static void account_shard_folder(struct data_account *a, struct shard_names *s, const char *folder)
+{
+	s->folder = folder;
+	data_account_walk(a, folder, &(struct data_account_rule){ decide_shard_fate, s });
+}
+
+static bool is_local_folder(const char *path)
+{
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Counts the files of local folders, or the shards that are named one by one. */
+static int account_shards(struct shards *d, const struct dataset_opts *o, struct err *err)
+{
+	struct data_account *a = &d->set.base.account;
+	struct shard_names s = { .n = (size_t)objects_count(d->store) };
+
+	if (d->samples.lost)
+		data_account_leave_samples(a, d->samples.lost, NULL, "%.*s",
+					   (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	if (d->classes)
+		return 0;
+	if (!is_local_folder(o->path) || (o->val_path && !is_local_folder(o->val_path))) {
+		for (int i = 0; i < objects_count(d->store); i++)
+			data_account_use_kind(a, shard_list_format(objects_name(d->store, i)), 1);
+		return 0;
+	}
+	s.address = calloc(s.n + 1, sizeof(*s.address));
+	if (!s.address)
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %zu shards", s.n);
+	for (size_t i = 0; i < s.n; i++)
+		s.address[i] = objects_address(d->store, (int)i);
+	qsort(s.address, s.n, sizeof(*s.address), compare_addresses);
+	account_shard_folder(a, &s, o->path);
+	if (o->val_path && strcmp(o->val_path, o->path))
+		account_shard_folder(a, &s, o->val_path);
+	free(s.address);
+	return 0;
+}
+
 int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	int train = 0, rc = add_set_objects(d, o, &train, err);
@@ -244,5 +338,171 @@ int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 		rc = split_samples(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		rc = mark_shard_pieces(d, (enum split)s, err);
+	return rc ? rc : account_shards(d, o, err);
+}
+
+/* ---- properties ---- */
+
+/* Hashes keys, sizes and labels, but neither pixels nor positions: a copy of the set has the same hash. */
+static void hash_shard_samples(struct shards *d)
+{
+	uint32_t c[SPLIT_COUNT] = { 0 };
+
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->set.base.n_samples[s]; i++) {
+			const struct sample *one = shards_sample(d, (enum split)s, i);
+			const char *name = samples_name(&d->samples, d->row[s][i]);
+			uint32_t facts[2] = { one->bytes, (uint32_t)one->label };
+
+			c[s] = crc32c(crc32c(c[s], name, strlen(name)), facts, sizeof(facts));
+		}
+	snprintf(d->set.base.hash, sizeof(d->set.base.hash), "shards-%08x-%08x", c[SPLIT_TRAIN], c[SPLIT_VAL]);
+}
+
+static int count_label_classes(const struct shards *d)
+{
+	int32_t most = -1;
+
+	for (int64_t i = 0; i < d->samples.n; i++)
+		most = d->samples.at[i].label > most ? d->samples.at[i].label : most;
+	return most + 1 > d->facts.classes ? most + 1 : d->facts.classes;
+}
+
+/* Measures mean and deviation of the training images if no index file states them. */
+static int measure_raw_stats(struct shards *d, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	size_t each = pixels_count(b), n = (size_t)b->n_samples[SPLIT_TRAIN];
+	uint8_t *all = n > SIZE_MAX / each ? NULL : calloc(n, each);
+	int rc = 0;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: mean and deviation of %zu images", n);
+	for (size_t i = 0; !rc && i < n; i++) {
+		rc = shards_read_raw(d, &(struct dataset_read){ .index = (int64_t)i, .pixels = all + i * each }, err);
+		rc = rc == ERR_CORRUPT ? 0 : rc;
+	}
+	if (!rc)
+		pixels_stats(b, all, (int64_t)n);
+	free(all);
+	return rc;
+}
+
+/* Reads the header of the first image; all images must have its size. */
+static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	struct shards_hand h = { NULL };
+	struct npy a;
+	char name[320];
+	size_t n;
+	int rc;
+
+	d->raw = true;
+	b->ops = ops;
+	rc = shards_fetch(d, &(struct dataset_read){ .hand = &h }, err);
+	shards_say(d, SPLIT_TRAIN, 0, name);
+	n = rc ? 0 : shards_sample(d, SPLIT_TRAIN, 0)->bytes;
+	if (!rc && (!npy_parse(h.bytes, n, &a) || a.channels > DATASET_CHANNELS_MAX))
+		rc = err_set(err, ERR_USAGE,
+			     "%s: is not a complete array of bytes: expected u8, C order, up to %d channels", name,
+			     DATASET_CHANNELS_MAX);
+	if (!rc)
+		memcpy(d->head, h.bytes, a.begin);
+	free(h.bytes);
+	if (rc)
+		return rc;
+	d->head_bytes = a.begin;
+	b->height = a.height;
+	b->width = a.width;
+	b->channels = a.channels;
+	if (d->facts.channels != a.channels)
+		return measure_raw_stats(d, err);
+	memcpy(b->mean, d->facts.mean, sizeof(b->mean));
+	memcpy(b->std, d->facts.std, sizeof(b->std));
+	return 0;
+}
+
+/* Says that some labels do not occur, unless an index file or the user states the number of classes. */
+static void note_label_gaps(struct shards *d, const struct dataset_opts *o)
+{
+	const int classes = count_label_classes(d);
+	uint8_t *seen = o->classes || d->facts.classes || d->classes ? NULL : calloc((size_t)classes / 8 + 1, 1);
+	char text[512], gaps[256];
+
+	for (int64_t i = 0; seen && i < d->samples.n; i++)
+		seen[d->samples.at[i].label / 8] |= (uint8_t)(1 << d->samples.at[i].label % 8);
+	if (seen && labels_have_gaps(seen, classes, gaps, sizeof(gaps))) {
+		snprintf(text, sizeof(text), "%.250s: %s", d->set.base.path, gaps);
+		image_set_note(&d->set, text);
+	}
+	free(seen);
+}
+
+static int note_lost_samples(struct shards *d, struct err *err)
+{
+	const char *line = d->samples.notes;
+	char text[512];
+	size_t n;
+
+	for (int i = 0; i < IMAGE_SET_NOTICES - 1 && (n = strcspn(line, "\n")) && line[n]; i++, line += n + 1) {
+		snprintf(text, sizeof(text), "%.*s", (int)n, line);
+		image_set_note(&d->set, text);
+	}
+	if (d->samples.lost > IMAGE_SET_NOTICES - 1) {
+		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches are unusable in total",
+			 d->set.base.path, (long long)d->samples.lost);
+		image_set_note(&d->set, text);
+	}
+	return image_set_lost(&d->set, d->samples.lost, err);
+}
+
+/* Returns true for arrays of the first one's size, which are delivered unchanged. Arrays of various sizes, or marked
+ * so in the index, are decoded pictures. */
+static bool has_raw_images(const struct shards *d)
+{
+	const char *name = samples_name(&d->samples, d->row[SPLIT_TRAIN][0]);
+	int64_t n = d->set.base.n_samples[SPLIT_TRAIN], same = 0;
+	size_t length = strlen(name);
+
+	if (length < 4 || strcasecmp(name + length - 4, ".npy") || d->facts.decoded)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		same += shards_sample(d, SPLIT_TRAIN, i)->bytes == shards_sample(d, SPLIT_TRAIN, 0)->bytes;
+	return d->facts.channels || 2 * same > n;
+}
+
+static uint64_t count_remote_bytes(const struct shards *d)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < objects_count(d->store); i++)
+		bytes += strstr(objects_address(d->store, i), "://") ? objects_bytes(d->store, i) : 0;
+	return bytes;
+}
+
+int shards_describe(struct shards *d, const struct dataset_opts *o, const struct dataset_ops *raw_ops, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	int rc;
+
+	if (!d->samples.n && d->samples.lost)
+		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
+			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	if (d->samples.n_classes) {
+		b->class_names = (const char *const *)d->samples.class_names;
+		b->n_class_names = d->samples.n_classes;
+	}
+	rc = image_set_describe(&d->set, o, count_label_classes(d), "classes", err);
+	if (rc)
+		return rc;
+	if (has_raw_images(d))
+		rc = describe_raw_images(d, raw_ops, err);
+	else
+		rc = image_set_open_kept(&d->set, o, count_remote_bytes(d), err);
+	note_label_gaps(d, o);
+	if (!rc)
+		rc = note_lost_samples(d, err);
+	hash_shard_samples(d);
 	return rc;
 }

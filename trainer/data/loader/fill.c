@@ -14,9 +14,18 @@ void fill_init(struct fill *f)
 		pixels_table(&f->table, f->dataset->channels, &f->norm);
 }
 
+struct dataset fill_sized(const struct dataset *d, enum split split)
+{
+	struct dataset sized = { .kind = d->kind, .dtype = d->dtype, .channels = d->channels, .seq_len = d->seq_len };
+
+	sized.height = dataset_height(d, split);
+	sized.width = dataset_width(d, split);
+	return sized;
+}
+
 size_t fill_input_bytes(const struct fill *f)
 {
-	const struct dataset *d = f->dataset;
+	const struct dataset *d = &f->sized;
 
 	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len * sizeof(int32_t)
 		: pixels_count(d) * dtype_bytes(f->dtype);
@@ -36,7 +45,7 @@ int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err)
 {
 	const struct dataset_ops *ops = f->dataset->ops;
 	struct fill_hand h = { .file.bytes.max = FILE_BYTES_MAX,
-			       .scratch = malloc(2 * source_image_bytes(f->dataset) + 1) };
+			       .scratch = malloc(2 * source_image_bytes(&f->sized) + 1) };
 	int rc = h.scratch ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample of %s", f->dataset->path);
 
 	if (!rc && ops->hand_new)
@@ -82,7 +91,7 @@ static const void *auto_augment_image(const struct fill *f, const struct fill_ha
 				      const void *pixels)
 {
 	const struct rng_key key = { f->seed, rng_stream("auto augment") ^ key_of_visit(p) };
-	const struct dataset *d = f->dataset;
+	const struct dataset *d = &f->sized;
 	const size_t bytes = source_image_bytes(d);
 	struct augment_image im = { .pixels = pixels == h->scratch + bytes ? h->scratch + bytes : h->scratch,
 				    .height = d->height, .width = d->width, .channels = d->channels };
@@ -102,8 +111,8 @@ static const void *auto_augment_image(const struct fill *f, const struct fill_ha
 static void erase_image_box(const struct fill *f, const struct fill_place *p)
 {
 	const struct rng_key key = { f->seed, rng_stream("random erase") ^ key_of_visit(p) };
-	const struct augment_image im = { .height = f->dataset->height, .width = f->dataset->width,
-					  .channels = f->dataset->channels };
+	const struct augment_image im = { .height = f->sized.height, .width = f->sized.width,
+					  .channels = f->sized.channels };
 	struct augment_box box;
 
 	if (f->random_erase > 0 && augment_draw_box(f->random_erase, key, p->index, &im, &box))
@@ -131,11 +140,11 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 	if (rc)
 		return rc;
 	if (draw.dx || draw.dy || draw.flip) {
-		pixels_move(d, draw, pixels, h->scratch + source_image_bytes(d));
-		pixels = h->scratch + source_image_bytes(d);
+		pixels_move(&f->sized, draw, pixels, h->scratch + source_image_bytes(&f->sized));
+		pixels = h->scratch + source_image_bytes(&f->sized);
 	}
 	pixels = auto_augment_image(f, h, p, pixels);
-	pixels_deliver(d, &f->table, pixels, f->dtype, p->input);
+	pixels_deliver(&f->sized, &f->table, pixels, f->dtype, p->input);
 	erase_image_box(f, p);
 	return 0;
 }

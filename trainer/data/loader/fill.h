@@ -11,6 +11,7 @@ struct fill {
 	const struct dataset *dataset;
 	struct dataset_norm norm;
 	enum split split;
+	struct dataset sized; /* of the set: its kind and type, and the size of the split's images */
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	enum augment_policy auto_augment;
@@ -19,6 +20,9 @@ struct fill {
 	_Atomic uint64_t *raw_bytes; /* as in struct loader_opts */
 	struct pixels_table table;
 };
+
+/* For struct fill's member. */
+struct dataset fill_sized(const struct dataset *d, enum split split);
 
 void fill_init(struct fill *f); /* makes the table from dataset and norm; the caller sets the rest */
 

@@ -279,7 +279,11 @@ int64_t sampler_repeat(const struct sampler *s, int64_t position)
 
 int64_t sampler_steps(const struct sampler *s)
 {
-	return s->endless ? INT64_MAX : divide_round_up(sampler_positions(s), s->global_batch);
+	const int64_t n = sampler_positions(s);
+
+	if (s->endless)
+		return INT64_MAX;
+	return s->drop_last && n >= s->global_batch ? n / s->global_batch : divide_round_up(n, s->global_batch);
 }
 
 struct range sampler_global(const struct sampler *s, int64_t step)

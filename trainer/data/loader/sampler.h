@@ -1,16 +1,17 @@
-/* sampler.h: assigns samples to ranks and steps: pure functions of (seed, epoch, step, rank, world), so that a run
- * can resume anywhere, with any number of ranks.
+/* sampler.h: assigns samples to ranks and steps: pure functions of (seed, epoch, step, rank, world), so that a run can
+ * resume anywhere, with any number of ranks.
  *
  * Step k (from 0) of epoch e takes positions [k*G, min((k+1)*G, N)) of the epoch's order; G is the global batch. The
- * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global
- * batch is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is
- * split into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the
- * global batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several
- * leaves, a shorter last leaf is its own micro-batch. No sample is dropped or repeated.
+ * order is one of enum sampler_order, keyed by (seed, e), or 0, 1, 2, … without shuffling (evaluation). A global batch
+ * is split over the ranks into contiguous parts; sizes differ by at most one, the larger ones first. A part is split
+ * into micro-batches of `micro` samples; the last one may be shorter. With leaves (graph/reduction_tree.h) the global
+ * batch is cut into leaves of `leaf` samples, and a part consists of whole leaves. If a micro-batch has several leaves,
+ * a shorter last leaf is its own micro-batch. No sample is dropped or repeated;
+ * but drop_last ends an epoch before its last, smaller batch.
  *
- * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession, and
- * ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all ranks
- * in it. */
+ * Repeated augmentation (Hoffer et al. 2020; torchvision's RASampler) has each sample `repeats` times in succession,
+ * and ends the epoch after N samples, rounded down to a multiple of 256: a step then takes what RASampler deals to all
+ * ranks in it. */
 #ifndef DPT_DATA_SAMPLER_H
 #define DPT_DATA_SAMPLER_H
 
@@ -48,6 +49,7 @@ struct sampler {
 	int n_parts;
 	int64_t repeats; /* repeated augmentation, not of endless sets or mixes; 0: off */
 	bool endless; /* one endless epoch: position p is sample p modulo N */
+	bool drop_last; /* an epoch ends after its last whole batch; a set smaller than a batch is one batch */
 };
 
 /* A half-open range of positions of an epoch's order (or of any list). */
@@ -57,7 +59,7 @@ struct range {
 
 int64_t sampler_positions(const struct sampler *s); /* of an epoch; N without repeats */
 int64_t sampler_repeat(const struct sampler *s, int64_t position); /* which repetition of its sample, from 0 */
-int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
+int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G), or floor; INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank); /* with leaves; else all 0 */

@@ -18,6 +18,7 @@ struct fill slots_fill(const struct loader_opts *o)
 	return (struct fill){ .dataset = o->dataset,
 			      .norm = o->norm ? *o->norm : dataset_norm(o->dataset),
 			      .split = o->split,
+			      .sized = fill_sized(o->dataset, o->split),
 			      .dtype = o->dtype,
 			      .augment = o->augment,
 			      .auto_augment = o->auto_augment,
@@ -160,7 +161,7 @@ static struct mixup_size mixup_size_of(const struct loader_opts *o)
 {
 	const struct dataset *d = o->dataset;
 
-	return (struct mixup_size){ d->height, d->width, d->channels, o->dtype };
+	return (struct mixup_size){ dataset_height(d, o->split), dataset_width(d, o->split), d->channels, o->dtype };
 }
 
 /* Lists the samples of a slot: those of the batch, then the one that the first is mixed with. */
@@ -288,8 +289,8 @@ static void wait_for_slow_slot(struct slots *s, double until)
 		;
 }
 
-/* Mixes each sample of a slot with the one before it, from the last one on, so that the one before is still unmixed; the
- * labels become pairs. */
+/* Mixes each sample of a slot with the one before it, from the last one on, so that the one before is still unmixed;
+ * the labels become pairs. */
 static void mix_slot(const struct slots *s, struct loader_slot *slot)
 {
 	const int64_t n = slot->batch.count;

@@ -1,5 +1,5 @@
 /* codec.h: the interface of a picture format: the header, then some rows of some columns as RGBX. Private to the
- * decoders (jpeg.c, png.c, npy_array.c) and picture.c. */
+ * decoders (jpeg.c, png.c, npy.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
 
@@ -40,6 +40,24 @@ struct codec {
 	int (*rows)(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err);
 };
 
-extern const struct codec codec_jpeg, codec_png, codec_array;
+extern const struct codec codec_jpeg, codec_png, codec_webp, codec_gif, codec_tiff, codec_bmp, codec_pnm, codec_array;
+
+/* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. Buffers are reused for every picture.
+ * what: for the message. On failure (ERR_NOMEM) both stay unchanged. */
+int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err);
+
+/* A picture that a codec decodes as a whole: rows of `width` pixels of 4 bytes. The decoder frees pixels. */
+struct codec_whole {
+	uint8_t *pixels;
+	size_t bytes;
+	int width, height;
+};
+
+int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err);  /* makes room; ERR_NOMEM */
+void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w); /* passes the wanted rows */
+
+/* Returns tag 0x0112 of the first directory of an EXIF block (TIFF 6.0), with or without "Exif" before it; 1 if it is
+ * missing or invalid. */
+int codec_exif_orientation(const uint8_t *p, size_t n);
 
 #endif

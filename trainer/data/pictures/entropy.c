@@ -14,7 +14,7 @@
 #endif
 #include <jerror.h>
 
-#include "trainer/data/pictures/grow.h"
+#include "trainer/data/pictures/codec.h"
 
 #define LOOK 10	   /* bits per table look-up */
 #define PAD 4096   /* zeros after the data: more than one MCU can read */

@@ -11,7 +11,6 @@
 
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/entropy.h"
-#include "trainer/data/pictures/grow.h"
 
 #define MARGIN 16 /* columns left and right of the wanted ones that smooth chroma upsampling reads, with reserve */
 #define TAIL_BYTES 4096 /* an end marker is searched in the last bytes */
@@ -56,11 +55,11 @@ static int jpeg_state(void **ret, struct err *err)
 	struct jpeg *j = calloc(1, sizeof(*j));
 
 	if (!j)
-		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+		return err_nomem(err, "JPEG decoder");
 	j->entropy = entropy_new();
 	if (!j->entropy) {
 		free(j);
-		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
+		return err_nomem(err, "JPEG decoder");
 	}
 	j->d.err = jpeg_std_error(&j->errors);
 	j->errors.error_exit = raise_jpeg_error;
@@ -92,42 +91,6 @@ static bool jpeg_is(const struct codec_input *in)
 	return in->n > 3 && in->data[0] == 0xff && in->data[1] == 0xd8 && in->data[2] == 0xff;
 }
 
-static unsigned get_exif16(const uint8_t *p, bool little)
-{
-	return little ? (unsigned)p[1] << 8 | p[0] : (unsigned)p[0] << 8 | p[1];
-}
-
-static unsigned long get_exif32(const uint8_t *p, bool little)
-{
-	return little ? (unsigned long)get_exif16(p + 2, true) << 16 | get_exif16(p, true)
-		      : (unsigned long)get_exif16(p, false) << 16 | get_exif16(p + 2, false);
-}
-
-/* Returns tag 0x0112 of the first directory (TIFF 6.0 in an EXIF segment); 1 if missing or invalid. */
-static int read_exif_orientation(const uint8_t *p, size_t n)
-{
-	bool little;
-	unsigned long at;
-	unsigned count;
-
-	if (n < 14 || memcmp(p, "Exif\0\0", 6))
-		return 1;
-	p += 6;
-	n -= 6;
-	little = p[0] == 'I';
-	at = get_exif32(p + 4, little);
-	if (at > n - 2)
-		return 1;
-	count = get_exif16(p + at, little);
-	for (at += 2; count-- && at + 12 <= n; at += 12)
-		if (get_exif16(p + at, little) == 0x0112) {
-			unsigned v = get_exif16(p + at + 8, little);
-
-			return v >= 1 && v <= 8 ? (int)v : 1;
-		}
-	return 1;
-}
-
 static int fail_damaged_jpeg(const struct jpeg *j, const struct codec_input *in, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged JPEG: %s", in->name, j->text);
@@ -155,7 +118,7 @@ static int jpeg_header(void *state, const struct codec_input *in, struct codec_h
 	};
 	for (jpeg_saved_marker_ptr m = j->d.marker_list; m; m = m->next)
 		if (m->marker == JPEG_APP0 + 1 && ret->orientation == 1)
-			ret->orientation = read_exif_orientation(m->data, m->data_length);
+			ret->orientation = codec_exif_orientation(m->data, m->data_length);
 	return 0;
 }
 

@@ -1,4 +1,7 @@
-/* picture.c: maps a view of the picture as shown to columns and rows of the file as stored, and back. */
+/* picture.c: finds the codec of a file, and maps a view of the picture as shown to columns and rows of the file as
+ * stored, and back. */
+#include "config.h"
+
 #include "trainer/data/pictures/picture.h"
 
 #include <errno.h>
@@ -12,22 +15,197 @@
 
 #include "tracker/base/file.h"
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/resize.h"
+
+int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err)
+{
+	void **b = buffer, *p;
+
+	if (bytes <= *have)
+		return 0;
+	p = realloc(*b, bytes);
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for %.300s", bytes, what);
+	*b = p;
+	*have = bytes;
+	return 0;
+}
+
+int codec_whole_begin(struct codec_whole *p, int width, int height, struct err *err)
+{
+	p->width = width;
+	p->height = height;
+	return grow_to(&p->pixels, &p->bytes, (size_t)width * (size_t)height * 4 + 16, "a picture", err);
+}
+
+void codec_whole_rows(const struct codec_whole *p, const struct codec_want *w)
+{
+	for (int y = w->y0; y < w->y1; y++)
+		w->row(w->user, p->pixels + ((size_t)y * (size_t)p->width + (size_t)w->x0) * 4);
+}
+
+static unsigned get_exif16(const uint8_t *p, bool little)
+{
+	return little ? (unsigned)p[1] << 8 | p[0] : (unsigned)p[0] << 8 | p[1];
+}
+
+static unsigned long get_exif32(const uint8_t *p, bool little)
+{
+	return little ? (unsigned long)get_exif16(p + 2, true) << 16 | get_exif16(p, true)
+		      : (unsigned long)get_exif16(p, false) << 16 | get_exif16(p + 2, false);
+}
+
+int codec_exif_orientation(const uint8_t *p, size_t n)
+{
+	bool little;
+	unsigned long at;
+	unsigned count;
+
+	if (n > 6 && !memcmp(p, "Exif\0\0", 6)) {
+		p += 6;
+		n -= 6;
+	}
+	if (n < 8)
+		return 1;
+	little = p[0] == 'I';
+	at = get_exif32(p + 4, little);
+	if (at > n - 2)
+		return 1;
+	count = get_exif16(p + at, little);
+	for (at += 2; count-- && at + 12 <= n; at += 12)
+		if (get_exif16(p + at, little) == 0x0112) {
+			unsigned v = get_exif16(p + at + 8, little);
+
+			return v >= 1 && v <= 8 ? (int)v : 1;
+		}
+	return 1;
+}
+
+/* ---- formats ---- */
 
 static const struct codec *const codecs[] = {
 #ifdef HAVE_IMAGES
-	&codec_jpeg,
-	&codec_png,
+	&codec_jpeg, &codec_png,
 #endif
-	&codec_array,
+#ifdef HAVE_WEBP
+	&codec_webp,
+#endif
+#ifdef HAVE_GIF
+	&codec_gif,
+#endif
+#ifdef HAVE_TIFF
+	&codec_tiff,
+#endif
+	&codec_bmp,  &codec_pnm, &codec_array,
 };
 
+/* Why this build cannot read a kind of pictures: "" if it can. */
 #ifdef HAVE_IMAGES
-static const char unread[] = "is neither JPEG nor PNG";
+#define LACKS_IMAGES ""
 #else
-static const char unread[] = "this program was built without libjpeg and libpng";
+#define LACKS_IMAGES "needs libjpeg and libpng (Debian: libjpeg62-turbo-dev libpng-dev), which this build lacks"
 #endif
+#ifdef HAVE_WEBP
+#define LACKS_WEBP ""
+#else
+#define LACKS_WEBP "needs libwebp (Debian: libwebp-dev), which this build lacks"
+#endif
+#ifdef HAVE_GIF
+#define LACKS_GIF ""
+#else
+#define LACKS_GIF "needs giflib (Debian: libgif-dev), which this build lacks"
+#endif
+#ifdef HAVE_TIFF
+#define LACKS_TIFF ""
+#else
+#define LACKS_TIFF "needs libtiff (Debian: libtiff-dev), which this build lacks"
+#endif
+#define NEVER "is a kind of pictures that dptrain does not read: convert them to JPEG or PNG"
+
+static const struct {
+	const char *ending, *lacks;
+	const char *begins; /* the first bytes of such a file; NULL: not recognised by content */
+	size_t at, n;	    /* where, and how many */
+} endings[] = {
+	{ ".jpg", LACKS_IMAGES, "\xff\xd8\xff", 0, 3 },
+	{ ".jpeg", LACKS_IMAGES, NULL, 0, 0 },
+	{ ".jpe", LACKS_IMAGES, NULL, 0, 0 },
+	{ ".jfif", LACKS_IMAGES, NULL, 0, 0 },
+	{ ".png", LACKS_IMAGES, "\x89PNG", 0, 4 },
+	{ ".webp", LACKS_WEBP, "WEBP", 8, 4 },
+	{ ".gif", LACKS_GIF, "GIF8", 0, 4 },
+	{ ".tif", LACKS_TIFF, "II*\0", 0, 4 },
+	{ ".tiff", LACKS_TIFF, "MM\0*", 0, 4 },
+	{ ".bmp", "", "BM", 0, 2 },
+	{ ".ppm", "", "P6", 0, 2 },
+	{ ".pgm", "", "P5", 0, 2 },
+	{ ".avif", NEVER, "ftypavif", 4, 8 },
+	{ ".heic", NEVER, "ftypheic", 4, 8 },
+	{ ".heif", NEVER, "ftypmif1", 4, 8 },
+	{ ".jp2", NEVER, "\0\0\0\x0cjP  ", 0, 8 },
+	{ ".jxl", NEVER, NULL, 0, 0 },
+	{ ".ico", NEVER, NULL, 0, 0 },
+	{ ".svg", NEVER, NULL, 0, 0 },
+	{ ".psd", NEVER, "8BPS", 0, 4 },
+	{ ".exr", NEVER, NULL, 0, 0 },
+	{ ".dng", NEVER, NULL, 0, 0 },
+};
+
+#define N_ENDINGS (sizeof(endings) / sizeof(endings[0]))
+
+/* Returns the entry of a name's ending; -1: not the name of a picture. */
+static int find_ending(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < N_ENDINGS; i++)
+		if (!strcasecmp(dot, endings[i].ending))
+			return (int)i;
+	return -1;
+}
+
+bool picture_is_one(const char *name)
+{
+	int i = find_ending(name);
+
+	return i >= 0 && !*endings[i].lacks;
+}
+
+bool picture_unsupported(const char *name, char ret[PICTURE_WHY_BYTES])
+{
+	int i = find_ending(name);
+
+	if (i < 0 || !*endings[i].lacks)
+		return false;
+	snprintf(ret, PICTURE_WHY_BYTES, "%s %s", endings[i].ending, endings[i].lacks);
+	return true;
+}
+
+const char *picture_ending(const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+
+	for (size_t i = 0; i < N_ENDINGS; i++)
+		if (endings[i].begins && n >= endings[i].at + endings[i].n &&
+		    !memcmp(p + endings[i].at, endings[i].begins, endings[i].n))
+			return endings[i].ending + 1;
+	return "jpg";
+}
+
+/* Says why no codec takes a file, from its first bytes. */
+static int fail_unknown_picture(const struct codec_input *in, struct err *err)
+{
+	static const char pointer[] = "version https://git-lfs.github.com/spec/";
+
+	if (in->n >= sizeof(pointer) - 1 && !memcmp(in->data, pointer, sizeof(pointer) - 1))
+		return err_set(err, ERR_USAGE, "%.300s: is a Git LFS pointer: run git lfs pull", in->name);
+	for (size_t i = 0; i < N_ENDINGS; i++)
+		if (endings[i].begins && *endings[i].lacks && in->n >= endings[i].at + endings[i].n &&
+		    !memcmp(in->data + endings[i].at, endings[i].begins, endings[i].n))
+			return err_set(err, ERR_CORRUPT, "%.300s: %s %s", in->name, endings[i].ending,
+				       endings[i].lacks);
+	return err_set(err, ERR_CORRUPT, "%.300s: is no picture that dptrain reads (%s)", in->name, PICTURE_ENDINGS);
+}
 
 #define KEEP 3
 #define N_CODECS (sizeof(codecs) / sizeof(codecs[0]))
@@ -47,7 +225,7 @@ struct picture {
 int picture_new(struct picture **ret, struct err *err)
 {
 	struct picture *p = calloc(1, sizeof(*p));
-	int rc = p ? resize_new(&p->resize, err) : err_set(err, ERR_NOMEM, "out of memory: picture decoder");
+	int rc = p ? resize_new(&p->resize, err) : err_nomem(err, "picture decoder");
 
 	if (p)
 		p->never_shrinks = getenv("DPTRAIN_TEST_NO_SHRINK") != NULL;
@@ -72,13 +250,6 @@ void picture_free(struct picture *p)
 	free(p);
 }
 
-bool picture_is_one(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
-}
-
 /* Returns true if stored rows are shown as columns. */
 static bool is_transposed(int orientation)
 {
@@ -95,7 +266,7 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	for (p->codec = 0; p->codec < N_CODECS && !codecs[p->codec]->is(&p->in); p->codec++)
 		;
 	if (p->codec == N_CODECS)
-		return err_set(err, ERR_CORRUPT, "%.300s: %s", name, unread);
+		return fail_unknown_picture(&p->in, err);
 	rc = codecs[p->codec]->header(p->state[p->codec], &p->in, h, err);
 	if (rc)
 		return rc;

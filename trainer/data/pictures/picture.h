@@ -1,7 +1,7 @@
-/* picture.h: decodes an image file (JPEG, PNG, an array of pixels) to 8-bit RGB of a given size. Decodes only the
- * needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if enough pixels remain.
- * Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied. Knows nothing of
- * data sets. A decoder reuses its buffers; it is for one thread. */
+/* picture.h: decodes an image file (JPEG, PNG, WebP, GIF, TIFF, BMP, PNM, an array of pixels) to 8-bit RGB of a given
+ * size. Decodes only the needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if
+ * enough pixels remain. Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied.
+ * Knows nothing of data sets. A decoder reuses its buffers; it is for one thread. */
 #ifndef DPT_DATA_PICTURE_H
 #define DPT_DATA_PICTURE_H
 
@@ -20,8 +20,17 @@ struct picture;
 int picture_new(struct picture **ret, struct err *err);
 void picture_free(struct picture *p); /* NULL is fine */
 
-/* Returns true for the endings .jpg .jpeg .png in any case. */
+/* Returns true for the endings of files that this build reads, in any case. */
 bool picture_is_one(const char *name);
+
+/* Returns the ending for a picture's bytes, without a dot: "jpg" also for unknown ones. */
+const char *picture_ending(const void *bytes, size_t n);
+
+#define PICTURE_ENDINGS ".jpg .jpeg .png .webp .gif .tif .bmp .ppm"
+#define PICTURE_WHY_BYTES 240
+
+/* Returns true for the endings of pictures that this build does not read; *ret: ".webp needs libwebp (Debian: …)…". */
+bool picture_unsupported(const char *name, char ret[PICTURE_WHY_BYTES]);
 
 struct picture_size {
 	int width, height; /* as shown, after orientation */
@@ -43,5 +52,12 @@ struct picture_view {
 
 /* Renders the view: out_height rows of out_width RGB pixels. ERR_CORRUPT: damaged file. */
 int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret, struct err *err);
+
+/* Rewrites a JPEG file with restart markers every few MCUs and the same coefficients (restart.c). A decoder can then
+ * read a part of the picture without the data before it (ITU-T T.81, E.1.4). Progressive files become baseline.
+ * Returns 1 with *ret_n bytes in *ret_bytes, which the caller frees: the same coefficients, EXIF and colour profile.
+ * A baseline file grows by at most 2 %. Returns 0 if the file should stay unchanged: not a JPEG of one or three
+ * components, damaged, or it would grow more. ERR_USAGE: built without libjpeg. */
+int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *ret_n, struct err *err);
 
 #endif

@@ -2,13 +2,23 @@
 #include "trainer/data/pictures/pixels.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "trainer/data/pictures/simd.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+bool pixels_avx2(void)
+{
+#if defined(__x86_64__)
+	const char *isa = getenv("DPTRAIN_CPU_ISA");
+
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !(isa && !strcmp(isa, "base"));
+#else
+	return false;
+#endif
+}
 
 #define CROP_PAD 4
 
@@ -19,7 +29,7 @@ size_t pixels_count(const struct dataset *d)
 
 /* Mean and deviation of the levels 0..255 from their counts, in units of 1/255. The sums fit: at most 2^32 images of
  * 2^32 pixels, times 255^2, stay below 2^80. */
-static void compute_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
+void pixels_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
 {
 	unsigned __int128 sum = 0, squares = 0, n = 0, spread;
 
@@ -43,7 +53,7 @@ void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n)
 		for (size_t k = 0; k < c; k++)
 			counts[k][images[i + k]]++;
 	for (size_t k = 0; k < c; k++)
-		compute_moments(counts[k], &d->mean[k], &d->std[k]);
+		pixels_moments(counts[k], &d->mean[k], &d->std[k]);
 }
 
 /* v*a + b in f32, as deliver_fused computes it. */
@@ -80,7 +90,7 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 			ret->f32[c][v] = (float)ret->f64[c][v];
 		}
 	split_fused_factors(ret, channels, n);
-	ret->fused = ret->fused && simd_avx2();
+	ret->fused = ret->fused && pixels_avx2();
 }
 
 #define LOOK_UP(type, field)                                                                                          \

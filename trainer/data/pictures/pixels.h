@@ -3,6 +3,7 @@
 #ifndef DPT_DATA_PIXELS_H
 #define DPT_DATA_PIXELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@ size_t pixels_count(const struct dataset *d); /* elements of one image */
 
 /* Sets d->mean and d->std from n u8 images: integer sums, population variance; a constant channel has std 1. */
 void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
+
+/* Mean and deviation of the levels of one channel, from how often each occurs. */
+void pixels_moments(const uint64_t counts[256], double *mean, double *std);
 
 #define PIXELS_LANES 24 /* elements per step: a multiple of 8 and of every number of channels */
 
@@ -43,5 +47,9 @@ struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augm
 
 /* Crops and flips a u8 image: from and to have pixels_count elements and do not overlap. */
 void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
+
+/* Returns true if the processor has AVX2 with fused multiply-add. $DPTRAIN_CPU_ISA=base disables them, here as in the
+ * cpu backend. Results are equal either way. */
+bool pixels_avx2(void);
 
 #endif

@@ -8,7 +8,6 @@
 #include <png.h>
 
 #include "trainer/data/pictures/codec.h"
-#include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/picture.h"
 
 struct png {
@@ -51,7 +50,7 @@ static void read_png_input(png_structp p, png_bytep to, size_t n)
 static int png_state(void **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(struct png));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: PNG decoder");
+	return *ret ? 0 : err_nomem(err, "PNG decoder");
 }
 
 static void destroy_png_reader(struct png *s)
@@ -103,6 +102,24 @@ static void begin_png(struct png *s, const struct codec_input *in)
 	png_read_info(s->p, s->info);
 }
 
+/* Finds EXIF's orientation. Its chunk may follow the pixels, so the chunks are walked without decoding. */
+static int find_png_orientation(const struct codec_input *in)
+{
+	size_t at = 8;
+
+	while (in->n - at >= 12) {
+		const uint8_t *p = in->data + at;
+		size_t n = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+
+		if (n > in->n - at - 12)
+			return 1;
+		if (!memcmp(p + 4, "eXIf", 4))
+			return codec_exif_orientation(p + 8, n);
+		at += n + 12;
+	}
+	return 1;
+}
+
 static int png_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
 {
 	struct png *s = state;
@@ -112,7 +129,7 @@ static int png_header(void *state, const struct codec_input *in, struct codec_he
 	begin_png(s, in);
 	*ret = (struct codec_header){ .width = (int)png_get_image_width(s->p, s->info),
 				      .height = (int)png_get_image_height(s->p, s->info),
-				      .orientation = 1 };
+				      .orientation = find_png_orientation(in) };
 	return 0;
 }
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/pictures/grow.h"
-#include "trainer/data/pictures/simd.h"
+#include "trainer/data/pictures/codec.h"
+#include "trainer/data/pictures/pixels.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -45,8 +45,8 @@ int resize_new(struct resize **ret, struct err *err)
 	struct resize *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "out of memory: resize");
-	r->avx2 = simd_avx2();
+		return err_nomem(err, "resize");
+	r->avx2 = pixels_avx2();
 	*ret = r;
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* restart.c: transcodes with libjpeg. A restart marker costs about four bytes: the marker, the padding before it,
  * and the reset predictions after it. Huffman tables optimised for the file recover some of that. */
-#include "trainer/data/pictures/restart.h"
+#include "trainer/data/pictures/picture.h"
 
 #ifdef HAVE_IMAGES
 
@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include <jpeglib.h>
-
-#include "trainer/data/pictures/picture.h"
 
 #define MCUS_LEAST 2	  /* between markers: smaller segments cost more than they save */
 #define SEGMENT_BYTES 128 /* smallest mean segment */

@@ -1,304 +1,371 @@
-/* bpe.c: reads GPT-2's vocabulary files and encodes words. Both files write each byte as a printable character:
- * bytes printable in Latin-1 as themselves, the others in order as U+0100 and up. */
+/* bpe.c: splits a text into words by GPT-2's pattern, and merges the bytes of a word: merges in a hash table by pair,
+ * the word as a linked list of tokens, its pairs in a heap. */
 #include "trainer/data/tokenizer/bpe.h"
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "tracker/base/arena.h"
-#include "tracker/base/buf.h"
+#include "tracker/base/array.h"
 #include "tracker/base/crc32c.h"
-#include "tracker/base/sha256.h"
-#include "trainer/data/tokenizer/merge.h"
+#include "tracker/base/err.h"
 
-#define FILE_BYTES_MAX ((size_t)1 << 28)
-#define VOCAB_MAX (1 << 24)
-#define SHIFTED 0x100 /* first of the characters that represent the unprintable bytes */
+enum char_kind { SIGN, LETTER, NUMBER, SPACE };
 
-struct bpe_token { /* the bytes of a token */
-	const char *bytes;
-	uint32_t n;
+static const struct {
+	int32_t first, last;
+	enum char_kind kind;
+} ranges[] = {
+#define RANGE(first, last, kind) { first, last, kind },
+#include "trainer/data/tokenizer/unicode.def"
+#undef RANGE
 };
 
-struct bpe {
-	struct arena *arena;
-	struct bpe_token *pieces; /* by token */
-	int32_t *index;		  /* open addressing over pieces: a token, or -1 */
-	size_t n_index;
-	int32_t vocab, separator;
-	int16_t byte_of[SHIFTED * 2]; /* by character; -1: represents no byte */
-	int32_t of_byte[256];
-	struct merges *merges;
-	char hash[65];
-};
-
-static void map_characters(struct bpe *b)
+static enum char_kind classify_char(int32_t c)
 {
-	int next = SHIFTED;
+	size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
 
-	memset(b->byte_of, -1, sizeof(b->byte_of));
-	for (int i = 0; i < 256; i++) {
-		bool prints = (i > 32 && i < 127) || (i > 160 && i != 173);
+	while (low < high) {
+		size_t middle = (low + high) / 2;
 
-		b->byte_of[prints ? i : next++] = (int16_t)i;
+		if (c > ranges[middle].last)
+			low = middle + 1;
+		else if (c < ranges[middle].first)
+			high = middle;
+		else
+			return ranges[middle].kind;
 	}
+	return SIGN;
 }
 
-/* Converts characters to the bytes that they represent, in the arena. False: a character represents no byte. */
-static bool map_to_bytes(struct bpe *b, const char *text, size_t n, struct bpe_token *ret)
+/* Number of continuation bytes after a first byte, -1: invalid. *ret_bits: the code point's bits in the first byte. */
+static int count_continuation_bytes(unsigned char b, int32_t *ret_bits)
 {
-	char *bytes = arena_alloc(b->arena, n + 1);
+	int n = b < 0x80 ? 0 : b >= 0xC2 && b < 0xE0 ? 1 : b >= 0xE0 && b < 0xF0 ? 2 : b >= 0xF0 && b < 0xF5 ? 3 : -1;
 
-	*ret = (struct bpe_token){ bytes, 0 };
-	for (size_t at = 0; bytes && at < n;) {
-		int32_t code;
+	*ret_bits = n <= 0 ? b : b & (0x3F >> n);
+	return n;
+}
 
-		at += words_char(text + at, n - at, &code);
-		if (code < 0 || code >= SHIFTED * 2 || b->byte_of[code] < 0)
-			return false;
-		bytes[ret->n++] = (char)b->byte_of[code];
+size_t words_char(const char *text, size_t n, int32_t *ret_code)
+{
+	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+	int32_t code;
+	int more = count_continuation_bytes((unsigned char)text[0], &code);
+
+	*ret_code = -1;
+	if (more < 0 || (size_t)more >= n)
+		return 1;
+	for (int i = 1; i <= more; i++) {
+		if (((unsigned char)text[i] & 0xC0) != 0x80)
+			return 1;
+		code = code << 6 | (text[i] & 0x3F);
 	}
-	return bytes != NULL;
+	if (code < least[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+		return 1;
+	*ret_code = code;
+	return (size_t)more + 1;
 }
 
-static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n)
+static enum char_kind classify_char_at(const char *text, size_t n, size_t *ret_bytes)
 {
-	size_t i = crc32c(0, bytes, n) & (b->n_index - 1);
+	int32_t code;
 
-	for (;; i = (i + 1) & (b->n_index - 1)) {
-		const struct bpe_token *p = b->index[i] < 0 ? NULL : &b->pieces[b->index[i]];
+	*ret_bytes = words_char(text, n, &code);
+	return code < 0 ? SIGN : classify_char(code);
+}
 
-		if (!p || (p->n == n && !memcmp(p->bytes, bytes, n)))
-			return &b->index[i];
+static size_t match_contraction(const char *text, size_t n)
+{
+	static const char *const tails[] = { "s", "t", "re", "ve", "m", "ll", "d" };
+
+	for (size_t i = 0; text[0] == '\'' && i < sizeof(tails) / sizeof(tails[0]); i++) {
+		size_t k = strlen(tails[i]);
+
+		if (n > k && !memcmp(text + 1, tails[i], k))
+			return k + 1;
 	}
-}
-
-/* Appends the content of a tokenizer's file. */
-static int read_tokenizer_file(struct buf *to, const char *folder, const char *name, struct err *err)
-{
-	char path[4200], chunk[65536];
-	size_t n;
-	FILE *f;
-	int rc = 0;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	f = fopen(path, "re");
-	if (!f)
-		return err_set(err, ERR_USAGE,
-			       "tokenizer %.300s: %s: expected a folder with vocab.json and merges.txt, or "
-			       "the word bytes",
-			       path, strerror(errno));
-	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-		buf_add(to, chunk, n);
-	if (ferror(f))
-		rc = err_set_errno(err, errno, "read %.300s", path);
-	else if (buf_failed(to))
-		rc = err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
-	fclose(f);
-	return rc;
-}
-
-static int allocate_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
-{
-	if (n < 256 || n > VOCAB_MAX)
-		return err_set(err, ERR_USAGE, "%.300s/vocab.json: %zu tokens: expected 256 to %d", folder, n,
-			       VOCAB_MAX);
-	b->vocab = (int32_t)n;
-	for (b->n_index = 1024; b->n_index < 2 * n;)
-		b->n_index *= 2;
-	b->pieces = arena_array(b->arena, n, sizeof(*b->pieces));
-	b->index = arena_array(b->arena, b->n_index, sizeof(*b->index));
-	if (!b->pieces || !b->index)
-		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %zu tokens", n);
-	memset(b->index, -1, b->n_index * sizeof(*b->index));
 	return 0;
 }
 
-static int add_vocab_token(struct bpe *b, const char *text, const json_t *id, const char *folder, struct err *err)
+/* Measures the characters of one kind from `at` on, in bytes. *ret_last: bytes of the last one. */
+static size_t measure_char_run(const char *text, size_t n, size_t at, enum char_kind kind, size_t *ret_last)
 {
-	json_int_t v = json_is_integer(id) ? json_integer_value(id) : -1;
-	struct bpe_token p;
+	size_t begin = at, bytes;
 
-	if (v < 0 || v >= b->vocab || b->pieces[v].bytes)
-		return err_set(err, ERR_USAGE,
-			       "%.300s/vocab.json: token '%.60s' has number %lld: expected unique numbers "
-			       "from 0 to %d",
-			       folder, text, (long long)v, b->vocab - 1);
-	if (!map_to_bytes(b, text, strlen(text), &p))
-		return err_set(err, ERR_USAGE,
-			       "%.300s/vocab.json: token '%.60s' has a character that represents no byte", folder,
-			       text);
-	b->pieces[v] = p;
-	*find_token_slot(b, p.bytes, p.n) = (int32_t)v;
-	if (!strcmp(text, "<|endoftext|>"))
-		b->separator = (int32_t)v;
-	return 0;
-}
-
-/* Parses vocab.json and looks up the token of each byte. */
-static int read_bpe_vocab(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
-{
-	json_error_t why;
-	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, &why), *id;
-	const char *key;
-	int rc = 0;
-
-	if (!json_is_object(root)) {
-		json_decref(root);
-		return err_set(err, ERR_USAGE,
-			       "%.300s/vocab.json:%d: is not a JSON object of tokens and numbers%s%.80s", folder,
-			       root ? 1 : why.line, root ? "" : ": ", root ? "" : why.text);
-	}
-	rc = allocate_vocab(b, json_object_size(root), folder, err);
-	json_object_foreach(root, key, id) if (!rc) rc = add_vocab_token(b, key, id, folder, err);
-	json_decref(root);
-	for (int i = 0; !rc && i < 256; i++) {
-		char byte = (char)i;
-
-		b->of_byte[i] = *find_token_slot(b, &byte, 1);
-		if (b->of_byte[i] < 0)
-			rc = err_set(err, ERR_USAGE, "%.300s/vocab.json: byte %d has no token", folder, i);
-	}
-	return rc;
-}
-
-/* Parses one line "A B": the tokens of A, of B and of AB. Returns -1 if one is missing. */
-static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct merge *ret)
-{
-	const char *space = memchr(line, ' ', n);
-	struct bpe_token left, right;
-	char *both;
-
-	if (!space || !map_to_bytes(b, line, (size_t)(space - line), &left) ||
-	    !map_to_bytes(b, space + 1, n - (size_t)(space - line) - 1, &right) || !left.n || !right.n)
-		return -1;
-	both = arena_alloc(b->arena, left.n + right.n);
-	if (!both)
-		return -1;
-	memcpy(both, left.bytes, left.n);
-	memcpy(both + left.n, right.bytes, right.n);
-	ret->left = *find_token_slot(b, left.bytes, left.n);
-	ret->right = *find_token_slot(b, right.bytes, right.n);
-	ret->to = *find_token_slot(b, both, left.n + right.n);
-	return ret->left < 0 || ret->right < 0 || ret->to < 0 ? -1 : 0;
-}
-
-/* Parses merges.txt: one merge per line, in the order of their rank. */
-static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
-{
-	const char *at = text->data, *end = at + text->len;
-	int line = 0, rc = merges_new(&b->merges, b->vocab);
-
-	while (!rc && at && at < end) {
-		const char *stop = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((stop ? stop : end) - at);
-		struct merge m;
-
-		line++;
-		n -= n && at[n - 1] == '\r';
-		if (n && !(line == 1 && at[0] == '#')) {
-			if (parse_merge_line(b, at, n, &m))
-				return err_set(err, ERR_USAGE,
-					       "%.300s/merges.txt:%d: expected two tokens of the vocabulary whose "
-					       "concatenation is a token too",
-					       folder, line);
-			rc = merges_add(b->merges, &m);
-		}
-		at = stop ? stop + 1 : end;
-	}
-	return rc ? err_set(err, ERR_NOMEM, "out of memory: merges") : 0;
-}
-
-int bpe_open(struct bpe **ret, const char *folder, struct err *err)
-{
-	struct arena *arena = arena_new();
-	struct bpe *b = arena ? arena_alloc(arena, sizeof(*b)) : NULL;
-	struct buf vocab, merges;
-	int rc;
-
-	if (!b) {
-		arena_free(arena);
-		return err_set(err, ERR_NOMEM, "out of memory: tokenizer");
-	}
-	buf_init(&vocab, FILE_BYTES_MAX);
-	buf_init(&merges, FILE_BYTES_MAX);
-	b->arena = arena;
-	b->separator = -1;
-	map_characters(b);
-	rc = read_tokenizer_file(&vocab, folder, "vocab.json", err);
-	if (!rc)
-		rc = read_tokenizer_file(&merges, folder, "merges.txt", err);
-	if (!rc)
-		rc = read_bpe_vocab(b, &vocab, folder, err);
-	if (!rc)
-		rc = read_bpe_merges(b, &merges, folder, err);
-	if (!rc) {
-		buf_add(&vocab, merges.data, merges.len);
-		rc = buf_failed(&vocab) ? err_set(err, ERR_NOMEM, "out of memory: tokenizer") : 0;
-	}
-	if (!rc)
-		sha256_hex(vocab.data, vocab.len, b->hash);
-	buf_done(&vocab);
-	buf_done(&merges);
-	if (rc) {
-		bpe_close(b);
-		return rc;
-	}
-	*ret = b;
-	return 0;
-}
-
-void bpe_close(struct bpe *b)
-{
-	if (!b)
-		return;
-	merges_free(b->merges);
-	arena_free(b->arena);
-}
-
-const char *bpe_hash(const struct bpe *b)
-{
-	return b->hash;
-}
-
-int64_t bpe_vocab(const struct bpe *b)
-{
-	return b->vocab;
-}
-
-int32_t bpe_separator(const struct bpe *b)
-{
-	return b->separator;
-}
-
-const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n)
-{
-	if (token < 0 || token >= b->vocab)
-		return NULL;
-	*ret_n = b->pieces[token].n;
-	return b->pieces[token].bytes;
-}
-
-int bpe_encode(const struct bpe *b, const char *text, size_t n, const struct tokenizer_sink *to, struct err *err)
-{
-	struct merger *m;
-	int rc = merger_new(&m, b->merges);
-
-	if (rc)
-		return err_set(err, ERR_NOMEM, "out of memory: words");
-	for (size_t at = 0; !rc && at < n;) {
-		size_t bytes = words_next(text + at, n - at), n_tokens;
-		const int32_t *tokens = merger_word(m, b->of_byte, text + at, bytes, &n_tokens);
-
-		rc = tokens ? to->emit(to->user, tokens, n_tokens, err)
-			    : err_set(err, ERR_NOMEM, "out of memory: a word of %zu bytes", bytes);
+	while (at < n && classify_char_at(text + at, n - at, &bytes) == kind) {
 		at += bytes;
+		*ret_last = bytes;
 	}
-	merger_free(m);
-	return rc;
+	return at - begin;
+}
+
+size_t words_next(const char *text, size_t n)
+{
+	size_t lead = text[0] == ' ' && n > 1, bytes, last = 0, all = match_contraction(text, n);
+	enum char_kind kind;
+
+	if (all)
+		return all;
+	kind = classify_char_at(text + lead, n - lead, &bytes);
+	if (kind != SPACE)
+		return lead + measure_char_run(text, n, lead, kind, &last);
+	all = measure_char_run(text, n, 0, SPACE, &last);
+	/* The last of several spaces belongs to the next word. */
+	return all < n && all > last ? all - last : all;
+}
+
+static bool ends_in_space(const char *text, size_t n)
+{
+	size_t begin = n - 1, bytes;
+
+	while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin] & 0xC0) == 0x80)
+		begin--;
+	return classify_char_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
+}
+
+/* A word never contains a space after another kind of character, so the text in front of such a space is complete. */
+size_t words_cut(const char *text, size_t n)
+{
+	for (size_t at = n; at-- > 1;)
+		if ((text[at] == ' ' || text[at] == '\n') && !ends_in_space(text, at))
+			return at;
+	return 0;
+}
+
+#define CACHED_WORDS 65536 /* a power of two */
+#define CACHED_BYTES 24
+#define CACHED_TOKENS 8
+
+struct merge_entry {
+	struct merge m; /* to < 0: unused slot */
+	int32_t rank;
+};
+
+struct merges {
+	struct merge_entry *slot;
+	size_t n_slots, used;
+};
+
+struct merge_node {		      /* token of a word; positions are those of first bytes */
+	int32_t token, before, after; /* positions; -1: none */
+};
+
+struct pair { /* of the node at `place` and its successor, when it was pushed */
+	int32_t rank, place, left, right, to;
+};
+
+struct cached_word {
+	char bytes[CACHED_BYTES];
+	int32_t tokens[CACHED_TOKENS];
+	uint8_t n_bytes, n_tokens; /* n_bytes 0: empty */
+};
+
+struct merger {
+	const struct merges *merges;
+	struct merge_node *nodes;
+	struct pair *heap;
+	int32_t *tokens;
+	size_t capacity, n_heap;
+	struct cached_word *cached;
+};
+
+static struct merge_entry *find_merge(const struct merges *s, int32_t left, int32_t right)
+{
+	uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * UINT64_C(0x9E3779B97F4A7C15);
+	size_t i = (size_t)(key >> 20) & (s->n_slots - 1);
+
+	while (s->slot[i].m.to >= 0 && (s->slot[i].m.left != left || s->slot[i].m.right != right))
+		i = (i + 1) & (s->n_slots - 1);
+	return &s->slot[i];
+}
+
+static int grow_merges(struct merges *s, size_t n_slots)
+{
+	struct merges bigger = { .slot = malloc(n_slots * sizeof(struct merge_entry)),
+				 .n_slots = n_slots,
+				 .used = s->used };
+
+	if (!bigger.slot)
+		return ERR_NOMEM;
+	for (size_t i = 0; i < n_slots; i++)
+		bigger.slot[i].m.to = -1;
+	for (size_t i = 0; i < s->n_slots; i++)
+		if (s->slot[i].m.to >= 0)
+			*find_merge(&bigger, s->slot[i].m.left, s->slot[i].m.right) = s->slot[i];
+	free(s->slot);
+	*s = bigger;
+	return 0;
+}
+
+int merges_new(struct merges **ret, int32_t vocab)
+{
+	struct merges *s = calloc(1, sizeof(*s));
+	size_t n = 1024;
+
+	while (n < 2 * (size_t)vocab)
+		n *= 2;
+	if (!s || grow_merges(s, n)) {
+		free(s);
+		return ERR_NOMEM;
+	}
+	*ret = s;
+	return 0;
+}
+
+int merges_add(struct merges *s, const struct merge *m)
+{
+	struct merge_entry *e;
+
+	if (2 * s->used >= s->n_slots && grow_merges(s, 2 * s->n_slots))
+		return ERR_NOMEM;
+	e = find_merge(s, m->left, m->right);
+	if (e->m.to < 0)
+		*e = (struct merge_entry){ *m, (int32_t)s->used++ };
+	return 0;
+}
+
+void merges_free(struct merges *s)
+{
+	if (!s)
+		return;
+	free(s->slot);
+	free(s);
+}
+
+int merger_new(struct merger **ret, const struct merges *s)
+{
+	struct merger *m = calloc(1, sizeof(*m));
+
+	if (!m || !(m->cached = calloc(CACHED_WORDS, sizeof(*m->cached)))) {
+		free(m);
+		return ERR_NOMEM;
+	}
+	m->merges = s;
+	*ret = m;
+	return 0;
+}
+
+void merger_free(struct merger *m)
+{
+	if (!m)
+		return;
+	free(m->nodes);
+	free(m->heap);
+	free(m->tokens);
+	free(m->cached);
+	free(m);
+}
+
+/* Reserves memory for a word of n bytes: it has at most n - 1 pairs, and each of n - 1 merges pushes at most two
+ * more. */
+static bool reserve_merger(struct merger *m, size_t n)
+{
+	size_t want = n < 256 ? 256 : n;
+	size_t nodes = m->capacity, heap = 3 * m->capacity, tokens = m->capacity;
+
+	if (want <= m->capacity)
+		return true;
+	if (want > INT32_MAX / 4)
+		return false;
+	if (!array_reserve(&m->nodes, &nodes, want) || !array_reserve(&m->heap, &heap, 3 * want) ||
+	    !array_reserve(&m->tokens, &tokens, want))
+		return false;
+	m->capacity = want;
+	return true;
+}
+
+static bool is_earlier_pair(const struct pair *a, const struct pair *b)
+{
+	return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
+}
+
+static void push_pair(struct merger *m, int32_t place)
+{
+	const struct merge_node *n = &m->nodes[place];
+	const struct merge_entry *e = n->after < 0 ? NULL : find_merge(m->merges, n->token, m->nodes[n->after].token);
+	size_t i = m->n_heap;
+	struct pair p;
+
+	if (!e || e->m.to < 0)
+		return;
+	p = (struct pair){ e->rank, place, e->m.left, e->m.right, e->m.to };
+	m->n_heap++;
+	for (; i && is_earlier_pair(&p, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = p;
+}
+
+static struct pair pop_pair(struct merger *m)
+{
+	struct pair first = m->heap[0], last = m->heap[--m->n_heap];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < m->n_heap) {
+		child += child + 1 < m->n_heap && is_earlier_pair(&m->heap[child + 1], &m->heap[child]);
+		if (!is_earlier_pair(&m->heap[child], &last))
+			break;
+		m->heap[i] = m->heap[child];
+		i = child;
+	}
+	m->heap[i] = last;
+	return first;
+}
+
+/* Merges a pair into one token, unless its nodes changed since it was pushed. */
+static void apply_merge(struct merger *m, const struct pair *p)
+{
+	struct merge_node *n = &m->nodes[p->place], *gone;
+
+	if (n->token != p->left || n->after < 0 || m->nodes[n->after].token != p->right)
+		return;
+	gone = &m->nodes[n->after];
+	n->token = p->to;
+	n->after = gone->after;
+	gone->token = -1;
+	if (n->after >= 0)
+		m->nodes[n->after].before = p->place;
+	push_pair(m, p->place);
+	if (n->before >= 0)
+		push_pair(m, n->before);
+}
+
+static size_t merge_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		m->nodes[i] = (struct merge_node){ of_byte[(unsigned char)bytes[i]], (int32_t)i - 1,
+						   i + 1 < n ? (int32_t)i + 1 : -1 };
+	m->n_heap = 0;
+	for (size_t i = 0; i < n; i++)
+		push_pair(m, (int32_t)i);
+	while (m->n_heap) {
+		struct pair p = pop_pair(m);
+
+		apply_merge(m, &p);
+	}
+	for (int32_t i = 0; i >= 0 && n; i = m->nodes[i].after)
+		m->tokens[count++] = m->nodes[i].token;
+	return count;
+}
+
+const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n)
+{
+	struct cached_word *k = n <= CACHED_BYTES ? &m->cached[crc32c(0, bytes, n) & (CACHED_WORDS - 1)] : NULL;
+
+	if (k && k->n_bytes == n && n && !memcmp(k->bytes, bytes, n)) {
+		*ret_n = k->n_tokens;
+		return k->tokens;
+	}
+	if (!reserve_merger(m, n))
+		return NULL;
+	*ret_n = merge_word(m, of_byte, bytes, n);
+	if (k && *ret_n <= CACHED_TOKENS) {
+		memcpy(k->bytes, bytes, n);
+		memcpy(k->tokens, m->tokens, *ret_n * sizeof(*m->tokens));
+		k->n_bytes = (uint8_t)n;
+		k->n_tokens = (uint8_t)*ret_n;
+	}
+	return m->tokens;
 }

@@ -1,20 +1,29 @@
-/* bpe.h: byte-level BPE, the implementation of tokenizer.h's folders. words.c splits the text. */
+/* bpe.h: the two steps of byte-level BPE. A text is split into words; then the bytes of a word are merged to tokens. Of
+ * all adjacent pairs with a known merge, the one with the lowest rank is merged, the leftmost of equals, until none is
+ * left. O(n log n) in the word's length. Private to tokenizer.c. */
 #ifndef DPT_DATA_BPE_H
 #define DPT_DATA_BPE_H
 
-#include "trainer/data/tokenizer/tokenizer.h"
+#include <stddef.h>
+#include <stdint.h>
 
-struct bpe;
+struct merge {
+	int32_t left, right, to;
+};
 
-/* Like the functions of tokenizer.h, for a folder's BPE. */
-int bpe_open(struct bpe **ret, const char *folder, struct err *err);
-void bpe_close(struct bpe *b); /* NULL is fine */
+struct merges; /* by pair; rank is the order of adding */
 
-const char *bpe_hash(const struct bpe *b);
-int64_t bpe_vocab(const struct bpe *b);
-int32_t bpe_separator(const struct bpe *b);
-int bpe_encode(const struct bpe *b, const char *text, size_t n, const struct tokenizer_sink *to, struct err *err);
-const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n);
+int merges_new(struct merges **ret, int32_t vocab);	 /* ERR_NOMEM */
+int merges_add(struct merges *s, const struct merge *m); /* a known pair keeps its rank */
+void merges_free(struct merges *s);			 /* NULL is fine */
+
+struct merger; /* working memory of one thread, with a cache of recent words */
+
+int merger_new(struct merger **ret, const struct merges *s); /* s: borrowed until free */
+void merger_free(struct merger *m);
+
+/* Returns the tokens of a word, valid until the next call. of_byte: the token of each byte. NULL: out of memory. */
+const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n);
 
 /* Bytes of the first word of a text (n > 0), as GPT-2's pattern splits:
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */

@@ -1,17 +1,16 @@
 /* xent.h: softmax cross-entropy with label smoothing s: target = (1-s) onehot + s/K (as PyTorch's CrossEntropyLoss).
  *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N], losses f64 [N]
- *                                                              (optional)
+ *              (optional)
  *   xent_grad  in logits, labels, lse                          out dlogits = (softmax - target) * page.inv_count *
- *                                                              page.loss_scale
+ *              page.loss_scale
  * With labels i32 [N,2] (mixed pictures) a row's target has page.label_weight on the first label and the rest on the
- * second one, in place of onehot; accuracy is that of the label with the larger weight (with equal ones the lower label,
- * as the argmax of a target).
- * result, of this rank: sum of losses, samples whose label has the largest logit (top-1), samples whose label is among
- * the five largest (top-5; all for K < 5), number of samples. A logit equal to the label's ranks above it only if its
- * index is lower. A NaN logit is never correct, whatever K: another one ranks above the label's, the label's own is no
- * hit (xent_hits).
- * lse = log(sum(exp(logits))), computed relative to the row's maximum. The loader ensures that labels are in [0, K). A
- * row with a negative label is ignored: it is not in the result, and its loss and gradient are 0. */
+ * second one, in place of onehot; accuracy is that of the label with the larger weight (with equal ones the lower
+ * label, as the argmax of a target). result, of this rank: sum of losses, samples whose label has the largest logit
+ * (top-1), samples whose label is among the five largest (top-5; all for K < 5), number of samples. A logit equal to
+ * the label's ranks above it only if its index is lower. A NaN logit is never correct, whatever K: another one ranks
+ * above the label's, the label's own is no hit (xent_hits). lse = log(sum(exp(logits))), computed relative to the row's
+ * maximum. The loader ensures that labels are in [0, K). A row with a negative label is ignored: it is not in the
+ * result, and its loss and gradient are 0. */
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 
@@ -35,7 +34,8 @@ struct xent_labels {
 /* per_row: 1 or 2 labels. */
 HOST_DEVICE_INLINE struct xent_labels xent_labels_of(const int32_t *labels, int64_t row, int per_row, double weight)
 {
-	struct xent_labels l = { labels[row * per_row], labels[row * per_row + per_row - 1], per_row == 2 ? weight : 1 };
+	const int32_t *at = labels + row * per_row;
+	struct xent_labels l = { at[0], at[per_row - 1], per_row == 2 ? weight : 1 };
 
 	return l;
 }

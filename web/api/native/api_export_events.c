@@ -140,7 +140,7 @@ static int fill_export_media(struct export_events *e, struct buf *out, struct er
 		const struct stored_media *m = &list.items[i];
 
 		media_encode(out, &(struct media_place){ .key = as_event_text(m->key), .step = m->step,
-							 .wall_time = m->wall_time, .rank = EVENT_RANK_RUN },
+							 .wall_time = m->wall_time, .rank = e->part.rank },
 			     m->content);
 		e->media_after = m->id;
 	}
@@ -163,7 +163,7 @@ static int fill_events_export(void *state, struct buf *out, bool tick, struct er
 		for (i = 0; i < n; i++) {
 			struct encode_scalar s = { .key = as_event_text(e->rows[i].key), .step = e->rows[i].step,
 						   .wall_time = e->rows[i].wall_time, .value = e->rows[i].value,
-						   .rank = EVENT_RANK_RUN };
+						   .rank = e->part.rank };
 
 			encode_scalar(out, &s);
 		}

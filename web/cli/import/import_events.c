@@ -10,11 +10,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
+#include "web/store/follow/origin.h"
 #include "web/store/follow/tb_hparams.h"
 
 #define FILE_MAX ((size_t)8 << 30)
@@ -22,6 +24,7 @@
 struct events_import_state {
 	struct importer *b;
 	const char *from;
+	struct map *writers; /* id -> struct known_writer */
 	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs;
 	/* of the current folder */
 	char folder[4096];
@@ -33,8 +36,28 @@ struct event_run {
 	const char *path; /* of the file, below the imported folder */
 	char id[33], writer[33];
 	char experiment[512], name[512];
-	bool in_parent; /* the file belongs to the run of the parent folder (TensorBoard's hparams) */
+	bool in_parent; /* the file belongs to the run of the parent folder: TensorBoard's hparams, or a rank */
+	int rank, segment; /* of a file with the series of one rank; else EVENT_RANK_RUN, 0 */
 };
+
+/* The first file of a writer. */
+struct known_writer {
+	char path[4096];
+};
+
+/* Compares the records of a file with those of another one with the same first records: one begins with the other. */
+static bool is_same_content(const struct events_import_state *im, const char *other, const struct buf *records)
+{
+	char whole[8192];
+	struct buf have;
+	bool same;
+
+	buf_init(&have, FILE_MAX);
+	same = file_join(whole, sizeof(whole), im->from, other) && !file_load(&have, whole, NULL) &&
+	       !memcmp(have.data, records->data, have.len < records->len ? have.len : records->len);
+	buf_done(&have);
+	return same;
+}
 
 /* End of the path of the run's folder; NULL: the run is the imported folder itself. */
 static const char *find_run_folder_end(const char *path, bool in_parent)
@@ -44,8 +67,26 @@ static const char *find_run_folder_end(const char *path, bool in_parent)
 	return slash && in_parent ? memrchr(path, '/', (size_t)(slash - path)) : slash;
 }
 
-/* Derives experiment, name and ids of a run from its path alone, so that a repeated import finds the same run. */
-static void derive_event_run(const struct events_import_state *im, const char *path, struct event_run *ret)
+/* Another file with the same first records has another writer, unless one begins with the other. */
+static void derive_event_writer(const struct events_import_state *im, const char *path, const struct buf *records,
+				struct event_run *ret)
+{
+	char content[ORIGIN_ID_BYTES];
+	struct known_writer *first;
+
+	origin_content(content, records->data, records->len);
+	importer_id(ret->writer, "%s/%s", ret->id, content);
+	first = map_put(im->writers, ret->writer, strlen(ret->writer));
+	if (first && !first->path[0])
+		snprintf(first->path, sizeof(first->path), "%s", path);
+	else if (first && !is_same_content(im, first->path, records))
+		importer_id(ret->writer, "%s/%s/%s", ret->id, content, path);
+}
+
+/* Derives experiment, name and id of a run from its path, and the writer from the first records, so that a repeated
+ * import finds the same run, and the same file under another name. */
+static void derive_event_run(const struct events_import_state *im, const char *path, const struct buf *records,
+			     struct event_run *ret)
 {
 	const char *slash = find_run_folder_end(path, ret->in_parent), *first = strchr(path, '/');
 	size_t folder = slash ? (size_t)(slash - path) : 0;
@@ -67,9 +108,7 @@ static void derive_event_run(const struct events_import_state *im, const char *p
 	snprintf(key, sizeof(key), "%s/%.*s", ret->experiment, (int)folder, path);
 	sha256_hex(key, strlen(key), hex);
 	snprintf(ret->id, sizeof(ret->id), "%.32s", hex);
-	snprintf(key, sizeof(key), "%s/%s", ret->experiment, path);
-	sha256_hex(key, strlen(key), hex);
-	snprintf(ret->writer, sizeof(ret->writer), "%.32s", hex);
+	derive_event_writer(im, path, records, ret);
 }
 
 /* Content of a file, supported and unsupported. */
@@ -156,19 +195,13 @@ static void remove_damaged_records(struct events_import_state *im, struct buf *b
 
 static int read_event_file(const char *path, struct buf *to, struct err *err)
 {
-	FILE *f = fopen(path, "rbe");
-	size_t n = 1;
+	struct err failure;
+	int rc = file_load(to, path, &failure);
 
-	if (!f)
-		return err_set_errno(err, errno, "cannot read %s", path);
-	while (n && !buf_failed(to)) {
-		char *at = buf_reserve(to, 1 << 20);
-
-		n = at ? fread(at, 1, 1 << 20, f) : 0;
-		to->len += n;
-	}
-	fclose(f);
-	return buf_failed(to) ? err_set(err, ERR_NOMEM, "%s is too large to import", path) : 0;
+	if (!rc)
+		return 0;
+	return errno == EFBIG ? err_set(err, ERR_NOMEM, "%s is too large to import", path)
+			      : err_set_errno(err, errno, "cannot read %s", path);
 }
 
 /* Delivers the records of a file after a header that identifies its run. */
@@ -178,19 +211,24 @@ static int deliver_event_run(struct events_import_state *im, const struct event_
 	struct event_header h = { .format = 1,
 				  .run_id = event_text_of(run->id),
 				  .writer_id = event_text_of(run->writer),
-				  .world_size = 1,
+				  .rank = run->rank > 0 ? run->rank : 0,
+				  .world_size = run->rank > 0 ? run->rank + 1 : 1,
 				  .experiment = event_text_of(run->experiment),
 				  .run_name = event_text_of(run->name),
-				  .segment = run->in_parent ? 0 : im->segment,
+				  .segment = run->in_parent ? run->segment : im->segment,
 				  .ordered = true,
 				  .first_step = c->restart_step,
 				  .first_epoch = c->restart_step };
 	const char *slash = strrchr(run->path, '/');
+	char file[600];
 	struct importer_journal j = { .run = run->id, .writer = run->writer, .experiment = run->experiment,
-				   .name = run->name, .file = slash ? slash + 1 : run->path };
+				   .name = run->name, .file = file };
 	struct buf head;
 	int rc;
 
+	snprintf(file, sizeof(file), "%s", slash ? slash + 1 : run->path);
+	if (run->rank >= 0) /* the files of ranks have the names of the run's */
+		snprintf(file, sizeof(file), "rank-%d.%.500s", run->rank, slash + 1);
 	buf_init(&head, LIMIT_record_bytes);
 	encode_header(&head, c->first_time, &h);
 	rc = importer_deliver(im->b, &j, &head, records, err);
@@ -235,8 +273,10 @@ static int import_event_file(void *user, const char *path, struct err *err)
 	im->ours += c.ours;
 	im->damaged += !rc && !c.records;
 	if (!rc && c.records && !c.ours) {
-		run.in_parent = tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
-		derive_event_run(im, path, &run);
+		run = (struct event_run){ .rank = EVENT_RANK_RUN };
+		run.in_parent = origin_is_rank(path, &run.rank, &run.segment) ||
+				tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
+		derive_event_run(im, path, &records, &run);
 		if (!run.in_parent)
 			assign_segment(im, path, &c);
 		rc = deliver_event_run(im, &run, &records, &c, err);
@@ -272,7 +312,11 @@ int events_import(struct importer *b, const char *from, struct err *err)
 
 	if (stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
+	im.writers = map_new(sizeof(struct known_writer));
+	if (!im.writers)
+		return err_nomem(err, NULL);
 	rc = journals_each(from, import_event_file, &im, err);
+	map_free(im.writers);
 	b->runs += im.runs;
 	rc = rc ? rc : importer_finish(b, err);
 	if (rc)

@@ -19,7 +19,7 @@
  * a new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
 
 #define POSTER_AWAY_MS 600000 /* the posting process may be restarting */
-#define FOLDER_FILES_MAX 500 /* most results of a query; it is run again then */
+#define ALERT_FOUND_MAX 500 /* most results of a query; it is run again then */
 
 struct alert_eval {
 	struct store *s;
@@ -151,7 +151,7 @@ static int judge_alert_rule(struct alert_eval *j, const struct alert_rule *r, in
 	for (i = 0; i < f.count && !rc; i++)
 		if (!i || f.items[i].run != f.items[i - 1].run)
 			rc = store_fired_alert(j, r, &f.items[i], now_ms, a);
-	if (rc || f.count == FOLDER_FILES_MAX)
+	if (rc || f.count == ALERT_FOUND_MAX)
 		return rc;
 	seen = map_put(j->seen, &r->id, sizeof r->id);
 	if (seen && *seen < f.rev)

@@ -302,6 +302,25 @@ int token_fix(struct store *s, const char *text, enum token_scope scope, bool ne
 	return 0;
 }
 
+int token_refix(struct store *s, const char *old, const char *text, struct err *err)
+{
+	struct token_cache *t = s->tokens;
+	char was[TOKEN_HASH_MAX], now[TOKEN_HASH_MAX];
+	bool found = false;
+
+	sha256_hex(old, strlen(old), was);
+	sha256_hex(text, strlen(text), now);
+	pthread_mutex_lock(&t->lock);
+	for (size_t i = 0; i < t->fixed_count; i++)
+		if (is_same_hash(t->fixed[i].hash, was)) {
+			memcpy(t->fixed[i].hash, now, sizeof now);
+			found = true;
+		}
+	pthread_mutex_unlock(&t->lock);
+	atomic_fetch_add(&t->generation, 1); /* event streams check their token again */
+	return found ? 0 : err_set(err, ERR_NOENT, "the token to replace is not in use");
+}
+
 void token_need(struct store *s)
 {
 	s->tokens->needed = true;

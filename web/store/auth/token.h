@@ -57,6 +57,8 @@ void token_heard(struct store *s); /* with other writers: no changes by them unt
 
 /* Adds a token without a row; needed: all requests need a token from now on. Call before threads start. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);
+/* Replaces a fixed token by another. ERR_NOENT: there is no such token. */
+int token_refix(struct store *s, const char *old, const char *text, struct err *err);
 void token_need(struct store *s); /* requires tokens, as if a row existed */
 
 /* True if requests need a token: once a row exists, revoked or not. Negative: the rows cannot be read. */

@@ -36,6 +36,12 @@ static int place_object(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_artifacts_place_put, err, "t", c->op.name);
 }
 
+static int record_folder(struct state *st, struct change *c, struct err *err)
+{
+	return db_run(state_db(st), DB_files_place_put, err, "t", c->op.name);
+}
+
+const struct change_ops artifact_change_folder = { .name = "artifacts_folder", .apply = record_folder };
 const struct change_ops object_change_begin = { .name = "object_begin", .never_waits = true, .apply = begin_object };
 const struct change_ops object_change_doom = { .name = "object_doom", .apply = doom_object };
 const struct change_ops object_change_forget = { .name = "object_forget", .apply = forget_object };

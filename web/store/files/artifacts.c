@@ -2,6 +2,7 @@
  * (objects.h). */
 #include "web/store/files/artifacts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +105,74 @@ struct artifact_upload {
 	uint64_t bytes;
 };
 
+/* --- the folder of a store ------------------------------------------------------------------------------------- */
+
+/* The place of a store in one spelling, without a password. */
+static void name_store_place(char ret[PATH_MAX], const char *path)
+{
+	char whole[PATH_MAX];
+
+	db_shown(ret, PATH_MAX, !db_is_address(path) && realpath(path, whole) ? whole : path);
+}
+
+int artifacts_record(char *ret, size_t room, const char *store_path, const char *folder, struct err *err)
+{
+	char place[PATH_MAX], here[PATH_MAX] = "";
+	int n;
+
+	name_store_place(place, store_path);
+	if (*folder != '/' && !getcwd(here, sizeof here))
+		return err_set_errno(err, errno, "the current folder");
+	n = snprintf(ret, room, "%s\n%s%s%s", place, here, *here ? "/" : "", folder);
+	return n < 0 || (size_t)n >= room ? err_set(err, ERR_USAGE, "the path of the files is too long") : 0;
+}
+
+int artifacts_recorded(struct db *d, const char *store_path, char ret[PATH_MAX], struct err *err)
+{
+	char place[PATH_MAX];
+	struct db_rows *q;
+	const char *text;
+	size_t n;
+	int rc = db_start(d, &q, DB_files_place, err, "");
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	name_store_place(place, store_path);
+	text = db_str(q, COL_files_place_value);
+	n = strlen(place);
+	rc = !strncmp(text, place, n) && text[n] == '\n' && strlen(text) - n < PATH_MAX;
+	if (rc)
+		snprintf(ret, PATH_MAX, "%s", text + n + 1);
+	db_stop(q);
+	return rc && !access(ret, F_OK);
+}
+
+/* Chooses the folder: the named one, which is recorded, or the recorded one, or the default. */
+static int choose_folder(struct store *s, const struct artifacts_opts *opts, char ret[PATH_MAX], struct err *err)
+{
+	char text[2 * PATH_MAX + 2];
+	struct ingest_result res = { 0 };
+	struct ingest_op op = { .kind = &artifact_change_folder, .name = text };
+	struct db *d;
+	int rc;
+
+	snprintf(ret, PATH_MAX, "%s", opts->root);
+	if (!opts->by_default) {
+		rc = artifacts_record(text, sizeof text, s->path, opts->root, err);
+		return rc || !s->writer ? rc : ingest_submit(s, &op, NULL, &res, err);
+	}
+	rc = readers_take(s, &d, err);
+	if (rc)
+		return rc;
+	rc = artifacts_recorded(d, s->path, ret, err);
+	readers_give(s, d);
+	return rc < 0 ? rc : 0;
+}
+
 int artifacts_new(struct artifacts **ret, struct store *s, const struct artifacts_opts *opts, struct err *err)
 {
 	struct artifacts *a = calloc(1, sizeof *a);
+	char folder[PATH_MAX];
 	int rc;
 
 	if (!a)
@@ -114,7 +180,9 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
-		rc = disk_new(&a->disk, opts->root, err);
+		rc = choose_folder(s, opts, folder, err);
+	if (!rc && !a->objects)
+		rc = disk_new(&a->disk, folder, err);
 	if (rc)
 		artifacts_free(a);
 	else

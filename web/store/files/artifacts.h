@@ -5,6 +5,7 @@
 #ifndef DPT_STORE_ARTIFACTS_H
 #define DPT_STORE_ARTIFACTS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
+struct db;
 struct store;
 struct artifacts;
 struct artifact_upload;
@@ -35,6 +37,13 @@ struct artifacts *store_artifacts(struct store *s); /* borrowed */
 /* For servers; call it before starting threads that must not connect. ERR_USAGE: the object store denies access. If
  * it cannot be reached, a warning is printed and files are ERR_BUSY until it can. */
 int artifacts_connect(struct artifacts *a, struct err *err);
+
+/* A store remembers a folder for its files that is not the default. A record counts only for the store at the same
+ * place: a copy of the store has its own folder. Makes the text of a record. */
+int artifacts_record(char *ret, size_t room, const char *store_path, const char *folder, struct err *err);
+
+/* Reads the folder of a store's record: 1, or 0: without a record, or if the folder does not exist. */
+int artifacts_recorded(struct db *d, const char *store_path, char ret[PATH_MAX], struct err *err);
 
 const char *artifacts_folder(const struct artifacts *a);     /* NULL: files are objects */
 struct objects *artifacts_objects(const struct artifacts *a); /* NULL: files are in a folder. For this room */

@@ -198,9 +198,10 @@ static int value_class(const struct filter_value *v)
 	return 1;
 }
 
-int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending)
+static int compare_classes(const struct filter_value *a, const struct filter_value *b, const int class[2],
+			   bool descending)
 {
-	int x = value_class(a), y = value_class(b), order;
+	int x = class[0], y = class[1], order;
 
 	if (x != y)
 		return descending && x < 2 && y < 2 ? y - x : x - y;
@@ -209,4 +210,19 @@ int filter_compare(const struct filter_value *a, const struct filter_value *b, b
 	else
 		order = x == 1 ? strcmp(a->text, b->text) : 0;
 	return descending ? -order : order;
+}
+
+int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending)
+{
+	return compare_classes(a, b, (int[2]){ value_class(a), value_class(b) }, descending);
+}
+
+static int finite_class(const struct filter_value *v)
+{
+	return v->present && v->is_number && !isfinite(v->number) ? 2 : value_class(v);
+}
+
+int filter_compare_finite(const struct filter_value *a, const struct filter_value *b, bool descending)
+{
+	return compare_classes(a, b, (int[2]){ finite_class(a), finite_class(b) }, descending);
 }

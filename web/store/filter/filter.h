@@ -6,6 +6,9 @@
  *	        | field [NOT] IN ( value, … ) | field IS [NOT] NULL
  *	field  := [entity '.'] key ['.' aggregate]      order := field [ASC | DESC] { , field [ASC | DESC] }
  *
+ * Attributes: run_id, name, status, start_time, end_time, duration (seconds), last_step, experiment, notes. A time is a
+ * number of milliseconds since 1970 or a text: '2026-11-28', '2026-11-28 09:30', '2026-11-28T09:30:15.25+01:00'; UTC
+ * without a zone. A quote in a quoted text is doubled.
  * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run; without one: attribute. A key with
  * characters other than letters, digits and _ - / : . needs double quotes or backticks. Words are case-insensitive,
  * values are not. A test of something that a run does not have is false, except IS NULL. */
@@ -19,7 +22,8 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 
-enum filter_entity { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC, FILTER_DATASET };
+enum filter_entity { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC, FILTER_DATASET, FILTER_NOTE };
+#define FILTER_NOTE_KEY "mlflow.note.content" /* of a FILTER_NOTE field */
 
 enum filter_attribute {
 	FILTER_RUN_ID,
@@ -28,6 +32,8 @@ enum filter_attribute {
 	FILTER_START_TIME,
 	FILTER_END_TIME,
 	FILTER_EXPERIMENT,
+	FILTER_DURATION,  /* seconds from start to end; of a run without an end, until now */
+	FILTER_LAST_STEP,
 	/* only in MLflow's grammar */
 	FILTER_USER,
 	FILTER_ARTIFACT_URI,
@@ -101,6 +107,10 @@ bool filter_match(const struct filter *f, const struct filter_value *values);
 /* Compares two values for an order: numbers, then texts, then NaN, then missing values. descending reverses only the
  * first two classes. */
 int filter_compare(const struct filter_value *a, const struct filter_value *b, bool descending);
+
+/* The same, with infinities after the other numbers as NaN is: a value that is not finite is never the best. MLflow
+ * orders them as numbers. */
+int filter_compare_finite(const struct filter_value *a, const struct filter_value *b, bool descending);
 
 /* Returns true if the whole text is a number (or NaN, Infinity, -Infinity). */
 bool filter_number(const char *text, double *ret);

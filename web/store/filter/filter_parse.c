@@ -1,11 +1,13 @@
 /* filter_parse.c: recursive-descent parser of our own search grammar. */
 #include "web/store/filter/filter_inside.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "web/store/filter/lexer.h"
 
@@ -58,7 +60,8 @@ static int find_attribute_word(const char *key)
 		{ "run_id", FILTER_RUN_ID }, { "id", FILTER_RUN_ID }, { "name", FILTER_NAME },
 		{ "run_name", FILTER_NAME }, { "run name", FILTER_NAME }, { "status", FILTER_STATUS },
 		{ "start_time", FILTER_START_TIME }, { "created", FILTER_START_TIME }, { "end_time", FILTER_END_TIME },
-		{ "experiment", FILTER_EXPERIMENT },
+		{ "experiment", FILTER_EXPERIMENT }, { "duration", FILTER_DURATION },
+		{ "last_step", FILTER_LAST_STEP },
 	};
 	size_t i;
 
@@ -149,13 +152,16 @@ static int parse_field(struct filter_parser *p, size_t *ret)
 		return rc;
 	if (!*field.key)
 		return fail_expected(p, "a key");
-	if (field.entity == FILTER_ATTRIBUTE) {
+	if (field.entity == FILTER_ATTRIBUTE && !strcasecmp(field.key, "notes")) {
+		field.entity = FILTER_NOTE;
+		field.key = FILTER_NOTE_KEY;
+	} else if (field.entity == FILTER_ATTRIBUTE) {
 		attribute = find_attribute_word(field.key);
 		if (attribute < 0)
 			return err_set(p->err, ERR_USAGE,
 				       "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
-				       "end_time, experiment); metrics, params and tags need their prefix", p->what,
-					       field.key);
+				       "end_time, duration, last_step, experiment, notes); metrics, params and tags "
+				       "need their prefix", p->what, field.key);
 		field.attribute = (enum filter_attribute)attribute;
 		field.key = "";
 	}
@@ -164,18 +170,98 @@ static int parse_field(struct filter_parser *p, size_t *ret)
 	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
 }
 
+/* Reads `digits` digits, within [low, high]. */
+static bool read_digits(const char **at, int digits, int low, int high, int *ret)
+{
+	int v = 0;
+
+	for (int i = 0; i < digits; i++, (*at)++) {
+		if (!isdigit((unsigned char)**at))
+			return false;
+		v = v * 10 + (**at - '0');
+	}
+	*ret = v;
+	return v >= low && v <= high;
+}
+
+/* Reads Z, +HH:MM or -HH:MM, or nothing; *ret: seconds ahead of UTC. */
+static bool read_zone(const char *at, int *ret)
+{
+	int sign = *at == '-' ? -1 : 1, hours, minutes;
+
+	*ret = 0;
+	if (!*at || !strcmp(at, "Z"))
+		return true;
+	if (*at != '+' && *at != '-')
+		return false;
+	at++;
+	if (!read_digits(&at, 2, 0, 14, &hours))
+		return false;
+	at += *at == ':';
+	if (!read_digits(&at, 2, 0, 59, &minutes) || *at)
+		return false;
+	*ret = sign * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+/* Reads a date with an optional time as ISO 8601 writes them; *ret: milliseconds since 1970. */
+static bool read_iso_time(const char *at, double *ret)
+{
+	struct tm tm = { 0 };
+	double fraction = 0;
+	char *end;
+	int zone, year, month;
+
+	if (!read_digits(&at, 4, 1900, 9999, &year) || *at++ != '-' || !read_digits(&at, 2, 1, 12, &month) ||
+	    *at++ != '-' || !read_digits(&at, 2, 1, 31, &tm.tm_mday))
+		return false;
+	if (*at == 'T' || *at == ' ') {
+		at++;
+		if (!read_digits(&at, 2, 0, 23, &tm.tm_hour) || *at++ != ':' ||
+		    !read_digits(&at, 2, 0, 59, &tm.tm_min))
+			return false;
+		if (*at == ':' && (at++, !read_digits(&at, 2, 0, 60, &tm.tm_sec)))
+			return false;
+		if (*at == '.' && isdigit((unsigned char)at[1])) {
+			fraction = strtod(at, &end);
+			at = end;
+		}
+	}
+	if (!read_zone(at, &zone))
+		return false;
+	tm.tm_year = year - 1900;
+	tm.tm_mon = month - 1;
+	*ret = ((double)timegm(&tm) - zone) * 1e3 + round(fraction * 1e3);
+	return tm.tm_mon == month - 1; /* timegm turns 31 February into March */
+}
+
+static bool is_time_field(const struct filter_field *field)
+{
+	return field->entity == FILTER_ATTRIBUTE &&
+	       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME);
+}
+
+static bool is_numeric_field(const struct filter_field *field)
+{
+	return field->entity == FILTER_METRIC || is_time_field(field) ||
+	       (field->entity == FILTER_ATTRIBUTE &&
+		(field->attribute == FILTER_DURATION || field->attribute == FILTER_LAST_STEP));
+}
+
 static int parse_filter_value(struct filter_parser *p, const struct filter_field *field, struct filter_value *ret)
 {
-	bool numeric = field->entity == FILTER_METRIC || (field->entity == FILTER_ATTRIBUTE &&
-		       (field->attribute == FILTER_START_TIME || field->attribute == FILTER_END_TIME));
+	bool numeric = is_numeric_field(field);
 
 	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
 		return fail_expected(p, numeric ? "a number" : "a value in quotes");
 	ret->present = true;
 	ret->text = p->l.word;
 	ret->is_number = filter_number(p->l.word, &ret->number);
+	if (is_time_field(field) && !ret->is_number)
+		ret->is_number = read_iso_time(p->l.word, &ret->number);
 	if (numeric && !ret->is_number)
-		return fail_expected(p, "a number");
+		return fail_expected(p, is_time_field(field) ? "milliseconds or a date such as '2026-11-28 09:30'"
+							     : "a number");
 	lexer_next(&p->l);
 	return 0;
 }

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/array.h"
 #include "tracker/base/clock.h"
 #include "web/store/base/map.h"
 
-#define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
+#define WATCH_MASK \
+	(IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR)
 
 /* A folder to list. */
 struct pending {
@@ -120,16 +122,10 @@ static bool comes_before(const struct pending *a, const struct pending *b)
 
 static int heap_push(struct tree_walk *w, struct pending p)
 {
-	struct pending *grown;
-	size_t at = w->count, cap = w->cap ? w->cap * 2 : 64;
+	size_t at = w->count;
 
-	if (w->count == w->cap) {
-		grown = realloc(w->heap, cap * sizeof *grown);
-		if (!grown)
-			return ERR_NOMEM;
-		w->heap = grown;
-		w->cap = cap;
-	}
+	if (!array_reserve(&w->heap, &w->cap, w->count + 1))
+		return ERR_NOMEM;
 	w->count++;
 	p.number = w->number++;
 	for (; at && comes_before(&p, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -221,7 +217,7 @@ static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_e
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
 		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
@@ -392,7 +388,7 @@ static void visit_new_entry(struct tree *t, const char *path)
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
 						   .linked = S_ISLNK(sb.st_mode) });
 }
 
@@ -406,7 +402,10 @@ static void handle_inotify_event(struct tree *t, const struct inotify_event *e)
 	if (!f || !f->path || !e->len || e->name[0] == '.' || join_tree_path(path, sizeof path, f->path, e->name) ||
 	    is_store_file(path))
 		return;
-	if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
+	if (e->mask & (IN_DELETE | IN_MOVED_FROM)) {
+		if (e->mask & IN_ISDIR || is_run_file(e->name))
+			t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = -1, .gone = true });
+	} else if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
 		visit_new_entry(t, path);
 	else if (is_run_file(e->name))
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = -1 });

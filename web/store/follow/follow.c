@@ -1,5 +1,5 @@
-/* follow.c: the follower's thread: scans in steps, reads what changed, sleeps. */
-#include "web/store/follow/follow.h"
+/* follow.c: the follower's thread: learns what is stored, scans in steps, reads what changed, sleeps. */
+#include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,22 +14,166 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/thread.h"
+#include "tracker/event/event.h"
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
-#include "web/store/follow/follow_inside.h"
+#include "web/store/db/db.h"
 
+#define LEARN_ROWS 1000 /* per query */
+#define NEWEST_ROWS 100 /* per query: each may cost the disk some reads */
+#define NEWEST_MAX 5000 /* the scan finds further ones soon enough */
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
 #define GATHER_S 0.05 /* writes close together share a commit */
 #define STAND_BY_S 1.0 /* until the next check for the lease */
 #define STEP_S 0.02   /* of scanning, then of reading: neither waits long for the other */
 
+/* ---- files: found by the tree, or stored earlier ---- */
+
+/* A file, or all of a folder, has another name or none. */
+static void note_missing_below(struct follow *f, const char *path)
+{
+	struct follow_file *file = map_get(f->files, path, strlen(path));
+	size_t n = strlen(path), i;
+
+	if (file) {
+		follow_missing(f, file);
+		return;
+	}
+	for (i = 0; i < map_count(f->files); i++) {
+		file = map_at(f->files, i);
+		if (!strncmp(file->path, path, n) && file->path[n] == '/')
+			follow_missing(f, file);
+	}
+}
+
+/* A tree_found. */
+static void note_found_file(void *arg, const struct tree_file *found)
+{
+	struct follow *f = arg;
+	struct follow_file *file;
+
+	if (found->gone) {
+		note_missing_below(f, found->path);
+		return;
+	}
+	file = follow_file_of(f, found->path);
+	if (!file)
+		return;
+	file->seen = f->scan_number;
+	f->recognised = f->recognised || (file->source && file->asked && found->scanned);
+	if (found->linked)
+		follow_glance_at(f, file, INFINITY);
+	else if (!tree_watching(f->tree) && found->bytes >= 0 &&
+		 clock_wall_s() - (double)found->time_s < FOLLOW_GROWS_S)
+		follow_glance_at(f, file, FOLLOW_GROWS_S);
+	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
+	    (uint64_t)found->bytes <= file->offset &&
+	    (!file->source || (!file->alias && (uint64_t)found->bytes == file->offset &&
+			       (!file->inode || file->inode == found->inode))))
+		return; /* unchanged */
+	if (!f->scanned && found->scanned && !file->first) {
+		file->first = true;
+		pthread_mutex_lock(&f->lock);
+		f->first_left++;
+		pthread_mutex_unlock(&f->lock);
+	}
+	follow_enqueue(f, file, found->scanned ? FOLLOW_REST : FOLLOW_URGENT);
+}
+
+static struct follow_file *learn_stored_file(struct follow *f, struct db_rows *q)
+{
+	const char *path = db_str(q, COL_writer_paths_path);
+	struct follow_file *file = follow_file_of(f, path);
+	uint64_t durable = (uint64_t)db_i64(q, COL_writer_paths_durable);
+	int rank, segment;
+
+	if (!file || file->asked)
+		return file;
+	file->offset = durable;
+	file->asked = true;
+	/* our own journals name their run themselves */
+	if (db_i32(q, COL_writer_paths_rank) == EVENT_RANK_RUN || origin_is_rank(path, &rank, &segment))
+		follow_source_learn(f, file, db_str(q, COL_writer_paths_run), db_str(q, COL_writer_paths_writer),
+				    durable);
+	return file;
+}
+
+/* Reads some stored offsets of files of recently changed runs, which are read before the scan finds them. */
+static int learn_newest_files(struct follow *f, struct err *err)
+{
+	struct follow_newest *at = &f->newest_at;
+	struct follow_file *file;
+	size_t before = f->newest_count;
+	struct db_rows *q;
+	struct db *d = NULL;
+	int rc = readers_take(f->s, &d, err);
+
+	if (!rc)
+		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer,
+			      (int64_t)NEWEST_ROWS);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		file = learn_stored_file(f, q);
+		if (file) {
+			tree_watch_file(f->tree, file->path);
+			follow_enqueue(f, file, FOLLOW_RECENT);
+		}
+		*at = (struct follow_newest){ db_i64(q, COL_writer_paths_rev), db_i64(q, COL_writer_paths_run_id),
+					      db_i64(q, COL_writer_paths_id) };
+		f->newest_count++;
+		rc = 0;
+	}
+	readers_give(f->s, d);
+	f->knows_newest = rc || f->newest_count == before || f->newest_count >= NEWEST_MAX;
+	return rc;
+}
+
+/* Reads the writers of event files that are gone. */
+static int learn_gone_sources(struct follow *f, struct db *d, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_writer_paths_gone, err, "");
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		follow_source_learn(f, NULL, db_str(q, COL_writer_paths_run), db_str(q, COL_writer_paths_writer),
+				    (uint64_t)db_i64(q, COL_writer_paths_durable));
+		rc = 0;
+	}
+	return rc;
+}
+
+/* Reads stored offsets of some files by path, so that a restart opens only files that grew. */
+static int learn_some_files(struct follow *f, struct err *err)
+{
+	int64_t before = f->learned;
+	struct db *d;
+	struct db_rows *q;
+	int rc = readers_take(f->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		learn_stored_file(f, q);
+		f->learned = db_i64(q, COL_writer_paths_id);
+		rc = 0;
+	}
+	if (!rc && f->learned == before)
+		rc = learn_gone_sources(f, d, err);
+	readers_give(f->s, d);
+	f->knows_all = rc || f->learned == before;
+	return rc;
+}
+
+/* ---- the thread ---- */
+
 static bool follow_is_stopped(struct follow *f)
 {
 	bool stop;
 
 	pthread_mutex_lock(&f->lock);
-	stop = f->stopping || (f->once && f->scanned && f->first_left == 0 && f->under_way == 0);
+	stop = f->stopping || (f->once && f->scanned && f->first_left == 0 && f->under_way == 0 && !f->unsettled &&
+			       !follow_waiting(f));
 	pthread_mutex_unlock(&f->lock);
 	return stop;
 }
@@ -83,6 +227,7 @@ static void begin_follow_scan(struct follow *f)
 {
 	f->scan_began_s = clock_mono_s();
 	f->scanning = true;
+	f->scan_number++;
 	tree_scan_begin(f->tree);
 }
 
@@ -93,7 +238,7 @@ static void learn_more_files(struct follow *f)
 
 	if (f->knows_all)
 		return;
-	if (f->knows_newest ? follow_learn_some(f, &err) : follow_learn_newest(f, &err))
+	if (f->knows_newest ? learn_some_files(f, &err) : learn_newest_files(f, &err))
 		follow_note(f, f->root, err.text);
 }
 
@@ -106,11 +251,13 @@ static void look_at_more(struct follow *f)
 	learn_more_files(f);
 	rc = tree_step(f->tree, STEP_S, &err);
 	f->more_to_see = rc > 0 || !f->knows_all;
-	if (rc > 0 || !f->scanning) {
+	if (rc > 0 || !f->scanning || (!rc && !f->knows_all)) {
 		update_scan_progress(f);
 		return;
 	}
 	f->scanning = false;
+	if (!rc)
+		follow_missing_unseen(f);
 	/* Polling takes at most a twentieth of the time. */
 	f->next_scan_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan_began_s);
 	publish_follow_state(f, rc, &err);
@@ -127,6 +274,8 @@ static double wait_time(const struct follow *f)
 		due = due < 0 || f->next_scan_s < due ? f->next_scan_s : due;
 	if (f->glances && (due < 0 || f->next_glance_s < due))
 		due = f->next_glance_s;
+	if (f->sweep_at_s > 0 && (due < 0 || f->sweep_at_s < due))
+		due = f->sweep_at_s;
 	if (f->lines[FOLLOW_REFUSED].first && (due < 0 || f->retry_at_s < due))
 		due = f->retry_at_s;
 	return due < 0 ? -1 : due > now ? due - now : 0;
@@ -156,6 +305,7 @@ static void follow_look_around(struct follow *f)
 		follow_glance(f);
 	if (now >= f->retry_at_s)
 		follow_requeue_refused(f);
+	follow_sweep(f);
 }
 
 /* Another process follows the folder, or the lease is unknown: ends waits for the first scan. */
@@ -222,6 +372,7 @@ static void follow_free(struct follow *f)
 {
 	tree_close(f->tree);
 	map_free(f->files);
+	follow_sources_free(f);
 	if (f->wake_fd >= 0)
 		close(f->wake_fd);
 	pthread_cond_destroy(&f->changed);
@@ -243,18 +394,21 @@ static void name_lease(struct follow *f, bool network)
 
 static int prepare_follow(struct follow *f, const struct follow_opts *o, struct err *err)
 {
+	char store[PATH_MAX];
 	const char *slash;
 
 	if (!realpath(o->logdir, f->root))
 		return err_set_errno(err, errno, "%s", o->logdir);
+	f->own_store = realpath(f->s->path, store) && !strncmp(store, f->root, strlen(f->root)) &&
+		       store[strlen(f->root)] == '/';
 	name_lease(f, o->network);
 	slash = strrchr(f->root, '/');
 	snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : "runs");
 	f->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	f->files = map_new(sizeof(struct follow_file));
-	if (f->wake_fd < 0 || !f->files)
+	if (f->wake_fd < 0 || !f->files || follow_sources_init(f))
 		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
-	if (tree_open(&f->tree, &(struct tree_opts){ f->root, !o->poll && !o->once, follow_found, f }, err))
+	if (tree_open(&f->tree, &(struct tree_opts){ f->root, !o->poll && !o->once, note_found_file, f }, err))
 		return ERR_NOMEM;
 	return 0;
 }
@@ -277,7 +431,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	pthread_mutex_init(&f->lock, NULL);
 	cond_init(&f->changed);
 	rc = prepare_follow(f, o, err);
-	if (!rc && pthread_create(&f->thread, NULL, run_follow, f))
+	if (!rc && thread_start(&f->thread, run_follow, f))
 		rc = err_set(err, ERR_IO, "cannot start a thread");
 	if (rc) {
 		follow_free(f);
@@ -294,9 +448,9 @@ int follow_scan_wait(struct follow *f, double wait_s, struct err *err)
 	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
-	while (in_time && !f->stopping && (!f->scanned || f->first_left))
+	while (in_time && !f->stopping && (!f->scanned || f->first_left || f->unsettled))
 		in_time = cond_wait_until(&f->changed, &f->lock, until_s);
-	if (!f->scanned || f->first_left)
+	if (!f->scanned || f->first_left || f->unsettled)
 		rc = err_set(err, f->stopping ? ERR_CANCELED : ERR_BUSY, "%s is still being read", f->root);
 	else if (f->scan_code) {
 		rc = f->scan_code;

@@ -5,39 +5,12 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include <sys/stat.h>
 
-#include "web/store/follow/folder_tree.h"
 #include "web/store/follow/follow.h"
-#include "web/store/write/ingest.h"
+#include "web/store/follow/origin.h"
+#include "web/store/follow/folder_tree.h"
 #include "web/store/write/lease.h"
-
-/* The run of a file below the followed folder. Our journals name it in their first record. For foreign files the
- * folder is the run, and its path supplies the names. */
-struct origin {
-	bool known, foreign;
-	bool annotates; /* a note on the run in the parent folder (tb_hparams.h) */
-	char run[33], writer[33];
-};
-
-#define ORIGIN_HEAD_BYTES 4096 /* bytes read of a file's head; our first records are shorter */
-
-/* head: the first n bytes, at most ORIGIN_HEAD_BYTES. 1: found, 0: too short yet (also foreign files with only a
- * version record), -1: not a file of runs. */
-int origin_find(struct origin *ret, const char *path, const void *head, size_t n);
-
-/* The file is a note on the run in the parent folder of its own. */
-void origin_lift(struct origin *o, const char *path);
-
-/* Names for the run of a foreign file; root: name of the followed folder, for files directly in it. The texts are in
- * room or borrowed. */
-struct origin_room {
-	char folder[PATH_MAX], first[PATH_MAX];
-};
-
-void origin_names(const struct origin *o, const char *path, const char *root, struct ingest_foreign *ret,
-		  struct origin_room *room);
 
 /* The queue of a file; a file moves to a more urgent queue, never back. */
 enum follow_turn {
@@ -67,9 +40,47 @@ struct follow_file {
 	double glance_until_s;
 	struct follow_file *next_glance;
 	bool gone;              /* its run was removed for good: never read again */
+	/* of foreign files (follow_sources.c) */
+	struct follow_source *source; /* what its content is; NULL: not known */
+	uint64_t inode;         /* at the last look; 0: none yet */
+	uint32_t crc, sent_crc; /* of the bytes up to offset, and up to the end of those in transfer */
+	uint64_t sent_end;
+	bool has_crc;
+	bool alias;             /* a copy of what its source has: not read */
+	uint64_t alias_size;
+	double missing_s;       /* since when its content is not here any more; 0: it is here */
+	bool changed;           /* missing: the file has another content */
+	uint64_t seen;          /* the scan that found it last */
 	uint64_t dead_size;     /* a dead file is read again when its size changes */
 	bool first;             /* found by the first scan, and not read to its end yet */
 	int result;             /* of the last range */
+};
+
+/* A run of foreign event files. */
+struct follow_run {
+	char uuid[ORIGIN_ID_BYTES];
+	struct follow_folder *folder;  /* whose run it is; NULL: none, or not known */
+	struct follow_source *first;
+	size_t sources;
+	bool gone;   /* has no files any more */
+	bool broken; /* gone, because some of its content was removed: it does not come back */
+	bool lost;   /* some of its content was removed: follow_sweep decides */
+	bool settled; /* it did, in this sweep */
+};
+
+struct follow_folder {
+	const char *path;
+	struct follow_run *run; /* NULL: none */
+};
+
+/* The content of an event file, wherever it is. */
+struct follow_source {
+	char writer[ORIGIN_ID_BYTES], content[ORIGIN_ID_BYTES]; /* content "": not known yet */
+	struct follow_run *run;
+	struct follow_file *file, *last; /* where it is (NULL: gone), or was last (NULL: unknown) */
+	uint64_t offset;                 /* stored up to here, while it is gone */
+	size_t copies;                   /* other files of its run that have it */
+	struct follow_source *same, *next; /* of the same content; of the same run */
 };
 
 struct follow_line {
@@ -93,6 +104,11 @@ struct follow {
 	bool knows_newest, knows_all, scanning, more_to_see;
 	double scan_began_s, next_scan_s;
 	struct map *files;      /* path -> struct follow_file */
+	struct map *runs, *folders, *sources, *contents; /* follow_sources.c */
+	bool own_store;         /* the store is in the folder, so it has the paths of no other folder */
+	bool recognised;        /* a scan found a file that the store knew */
+	uint64_t scan_number;
+	double sweep_at_s;      /* 0: no file is missing */
 	struct follow_line lines[FOLLOW_TURNS];
 	double retry_at_s;
 	struct follow_file *glances;   /* files that are polled */
@@ -109,6 +125,7 @@ struct follow {
 	size_t under_way_bytes;
 	uint64_t first_left;
 	bool scanned, stopping;
+	bool unsettled;         /* files are missing, and what that means is not decided */
 	int scan_code;
 	struct err scan_err;
 	struct follow_stats stats;
@@ -116,12 +133,10 @@ struct follow {
 
 #define FOLLOW_GROWS_S 600.0 /* a file is expected to grow for this long after its last growth */
 
-/* --- follow_files.c: any thread ----------------------------------------------------------------------------- */
-
-void follow_wake(struct follow *f);
-void follow_note(struct follow *f, const char *path, const char *text);
-
 /* --- follow_files.c: the known files -------------------------------------------------------------------------- */
+
+void follow_wake(struct follow *f);                                     /* any thread */
+void follow_note(struct follow *f, const char *path, const char *text); /* any thread: sets the status line */
 
 /* adds it if new; NULL when out of memory */
 struct follow_file *follow_file_of(struct follow *f, const char *path);
@@ -132,16 +147,45 @@ struct follow_file *follow_dequeue(struct follow *f);       /* the same, removed
 void follow_requeue_refused(struct follow *f);
 /* its content at the start is stored, or cannot be */
 void follow_first_done(struct follow *f, struct follow_file *file);
-void follow_found(void *arg, const struct tree_file *found); /* a tree_found; arg: the follower */
-
-/* Reads some stored offsets: first the files of recently changed runs, which are read before the scan finds them
- * (f->knows_newest: done), then all files (f->knows_all: done). */
-int follow_learn_newest(struct follow *f, struct err *err);
-int follow_learn_some(struct follow *f, struct err *err);
 
 /* Polls a file that no watch covers, for at least for_s seconds (may be INFINITY). */
 void follow_glance_at(struct follow *f, struct follow_file *file, double for_s);
 void follow_glance(struct follow *f); /* polls all of them */
+
+/* --- follow_sources.c: which run a foreign file is, by its content --- */
+
+int follow_sources_init(struct follow *f);
+void follow_sources_free(struct follow *f);
+
+/* A writer of the store, whose file is at file->path; file NULL: it is gone. */
+void follow_source_learn(struct follow *f, struct follow_file *file, const char *run, const char *writer,
+			 uint64_t durable);
+
+/* Decides what a foreign file without a source is; its origin has its content. Returns true if it is to be read
+ * now. */
+bool follow_place(struct follow *f, struct follow_file *file, const struct stat *sb);
+
+/* Returns true if the file still has the content of its source. If not, follow_sweep decides. */
+bool follow_same(struct follow *f, struct follow_file *file, const char *content, const struct stat *sb, int fd);
+
+void follow_missing(struct follow *f, struct follow_file *file); /* its content may not be there any more */
+void follow_missing_unseen(struct follow *f);                    /* the same for all that the last scan did not find */
+
+/* Forgets what the file was. */
+void follow_forget_file(struct follow_file *file);
+
+/* The content of s is at file from now on, and is continued there. copy: the file that had it still does, as a copy. */
+void follow_take_source(struct follow *f, struct follow_source *s, struct follow_file *file, bool copy);
+
+bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret); /* false: no regular file */
+
+/* Changes the store. Commands wait, because they read the store next. */
+void follow_submit_source(struct follow *f, const struct ingest_op *op);
+
+/* --- follow_sweep.c -------------------------------------------------------------------------------------------- */
+
+/* Decides about the missing files: moved, a copy that vanished, or content that is gone. */
+void follow_sweep(struct follow *f);
 
 /* --- follow_read.c: reading ----------------------------------------------------------------------------------- */
 

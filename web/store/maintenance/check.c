@@ -1,6 +1,9 @@
 /* check.c: the checks, one function each. */
 #include "web/store/maintenance/maintenance.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,15 +13,21 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/file.h"
+#include "tracker/event/record.h"
 #include "web/store/base/background_job.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
+#include "web/store/follow/folder_tree.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/store.h"
 
 #define SAMPLED_SERIES 200
+#define PROBED_FILES 20000
+#define PROBE_BYTES 4096
+#define NAMED_FILES 3
 #define SAMPLED_CHUNKS 200 /* of one series */
 #define LOG_POINTS_MANY 5000000u
 #define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* in larger files a sample of points replaces the check of the chunk
@@ -256,12 +265,18 @@ static bool is_same_double(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
+/* Where an older version stored an infinity, the finite extreme is unknown. */
+static bool is_same_extreme(const struct sum *stored, double a, double b)
+{
+	return is_same_double(a, b) || (stored->infinite && isnan(a));
+}
+
 static bool is_same_sum(const struct sum *a, const struct sum *b)
 {
 	if (a->count != b->count || a->nonfinite != b->nonfinite)
 		return false;
 	return !a->count ||
-	       (is_same_double(a->min, b->min) && is_same_double(a->max, b->max) &&
+	       (is_same_extreme(a, a->min, b->min) && is_same_extreme(a, a->max, b->max) &&
 		is_same_double(a->first.value, b->first.value) && is_same_double(a->last.value, b->last.value) &&
 		a->first.step == b->first.step && a->last.step == b->last.step);
 }
@@ -366,10 +381,78 @@ static int check_rows(struct check *c)
 	return rc || !good ? rc : add_finding(c, CHECK_OK, "rows", "all rows belong to a run");
 }
 
+/* The start of each file that looks like a journal. */
+struct file_probe {
+	const char *root;
+	uint64_t seen, bad;
+	char names[400]; /* of the first bad ones */
+	size_t len;
+};
+
+/* Returns why the file has no records; NULL: it may have some. */
+static const char *judge_event_file(const char *path)
+{
+	unsigned char head[PROBE_BYTES];
+	struct record rec;
+	size_t at = 0;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	enum record_state state;
+
+	if (fd < 0)
+		return errno == ENOENT ? NULL : strerror(errno);
+	n = read(fd, head, sizeof head);
+	close(fd);
+	if (n < 0)
+		return strerror(errno);
+	state = record_next(head, (size_t)n, &at, &rec);
+	if (n >= 2 && head[0] == 0x1f && head[1] == 0x8b)
+		return "compressed with gzip";
+	return state == RECORD_BAD_LENGTH ? "no event file" : state == RECORD_BAD_PAYLOAD ? "damaged" : NULL;
+}
+
+static void probe_event_file(void *arg, const struct tree_file *f)
+{
+	struct file_probe *p = arg;
+	char path[PATH_MAX];
+	const char *why;
+	int n;
+
+	if (p->seen++ >= PROBED_FILES || !file_join(path, sizeof path, p->root, f->path))
+		return;
+	why = judge_event_file(path);
+	if (!why)
+		return;
+	n = p->bad++ < NAMED_FILES ? snprintf(p->names + p->len, sizeof p->names - p->len, "%s%s (%s)",
+					      p->len ? ", " : "", f->path, why) : 0;
+	if (n > 0 && (size_t)n < sizeof p->names - p->len)
+		p->len += (size_t)n;
+	else
+		p->names[p->len] = '\0';
+}
+
+/* Names files below the followed folder that look like journals and have no records. */
+static int check_event_files(struct check *c)
+{
+	struct file_probe p = { .root = c->s->logdir };
+	struct tree *t = NULL;
+	int rc;
+
+	if (!*p.root || tree_open(&t, &(struct tree_opts){ p.root, false, probe_event_file, &p }, NULL))
+		return 0;
+	rc = tree_scan(t, NULL);
+	tree_close(t);
+	if (rc || !p.bad)
+		return 0;
+	return add_finding(c, CHECK_NOTE, "files", "left out %llu file%s below %s: %s%s", (unsigned long long)p.bad,
+			   p.bad == 1 ? "" : "s", p.root, p.names, p.bad > NAMED_FILES ? ", …" : "");
+}
+
 int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err)
 {
 	static int (*const checks[])(struct check *c) = { check_sqlite,	   check_free_space, check_writes,
-							  check_structure, check_rows,	     check_points };
+							  check_structure, check_rows,	     check_points,
+							  check_event_files };
 	struct err local = ERR_INIT;
 	struct check c = { .s = s, .path = s->path, .full = full, .a = a, .r = ret, .err = err ? err : &local };
 	size_t i;

@@ -57,7 +57,8 @@ enum check_level { CHECK_OK, CHECK_NOTE, CHECK_WARNING, CHECK_ERROR };
 
 struct check_finding {
 	enum check_level level;
-	/* of the check: "sqlite", "place", "schema", "structure", "points", "rows", "log", "writes" */
+	/* of the check: "sqlite", "place", "schema", "structure", "points", "rows", "log", "writes",
+	 * "files" */
 	const char *name;
 	const char *text; /* the finding, and what to do if it is a problem */
 };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/store.h"
@@ -111,6 +112,8 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 			     e->shown);
 	if (rc > 0)
 		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
+	if (rc == 0 && !p->files)
+		rc = artifacts_recorded(e->d, e->db, known, err);
 	if (rc > 0 && !p->files)
 		snprintf(e->files, sizeof e->files, "%s", known);
 	return rc < 0 ? rc : open_objects(e, err);
@@ -146,6 +149,7 @@ static int check_folder(const struct move_end *from, const struct move_end *to, 
 /* Marks an empty store as an incomplete copy of the source. */
 static int mark_move_target(struct move_end *e, const struct move_end *from, struct err *err)
 {
+	char record[2 * PATH_MAX + 2];
 	int rc = db_run(e->d, DB_begin_long, err, "");
 
 	if (!rc)
@@ -160,6 +164,8 @@ static int mark_move_target(struct move_end *e, const struct move_end *from, str
 		rc = db_run(e->d, DB_moving_put, err, "t", from->id);
 	if (!rc && e->objects)
 		rc = db_run(e->d, DB_artifacts_place_put, err, "t", e->files);
+	else if (!rc && !(rc = artifacts_record(record, sizeof record, e->db, e->files, err)))
+		rc = db_run(e->d, DB_files_place_put, err, "t", record);
 	if (!rc)
 		rc = db_run(e->d, DB_commit, err, "");
 	if (rc && db_in_transaction(e->d))

@@ -126,6 +126,29 @@ static int fill_known_digests(struct move_files *f, struct move_end *e, struct e
 	return rc < 0 ? rc : 0;
 }
 
+/* Every row of a file must have its bytes in the folder: a store whose files are elsewhere would lose them. */
+static int check_listed_rows(const struct move_files *f, struct move_end *e, struct err *err)
+{
+	char first[PATH_MAX] = "";
+	struct move_file row;
+	uint64_t missing = 0;
+	struct db_rows *q;
+	int rc = db_start(e->d, &q, DB_artifact_all, err, "");
+
+	while (!rc && (rc = db_next(e->d, q, err)) > 0) {
+		rc = 0;
+		row.path = (char *)(uintptr_t)db_str(q, COL_artifact_all_path);
+		if (f->n && bsearch(&row, f->list, f->n, sizeof *f->list, compare_move_paths))
+			continue;
+		if (!missing++)
+			snprintf(first, sizeof first, "%s", row.path);
+	}
+	if (rc || !missing)
+		return rc;
+	return err_set(err, ERR_NOENT, "%s: %llu files of the store are not there (%.200s%s): name their place with "
+		       "--from-artifacts", e->files, (unsigned long long)missing, first, missing > 1 ? ", …" : "");
+}
+
 int move_files_list(struct move_files *ret, struct move_end *e, struct err *err)
 {
 	int rc;
@@ -133,6 +156,8 @@ int move_files_list(struct move_files *ret, struct move_end *e, struct err *err)
 	if (e->objects)
 		return list_move_rows(ret, e, err);
 	rc = list_move_folder(ret, e, err);
+	if (!rc)
+		rc = check_listed_rows(ret, e, err);
 	return rc ? rc : fill_known_digests(ret, e, err);
 }
 

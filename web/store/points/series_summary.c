@@ -34,7 +34,7 @@ int sum_order(const struct sum_point *a, const struct sum_point *b)
 
 static void take_min(struct sum *s, double v, int64_t step)
 {
-	if (isnan(v))
+	if (!isfinite(v))
 		return;
 	if (isnan(s->min) || v < s->min || (v == s->min && step < s->min_step)) {
 		s->min = v;
@@ -44,7 +44,7 @@ static void take_min(struct sum *s, double v, int64_t step)
 
 static void take_max(struct sum *s, double v, int64_t step)
 {
-	if (isnan(v))
+	if (!isfinite(v))
 		return;
 	if (isnan(s->max) || v > s->max || (v == s->max && step < s->max_step)) {
 		s->max = v;
@@ -71,18 +71,29 @@ void sum_add(struct sum *s, const struct sum_point *p)
 	take_min(s, p->value, p->step);
 	take_max(s, p->value, p->step);
 	take_nonfinite(s, !isfinite(p->value), p->step);
+	s->infinite = s->infinite || isinf(p->value);
 }
 
 /* --- a summary in a row --------------------------------------------------------------------------------------- */
 
+/* Older stores have infinities as extremes: the finite one is unknown. */
+static double read_extreme(struct db_rows *q, enum db_column column, bool *io_infinite)
+{
+	double v = db_f64(q, column);
+
+	*io_infinite = *io_infinite || isinf(v);
+	return isinf(v) ? NAN : v;
+}
+
 void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret)
 {
 	ret->count = (uint64_t)db_i64(q, count);
-	ret->nonfinite = (uint64_t)db_i64(q, count + 1);
+	ret->nonfinite = (uint64_t)(db_i64(q, count + 1) & ~SUM_INFINITE_BIT);
+	ret->infinite = db_i64(q, count + 1) & SUM_INFINITE_BIT;
 	ret->first.value = db_f64(q, count + 2);
 	ret->last.value = db_f64(q, count + 3);
-	ret->min = db_f64(q, count + 4);
-	ret->max = db_f64(q, count + 5);
+	ret->min = read_extreme(q, count + 4, &ret->infinite);
+	ret->max = read_extreme(q, count + 5, &ret->infinite);
 	ret->first.step = db_i64(q, count + 6);
 	ret->last.step = db_i64(q, count + 7);
 	ret->min_step = db_i64(q, count + 8);

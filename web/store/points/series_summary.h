@@ -17,11 +17,12 @@ struct sum_point {
 	double value;
 };
 
-/* first and last are by (step, time, value), with NaN last. min and max ignore NaN and include infinities (NaN if
- * all values are); the earliest step wins a tie. */
+/* first and last are by (step, time, value), with NaN last. min and max are of finite values (NaN without any): a
+ * value that is not finite is never the best. The earliest step wins a tie. */
 struct sum {
 	uint64_t count;
 	uint64_t nonfinite;
+	bool infinite; /* one of those is an infinity; else all are NaN */
 	struct sum_point first, last;
 	double min, max;
 	int64_t min_step, max_step;
@@ -34,6 +35,10 @@ void sum_add(struct sum *s, const struct sum_point *p);
 /* Compares by step, time, value; NaN last. */
 int sum_order(const struct sum_point *a, const struct sum_point *b);
 
+/* A row has infinite as a bit of nonfinite. */
+#define SUM_INFINITE_BIT (INT64_C(1) << 62)
+#define SUM_STORED_NONFINITE(s) ((int64_t)(s)->nonfinite | ((s)->infinite ? SUM_INFINITE_BIT : 0))
+
 /* A summary as the 13 columns `count` to `nonfinite_step` of the tables series and metric. */
 /* count: the column of that name; schema/gen/sql.awk ensures the order of the other 12. */
 void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
@@ -41,7 +46,7 @@ void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);
 /* For binding. */
 #define SUM_ROW_FMT "iiddddiiiiddi"
 #define SUM_ROW_ARGS(s)                                                                                           \
-	(int64_t)(s)->count, (int64_t)(s)->nonfinite, (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
+	(int64_t)(s)->count, SUM_STORED_NONFINITE(s), (s)->first.value, (s)->last.value, (s)->min, (s)->max,        \
 		(s)->first.step, (s)->last.step, (s)->min_step, (s)->max_step, (s)->first.time, (s)->last.time,    \
 		(s)->nonfinite_step
 

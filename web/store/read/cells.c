@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/clock.h"
 #include "web/store/base/map.h"
 #include "web/store/read/query.h"
 
@@ -44,7 +45,8 @@ static int read_cell_experiments(struct cells *c, struct err *err)
 
 static bool is_column(const struct filter_field *ff)
 {
-	return ff->entity == FILTER_PARAM || ff->entity == FILTER_TAG || ff->entity == FILTER_METRIC;
+	return ff->entity == FILTER_PARAM || ff->entity == FILTER_TAG || ff->entity == FILTER_METRIC ||
+	       ff->entity == FILTER_NOTE;
 }
 
 static int find_cell_column(struct cells *c, struct columns *columns, size_t field, struct err *err)
@@ -64,6 +66,7 @@ int cells_begin(struct cells *c, struct columns *columns, struct err *err)
 	int rc = 0;
 
 	c->base = columns ? columns_rows(columns, &count) : NULL;
+	c->now_ms = clock_wall_ms();
 	for (field = 0; field < filter_field_count(c->f) && !rc; field++) {
 		const struct filter_field *ff = filter_field(c->f, field);
 
@@ -114,21 +117,35 @@ static const char *attribute_text(struct cells *c, const struct columns_row *r, 
 	}
 }
 
+static void fill_number(struct filter_value *v, bool present, double number)
+{
+	*v = (struct filter_value){ .present = present, .is_number = true, .number = number };
+}
+
+/* Fills an attribute's value, from the run's row. */
 static void fill_attribute(struct cells *c, const struct columns_row *r, enum filter_attribute which,
 			   struct filter_value *v)
 {
-	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
-
-	if (which == FILTER_EXPERIMENT) {
+	switch (which) {
+	case FILTER_EXPERIMENT:
 		fill_experiment(c, r, v);
-		return;
-	}
-	v->present = true;
-	v->text = attribute_text(c, r, which);
-	if (!v->text) {
-		v->present = time != INT64_MIN;
-		v->is_number = true;
-		v->number = (double)time;
+		break;
+	case FILTER_START_TIME:
+		fill_number(v, r->start_ms != INT64_MIN, (double)r->start_ms);
+		break;
+	case FILTER_END_TIME:
+		fill_number(v, r->end_ms != INT64_MIN, (double)r->end_ms);
+		break;
+	case FILTER_DURATION:
+		fill_number(v, r->start_ms != INT64_MIN,
+			    (double)((r->end_ms == INT64_MIN ? c->now_ms : r->end_ms) - r->start_ms) / 1e3);
+		break;
+	case FILTER_LAST_STEP:
+		fill_number(v, r->last_step >= 0, (double)r->last_step);
+		break;
+	default:
+		v->text = attribute_text(c, r, which);
+		v->present = v->text;
 	}
 }
 
@@ -173,12 +190,15 @@ static void put_cell_row(struct cells *c, const struct filter_field *ff, struct 
 static int fill_read_cells(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *v,
 			   struct err *err)
 {
-	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
+	static const enum db_query cells[] = {
+		[FILTER_PARAM] = DB_param_cell, [FILTER_TAG] = DB_tag_cell, [FILTER_METRIC] = DB_metric_cell,
+		[FILTER_NOTE] = DB_note_cell,
+	};
 	const struct filter_field *ff = filter_field(c->f, field);
 	struct db_rows *q;
 	int rc;
 
-	if (!c->key[field])
+	if (!c->key[field] && ff->entity != FILTER_NOTE)
 		return 0;
 	rc = db_start(c->d, &q, cells[ff->entity], err, "ii", c->key[field], r->id);
 	if (rc || (rc = db_next(c->d, q, err)) <= 0)

@@ -1,6 +1,7 @@
 /* columns.c: rows and columns of the runs in memory. */
 #include "web/store/read/columns.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 	ret->end_ms = db_time(q, COL_runs_all_end_ms);
 	ret->deleted = db_i32(q, COL_runs_all_deleted);
 	ret->experiment_id = db_i64(q, COL_runs_all_experiment_id);
+	ret->last_step = db_i64(q, COL_runs_all_last_step);
 	ret->user = user && *user ? arena_strdup(a, user) : "";
 	return ret->name && ret->status && ret->user;
 }
@@ -168,7 +170,10 @@ double columns_number(struct db_rows *q, enum filter_aggregate which)
 	static const enum db_column at[] = { COL_metric_column_last, COL_metric_column_first, COL_metric_column_min,
 					     COL_metric_column_max };
 
-	return db_f64(q, at[which]);
+	double v = db_f64(q, at[which]);
+
+	/* older stores have infinities as extremes */
+	return isinf(v) && (which == FILTER_MIN || which == FILTER_MAX) ? NAN : v;
 }
 
 static int put_cell(struct columns *c, const struct loaded_column *col, size_t row, struct db_rows *q)
@@ -192,11 +197,14 @@ enum part { CELL, CELLS, WHOLE }; /* which rows of a column to read: of one run,
 
 static enum db_query column_query(enum filter_entity entity, enum part part)
 {
-	static const enum db_query params[] = { DB_param_cell, DB_param_cells, DB_param_column };
-	static const enum db_query tags[] = { DB_tag_cell, DB_tag_cells, DB_tag_column };
-	static const enum db_query metrics[] = { DB_metric_cell, DB_metric_cells, DB_metric_column };
+	static const enum db_query queries[][3] = {
+		[FILTER_PARAM] = { DB_param_cell, DB_param_cells, DB_param_column },
+		[FILTER_TAG] = { DB_tag_cell, DB_tag_cells, DB_tag_column },
+		[FILTER_METRIC] = { DB_metric_cell, DB_metric_cells, DB_metric_column },
+		[FILTER_NOTE] = { DB_note_cell, DB_note_cells, DB_note_column },
+	};
 
-	return entity == FILTER_PARAM ? params[part] : entity == FILTER_TAG ? tags[part] : metrics[part];
+	return queries[entity][part];
 }
 
 static int load_cell(struct columns *c, struct db *d, const struct loaded_column *col, size_t row, struct err *err)
@@ -367,17 +375,18 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 /* For remote databases: starts all queries before reading, in one round trip. */
 static int refresh_together(struct columns *c, struct db *d, struct err *err)
 {
-	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
-	struct db_rows *rows, *gone, *cells[3];
+	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC, FILTER_NOTE };
+	enum { KINDS = sizeof kinds / sizeof kinds[0] };
+	struct db_rows *rows, *gone, *cells[KINDS];
 	int rc = db_start(d, &rows, DB_runs_since, err, "i", (int64_t)c->rev), i;
 
-	for (i = 0; i < 3 && !rc; i++)
+	for (i = 0; i < KINDS && !rc; i++)
 		rc = start_cells(c, d, kinds[i], &cells[i], err);
 	if (!rc)
 		rc = db_start(d, &gone, DB_gone_since, err, "i", (int64_t)c->rev);
 	if (!rc)
 		rc = refresh_rows(c, d, rows, false, err);
-	for (i = 0; i < 3 && !rc; i++)
+	for (i = 0; i < KINDS && !rc; i++)
 		rc = read_cells(c, d, kinds[i], cells[i], err);
 	return rc ? rc : refresh_gone(c, d, gone, err);
 }
@@ -507,7 +516,7 @@ int columns_get(struct columns *c, struct db *d, const struct filter_field *of, 
 		}
 	*ret = NULL;
 	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", of->key);
-	if (rc <= 0)
+	if (rc < 0 || (!rc && of->entity != FILTER_NOTE))
 		return rc;
 	make_column_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);

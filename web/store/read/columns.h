@@ -17,7 +17,7 @@ struct columns_row {
 	int64_t id; /* first member, for list_find */
 	char uuid[33];
 	bool deleted;
-	int64_t start_ms, end_ms, experiment_id;
+	int64_t start_ms, end_ms, experiment_id, last_step;
 	const char *name, *status, *user;
 };
 
@@ -44,7 +44,7 @@ void columns_give(struct columns *c);
 const struct columns_row *columns_rows(const struct columns *c, size_t *ret_count); /* by id */
 const struct columns_mark *columns_marks(const struct columns *c);                  /* one per row */
 
-/* One cell per row; *ret NULL when no run can have that key. entity: param, tag or metric. */
+/* One cell per row; *ret NULL when no run can have that key. The entity is param, tag, metric or note. */
 int columns_get(struct columns *c, struct db *d, const struct filter_field *of, const struct columns_cell **ret,
 		struct err *err);
 

@@ -158,8 +158,7 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
  * for each step, and no infinity. */
 static bool all_nan_since(const struct query_metric *m)
 {
-	return !isinf(m->min) && !isinf(m->max) &&
-	       m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
+	return !m->infinite && m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
 }
 
 static int alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m, struct err *err)

@@ -14,7 +14,7 @@
 void metric_of(struct query_metric *m, const char *key, const struct sum *s)
 {
 	*m = (struct query_metric){
-		.key = key, .count = s->count, .nonfinite = s->nonfinite,
+		.key = key, .count = s->count, .nonfinite = s->nonfinite, .infinite = s->infinite,
 		.first = s->first.value, .last = s->last.value, .min = s->min, .max = s->max,
 		.first_step = s->first.step, .last_step = s->last.step, .min_step = s->min_step,
 		.max_step = s->max_step,

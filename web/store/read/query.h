@@ -39,12 +39,13 @@ struct query_kvs {
 	size_t count;
 };
 
-/* The summary of a visible run-level series. first and last are by (step, wall time, value). min and max ignore NaN
- * and include infinities; if all values are NaN they are NaN with step 0. */
+/* The summary of a visible run-level series. first and last are by (step, wall time, value). min and max are of
+ * finite values; without any they are NaN with step 0. */
 struct query_metric {
 	const char *key;
 	uint64_t count;
 	uint64_t nonfinite;
+	bool infinite; /* one of those is an infinity */
 	double first, last, min, max;
 	int64_t first_step, last_step, min_step, max_step;
 	double first_time, last_time;       /* wall, seconds */

@@ -134,6 +134,7 @@ struct cells {
 	struct arena *a;
 	const struct filter *f;
 	bool mlflow;
+	int64_t now_ms; /* of the search; set by cells_begin */
 	const struct columns_row *base; /* of the columns; NULL: rows are read by queries */
 	const struct columns_cell *columns[FILTER_MAX_FIELDS]; /* NULL: no run has the key, or the field is not a
 							        * column */

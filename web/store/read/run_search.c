@@ -197,12 +197,13 @@ static int load_search_rows(struct run_search *s, struct store *store)
 	return rc;
 }
 
-static int compare_text_cut(const struct filter_value *a, const struct filter_value *b, bool descending)
+static int compare_text_cut(const struct run_search *s, const struct filter_value *a, const struct filter_value *b,
+			    bool descending)
 {
 	int order;
 
 	if (!a->present || !b->present || a->is_number || b->is_number)
-		return filter_compare(a, b, descending);
+		return s->o->mlflow ? filter_compare(a, b, descending) : filter_compare_finite(a, b, descending);
 	order = strncmp(a->text, b->text, PAGE_TOKEN_TEXT_BYTES);
 	return descending ? -order : order;
 }
@@ -228,7 +229,7 @@ static int compare_sort_values(const struct run_search *s, const struct run_hit 
 	for (i = 0; i < filter_order_count(s->f); i++) {
 		const struct filter_order *o = filter_order(s->f, i);
 
-		order = compare_text_cut(&a->values[o->field], &b->values[o->field], o->descending);
+		order = compare_text_cut(s, &a->values[o->field], &b->values[o->field], o->descending);
 		if (order)
 			return order;
 	}
@@ -254,7 +255,7 @@ static bool is_after_page(const struct run_search *s, const struct run_hit *h)
 	for (i = 0; i < filter_order_count(s->f); i++) {
 		const struct filter_order *o = filter_order(s->f, i);
 
-		order = compare_text_cut(&h->values[o->field], &s->after.keys[i], o->descending);
+		order = compare_text_cut(s, &h->values[o->field], &s->after.keys[i], o->descending);
 		if (order)
 			return order > 0;
 	}
@@ -342,7 +343,7 @@ static int is_beyond(struct run_search *s, struct run_hit *h, const struct run_h
 	if (o)
 		rc = fill_search_hit(s, h, o->field, o->field + 1);
 	if (o && !rc)
-		*ret = compare_text_cut(&h->values[o->field], &worst->values[o->field], o->descending) > 0;
+		*ret = compare_text_cut(s, &h->values[o->field], &worst->values[o->field], o->descending) > 0;
 	return rc;
 }
 

@@ -56,6 +56,7 @@ struct state_writer {
 	int rank, segment;
 	uint64_t durable;
 	bool ordered; /* the order of its points across series is stored */
+	bool annotates; /* as in struct ingest_foreign, of its last bytes */
 	bool loaded;
 };
 

@@ -218,7 +218,15 @@ static int put_journal_text(struct state *st, struct state_run *r, const struct 
 	return rc;
 }
 
-/* A foreign writer whose first step is below the run's last step: a restart, as with our own journals. */
+/* Puts a foreign writer into a segment of its run. */
+static int join_foreign_segment(struct state *st, struct state_writer *w, int number, struct err *err)
+{
+	w->segment = number;
+	return db_run(state_db(st), DB_writer_segment_put, err, "ii", w->id, (int64_t)number);
+}
+
+/* A foreign writer whose first step is below the run's last step: a restart, as with our own journals. A file in a
+ * folder of its own joins a restart that the files of the run began. */
 static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			   struct err *err)
 {
@@ -226,13 +234,15 @@ static int restart_foreign(struct state *st, struct state_run *r, struct state_w
 				  .start_ms = it->time_ms, .status = "running" };
 	int rc;
 
-	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0 || r->last_step < it->step)
+	if (w->rank != EVENT_RANK_RUN || w->durable || it->step <= 0)
+		return 0;
+	for (size_t i = 0; w->annotates && i < r->segment_count; i++)
+		if (r->segments[i].first_step == it->step)
+			return join_foreign_segment(st, w, r->segments[i].number, err);
+	if (w->annotates || r->last_step < it->step)
 		return 0;
 	rc = segment_open(st, r, &o, err);
-	if (!rc)
-		rc = db_run(state_db(st), DB_writer_segment_put, err, "ii", w->id, (int64_t)o.number);
-	w->segment = o.number;
-	return rc;
+	return rc ? rc : join_foreign_segment(st, w, o.number, err);
 }
 
 /* Stores one item of a journal. */
@@ -313,13 +323,14 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	int rc = 0;
 
 	if (in->spoke) {
-		if (heard == INT64_MIN || llabs(now - heard) < LIVE_MS)
+		if (heard == INT64_MIN || (!c->op.backlog && llabs(now - heard) < LIVE_MS))
 			heard = now;
 		r->last_ms = heard > r->last_ms ? heard : r->last_ms;
 		state_mark(st, r, false);
 		if (now - heard < SEGMENT_LOST_MS)
 			rc = segment_alive(st, r, err);
 	}
+	w->annotates = c->op.foreign && c->op.foreign->annotates;
 	for (it = in->items; it && !rc; it = it->next) {
 		rc = put_journal_item(st, r, w, it, err);
 		state_mark(st, r, true);
@@ -331,10 +342,17 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 		rc = apply_points(st, r, &a, in, err);
 	if (!rc && w->ordered && in->point_count)
 		rc = put_arrival_order(st, r, in, err);
-	/* A run in an old folder is not running; a journal read later may still set how it ended. */
-	if (!rc && in->spoke && r->beats && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
-		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 	return rc;
+}
+
+/* A run in an old folder is not running; a journal read later may still set how it ended. */
+static int end_silent_run(struct state *st, struct state_run *r, const struct state_writer *w, const struct change *c,
+			  struct err *err)
+{
+	if (!c->in.spoke || !r->beats || strcmp(r->status, "running") ||
+	    clock_wall_ms() - r->last_ms < SEGMENT_LOST_MS)
+		return 0;
+	return segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 }
 
 static void report_damage(struct change *c)
@@ -382,7 +400,10 @@ static int append_journal(struct state *st, struct state_run *r, struct state_wr
 	if (!rc)
 		rc = put_journal_items(st, r, w, c, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)c->in.end, r->last_ms);
+		rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)c->in.end,
+			    c->in.last_ms == INT64_MIN ? r->last_ms : c->in.last_ms);
+	if (!rc)
+		rc = end_silent_run(st, r, w, c, err);
 	if (rc)
 		return rc;
 	w->durable = c->in.end;
@@ -417,6 +438,27 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 	report_damage(c);
 	return 0;
 }
+
+/* Stores where the event files of a run are: a new path of one, or that all are gone. */
+static int apply_source(struct state *st, struct change *c, struct err *err)
+{
+	static const struct ingest_kv gone = { INGEST_SOURCE_TAG, INGEST_SOURCE_GONE };
+	struct state_run *r;
+	int rc = change_need_run(st, c, &r, err);
+
+	if (rc <= 0)
+		return rc;
+	if (!c->op.writer) {
+		rc = db_run(state_db(st), DB_writer_paths_clear, err, "i", r->id);
+		return rc ? rc : apply_tags(st, r, &gone, 1, err);
+	}
+	rc = db_run(state_db(st), DB_writer_path_put, err, "itt", r->id, c->op.writer, c->op.path);
+	if (!rc)
+		rc = apply_untag(st, r, INGEST_SOURCE_TAG, err);
+	return rc < 0 ? rc : 0;
+}
+
+const struct change_ops change_source = { .name = "source", .check = change_check_run, .apply = apply_source };
 
 const struct change_ops change_journal = {
 	.name = "journal", .check = check_journal_op, .copy = copy_journal_op, .apply = apply_journal

@@ -42,11 +42,15 @@ struct ingest_point {
 
 #define INGEST_NO_TIME INT64_MIN
 
+/* The tag of a run whose event files no longer exist in the followed folder. */
+#define INGEST_SOURCE_TAG "dptrack.source"
+#define INGEST_SOURCE_GONE "gone"
+
 /* Event files of other programs: the path supplies what the header record of our own journals has. */
 struct ingest_foreign {
 	const char *experiment;
 	const char *name;
-	bool annotates; /* a file about the run that the run did not write: its end is not the run's */
+	bool annotates; /* a file about the run in a folder of its own: its end is not the run's */
 };
 
 struct ingest_op {
@@ -75,6 +79,7 @@ struct ingest_op {
 	size_t len;
 	const char *path;        /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
+	bool backlog;            /* bytes that were there before: only their times tell whether their writer lives */
 	const void *more;		      /* input of a kind of another room */
 };
 

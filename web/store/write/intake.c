@@ -167,7 +167,7 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 			     const struct event_item *item, struct err *err)
 {
 	struct sum_point p = { ev->step, ev->wall_time, item->value };
-	int rank = op->foreign ? EVENT_RANK_RUN : item->rank;
+	int rank = op->foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
 	char scratch[SERIES_NAME_BYTES];
 	int rc;
 

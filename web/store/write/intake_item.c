@@ -304,7 +304,7 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 		it->count = kind;
 		it->step = ev->step;
 		it->wall_time = ev->wall_time;
-		it->rank = op->foreign ? EVENT_RANK_RUN : item->rank;
+		it->rank = op->foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
 	}
 	buf_done(&content);
 	return it && copy && it->digest ? 0 : ERR_NOMEM;

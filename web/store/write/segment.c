@@ -205,11 +205,15 @@ int segment_alive(struct state *st, struct state_run *r, struct err *err)
 
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err)
 {
+	int64_t end_ms = 0;
 	int rc;
 
 	if (!r->segment_count)
 		return 0;
-	rc = set_newest_status(st, r, status, r->last_ms, err);
+	rc = db_int(state_db(st), &end_ms, DB_writer_last, err, "i", r->id);
+	if (rc < 0)
+		return rc;
+	rc = set_newest_status(st, r, status, end_ms > 0 ? end_ms : r->last_ms, err);
 	r->inferred = true;
 	return rc;
 }

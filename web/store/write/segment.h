@@ -30,7 +30,8 @@ int segment_status(struct state *st, struct state_run *r, int number, const stru
 /* Sets the run back to running: its journal has new records after the run was assumed dead. */
 int segment_alive(struct state *st, struct state_run *r, struct err *err);
 
-/* Records that the run fell silent: killed (finished for foreign folders), until new records arrive. */
+/* Records that the run fell silent: killed (finished for foreign folders), until new records arrive. It ended with the
+ * last record of its journals, by the clock of their writers. */
 int segment_lost(struct state *st, struct state_run *r, const char *status, struct err *err);
 
 /* Marks some running runs whose journals fell silent (stale runs) as killed, in a transaction of its own: 1 done, 0

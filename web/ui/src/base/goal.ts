@@ -76,9 +76,11 @@ export function defaultCurve(keys: readonly string[], goal: string | null): stri
 	return best;
 }
 
+/** The best finite value; null without any. */
 export function bestOf(m: Metric | undefined, dir: Direction): number | null {
 	if (!m) return null;
-	return dir === 'max' ? m.max : m.min;
+	const v = dir === 'max' ? m.max : m.min;
+	return v !== null && Number.isFinite(v) ? v : null;
 }
 
 export function bestStep(m: Metric | undefined, dir: Direction): number | null {

@@ -72,7 +72,7 @@ export function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cel
 }
 
 function missing(v: Cell): boolean {
-	return v === undefined || v === '' || (typeof v === 'number' && Number.isNaN(v));
+	return v === undefined || v === '' || (typeof v === 'number' && !Number.isFinite(v));
 }
 
 function compare(a: Cell, b: Cell, desc: boolean): number {

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""The account of a data set: for 40 folders (formats × faults) and some more, the files that `dptrain inspect` counts as used
+and as left out are those of the folder; --strict refuses all with something left out; and the cases of public reports:
+pictures without class folders, at any depth below their class, of kinds that cannot be read, texts at any depth."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+SRC = os.environ.get("srcdir", ".")
+BUILD = os.path.abspath(os.environ.get("builddir", "."))
+sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+import noisy  # noqa: E402
+
+FORMATS = os.path.join(SRC, "tests", "data", "formats")
+TEXT = "The quick brown fox jumps over the lazy dog.\n" * 60
+
+
+def dptrain(*args, code=0):
+    done = subprocess.run([os.path.join(BUILD, "dptrain"), *args], capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+    assert done.returncode == code, (args, done)
+    return done
+
+
+def inspect(path, *more):
+    return json.loads(dptrain("inspect", "--data-path", path, "--json", *more).stdout)
+
+
+def refused(path, *words, flags=("--model", "resnet20", "--image-size", "32", "-b", "2", "--max-steps", "1", "--report-to", "none")):
+    done = dptrain("train", "--data-path", path, "--runs-dir", f"{tmp}/runs", *flags, code=2)
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+    return done.stderr
+
+
+def write(path, data=b"?"):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def there(path):
+    """Visible files and hidden entries, counted without the product."""
+    files = hidden = 0
+    for _, folders, names in os.walk(path):
+        hidden += sum(n.startswith(".") and n != ".dptrain" for n in [*names, *folders])
+        folders[:] = [n for n in folders if not n.startswith(".")]
+        files += sum(not n.startswith(".") for n in names)
+    return files, hidden
+
+
+# ---- formats: each makes a folder and returns the number of files that a training uses ----
+
+def split_folder(path):
+    noisy.folder(path, {"train": 6, "val": 3})
+    return 9
+
+
+def flat_folder(path):
+    noisy.folder(path, {"": 6})
+    return 6
+
+
+def idx(path):
+    for part, n in (("train", 20), ("t10k", 10)):
+        write(f"{path}/{part}-images-idx3-ubyte", struct.pack(">HBBIII", 0, 8, 3, n, 8, 8) + bytes(range(64)) * n)
+        write(f"{path}/{part}-labels-idx1-ubyte", struct.pack(">HBBI", 0, 8, 1, n) + bytes(i % 3 for i in range(n)))
+    return 4
+
+
+def cifar(path):
+    for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
+        write(f"{path}/{name}.bin", b"".join(bytes([i]) + bytes(3072) for i in range(10)))
+    return 6
+
+
+def text(path):
+    for name in ("a.txt", "B.TXT", "sub/c.txt"):
+        write(f"{path}/{name}", TEXT.encode())
+    return 3
+
+
+def tokens(path):
+    text(f"{path}.texts")
+    dptrain("tokenize", "--data-path", f"{path}.texts", "--out", path)
+    return 2
+
+
+def shards(path):
+    noisy.folder(f"{path}.pictures", {"train": 6, "val": 3})
+    dptrain("shard", "--data-path", f"{path}.pictures", "--out", path)
+    return len(os.listdir(path))
+
+
+def lmdb(path):
+    write(f"{path}/data.mdb")
+    shutil.copy(f"{FORMATS}/datum.mdb", f"{path}/data.mdb")
+    return 1
+
+
+# ---- faults: each changes a folder and returns the number of files that it adds to those left out ----
+
+def nothing(_):
+    return 0
+
+
+def stray(path):
+    write(f"{path}/notes.md")
+    return 1
+
+
+def hidden(path):
+    write(f"{path}/.DS_Store")
+    write(f"{path}/.git/config")
+    return 0
+
+
+def dangling(path):
+    os.symlink("nowhere", f"{path}/link")
+    return 1
+
+
+def several(path):
+    for name in ("a.csv", "b.csv", "LICENSE", "unknown.bin"):
+        write(f"{path}/{name}")
+    return 4
+
+
+def check_folders():
+    n = 0
+    for make in (split_folder, flat_folder, idx, cifar, text, tokens, shards, lmdb):
+        for spoil in (nothing, stray, hidden, dangling, several):
+            path = f"{tmp}/{make.__name__}-{spoil.__name__}"
+            os.makedirs(path if make not in (tokens, shards) else tmp, exist_ok=True)
+            used = make(path)
+            left = spoil(path)
+            check_account(path, used, left)
+            n += 1
+    assert n == 40
+
+
+def check_account(path, used, left):
+    files, dots = there(path)
+    found = inspect(path)
+    what = (path, found)
+    assert sum(found["files"].values()) == used, what
+    assert found["files_left_out"] == left == sum(r["count"] for r in found["left_out"] if r["unit"] == "files"), what
+    assert used + left == files, what
+    assert found["hidden"] == dots, what
+    assert found["samples"]["train"] > 0 and len(found["first"]) > 0, what
+    if left:
+        done = dptrain("inspect", "--data-path", path, "--strict", code=2)
+        assert f"left out {left} file" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert all(r["why"] and os.path.lexists(os.path.join(path, r["example"])) for r in found["left_out"]), what
+    else:
+        dptrain("inspect", "--data-path", path, "--strict")
+    return found
+
+
+# ---- folders of images ----
+
+def check_images():
+    path = f"{tmp}/kinds"
+    split_folder(path)
+    write(f"{path}/train/a/x.heic")
+    write(f"{path}/train/loose.png")
+    write(f"{path}/test/a/1.png")
+    write(f"{path}/words.txt", TEXT.encode())
+    os.makedirs(f"{path}/train/a/images/deep")
+    shutil.copy(f"{path}/train/a/000.png", f"{path}/train/a/images/deep/copy.PNG")
+    os.symlink("..", f"{path}/train/a/loop")
+    found = inspect(path)
+    assert sum(found["files"].values()) == 10 and found["files_left_out"] == 5, found
+    why = {r["example"]: r["why"] for r in found["left_out"]}
+    assert why["train/a/x.heic"].startswith(".heic is a kind of pictures that dptrain does not read"), why
+    assert why["train/loose.png"] == "images outside of the class folders" and why["words.txt"] == "not part of the set (.txt)", why
+    assert why["test/a/1.png"] == "test is not used, because there is a val" and why["train/a/loop"] == "a link to a folder above it", why
+    first = found["first"][0]
+    assert (first["split"], first["class"], first["label"], first["width"], first["height"]) == ("train", "a", 0, noisy.SIDE, noisy.SIDE), first
+    assert found["class_names"] == ["a", "b", "c"], found
+
+
+def check_places():
+    path = f"{tmp}/unsorted"
+    split_folder(path)
+    shutil.rmtree(f"{path}/val")
+    noisy.folder(f"{tmp}/one", {"": 3})
+    for i, name in enumerate("abc"):
+        shutil.copy(f"{tmp}/one/{name}/{i:03d}.png", f"{path}/{i}.png")
+    os.mkdir(f"{path}/val")
+    for i in range(3):
+        os.rename(f"{path}/{i}.png", f"{path}/val/{i}.png")
+    refused(path, "/val: its 3 images are not in class folders: move them into val/CLASS/, or remove the folder")
+    os.rename(f"{path}/val", f"{path}/test")
+    refused(path, "/test: its 3 images are not in class folders")
+    shutil.rmtree(f"{path}/test")
+    os.mkdir(f"{path}/valid")
+    refused(path, "/valid: has no images in class folders: fill it or remove it")
+    # The layout of tiny-imagenet: pictures below a folder of each class, and a text beside.
+    path = f"{tmp}/tiny"
+    noisy.folder(f"{path}.plain", {"train": 6, "val": 3})
+    for part in ("train", "val"):
+        for name in "abc":
+            os.makedirs(f"{path}/{part}/{name}", exist_ok=True)
+            shutil.move(f"{path}.plain/{part}/{name}", f"{path}/{part}/{name}/images")
+            write(f"{path}/{part}/{name}/{name}_boxes.txt")
+    write(f"{path}/words.txt", TEXT.encode())
+    found = inspect(path)
+    assert (found["kind"], found["samples"], found["files_left_out"]) == ("images", {"train": 6, "val": 3}, 7), found
+
+
+def check_unknown():
+    path = f"{tmp}/unknown"
+    for i in range(3):
+        write(f"{path}/photos/{i}.npz")
+    write(f"{path}/table.csv")
+    idx(f"{path}/MNIST/raw")
+    said = refused(path, "no data set recognised: found 4 without extension, 3 .npz, 1 .csv", f"did you mean {path}/MNIST/raw?")
+    for word in ("train.tokens", "MNIST", "CIFAR", "CLASS/*.jpg", "*.parquet", "*.txt"):
+        assert word in said, (word, said)
+    write(f"{tmp}/phone/a/1.HEIC")
+    refused(f"{tmp}/phone", "none of the 1 images can be read: .heic is a kind of pictures that dptrain does not read")
+    noisy.folder(f"{tmp}/above/data", {"train": 3})
+    refused(f"{tmp}/above", f"did you mean {tmp}/above/data?")
+    os.mkdir(f"{tmp}/nothing")
+    refused(f"{tmp}/nothing", "no data set recognised: it has no files")
+
+
+def check_texts():
+    path = f"{tmp}/corpus"
+    for name in ("a.txt", "valley.txt", "val/x.txt", "deep/validation/y.TXT", "test-0.txt"):
+        write(f"{path}/{name}", TEXT.encode())
+    found = inspect(path)
+    assert found["files"] == {"txt": 4} and found["left_out"] == [
+        {"unit": "files", "count": 1, "why": "test is not used, because there is a val", "example": "test-0.txt"}], found
+
+
+# ---- reports and records ----
+
+def check_training():
+    path = f"{tmp}/reported"
+    split_folder(path)
+    write(f"{path}/train/a/x.heic")
+    flags = ["--model", "resnet20", "--image-size", "32", "-b", "2", "--max-steps", "1", "--threads", "1", "--backend", "ref"]
+    done = dptrain("train", "--data-path", path, "--runs-dir", f"{tmp}/runs", "--run-name", "x", *flags)
+    assert "data: 9 files (9 .png), 3 classes: a, b, c\n" in done.stdout, done.stdout
+    assert f"{path}: left out 1 file: .heic is a kind" in done.stderr, done.stderr
+    refused(path, "left out 1 file", "--strict", flags=[*flags, "--strict"])
+    shutil.rmtree(f"{path}/train/b")
+    shutil.rmtree(f"{path}/train/c")
+    shutil.rmtree(f"{path}/val")
+    assert "all samples have one class, a: there is nothing to learn" in dptrain("inspect", "--data-path", path).stdout
+
+
+def check_shard():
+    path = f"{tmp}/broken"
+    for name in ("a/1.jpg", "b/2.png"):
+        write(f"{path}/{name}", b"no picture")
+    done = dptrain("shard", "--data-path", path, "--out", f"{tmp}/packed", "--decode", "32", "--val-split", "0", code=2)
+    assert "none of the 2 training samples can be read" in done.stderr and not os.path.exists(f"{tmp}/packed"), done.stderr
+
+
+def check_drop_last():
+    path = f"{tmp}/last"
+    noisy.folder(path, {"train": 10, "val": 3})
+    flags = ["--model", "resnet20", "--image-size", "32", "-b", "4", "--epochs", "2", "--threads", "1", "--backend", "ref", "--data-path",
+             path, "--runs-dir", f"{tmp}/runs"]
+    for more, steps in (([], 3), (["--drop-last"], 2)):
+        done = dptrain("train", *flags, *more)
+        assert f"epoch 2/2  step {steps}/{steps}" in done.stdout, done.stdout
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    check_folders()
+    check_images()
+    check_places()
+    check_unknown()
+    check_texts()
+    check_training()
+    check_shard()
+    check_drop_last()

@@ -1,0 +1,70 @@
+"""The config.json of a Hugging Face GPT-2 next to its weights: its sizes are used, what dptrain does not compute is
+refused by name, and so is a flag that contradicts it. Weights without our metadata, as transformers writes them."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
+from helper import Folder, check, dptrain, fast, finish, safetensors, write_safetensors
+
+SIZES = ["--n-layer", 2, "--n-head", 3, "--n-embd", 24, "--block-size", 16, "--vocab-size", 61]
+DATA = ["--model", "gpt2-124m", "--synthetic", "-b", 2, "--max-steps", 1, "--lr", 0, "--report-to", "none", "--threads", 1]
+
+
+def folder_of(tmp):
+    """A folder as transformers makes it: weights without metadata, and config.json."""
+    folder = os.path.join(tmp, "hf")
+    os.mkdir(folder)
+    path = os.path.join(folder, "model.safetensors")
+    p = dptrain(*DATA, *SIZES, *fast(), "--runs-dir", os.path.join(tmp, "first"), "--save-weights", path)
+    check(p.returncode == 0, "the weights: exit %d: %s" % (p.returncode, p.stderr))
+    write_safetensors(path, [(name, "F32", shape, values.tobytes()) for name, (shape, values) in safetensors(path).items()])
+    return folder
+
+
+class Cases:
+    def __init__(self, tmp):
+        self.tmp, self.folder = tmp, folder_of(tmp)
+        with open(os.path.join(self.folder, "config.json"), encoding="ascii") as f:
+            self.config = json.load(f)
+
+    def run(self, name, change, *flags, command=()):
+        with open(os.path.join(self.folder, "config.json"), "w", encoding="ascii") as f:
+            json.dump({**self.config, **change}, f)
+        p = dptrain(*command, *(() if command else (*DATA, "--runs-dir", os.path.join(self.tmp, "runs", name))), *fast(), "--init-from", self.folder, *flags)
+        return p, re.findall(r"loss ([\d.]+)", p.stdout)[:1]
+
+    def works(self, name, change, *flags):
+        p, losses = self.run(name, change, *flags)
+        check(p.returncode == 0 and losses, "%s: exit %d: %s" % (name, p.returncode, p.stderr))
+        return losses
+
+    def refused(self, name, words, change, *flags, command=()):
+        p, _ = self.run(name, change, *flags, command=command)
+        errors = [line for line in p.stderr.splitlines() if "error" in line]
+        check(p.returncode == 2 and len(errors) == 1 and all(w in errors[0] for w in words), "%s: exit %d, %s: %s" % (name, p.returncode, words, p.stderr))
+
+
+def main():
+    with Folder() as tmp:
+        c = Cases(tmp)
+        same = c.works("sizes as flags", {}, *SIZES)
+        check(c.works("sizes of config.json", {}) == same, "sizes of config.json give the same loss as flags: %s" % same)
+        check(c.works("another name of the activation", {"activation_function": "gelu_pytorch_tanh", "n_inner": 96, "layer_norm_epsilon": 1e-05}) == same,
+              "the same model by other words")
+        c.refused("an activation", ["config.json", "activation_function", "relu", "gelu_new"], {"activation_function": "relu"})
+        c.refused("exact gelu", ["activation_function", '"gelu"'], {"activation_function": "gelu"})
+        c.refused("an epsilon", ["layer_norm_epsilon"], {"layer_norm_epsilon": 1e-6})
+        c.refused("an inner width", ["n_inner 48"], {"n_inner": 48})
+        c.refused("unscaled attention", ["scale_attn_weights false"], {"scale_attn_weights": False})
+        c.refused("attention scaled by layer", ["scale_attn_by_inverse_layer_idx true"], {"scale_attn_by_inverse_layer_idx": True})
+        c.refused("heads that contradict", ["--n-head 4", "3"], {}, "--n-head", 4)
+        c.refused("layers that contradict", ["--n-layer 1", "2"], {}, "--n-layer", 1)
+        c.refused("tied weights that contradict", ["--tie-weights", "not tied" if not c.config["tie_word_embeddings"] else "tied"], {},
+                  "--no-tie-weights" if c.config["tie_word_embeddings"] else "--tie-weights")
+        c.refused("sampling", ["activation_function"], {"activation_function": "relu"}, "--prompt", "a", command=["sample"])
+    finish("hf_config")
+
+
+main()

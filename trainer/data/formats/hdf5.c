@@ -1,0 +1,395 @@
+/* hdf5.c: images and labels as arrays in HDF5 files, as h5py writes them: one file, or the *.h5 and *.hdf5 of a folder.
+ * An array is found by its name: images or x, labels or y, with the split in the name, in a group, or in the file's
+ * name (train_images, x_train, train/images; images in train.h5). Images are [N,H,W], [N,H,W,C] or [N,C,H,W] of bytes
+ * or reals; labels are numbers, truth values or texts. Samples are read on demand through libhdf5, which is an optional
+ * library and trusts the file. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/hdf5_array.h"
+#include "trainer/data/pictures/pixels.h"
+
+static bool hdf5_probe(const char *path)
+{
+	struct hdf5_files *names = malloc(sizeof(*names));
+	bool any = false;
+
+	if (names) {
+		hdf5_files_find(path, names);
+		any = names->n;
+	}
+	free(names);
+	return any;
+}
+
+#ifdef HAVE_HDF5
+
+#define BLOCK_BYTES ((size_t)16 << 20) /* of images, read at a time when the set is opened */
+
+struct hdf5 {
+	struct dataset base;
+	struct hdf5_files files;
+	hid_t images[SPLIT_COUNT]; /* 0: none */
+	hid_t type;		   /* of pixels in memory */
+	size_t pixel_bytes;
+	bool planar;		    /* [N,C,H,W] */
+	int64_t rows[SPLIT_COUNT];  /* of the arrays */
+	int32_t *label[SPLIT_COUNT]; /* [row]; negative: unusable */
+	uint32_t *row[SPLIT_COUNT]; /* [sample] */
+	bool one_array;		    /* both splits are in that of training */
+	struct label_names found;
+	struct buf classes;
+	const char **class_names;
+	pthread_mutex_t lock; /* libhdf5 may not be thread-safe */
+};
+
+/* ---- labels ---- */
+
+/* Reads the labels of a split: [N], or [N,1,…]. Names are numbered later: -2 - number; -1: unusable. */
+static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err *err)
+{
+	struct hdf5_labels l = { .type = 0 };
+	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
+	int ndim = hdf5_shape(set, dim), rc = 0;
+	hsize_t all = ndim ? 1 : 0;
+
+	for (int i = 0; i < ndim; i++)
+		all *= dim[i];
+	if (all != (hsize_t)d->rows[s] || dim[0] != all)
+		return err_set(err, ERR_USAGE, "%.200s: %llu labels for %lld images: expected one number or text each",
+			       d->base.path, (unsigned long long)all, (long long)d->rows[s]);
+	d->label[s] = malloc(((size_t)all + 1) * sizeof(*d->label[s]));
+	if (!d->label[s])
+		return err_nomem(err, "labels");
+	if (!hdf5_labels_load(set, d->rows[s], &l))
+		rc = err_set(err, ERR_USAGE, "%.200s: the labels cannot be read", d->base.path);
+	for (int64_t i = 0; !rc && i < d->rows[s]; i++) {
+		const struct sample_label one = hdf5_label(&l, i);
+		int32_t name = one.name ? label_names_add(&d->found, one.name, one.n) : 0;
+
+		if (name < 0)
+			rc = err_nomem(err, "the names of classes");
+		d->label[s][i] = one.wrong ? -1 : one.name ? -2 - name : (int32_t)one.number;
+	}
+	hdf5_labels_free(&l, set);
+	return rc;
+}
+
+/* Numbers names in the order of their bytes. If there are names, numbers are unusable. */
+static int number_hdf5_classes(struct hdf5 *d, struct err *err)
+{
+	const int32_t n = label_names_count(&d->found);
+	int32_t *rank = NULL;
+	const char *at;
+
+	if (!n)
+		return 0;
+	if (!label_names_sort(&d->found, &d->classes, &rank) ||
+	    !(d->class_names = calloc((size_t)n + 1, sizeof(*d->class_names)))) {
+		free(rank);
+		return err_nomem(err, "the names of classes");
+	}
+	at = d->classes.data;
+	for (int32_t i = 0; i < n; i++, at += strlen(at) + 1)
+		d->class_names[i] = at;
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->rows[s]; i++)
+			d->label[s][i] = d->label[s][i] < -1 ? rank[-2 - d->label[s][i]] : -1;
+	free(rank);
+	d->base.class_names = d->class_names;
+	d->base.n_class_names = n;
+	return 0;
+}
+
+/* ---- images ---- */
+
+static int refuse_image_shape(const struct hdf5 *d, struct err *err)
+{
+	return err_set(err, ERR_USAGE,
+		       "%.200s: expected images [N,H,W], [N,H,W,C] or [N,C,H,W] of bytes or reals, of one shape, with "
+		       "up to %d channels",
+		       d->base.path, DATASET_CHANNELS_MAX);
+}
+
+/* Sets the size and the type of the images from an array; that of evaluation must have those of training. */
+static int read_image_shape(struct hdf5 *d, enum split s, struct err *err)
+{
+	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
+	const int ndim = hdf5_shape(d->images[s], dim);
+	hid_t type = H5Dget_type(d->images[s]);
+	const size_t each = H5Tget_size(type);
+	const H5T_class_t kind = H5Tget_class(type);
+	const bool planar = ndim == 4 && dim[3] > DATASET_CHANNELS_MAX && dim[1] <= DATASET_CHANNELS_MAX;
+	const enum dtype dtype = kind == H5T_INTEGER && each == 1 ? DTYPE_U8 : each == 8 ? DTYPE_F64 : DTYPE_F32;
+	const hsize_t channels = ndim == 3 ? 1 : planar ? dim[1] : dim[3], height = planar ? dim[2] : dim[1],
+		      width = planar ? dim[3] : dim[2];
+	struct dataset *b = &d->base;
+
+	H5Tclose(type);
+	if ((ndim != 3 && ndim != 4) || !dim[0] || dim[0] > (hsize_t)DATASET_SAMPLES_MAX || !height || !width ||
+	    height > 65535 || width > 65535 || !channels || channels > DATASET_CHANNELS_MAX ||
+	    (kind != H5T_FLOAT && dtype != DTYPE_U8))
+		return refuse_image_shape(d, err);
+	if (s == SPLIT_VAL && (b->height != (int)height || b->width != (int)width || b->channels != (int)channels ||
+			       b->dtype != dtype || d->planar != planar))
+		return refuse_image_shape(d, err);
+	d->rows[s] = (int64_t)dim[0];
+	d->planar = planar;
+	d->type = dtype == DTYPE_U8 ? H5T_NATIVE_UCHAR : dtype == DTYPE_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+	d->pixel_bytes = dtype == DTYPE_U8 ? 1 : dtype == DTYPE_F64 ? 8 : 4;
+	b->dtype = dtype;
+	b->height = (int)height;
+	b->width = (int)width;
+	b->channels = (int)channels;
+	return 0;
+}
+
+/* Reads n images from row `first`, in the layout of the file. */
+static bool read_image_rows(struct hdf5 *d, enum split s, int64_t first, int64_t n, void *to)
+{
+	hsize_t begin[HDF5_DIMS_MAX] = { (hsize_t)first }, count[HDF5_DIMS_MAX];
+	hid_t file, memory;
+	bool good;
+
+	pthread_mutex_lock(&d->lock);
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	hdf5_shape(d->images[s], count);
+	count[0] = (hsize_t)n;
+	file = H5Dget_space(d->images[s]);
+	memory = H5Screate_simple(H5Sget_simple_extent_ndims(file), count, NULL);
+	good = H5Sselect_hyperslab(file, H5S_SELECT_SET, begin, NULL, count, NULL) >= 0 &&
+	       H5Dread(d->images[s], d->type, memory, file, H5P_DEFAULT, to) >= 0;
+	H5Sclose(memory);
+	H5Sclose(file);
+	pthread_mutex_unlock(&d->lock);
+	return good;
+}
+
+/* How often each level occurs in the training images, by channel. */
+struct hdf5_levels {
+	uint64_t count[DATASET_CHANNELS_MAX][256];
+};
+
+static void count_image_levels(const struct hdf5 *d, const uint8_t *image, struct hdf5_levels *l)
+{
+	const size_t channels = (size_t)d->base.channels, plane = (size_t)d->base.height * (size_t)d->base.width;
+
+	for (size_t i = 0; i < plane * channels; i++)
+		l->count[d->planar ? i / plane : i % channels][image[i]]++;
+}
+
+/* Reads a split's images once, for its hash and, of those of training, their mean and deviation. */
+static int measure_split(struct hdf5 *d, enum split s, const bool *train, uint32_t *ret_crc, struct err *err)
+{
+	const size_t each = pixels_count(&d->base) * d->pixel_bytes;
+	const int64_t at_once = (int64_t)(BLOCK_BYTES / each + 1);
+	struct hdf5_levels levels = { { { 0 } } };
+	uint8_t *block = malloc((size_t)at_once * each);
+	int rc = block ? 0 : err_nomem(err, "images");
+
+	for (int64_t i = 0; !rc && i < d->rows[s]; i += at_once) {
+		int64_t n = d->rows[s] - i < at_once ? d->rows[s] - i : at_once;
+
+		if (!read_image_rows(d, s, i, n, block))
+			rc = err_set(err, ERR_USAGE, "%.200s: images %lld to %lld cannot be read: the file is damaged",
+				     d->base.path, (long long)i, (long long)(i + n - 1));
+		*ret_crc = crc32c(*ret_crc, block, rc ? 0 : (size_t)n * each);
+		for (int64_t k = 0; !rc && k < n && d->base.dtype == DTYPE_U8; k++)
+			if (train && train[i + k])
+				count_image_levels(d, block + (size_t)k * each, &levels);
+	}
+	free(block);
+	for (int c = 0; train && d->base.dtype == DTYPE_U8 && c < d->base.channels; c++)
+		pixels_moments(levels.count[c], &d->base.mean[c], &d->base.std[c]);
+	return rc;
+}
+
+/* ---- the set ---- */
+
+/* Opens the arrays of a split, and reads its labels. Only training must have some. */
+static int open_hdf5_split(struct hdf5 *d, enum split s, struct err *err)
+{
+	const char *split = NULL;
+	hid_t labels = 0;
+	int rc;
+
+	d->images[s] = hdf5_find_array(&d->files, s, HDF5_IMAGES, &split);
+	if (d->images[s] > 0)
+		labels = hdf5_find_array(&d->files, s, HDF5_LABELS, &split);
+	if (s == SPLIT_TRAIN && d->images[s] <= 0) {
+		d->images[s] = hdf5_find_bare(&d->files, HDF5_IMAGES);
+		labels = hdf5_find_bare(&d->files, HDF5_LABELS);
+	}
+	if (d->images[s] <= 0) {
+		d->images[s] = 0;
+		return s == SPLIT_VAL ? 0 : hdf5_refuse_missing(&d->files, d->base.path, "images", err);
+	}
+	if (labels <= 0)
+		return hdf5_refuse_missing(&d->files, d->base.path, "labels", err);
+	rc = read_image_shape(d, s, err);
+	if (!rc)
+		rc = read_split_labels(d, s, labels, err);
+	H5Dclose(labels);
+	return rc;
+}
+
+/* Lists the usable rows. Without an array for evaluation, a share of those of training is for it. */
+static int list_hdf5_samples(struct hdf5 *d, double val_share, int64_t *ret_lost, struct err *err)
+{
+	const struct rng_key key = { rng_stream("hdf5"), rng_stream("validation") };
+
+	d->one_array = !d->images[SPLIT_VAL];
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		d->row[s] = malloc(((size_t)d->rows[d->one_array ? SPLIT_TRAIN : s] + 1) * sizeof(*d->row[s]));
+		if (!d->row[s])
+			return err_nomem(err, "samples");
+	}
+	for (int a = 0; a < SPLIT_COUNT; a++)
+		for (int64_t i = 0; i < d->rows[a]; i++) {
+			bool val = a == SPLIT_VAL ||
+				   (d->one_array && val_share > 0 && rng_uniform(key, (uint64_t)i) < val_share);
+
+			if (d->label[a][i] < 0)
+				++*ret_lost;
+			else
+				d->row[val][d->base.n_samples[val]++] = (uint32_t)i;
+		}
+	if (!d->base.n_samples[SPLIT_TRAIN])
+		return err_set(err, ERR_USAGE, "%.300s: no images to train on", d->base.path);
+	return 0;
+}
+
+/* Sets classes, statistics and hash: reads all images once. */
+static int describe_hdf5(struct hdf5 *d, const struct dataset_opts *o, struct err *err)
+{
+	bool *train = calloc((size_t)d->rows[SPLIT_TRAIN] + 1, 1);
+	uint32_t crc[3] = { 0 };
+	int32_t most = -1;
+	int rc = train ? 0 : err_nomem(err, "samples");
+
+	for (int64_t i = 0; !rc && i < d->base.n_samples[SPLIT_TRAIN]; i++)
+		train[d->row[SPLIT_TRAIN][i]] = true;
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
+		for (int64_t i = 0; i < d->rows[s]; i++)
+			most = d->label[s][i] > most ? d->label[s][i] : most;
+		crc[2] = crc32c(crc[2], d->label[s], (size_t)d->rows[s] * sizeof(**d->label));
+		if (d->images[s])
+			rc = measure_split(d, (enum split)s, s == SPLIT_TRAIN ? train : NULL, &crc[s], err);
+	}
+	free(train);
+	if (!rc && o->classes && most >= o->classes)
+		rc = err_set(err, ERR_USAGE, "%.200s: label %d must be below %d classes", d->base.path, most,
+			     o->classes);
+	d->base.classes = o->classes ? o->classes : most + 1;
+	snprintf(d->base.hash, sizeof(d->base.hash), "hdf5-%08x-%08x-%08x", crc[0], crc[1], crc[2]);
+	return rc;
+}
+
+static void hdf5_close(struct dataset *base)
+{
+	struct hdf5 *d = (struct hdf5 *)base;
+
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		if (d->images[s] > 0)
+			H5Dclose(d->images[s]);
+		free(d->label[s]);
+		free(d->row[s]);
+	}
+	hdf5_files_close(&d->files);
+	label_names_done(&d->found);
+	buf_done(&d->classes);
+	free(d->class_names);
+	pthread_mutex_destroy(&d->lock);
+	free(d->base.path);
+	free(d);
+}
+
+/* Opens a file or a folder of files. Implements dataset_ops.open. */
+static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	struct hdf5 *d = calloc(1, sizeof(*d));
+	int64_t lost = 0;
+	int rc;
+
+	if (!d || !(d->base.path = strdup(o->path))) {
+		free(d);
+		return err_nomem(err, NULL);
+	}
+	d->base.ops = &dataset_hdf5;
+	pthread_mutex_init(&d->lock, NULL);
+	label_names_init(&d->found);
+	buf_init(&d->classes, (size_t)1 << 31);
+	H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+	hdf5_files_find(o->path, &d->files);
+	rc = hdf5_files_open(&d->files, err);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
+		rc = open_hdf5_split(d, (enum split)s, err);
+	if (!rc)
+		rc = number_hdf5_classes(d, err);
+	if (!rc)
+		rc = list_hdf5_samples(d, o->val_share, &lost, err);
+	if (!rc)
+		rc = describe_hdf5(d, o, err);
+	if (rc) {
+		hdf5_close(&d->base);
+		return rc;
+	}
+	*ret = &d->base;
+	return 0;
+}
+
+/* [C,H,W] to [H,W,C]. */
+static void interleave_planes(const struct hdf5 *d, const char *from, char *to)
+{
+	const size_t channels = (size_t)d->base.channels, plane = (size_t)d->base.height * (size_t)d->base.width;
+
+	for (size_t c = 0; c < channels; c++)
+		for (size_t i = 0; i < plane; i++)
+			memcpy(to + (i * channels + c) * d->pixel_bytes, from + (c * plane + i) * d->pixel_bytes,
+			       d->pixel_bytes);
+}
+
+static int hdf5_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	struct hdf5 *d = (struct hdf5 *)base;
+	const int64_t row = d->row[r->split][r->index];
+	const enum split array = d->one_array ? SPLIT_TRAIN : r->split;
+	char *planes = d->planar && r->pixels ? malloc(pixels_count(base) * d->pixel_bytes) : NULL;
+	bool good = true;
+
+	*r->label = d->label[array][row];
+	if (d->planar && r->pixels && !planes)
+		return err_nomem(err, "an image");
+	if (r->pixels)
+		good = read_image_rows(d, array, row, 1, planes ? planes : r->pixels);
+	if (good && planes)
+		interleave_planes(d, planes, r->pixels);
+	free(planes);
+	return good ? 0 : err_set(err, ERR_IO, "%.300s: image %lld cannot be read", base->path, (long long)row);
+}
+
+#else
+
+static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+{
+	(void)ret;
+	return err_set(err, ERR_USAGE, "%.300s: HDF5 needs libhdf5 (Debian: libhdf5-dev), which this build lacks",
+		       o->path);
+}
+
+#endif
+
+const struct dataset_ops dataset_hdf5 = {
+	.name = "hdf5",
+	.expects = "*.h5, *.hdf5 (arrays of images and labels)",
+	.probe = hdf5_probe,
+	.open = hdf5_open,
+#ifdef HAVE_HDF5
+	.read = hdf5_read,
+	.close = hdf5_close,
+#endif
+};

@@ -1,0 +1,275 @@
+/* inspect_data.c: `dptrain inspect`: the account of a data set, and its first samples with their labels and sizes. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/loader/sampler.h"
+#include "trainer/data/pictures/picture.h"
+#include "trainer/tools/subcommands.h"
+
+#define SAMPLES_SHOWN 4	   /* of each split */
+#define TOKENS_SHOWN 12	   /* of a sample */
+#define SEQ_LEN 1024	   /* without --seq-len */
+#define IMAGE_SIZE 224	   /* without --image-size */
+#define ACCOUNT_NAMES 1000 /* names of classes in JSON */
+#define FILE_BYTES_MAX ((size_t)1 << 30)
+
+struct inspection {
+	const struct run_config *cfg;
+	struct dataset *data;
+	struct picture *picture;
+	void *pixels, *scratch;
+	int32_t *tokens, *targets;
+	struct dataset_file file;
+	struct buf *out;
+	json_t *samples; /* with --json */
+};
+
+/* What is shown of a sample. */
+struct inspected_sample {
+	enum split split;
+	int64_t index;
+	char where[320];
+	int32_t label; /* -1: none */
+	int width, height;
+	size_t bytes; /* as stored; 0: unknown */
+	struct err why; /* it is unreadable */
+};
+
+static int open_inspected_set(struct inspection *i, struct err *err)
+{
+	const struct run_config *cfg = i->cfg;
+	struct dataset_opts o = { .path = cfg->data_path,
+				  .classes = (int)cfg->classes,
+				  .seq_len = cfg->seq_len ? cfg->seq_len : SEQ_LEN,
+				  .any_kind = true,
+				  .image_size = cfg->image_size ? (int)cfg->image_size : IMAGE_SIZE,
+				  .val_share = cfg->val_split,
+				  .tokenizer = cfg->tokenizer,
+				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
+				  .strict = cfg->strict,
+				  .data_timeout_s = cfg->data_timeout,
+				  .val_path = cfg->val_path,
+				  .image_field = cfg->image_field,
+				  .label_field = cfg->label_field };
+	uint32_t mix[MIX_PARTS_MAX];
+	int rc = cfg->mix ? mix_parse(mix, &o.n_mix, "--mix", cfg->mix, err) : 0;
+
+	o.mix = cfg->mix ? mix : NULL;
+	return rc ? rc : formats_open(&i->data, &o, err);
+}
+
+static int allocate_sample_buffers(struct inspection *i, struct err *err)
+{
+	const struct dataset *d = i->data;
+	const size_t tokens = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
+	const size_t pixels = tokens ? 0 : (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+	int rc = picture_new(&i->picture, err);
+
+	buf_init(&i->file.bytes, FILE_BYTES_MAX);
+	i->pixels = malloc(pixels * dtype_bytes(d->dtype) + 1);
+	i->tokens = malloc((tokens + 1) * sizeof(*i->tokens));
+	i->targets = malloc((tokens + 1) * sizeof(*i->targets));
+	if (!rc && (!i->pixels || !i->tokens || !i->targets))
+		rc = err_nomem(err, "a sample");
+	if (!rc && d->ops->hand_new)
+		rc = d->ops->hand_new(&i->scratch, err);
+	return rc;
+}
+
+/* Reads a picture as it is stored, to know its own size. */
+static int inspect_picture(struct inspection *i, const struct dataset_read *r, struct inspected_sample *ret,
+			   struct err *err)
+{
+	struct picture_size size;
+	int rc = i->data->ops->file(i->data, r, &i->file, err);
+
+	if (rc)
+		return rc;
+	ret->label = i->file.label;
+	ret->bytes = i->file.bytes.len;
+	rc = picture_load_memory(i->picture, ret->where, i->file.bytes.data, i->file.bytes.len, &size, err);
+	if (!rc) {
+		ret->width = size.width;
+		ret->height = size.height;
+	}
+	return rc;
+}
+
+/* Reads a sample, and its own size if it is a picture. */
+static void inspect_sample(struct inspection *i, enum split split, int64_t index, struct inspected_sample *ret)
+{
+	const struct dataset *d = i->data;
+	struct dataset_read r = { .split = split,
+				  .index = index,
+				  .pixels = i->pixels,
+				  .label = &ret->label,
+				  .tokens = i->tokens,
+				  .targets = i->targets,
+				  .hand = i->scratch };
+	int rc = 0;
+
+	*ret = (struct inspected_sample){ .split = split,
+					  .index = index,
+					  .label = -1,
+					  .width = d->width,
+					  .height = d->height,
+					  .why = ERR_INIT };
+	dataset_where(d, split, index, ret->where, sizeof(ret->where));
+	if (d->ops->file)
+		rc = inspect_picture(i, &r, ret, &ret->why);
+	if (!rc)
+		dataset_read(d, &r, &ret->why);
+}
+
+static const char *class_name(const struct dataset *d, int32_t label)
+{
+	return label >= 0 && label < d->n_class_names ? d->class_names[label] : "";
+}
+
+static void print_inspected_sample(struct inspection *i, const struct inspected_sample *s)
+{
+	const struct dataset *d = i->data;
+	const char *name = class_name(d, s->label);
+
+	buf_addf(i->out, "%s %lld: ", split_name(s->split), (long long)s->index);
+	if (*s->where)
+		buf_addf(i->out, "%s: ", s->where);
+	if (s->why.text[0]) {
+		buf_addf(i->out, "unreadable: %s\n", s->why.text);
+	} else if (d->kind == SAMPLE_TOKENS) {
+		buf_adds(i->out, "tokens");
+		for (int64_t t = 0; t < d->seq_len && t < TOKENS_SHOWN; t++)
+			buf_addf(i->out, " %d", i->tokens[t]);
+		buf_adds(i->out, d->seq_len > TOKENS_SHOWN ? " …\n" : "\n");
+	} else {
+		buf_addf(i->out, "%d x %d pixels", s->width, s->height);
+		if (s->bytes)
+			buf_addf(i->out, ", %zu bytes", s->bytes);
+		buf_addf(i->out, *name ? ", label %d (%s)\n" : ", label %d%s\n", s->label, name);
+	}
+}
+
+static void add_inspected_json(struct inspection *i, const struct inspected_sample *s)
+{
+	const struct dataset *d = i->data;
+	json_t *o = json_pack("{s:s, s:I}", "split", split_name(s->split), "index", (json_int_t)s->index), *tokens;
+
+	json_object_set_new(o, "where", json_string(s->where));
+	if (s->why.text[0]) {
+		json_object_set_new(o, "unreadable", json_string(s->why.text));
+	} else if (d->kind == SAMPLE_TOKENS) {
+		tokens = json_array();
+		for (int64_t t = 0; t < d->seq_len && t < TOKENS_SHOWN; t++)
+			json_array_append_new(tokens, json_integer(i->tokens[t]));
+		json_object_set_new(o, "tokens", tokens);
+	} else {
+		json_object_set_new(o, "label", json_integer(s->label));
+		json_object_set_new(o, "class", json_string(class_name(d, s->label)));
+		json_object_set_new(o, "width", json_integer(s->width));
+		json_object_set_new(o, "height", json_integer(s->height));
+	}
+	json_array_append_new(i->samples, o);
+}
+
+static void inspect_first_samples(struct inspection *i)
+{
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t n = 0; n < i->data->n_samples[s] && n < SAMPLES_SHOWN; n++) {
+			struct inspected_sample sample;
+
+			inspect_sample(i, (enum split)s, n, &sample);
+			if (i->cfg->json)
+				add_inspected_json(i, &sample);
+			else
+				print_inspected_sample(i, &sample);
+		}
+}
+
+/* Prints one line each for the set, what is used, what is left out, and warnings. */
+static void print_inspected_account(struct inspection *i)
+{
+	struct dataset *d = i->data;
+	const struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
+	char notice[512];
+	size_t before;
+
+	buf_addf(i->out, "%s: %s, %lld training and %lld evaluation samples of ", d->path, f.format,
+		 (long long)d->n_samples[SPLIT_TRAIN], (long long)d->n_samples[SPLIT_VAL]);
+	if (d->kind == SAMPLE_TOKENS)
+		buf_addf(i->out, "%lld tokens, vocabulary of %lld\n", (long long)d->seq_len, (long long)d->vocab);
+	else
+		buf_addf(i->out, "%d x %d x %d\n", d->height, d->width, d->channels);
+	dataset_say_used(d, i->out);
+	buf_addc(i->out, '\n');
+	before = i->out->len;
+	data_account_say_left(&d->account, DATA_ACCOUNT_REASONS, i->out);
+	if (i->out->len > before)
+		buf_addc(i->out, '\n');
+	if (d->account.hidden)
+		buf_addf(i->out, "%lld hidden\n", (long long)d->account.hidden);
+	before = i->out->len;
+	dataset_say_doubts(d, i->out);
+	if (i->out->len > before)
+		buf_addc(i->out, '\n');
+	while (dataset_notice(d, notice, sizeof(notice)))
+		buf_addf(i->out, "%s\n", notice);
+}
+
+/* Adds the account and the samples as one JSON object. */
+static int print_inspection_json(struct inspection *i, struct err *err)
+{
+	json_t *root = NULL;
+	struct buf account;
+	char *text = NULL;
+	int rc;
+
+	buf_init(&account, (size_t)1 << 24);
+	rc = dataset_account_json(i->data, ACCOUNT_NAMES, &account, err);
+	if (!rc)
+		root = json_loadb(account.data, account.len, 0, NULL);
+	json_object_set(root, "first", i->samples);
+	if (root)
+		text = json_dumps(root, JSON_INDENT(2));
+	if (!rc && !text)
+		rc = err_nomem(err, "the account");
+	if (text)
+		buf_addf(i->out, "%s\n", text);
+	free(text);
+	json_decref(root);
+	buf_done(&account);
+	return rc;
+}
+
+static void close_inspection(struct inspection *i)
+{
+	if (i->scratch)
+		i->data->ops->hand_free(i->scratch);
+	dataset_close(i->data);
+	picture_free(i->picture);
+	free(i->pixels);
+	free(i->tokens);
+	free(i->targets);
+	buf_done(&i->file.bytes);
+	json_decref(i->samples);
+}
+
+int inspect_data(const struct run_config *cfg, struct buf *out, struct err *err)
+{
+	struct inspection i = { .cfg = cfg, .out = out, .samples = cfg->json ? json_array() : NULL };
+	int rc = cfg->data_path ? open_inspected_set(&i, err)
+				: err_set(err, ERR_USAGE, "dptrain inspect needs --data-path SET");
+
+	if (!rc)
+		rc = allocate_sample_buffers(&i, err);
+	if (!rc && !cfg->json)
+		print_inspected_account(&i);
+	if (!rc)
+		inspect_first_samples(&i);
+	if (!rc && cfg->json)
+		rc = print_inspection_json(&i, err);
+	close_inspection(&i);
+	return rc;
+}

@@ -1,0 +1,136 @@
+/* tls.c: the library's callback has no argument, so the pair in use is the process's. */
+#include "config.h"
+
+#include "web/server/tls.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_GNUTLS
+
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define CHAIN_MAX 16
+#define KEY_ID_BYTES 64
+
+struct tls_pair {
+	gnutls_pcert_st chain[CHAIN_MAX];
+	unsigned count;
+	gnutls_privkey_t key;
+	struct tls_pair *older; /* a handshake may still use it */
+};
+
+static _Atomic(struct tls_pair *) tls_now;
+
+static void free_tls_pair(struct tls_pair *p)
+{
+	for (unsigned i = 0; i < p->count; i++)
+		gnutls_pcert_deinit(&p->chain[i]);
+	if (p->key)
+		gnutls_privkey_deinit(p->key);
+	free(p);
+}
+
+/* Returns true if the key is that of the first certificate. */
+static bool is_matching_pair(const struct tls_pair *p)
+{
+	unsigned char a[KEY_ID_BYTES], b[KEY_ID_BYTES];
+	size_t a_bytes = sizeof a, b_bytes = sizeof b;
+	gnutls_pubkey_t public;
+	bool same;
+
+	if (gnutls_pubkey_init(&public) < 0)
+		return false;
+	same = gnutls_pubkey_import_privkey(public, p->key, 0, 0) >= 0 &&
+	       gnutls_pubkey_get_key_id(public, 0, a, &a_bytes) >= 0 &&
+	       gnutls_pubkey_get_key_id(p->chain[0].pubkey, 0, b, &b_bytes) >= 0 && a_bytes == b_bytes &&
+	       !memcmp(a, b, a_bytes);
+	gnutls_pubkey_deinit(public);
+	return same;
+}
+
+int tls_use(const char *cert, const char *key, struct err *err)
+{
+	const gnutls_datum_t chain = { (unsigned char *)(uintptr_t)cert, (unsigned)strlen(cert) };
+	const gnutls_datum_t secret = { (unsigned char *)(uintptr_t)key, (unsigned)strlen(key) };
+	struct tls_pair *p = calloc(1, sizeof *p);
+	unsigned n = CHAIN_MAX;
+	int rc;
+
+	if (!p)
+		return err_nomem(err, NULL);
+	rc = gnutls_pcert_list_import_x509_raw(p->chain, &n, &chain, GNUTLS_X509_FMT_PEM, 0);
+	p->count = rc < 0 ? 0 : n;
+	if (rc >= 0)
+		rc = gnutls_privkey_init(&p->key);
+	if (rc >= 0)
+		rc = gnutls_privkey_import_x509_raw(p->key, &secret, GNUTLS_X509_FMT_PEM, NULL, 0);
+	if (rc < 0 || !is_matching_pair(p)) {
+		free_tls_pair(p);
+		return err_set(err, ERR_USAGE, "--tls-cert and --tls-key: %s: they must match, and the key must have "
+			       "no password", rc < 0 ? gnutls_strerror(rc) : "not the key of this certificate");
+	}
+	p->older = atomic_load(&tls_now);
+	atomic_store(&tls_now, p);
+	return 0;
+}
+
+static int give_tls_pair(gnutls_session_t session, const gnutls_datum_t *authorities, int authority_count,
+			 const gnutls_pk_algorithm_t *algorithms, int algorithm_count, gnutls_pcert_st **ret,
+			 unsigned *ret_count, gnutls_privkey_t *ret_key)
+{
+	struct tls_pair *p = atomic_load(&tls_now);
+
+	(void)session;
+	(void)authorities;
+	(void)authority_count;
+	(void)algorithms;
+	(void)algorithm_count;
+	*ret = p->chain;
+	*ret_count = p->count;
+	*ret_key = p->key;
+	return 0;
+}
+
+void *tls_callback(void)
+{
+	gnutls_certificate_retrieve_function2 *callback = give_tls_pair;
+	void *untyped;
+
+	memcpy(&untyped, &callback, sizeof untyped);
+	return untyped;
+}
+
+void tls_done(void)
+{
+	struct tls_pair *p = atomic_exchange(&tls_now, NULL), *older;
+
+	for (; p; p = older) {
+		older = p->older;
+		free_tls_pair(p);
+	}
+}
+
+#else
+
+int tls_use(const char *cert, const char *key, struct err *err)
+{
+	(void)cert;
+	(void)key;
+	return err_set(err, ERR_UNSUPPORTED, "built without GnuTLS: restart the server to use another certificate");
+}
+
+void *tls_callback(void)
+{
+	return NULL;
+}
+
+void tls_done(void)
+{
+}
+
+#endif
