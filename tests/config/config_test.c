@@ -140,7 +140,6 @@ static void bad_settings_are_refused(void **state)
 		{ "--quux 3", "unknown flag --quux", 1 },
 		{ "--resume auto --synthetic --max-steps 3", "--resume: needs the name of the run: add --run-name", 1 },
 		{ "--save-best epoch/top2 --synthetic --max-steps 3", "did you mean epoch/top1?", 1 },
-		{ "--mixup-alpha 1", "unknown flag --mixup-alpha", 1 },
 		{ "-x 3", "unknown flag -x", 1 },
 		{ "--no-lr", "unknown flag --no-lr", 1 },
 		{ "--no-bf16", "unknown flag --no-bf16", 1 },

@@ -155,6 +155,7 @@ int main(int argc, char *argv[])
 	rc = formats_open(&d,
 			  &(struct dataset_opts){ .path = argv[1],
 						  .image_size = (int)number("side", 24),
+						  .any_kind = true,
 						  .seq_len = (int64_t)number("seq_len", 16),
 						  .pack_documents = number("pack", 0) > 0,
 						  .mix = n_mix ? mix : NULL,

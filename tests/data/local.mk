@@ -1,13 +1,13 @@
 # Data sets, pictures and texts: from files to batches.
-cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/augment_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
+cmocka_tests += tests/data/dataset_test tests/data/input_nomem_test tests/data/loader_test tests/data/sampler_test tests/data/recipes/augment_test tests/data/store/fetch_block_test tests/data/store/objects_test tests/data/store/streams_test tests/data/formats/pages_test tests/data/formats/unpack_test
 tests_data_formats_pages_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=parquet_page_read
 tests_data_formats_pages_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_dataset_test_SOURCES = tests/data/dataset_test.c tests/data/idx_make.h
 tests_data_dataset_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/idx_make.h
 tests_data_loader_test_LDADD = $(LDADD) $(ZLIB_LIBS)
-tests_data_augment_test_LDADD = $(LDADD) $(JANSSON_LIBS)
-EXTRA_DIST += tests/data/reference
+tests_data_recipes_augment_test_LDADD = $(LDADD) $(JANSSON_LIBS)
+EXTRA_DIST += tests/data/recipes/augment.json tests/data/recipes/make_augment.py
 tests_data_input_nomem_test_SOURCES = tests/data/input_nomem_test.c tests/data/idx_make.h
 tests_data_input_nomem_test_LDFLAGS = $(AM_LDFLAGS) -static \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=posix_memalign
@@ -23,18 +23,10 @@ tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
 check_PROGRAMS += tests/data/formats/columns tests/data/deliver
-dist_check_SCRIPTS += tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/sets/peers.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/train_crop.py tests/data/waits.py
-TESTS += tests/data/bad_input.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
+dist_check_SCRIPTS += tests/data/sets/account.py tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/sets/peers.py tests/data/recipes/recipes.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/recipes/train_crop.py tests/data/waits.py
+TESTS += tests/data/bad_input.py tests/data/recipes/recipes.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
 if HAVE_IMAGES
-TESTS += tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/train_crop.py tests/data/waits.py
-dist_check_SCRIPTS += tests/data/sets/account.py tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/sets/peers.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/waits.py
-TESTS += tests/data/bad_input.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
-if HAVE_IMAGES
-TESTS += tests/data/sets/account.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/waits.py
-dist_check_SCRIPTS += tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/texts/mix.py tests/data/sets/peers.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py tests/data/waits.py
-TESTS += tests/data/bad_input.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
-if HAVE_IMAGES
-TESTS += tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/waits.py
+TESTS += tests/data/sets/account.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/sets/hdf5.py tests/data/sets/incomplete.py tests/data/inputs.py tests/data/sets/labels.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/recipes/train_crop.py tests/data/waits.py
 CHECK_EXTRA += tests/data/sets/peers.py
 endif
 # Both use the cache in memory, and one of them checks that it is removed: one after the other.

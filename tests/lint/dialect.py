@@ -13,6 +13,7 @@ import tree
 from table import Table
 
 ENDS = (".c", ".h", ".cu", ".cuh", ".ts", ".tsx", ".py", ".md", ".def", ".sh", ".sql")
+PYTHON_NONE = re.compile(r"\bis None\b")
 
 
 def pattern():
@@ -29,7 +30,7 @@ def texts():
 def counts():
     """{path: occurrences}, without the files that have none."""
     words = pattern()
-    found = {path: sum(1 for _ in words.finditer(tree.read(path))) for path in texts()}
+    found = {path: sum(1 for _ in words.finditer(PYTHON_NONE.sub("", tree.read(path)))) for path in texts()}
     return {path: count for path, count in found.items() if count}
 
 

@@ -2,13 +2,15 @@
 checkpoints are skipped or refused; a full disk causes a warning; which checkpoints are kept; a run that is being
 written cannot be resumed."""
 import json
+import math
 import os
 import resource
 import shutil
 import signal
 import subprocess
 
-from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, sanitized, start
+from helper import (DPTRAIN, Folder, check, dptrain, environment, fast, finish, make_set, read_run, records, safetensors, sanitized, start,
+                    write_safetensors)
 
 FAST = fast()
 
@@ -81,6 +83,21 @@ def kept_checkpoints(tmp, data, common):
     runs = os.path.join(tmp, "none")
     run("none", *common, "--max-steps", 1, "--save-total-limit", 0, "--runs-dir", runs)
     check(not os.path.exists(os.path.join(folder_of(runs), "checkpoints")), "--save-total-limit 0 writes none")
+
+
+def nonfinite_is_never_best(tmp, data, common):
+    """A running mean of -inf: training is well, every evaluation has a loss of nan. No accuracy counted there is a best one."""
+    weights, runs = os.path.join(tmp, "spoilt.safetensors"), os.path.join(tmp, "never-best")
+    run("weights", *common, "--max-steps", 1, "--save-weights", weights, "--runs-dir", os.path.join(tmp, "first"))
+    tensors = safetensors(weights)
+    tensors["bn1.running_mean"][1][0] = -math.inf
+    write_safetensors(weights, [(name, "F32" if values.typecode == "f" else "I64", shape, values.tobytes()) for name, (shape, values) in tensors.items()])
+    for key in ("epoch/top1", "epoch/val_loss"):
+        folder = os.path.join(runs, key.replace("/", "-"))
+        run(key, *common, "--epochs", 3, "--init-from", weights, "--save-best", key, "--runs-dir", folder)
+        series = read_run(folder)["series"]
+        check(all(math.isnan(v) for v in series["epoch/val_loss", -1].values()) and steps_of(folder) == [6],
+              "--save-best %s of evaluations that are not finite keeps %s: %s" % (key, steps_of(folder), series["epoch/val_loss", -1]))
 
 
 def bad_checkpoints_are_refused(tmp, data, common):
@@ -242,6 +259,7 @@ def main():
         common = ["--data-path", data, "--model", "resnet20", "--global-batch-size", 20, *FAST]
         other_ranks(tmp)
         kept_checkpoints(tmp, data, common)
+        nonfinite_is_never_best(tmp, data, common)
         bad_checkpoints_are_refused(tmp, data, common)
         killed_at_once(tmp, common)
         full_disk(tmp, data, common)

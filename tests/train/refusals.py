@@ -59,7 +59,13 @@ def without_effect(tmp):
     one = ["--synthetic", "--model", "resnet20", "-b", 2, "--max-steps", 1, "--runs-dir", tmp]
     small = ["--synthetic", "--model", "resnet18", "--image-size", 32, "--classes", 10, "--max-steps", 1, "-b", 1, "--runs-dir", tmp]
     refused("batch norm over one value", ["batch norm over one value", "layer4", "--batch-size"], *small)
+    os.mkdir(os.path.join(tmp, "few"))
+    few = make_set(os.path.join(tmp, "few"), 5, 4)
+    refused("batch norm over one value in the last batch", ["the last batch of an epoch, with --batch-size 2", "one value"], "--data-path", few,
+            "--model", "resnet18", "-b", 2, "--epochs", 1, "--runs-dir", tmp)
     refused("batch norm over one value of each rank", ["batch norm over one value", "--sync-bn"], *small, "--nproc-per-node", 2)
+    p = dptrain(*small, "--nproc-per-node", 2, "--sync-bn", *fast())
+    check(p.returncode == 0, "batch norm over the values of two ranks: exit %d: %s" % (p.returncode, p.stderr))
     refused("a trace of steps beyond the last", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
     refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
 

@@ -98,9 +98,11 @@ test('rows: best first, then failed and diverged runs, then runs without a value
 });
 
 test('a value that is not finite is never the best, and sorts last both ways', () => {
-	const metric = (last, low = last) => ({ count: 1, nonfinite: 0, first: last, last, min: low, max: low, min_step: 1, max_step: 1 });
+	const metric = (last, low = last) => ({ count: 1, nonfinite: 0, first: last, last, min: low, max: low,
+		min_step: 1, max_step: 1 });
 	const of = (id, m) => run(id, { metrics: { loss: m } });
-	const runs = [of('minus', metric(-Infinity)), of('good', metric(2)), of('plus', metric(Infinity)), of('nan', metric(NaN)),
+	const runs = [of('minus', metric(-Infinity)), of('good', metric(2)), of('plus', metric(Infinity)),
+		of('nan', metric(NaN)),
 		of('best', metric(1.5))];
 	for (const dir of ['min', 'max']) {
 		const goal = { key: 'loss', dir };

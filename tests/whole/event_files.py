@@ -206,6 +206,7 @@ def killed(folder):
     moved = [b"\x09" + struct.pack("<d", now - 100 + 8 * i / (len(payloads) - 1)) + p[9:] for i, p in enumerate(payloads)]
     with open(path, "wb") as f:
         f.write(b"".join(map(wire.record, moved)))
+    lib.check(",killed," in dptrack("ls", "--logdir", runs, "--csv"), "status by a command alone")
     for _ in range(2):
         server = lib.Server(runs)
         run = server.json("GET", "/api/v1/runs?limit=9")[1]["runs"][0]

@@ -28,6 +28,14 @@ void log_init(const char *program)
 	log_program = program;
 }
 
+/* A message may quote a file's name: it must neither begin a line nor move a terminal's cursor. */
+static void hide_control_bytes(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = *text == '\t' ? ' ' : '?';
+}
+
 static void log_line(const char *kind, const char *fmt, va_list ap)
 {
 	char line[1024];
@@ -37,6 +45,7 @@ static void log_line(const char *kind, const char *fmt, va_list ap)
 	n = snprintf(line, sizeof(line), "%s: %s", log_program, kind);
 	used = n < 0 ? 0 : (size_t)n;
 	vsnprintf(line + used, sizeof(line) - used - 1, fmt, ap);
+	hide_control_bytes(line + used);
 	used = strlen(line);
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)

@@ -22,7 +22,7 @@
 #define RETRY_S 0.01
 #define HELLO_WAIT_S 5 /* a rank sends its hello as soon as it connects */
 #define LINGER_S 3.0   /* ranks that connect this much later still receive the reason of the failure */
-#define NOTICE_S 5.0   /* wait of rank 0 after which it says for whom */
+#define NOTICE_S 5.0   /* rank 0 names the ranks it waits for after this time */
 #define ABSENT (-1)
 #define NOTIFIED (-2)
 

@@ -1,8 +1,9 @@
-/* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few greedy
- * orders with best-fit placement get within a few percent of the lower bound on networks; the best result is kept. Each
- * order is tried first with the first gap that wastes almost nothing, then with the tightest gap: for tens of thousands
- * of ranges the first way takes a third of the time and usually reaches the bound. Placed ranges are kept in groups of
- * neighbours, which a search skips as a whole when all or none of a group conflicts. */
+/* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few
+ * greedy orders with best-fit placement get within a few percent of the lower bound on networks; the best result is
+ * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: for
+ * tens of thousands of ranges the first way takes a third of the time and usually reaches the bound. Placed ranges
+ * are kept in groups of neighbours, which a search skips as a whole when all or none of a group conflicts, or when
+ * it is below what was passed. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
@@ -12,6 +13,7 @@
 
 #define GROUP 64
 #define NEXT_TO_NOTHING 10000 /* fraction 1/N of the bound that a gap may waste */
+#define LITTLE_OF_MANY 100 /* the same among many ranges, where the first gap that fits is found much earlier */
 #define MANY 30000 /* ranges: a pipeline with many micro-batches */
 
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
@@ -124,14 +126,14 @@ static void pass_slab_group(struct gap_search *s, const struct piece_group *g)
 {
 	const struct slab_entry *e = s->e;
 
-	if (g->earliest_first > e->last || g->latest_last < e->first)
+	if (g->earliest_first > e->last || g->latest_last < e->first || g->end <= s->end)
 		return;
 	if (g->latest_first <= e->last && g->earliest_last >= e->first && g->gap < e->bytes) {
 		pass_slab_piece(s, g->piece[0].offset, g->end);
 		return;
 	}
 	for (int i = 0; i < g->n; i++)
-		if (g->piece[i].first <= e->last && g->piece[i].last >= e->first)
+		if (g->piece[i].end > s->end && g->piece[i].first <= e->last && g->piece[i].last >= e->first)
 			pass_slab_piece(s, g->piece[i].offset, g->piece[i].end);
 }
 
@@ -278,7 +280,7 @@ size_t slab_place(struct slab_range *ranges, int n, size_t align)
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
-	p.waste = bound / NEXT_TO_NOTHING;
+	p.waste = bound / (n > MANY ? LITTLE_OF_MANY : NEXT_TO_NOTHING);
 	try_orders(&p, ranges, bound);
 	p.waste = 0;
 	try_orders(&p, ranges, bound);

@@ -368,7 +368,7 @@ int program_check_norms(const struct program *p, const struct program_opts *o, s
 		const struct node *n = p->graph->nodes[i];
 		const struct shape *s = n->op == &op_bn_stats ? &n->in[0]->shape : NULL;
 
-		if (!s || shape_count(s) / s->dim[s->ndim - 1] * ranks > 1)
+		if (!s || shape_count(s) / s->dim[s->ndim - 1] * ranks != 1) /* 0: no samples here */
 			continue;
 		return err_set(err, ERR_USAGE,
 			       "a batch of 1 sample: %s is a batch norm over one value for each channel (%lldx%lld "

@@ -63,6 +63,9 @@ static int check_norms(const struct engine *e, struct err *err)
 	for (int i = 0; !rc && i < e->prepared.n_programs && e->job->cfg->command != COMMAND_BENCH; i++)
 		if (e->prepared.program[i]->graph->training)
 			rc = program_check_norms(e->prepared.program[i], &e->prepared.opts, err);
+	if (rc && e->job->cfg->batch_size > 1) /* it leaves one sample */
+		err_prefix(err, "the last batch of an epoch, with --batch-size %lld",
+			   (long long)e->job->cfg->batch_size);
 	return rc;
 }
 

@@ -116,7 +116,8 @@ void conns_remove(struct conns *t, struct conn *c)
 	free(c);
 }
 
-/* libmicrohttpd uses edge-triggered epoll and can miss that a client left in the middle of its request. */
+/* libmicrohttpd uses edge-triggered epoll and can miss that a client left in the middle of its request, or closed its
+ * sending side with it. A request that the library has read already changes the phase before the second check. */
 static bool has_client_left(const struct conn *c)
 {
 	char byte;
@@ -136,12 +137,6 @@ void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 {
 	if (!c)
 		return;
-	/* A client that closed its side with the request: the library waits for an event that it has missed. */
-	if (phase == CONN_IDLE && has_client_left(c)) {
-		pthread_mutex_lock(&t->lock);
-		shut_conn_down(c);
-		pthread_mutex_unlock(&t->lock);
-	}
 	pthread_mutex_lock(&t->lock);
 	/* the head of a first request is timed from the start of the connection */
 	if (!(c->phase == CONN_FRESH && phase == CONN_HEAD)) {

@@ -31,7 +31,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/maintenance/backup.c \
 	web/store/read/chart.c \
-	web/store/maintenance/check.c web/store/maintenance/maintenance.h \
+	web/store/maintenance/check.c \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/points/chunks.c web/store/points/chunks.h \
 	web/store/read/cells.c \

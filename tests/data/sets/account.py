@@ -239,6 +239,27 @@ def check_texts():
         {"unit": "files", "count": 1, "why": "test is not used, because there is a val", "example": "test-0.txt"}], found
 
 
+def check_pointers():
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+    for make, name in ((split_folder, "train/a/000.png"), (idx, "train-labels-idx1-ubyte"), (cifar, "data_batch_2.bin"), (text, "B.TXT"),
+                       (tokens, "val.tokens")):
+        path = f"{tmp}/pointer-{make.__name__}"
+        os.makedirs(path if make is not tokens else tmp, exist_ok=True)
+        make(path)
+        write(f"{path}/{name}", pointer)
+        said = dptrain("inspect", "--data-path", path, code=2).stderr
+        assert f"{name}: is a Git LFS pointer: its content is not here: run git lfs pull" in said, said
+    # A byte order mark is no part of a text.
+    sizes = []
+    for name, mark in (("plain", b""), ("marked", b"\xef\xbb\xbf")):
+        path = f"{tmp}/{name}"
+        write(f"{path}/a.txt", mark + TEXT.encode())
+        write(f"{path}/b.jsonl", mark + json.dumps({"text": TEXT}).encode() + b"\n")
+        dptrain("tokenize", "--data-path", path, "--out", f"{path}.tokens", "--val-split", "0")
+        sizes.append(os.path.getsize(f"{path}.tokens/train.tokens"))
+    assert sizes[0] == sizes[1], sizes
+
+
 # ---- reports and records ----
 
 def check_training():
@@ -280,6 +301,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_places()
     check_unknown()
     check_texts()
+    check_pointers()
     check_training()
     check_shard()
     check_drop_last()

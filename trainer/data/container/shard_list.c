@@ -299,17 +299,16 @@ static int refuse_missing_shard(const struct numbered_shard *s, long missing, co
 		       s->digits, missing, s->digits, s->total);
 }
 
-/* Refuses a folder that lacks some of its numbered shards, from number `from` of the list on. */
-static int check_complete_groups(const struct shard_list *l, int from, const char *folder, struct err *err)
+int shard_list_check_complete(char *const *address, int count, const char *folder, struct err *err)
 {
-	struct numbered_shard *found = calloc((size_t)(l->n - from) + 1, sizeof(*found));
+	struct numbered_shard *found = calloc((size_t)count + 1, sizeof(*found));
 	size_t n = 0;
 	int rc = 0;
 
 	if (!found)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n - from);
-	for (int i = from; i < l->n; i++)
-		n += parse_shard_number(l->address[i], &found[n]);
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", count);
+	for (int i = 0; i < count; i++)
+		n += parse_shard_number(address[i], &found[n]);
 	if (n)
 		qsort(found, n, sizeof(*found), compare_shard_numbers);
 	for (size_t i = 0, end; !rc && i < n; i = end) {
@@ -354,7 +353,7 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 						       "*.parquet, *.arrow, data.mdb)",
 			       part == SHARDS_TRAIN ? "train on" : "read");
 	if (!rc)
-		rc = check_complete_groups(l, before, folder, err);
+		rc = shard_list_check_complete(l->address + before, l->n - before, folder, err);
 	if (rc || l->takes || !c->index[part])
 		return rc;
 	rc = join_shard_path(path, folder, index_file_name(part), err);

@@ -53,6 +53,10 @@ int shard_list_check(const char *spec, struct err *err);
 /* Adds the shards that spec names. ERR_USAGE: unreadable, or a folder without shards of that part. For SHARDS_VAL
  * such a folder, and anything that is not a folder, adds nothing. */
 int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
+/* ERR_USAGE if files that are numbered among others ("train-00003-of-00128.parquet") are not complete. count: of the
+ * files of one folder. shard_list_add calls it itself. */
+int shard_list_check_complete(char *const *address, int count, const char *folder, struct err *err);
+
 void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
 
 /* Moves the n addresses and their table to the caller, who frees each; the list is then empty. */

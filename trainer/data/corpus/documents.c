@@ -9,6 +9,8 @@
 
 #include "config.h"
 #include "tracker/base/buf.h"
+#include "tracker/base/file.h"
+#include "tracker/base/utf8.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/corpus/json_member.h"
 #include "trainer/data/corpus/texts.h"
@@ -111,6 +113,8 @@ static int read_next_block(struct stream *s, struct err *err)
 	if (n)
 		rc = objects_read(s->store, &(struct objects_range){ .object = s->object, .at = s->at, .n = n },
 				  s->block, err);
+	if (!rc && !s->at)
+		rc = file_refuse_pointer(objects_address(s->store, s->object), s->block, n, err);
 	s->at += n;
 	s->n = rc ? 0 : n;
 	s->used = 0;
@@ -239,18 +243,19 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 	uint64_t bytes = objects_bytes(w->o->store, w->o->object);
 	char *part = malloc(PART);
 	bool begun = false;
-	size_t n = 1;
+	size_t n = 1, mark;
 	int rc = part ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", w->name);
 
 	if (!rc && packing != TEXT_UNPACKED && w->o->sizes)
 		rc = count_unpacked_bytes(w->o->store, w->o->object, packing, &bytes, err);
 	while (!rc && n) {
 		rc = stream_read(w->stream, part, PART, &n, err);
+		mark = begun || rc ? 0 : utf8_mark(part, n);
 		if (!rc && n && !begun)
-			rc = w->to->begin(w->to->user, bytes, err);
+			rc = w->to->begin(w->to->user, bytes > mark ? bytes - mark : bytes, err);
 		begun |= n > 0;
-		if (!rc && n)
-			rc = w->to->add(w->to->user, part, n, err);
+		if (!rc && n > mark)
+			rc = w->to->add(w->to->user, part + mark, n - mark, err);
 	}
 	free(part);
 	return rc || !begun ? rc : w->to->end(w->to->user, err);
@@ -258,9 +263,13 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 
 /* ---- lines of JSON ---- */
 
+/* Emits the text member of one line; skips an empty line or a null. */
 static int emit_json_line(struct document_walk *w, const char *line, size_t n, struct err *err)
 {
-	w->number++;
+	const size_t mark = w->number++ ? 0 : utf8_mark(line, n);
+
+	line += mark;
+	n -= mark;
 	if (strspn(line, " \t\r") >= n)
 		return 0;
 	buf_reset(&w->text);
@@ -352,14 +361,23 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 	return rc;
 }
 
+/* Emits the text column of one Parquet file, row group by row group. */
 static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
 	struct object_source source = { .store = w->o->store, .object = w->o->object };
 	const struct byte_source file = objects_source(&source);
 	struct err why = ERR_INIT;
 	struct parquet *p;
-	int column, rc = parquet_open(&p, &file, err);
+	char head[128];
+	const uint64_t bytes = objects_bytes(w->o->store, w->o->object);
+	const size_t n = bytes < sizeof(head) ? (size_t)bytes : sizeof(head);
+	const struct objects_range first = { .object = w->o->object, .n = n };
+	int column, rc = objects_read(w->o->store, &first, head, err);
 
+	if (!rc)
+		rc = file_refuse_pointer(w->name, head, n, err);
+	if (!rc)
+		rc = parquet_open(&p, &file, err);
 	if (rc)
 		return rc;
 	rc = find_text_column(w, p, &column, err);

@@ -209,6 +209,26 @@ static int add_named_texts(struct text_search *s, const char *spec, struct err *
 	return rc;
 }
 
+/* Refuses numbered files that are not complete, folder by folder; the files are sorted. */
+static int check_numbered_texts(const struct texts *t, int from, const char *folder, struct err *err)
+{
+	char **address = calloc((size_t)(t->n - from) + 1, sizeof(*address));
+	int rc = address ? 0 : fail_text_names(err);
+
+	for (int i = from, n = 0; !rc && i < t->n; i++) {
+		const char *next = i + 1 < t->n ? t->file[i + 1].name : "", *slash = strrchr(next, '/');
+		const size_t above = slash ? (size_t)(slash - next) + 1 : 0;
+
+		address[n++] = t->file[i].name;
+		if (above && !strncmp(next, t->file[i].name, above) && !strchr(t->file[i].name + above, '/'))
+			continue;
+		rc = shard_list_check_complete(address, n, folder, err);
+		n = 0;
+	}
+	free(address);
+	return rc;
+}
+
 /* Adds the files of a local or remote folder, or files named one by one. */
 static int add_texts(struct text_search *s, const char *spec, struct err *err)
 {
@@ -230,7 +250,7 @@ static int add_texts(struct text_search *s, const char *spec, struct err *err)
 			     s->tables ? " or table (*.parquet)" : "");
 	if (s->t->n > before)
 		qsort(s->t->file + before, (size_t)(s->t->n - before), sizeof(*s->t->file), compare_text_files);
-	return rc;
+	return rc ? rc : check_numbered_texts(s->t, before, spec, err);
 }
 
 int texts_find(struct texts *ret, const char *spec, const struct texts_opts *o, struct err *err)

@@ -13,6 +13,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
+#include "tracker/base/file.h"
 #include "trainer/data/container/tar_walk.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/pictures/pixels.h"
@@ -40,6 +41,18 @@ static void tar_close(struct tar *t)
 	free(t);
 }
 
+static int refuse_pointer_archive(const char *path, struct err *err)
+{
+	struct file_map m;
+	int rc = file_map_open(&m, path, err);
+
+	if (rc)
+		return ERR_USAGE;
+	rc = file_refuse_pointer(path, m.bytes, m.n, err);
+	file_map_close(&m);
+	return rc;
+}
+
 /* Opens an archive at its start. ERR_USAGE: it cannot be opened. */
 static int tar_open(struct tar **ret, const char *path, struct err *err)
 {
@@ -48,6 +61,10 @@ static int tar_open(struct tar **ret, const char *path, struct err *err)
 	if (!t || !(t->path = strdup(path))) {
 		free(t);
 		return err_nomem(err, NULL);
+	}
+	if (refuse_pointer_archive(path, err)) {
+		tar_close(t);
+		return ERR_USAGE;
 	}
 	t->file = gzopen(path, "rbe");
 	if (!t->file) {
@@ -224,6 +241,8 @@ static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, si
 {
 	size_t record = (size_t)d->kind->label_bytes + IMAGE;
 
+	if (file_refuse_pointer(d->kind->file[file], bytes, n, err))
+		return ERR_USAGE;
 	if (!n || n % record || n / record > FILE_RECORDS_MAX)
 		return err_set(err, ERR_USAGE, "%.200s/%s: %zu bytes: expected 1 to %d records of %zu bytes",
 			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);

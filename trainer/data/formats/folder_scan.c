@@ -215,6 +215,7 @@ static void enter_class_folder(struct folder_walk *s, const char *part, const ch
 	}
 }
 
+/* Lists the images of one class folder, at any depth. */
 static int walk_class(struct folder_walk *s, const char *part, const char *class_name)
 {
 	char below[PATH_MAX];
@@ -422,8 +423,8 @@ static bool probe_split_folder(const char *root, const char *part, int levels)
 	return found;
 }
 
-/* Returns true if images deep below the folders of root/part can be those of classes: they are not if root holds shards,
- * or is a folder above a data set (a single folder without images of its own, or one with a folder "train"). */
+/* Returns true if images deep below the folders of root/part can be those of classes: they are not if root holds
+ * shards, or is a folder above a data set (a single folder without images of its own, or one with a folder "train"). */
 static bool may_have_deep_images(const char *root, const char *part)
 {
 	char **names, below[PATH_MAX];

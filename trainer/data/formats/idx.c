@@ -217,6 +217,11 @@ static int idx_file_open(struct idx_file *ret, const char *path, struct err *err
 		rc = err_set(err, ERR_USAGE, "%.300s: is empty", path);
 	if (rc)
 		return rc;
+	rc = file_refuse_pointer(path, s.file.bytes, s.file.n, err);
+	if (rc) {
+		file_map_close(&s.file);
+		return rc;
+	}
 	if (s.file.n >= 2 && s.file.bytes[0] == 0x1f && s.file.bytes[1] == 0x8b)
 		rc = open_gzip_idx(&f, &s, err);
 	else

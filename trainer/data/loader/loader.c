@@ -211,7 +211,7 @@ void loader_set_active(struct loader *l, int n)
 	pthread_mutex_unlock(&l->slots.lock);
 }
 
-/* Refuses options that contradict the set or each other. */
+/* Refuses options that are out of range or that do not suit the set. */
 static int check_loader_opts(const struct loader_opts *o, struct err *err)
 {
 	const struct dataset *d = o->dataset;

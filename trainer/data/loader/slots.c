@@ -308,8 +308,8 @@ static void mix_slot(const struct slots *s, struct loader_slot *slot)
 	}
 }
 
-/* Accounts the filled samples [begin, end) of a slot, the first unreadable one of which is `failed` (-1: none); whoever
- * fills the last ones also mixes the slot. Called and returns with the lock held. */
+/* Accounts the filled samples [begin, end) of a slot, the first unreadable one of which is `failed` (-1: none); the
+ * thread that fills the last ones also mixes the slot. Called and returns with the lock held. */
 static void finish_slot_chunk(struct slots *s, struct loader_slot *slot, struct range chunk, int64_t failed,
 			      const struct err *err)
 {

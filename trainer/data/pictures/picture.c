@@ -195,10 +195,10 @@ const char *picture_ending(const void *bytes, size_t n)
 /* Says why no codec takes a file, from its first bytes. */
 static int fail_unknown_picture(const struct codec_input *in, struct err *err)
 {
-	static const char pointer[] = "version https://git-lfs.github.com/spec/";
+	int rc = file_refuse_pointer(in->name, in->data, in->n, err);
 
-	if (in->n >= sizeof(pointer) - 1 && !memcmp(in->data, pointer, sizeof(pointer) - 1))
-		return err_set(err, ERR_USAGE, "%.300s: is a Git LFS pointer: run git lfs pull", in->name);
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < N_ENDINGS; i++)
 		if (endings[i].begins && *endings[i].lacks && in->n >= endings[i].at + endings[i].n &&
 		    !memcmp(in->data + endings[i].at, endings[i].begins, endings[i].n))

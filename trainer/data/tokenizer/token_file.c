@@ -108,6 +108,8 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 	int rc = file_map_open(&f.map, path, err);
 
 	if (!rc)
+		rc = file_refuse_pointer(path, f.map.bytes, f.map.n, err);
+	if (!rc)
 		rc = read_token_header(&f, path, err);
 	if (rc) {
 		token_file_close(&f);

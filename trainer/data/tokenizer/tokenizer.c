@@ -91,7 +91,7 @@ static int read_tokenizer_file(struct buf *to, const char *folder, const char *n
 	rc = file_load(to, path, err);
 	why = errno;
 	if (rc != ERR_USAGE)
-		return rc;
+		return rc ? rc : file_refuse_pointer(path, to->data ? to->data : "", to->len, err);
 	if (why == EFBIG)
 		return err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
 	return err_set(err, ERR_USAGE,

@@ -1,7 +1,7 @@
 /* ema.h: exponential moving average of a parameter or statistic: ema = decay ema + (1 - decay) x; the first update
  * copies x, as in torchvision. in x, ema, step out ema (the same tensor, updated). step is guard's output: a skipped
- * step changes nothing, unless there was no update yet. With `every` > 1 only every so many steps of an epoch update
- * it, beginning with its first one. */
+ * step changes nothing, unless there was no update yet. With `every` > 1 every N-th step of an epoch updates it,
+ * beginning with the first one. */
 #ifndef DPT_OPS_EMA_H
 #define DPT_OPS_EMA_H
 

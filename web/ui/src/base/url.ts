@@ -323,7 +323,8 @@ export function isBare(v: View): boolean {
 export function isExpression(s: string): boolean {
 	const kind = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)/.source;
 	const entity = kind + /\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
-	const known = /(?:run_id|run_name|name|status|start_time|end_time|created|duration|last_step|experiment|notes)/.source;
+	const times = /start_time|end_time|created|duration|last_step/.source;
+	const known = `(?:run_id|run_name|name|status|${times}|experiment|notes)`;
 	const compared = /\s*(?:[=<>]|!=|\b(?:not\s+)?(?:i?like|in)\b|\bis\s+(?:not\s+)?null\b)/.source;
 	return new RegExp(`(?:^|[\\s(])(?:${entity}|${known})${compared}`, 'i').test(s);
 }

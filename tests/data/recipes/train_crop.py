@@ -6,7 +6,7 @@ import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "train"))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "train"))
 from helper import Folder, check, dptrain, finish, read_run
 
 NET = ["--model", "resnet18", "--backend", "ref", "--precision", "fp64", "--system-interval", 0, "-b", 2, "--max-steps", 1]
@@ -16,7 +16,7 @@ def make_folder(folder):
     for split in ("train", "val"):
         for k, name in enumerate(("photo.jpg", "plain.jpg", "noise.png", "photo.png")):
             os.makedirs(os.path.join(folder, split, str(k % 2)), exist_ok=True)
-            shutil.copy(os.path.join(HERE, "pictures", name), os.path.join(folder, split, str(k % 2), name))
+            shutil.copy(os.path.join(HERE, "..", "pictures", name), os.path.join(folder, split, str(k % 2), name))
 
 
 def loss(tmp, data, name, *flags):

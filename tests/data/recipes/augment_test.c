@@ -1,5 +1,5 @@
 /* augment_test.c: augmentation against what torchvision made of the same images and random numbers
- * (reference/augment.json, written by reference/make_augment.py), and the distributions of our own draws. */
+ * (augment.json, written by make_augment.py), and the distributions of our own draws. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static int load_reference(void **state)
 	json_error_t e;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/tests/data/reference/augment.json", source ? source : ".");
+	snprintf(path, sizeof(path), "%s/tests/data/recipes/augment.json", source ? source : ".");
 	reference = json_load_file(path, 0, &e);
 	return reference ? 0 : -1;
 }
