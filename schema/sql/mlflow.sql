@@ -26,8 +26,21 @@ WHERE i.destination_id = ?1 AND i.destination_type = 'RUN' AND i.source_type = '
 SELECT name AS key, value FROM input_tags WHERE input_uuid = ?1 ORDER BY name;
 -- name: ml_traces
 SELECT count(*) AS lost FROM trace_info;
--- name: ml_models as ml_traces
-SELECT count(*) AS lost FROM logged_models;
+-- name: ml_logged
+SELECT m.model_id, e.name AS experiment, m.name, m.artifact_location AS uri, m.status, m.lifecycle_stage AS stage, m.model_type AS type,
+	m.source_run_id AS run
+FROM logged_models m JOIN experiments e ON e.experiment_id = m.experiment_id ORDER BY m.creation_timestamp_ms, m.model_id;
+-- name: ml_logged_tags as ml_tags
+SELECT tag_key AS key, tag_value AS value FROM logged_model_tags WHERE model_id = ?1 ORDER BY tag_key;
+-- name: ml_logged_params as ml_tags
+SELECT param_key AS key, param_value AS value FROM logged_model_params WHERE model_id = ?1 ORDER BY param_key;
+-- name: ml_logged_metrics
+SELECT run_id AS run, metric_name AS key, metric_value AS value, metric_timestamp_ms AS timestamp, metric_step AS step, dataset_name,
+	dataset_digest
+FROM logged_model_metrics WHERE model_id = ?1 ORDER BY rowid;
+-- name: ml_outputs
+SELECT source_id AS run, destination_id AS model, step FROM inputs
+WHERE source_type = 'RUN_OUTPUT' AND destination_type = 'MODEL_OUTPUT' ORDER BY rowid;
 -- name: ml_registered
 SELECT name, description FROM registered_models ORDER BY name;
 -- name: ml_registered_tags as ml_tags

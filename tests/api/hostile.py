@@ -113,7 +113,7 @@ TABLE = [
     ("9000 query arguments", get(b"/health?" + b"&".join([b"a"] * 9000)), 414, CLOSE),
     ("a head of 40 KB", get(b"/health", b"X: " + b"a" * 40000 + b"\r\n"), 431, CLOSE),
     ("a head of 500 fields", get(b"/health", b"X: a\r\n" * 500), 431, CLOSE),
-    ("8 KiB of address", get(b"/health?" + b"a" * 8200) + SECOND, 414, CLOSE),
+    ("16 KiB of address", get(b"/health?" + b"a" * 16400) + SECOND, 414, CLOSE),
     ("100 KiB of address", get(b"/health?" + b"a" * 100000), 414, CLOSE),
     ("60 KiB of header", get(b"/health", b"X: " + b"a" * 60000 + b"\r\n"), 431, CLOSE),
     ("2000 headers", get(b"/health", b"".join(b"X%d: y\r\n" % i for i in range(2000))), 431, CLOSE),

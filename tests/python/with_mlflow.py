@@ -65,5 +65,74 @@ def log_image(folder):
     return '%d pictures' % len(files)
 
 
+MODELS = '''
+import sys
+import mlflow
+
+mlflow.set_tracking_uri(sys.argv[1])
+mlflow.set_registry_uri(sys.argv[1])
+mlflow.create_experiment('ex', artifact_location=sys.argv[2] or None)
+mlflow.set_experiment('ex')
+
+class Same(mlflow.pyfunc.PythonModel):
+    def predict(self, context, model_input):
+        return model_input
+
+with mlflow.start_run(run_name='r1'):
+    made = mlflow.pyfunc.log_model(name='net', python_model=Same(), registered_model_name='reg', pip_requirements=[], params={'p': '1'}, tags={'t': 'v'})
+    for step in (3, 4):
+        mlflow.log_metric('acc', step / 8, step=step, model_id=made.model_id)
+client = mlflow.MlflowClient()
+client.set_registered_model_alias('reg', 'champion', '1')
+mlflow.create_external_model(name='ext', model_type='agent')
+client.delete_logged_model(mlflow.create_external_model(name='gone').model_id)
+'''
+
+SAID = '''
+import json, os, sys
+import mlflow
+
+mlflow.set_tracking_uri(sys.argv[1])
+mlflow.set_registry_uri(sys.argv[1])
+client = mlflow.MlflowClient()
+experiment = client.get_experiment_by_name('ex').experiment_id
+out = {'models': {}, 'runs': {}}
+for m in client.search_logged_models([experiment]):
+    files = []
+    def walk(path=None):
+        for f in client.list_logged_model_artifacts(m.model_id, path):
+            walk(f.path) if f.is_dir else files.append((f.path, f.file_size))
+    if m.name != 'ext':
+        walk()
+    out['models'][m.model_id] = [m.name, m.model_type or '', m.source_run_id or '', str(m.status), m.tags, m.params, sorted(files),
+                                 sorted((x.key, x.value, x.step, x.timestamp, x.run_id) for x in m.metrics or [])]
+for r in client.search_runs([experiment]):
+    out['runs'][r.info.run_id] = [[(o.model_id, o.step) for o in r.outputs.model_outputs] if r.outputs else [],
+                                  sorted((x.step, x.value) for x in client.get_metric_history(r.info.run_id, 'acc'))]
+out['registered'] = [(m.name, dict(m.aliases)) for m in client.search_registered_models()]
+out['versions'] = [(v.name, v.version, v.source, v.run_id) for v in client.search_model_versions("name='reg'")]
+loaded = mlflow.pyfunc.load_model('models:/reg@champion').predict([1, 2])
+print(json.dumps([out, list(loaded)], sort_keys=True))
+'''
+
+
+def models(folder):
+    """Logged models, a version registered from one, an alias, outputs: as MLflow's own client finds them in the original."""
+    more = {'HOME': folder, 'GIT_PYTHON_REFRESH': 'quiet', 'PYTHONWARNINGS': 'ignore', 'MLFLOW_ALLOW_FILE_STORE': 'true',
+            'MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING': 'false'}
+    for name, address in (('mlflow.db', 'sqlite:///%s/mlflow.db' % folder), ('mlruns', 'file://%s/mlruns' % folder)):
+        lib.run(folder, MODELS, address, 'file://%s/of-db' % folder if name == 'mlflow.db' else '', **more)
+        want = json.loads(lib.run(folder, SAID, address, folder, **more)[0].strip().split('\n')[-1])
+        into = os.path.join(folder, 'into-' + name)
+        for _ in range(2):  # a repeat changes nothing
+            done = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'import', os.path.join(folder, name), '--logdir', into], capture_output=True,
+                                  text=True, timeout=120)
+            assert done.returncode == 0 and 'version' not in done.stdout, done
+            with Server(into) as server:
+                got = json.loads(lib.run(folder, SAID, server.url, folder, **more)[0].strip().split('\n')[-1])
+            assert got == want, (name, got, want, done.stdout)
+    return '%d models' % len(want[0]['models'])
+
+
 if __name__ == '__main__':
-    lib.choose(stores, log_image)
+    lib.choose(stores, log_image, models)

@@ -113,6 +113,7 @@ static enum call_next reply_changed_model(struct call *c, const struct ingest_re
 
 /* --- creation and changes ------------------------------------------------------------------------------------ */
 
+/* MLflow's servers draw the id; `dptrack import` names that of the original, so that models:/m-… finds it. */
 static const char *draw_model_id(struct call *c)
 {
 	char text[35] = "m-";
@@ -157,7 +158,10 @@ enum call_next on_ml_model_create(struct call *c)
 	struct mlflow_op op = { .kind = &mlflow_model_new, .name = "", .type = "", .source_run = "" };
 	const char *experiment = NULL;
 	json_t *params = NULL, *tags = NULL;
+	struct err err = ERR_INIT;
+	struct model there;
 	const struct ml_field fields[] = {
+		{ "model_id", ML_STRING, false, &op.model, NULL },
 		{ "experiment_id", ML_STRING, true, &experiment, NULL },
 		{ "name", ML_STRING, false, &op.name, NULL },
 		{ "model_type", ML_STRING, false, &op.type, NULL },
@@ -173,7 +177,11 @@ enum call_next on_ml_model_create(struct call *c)
 	    !read_model_pairs(c, tags, "tags", &op.tags, &op.tag_count))
 		return CALL_DONE;
 	op.name = *op.name ? op.name : ml_random_name(c);
-	op.model = draw_model_id(c);
+	if (op.model && (strncmp(op.model, "m-", 2) || !text_is_hex(op.model + 2, 32, 32)))
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "model_id: expected m- and 32 lower-case hex digits");
+	if (op.model && !model_get_deleted(c->api->store, op.model, c->arena, &there, &err))
+		return reply_logged_model(c, op.model, true);
+	op.model = op.model ? op.model : draw_model_id(c);
 	if (!op.model)
 		return ml_fail(c, ML_INTERNAL_ERROR, "cannot draw random bytes");
 	return ml_submit(c, &op, reply_changed_model);

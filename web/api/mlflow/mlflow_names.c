@@ -219,21 +219,24 @@ bool ml_experiment_id(struct call *c, const char *text, int64_t *ret)
 	return false;
 }
 
+/* Words that MLflow's clients know as those of generated names; at most 20 characters with the number. */
 const char *ml_random_name(struct call *c)
 {
 	static const char *const adjectives[] = {
-		"able", "amber", "brave", "bright", "calm", "clean", "clever", "cool", "crisp", "eager", "early",
-		"fair", "fast", "fine", "fresh", "gentle", "glad", "golden", "grand", "green", "happy", "honest",
-		"keen", "kind", "lively", "loud", "lucky", "mellow", "merry", "mild", "neat", "noble", "patient",
-		"plain", "proud", "quick", "quiet", "rapid", "rare", "ready", "round", "sharp", "shiny", "silent",
-		"smooth", "solid", "steady", "swift", "tidy", "vivid", "warm", "wise", "witty", "young",
+		"able", "abundant", "adorable", "amazing", "awesome", "bold", "bright", "calm", "capable",
+		"carefree", "caring", "casual", "charming", "chill", "classy", "clean", "colorful", "dashing",
+		"dazzling", "delicate", "enthused", "fearless", "flawless", "fun", "funny", "gentle", "gifted",
+		"handsome", "learned", "likeable", "luminous", "lyrical", "melodic", "merciful", "nebulous",
+		"nimble", "orderly", "peaceful", "polite", "popular", "powerful", "rare", "redolent", "rumbling",
+		"sedate", "serious", "silent", "skillful", "smiling", "sneaky", "stylish", "trusting", "unique",
+		"upbeat", "upset", "useful", "valuable", "wise", "worried", "youthful", "zealous",
 	};
 	static const char *const nouns[] = {
-		"ant", "badger", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow",
-		"deer", "doe", "dog", "dove", "duck", "eel", "elk", "falcon", "finch", "fish", "fox", "frog", "goat",
-		"goose", "gull", "hare", "hawk", "hen", "heron", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole",
-		"moose", "moth", "mouse", "newt", "otter", "owl", "perch", "pike", "quail", "rat", "raven", "robin",
-		"seal", "shrew", "snail", "stork", "swan", "toad", "trout", "vole", "wolf", "wren",
+		"ant", "bat", "bear", "bee", "bird", "boar", "carp", "cat", "cod", "crab", "crane", "crow",
+		"deer", "doe", "dog", "dove", "duck", "eel", "elk", "finch", "fish", "fox", "frog", "goat",
+		"goose", "gull", "hare", "hawk", "hen", "horse", "jay", "koi", "lamb", "lark", "lynx", "mole",
+		"moose", "moth", "mouse", "newt", "owl", "perch", "quail", "rat", "robin", "seal", "shrew",
+		"snail", "stork", "swan", "toad", "trout", "vole", "wolf", "wren",
 	};
 	uint32_t r[3] = { 0 };
 

@@ -114,7 +114,9 @@ int importer_delete_run(struct importer *b, const char *run, struct err *err)
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
 struct imported_folder {
-	const char *run, *path, *from;
+	const char *run;  /* NULL: the files of a logged model */
+	const char *base; /* address of the folder of artifacts */
+	const char *path, *from;
 	const char *root; /* the folder of the input; links may lead to files below it */
 };
 
@@ -133,6 +135,31 @@ static void escape_path_segments(struct buf *to, const char *path)
 	}
 }
 
+/* The same for a file of a logged model: MLflow's list has names below the folder. */
+static bool has_model_file(struct importer_store *s, const struct imported_folder *f, uint64_t bytes)
+{
+	static const char proxy[] = "/api/2.0/mlflow-artifacts/artifacts/";
+	const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
+	char folder[4096];
+	json_t *list = NULL, *item;
+	struct buf target;
+	bool has = false;
+	size_t i;
+
+	snprintf(folder, sizeof(folder), "%s%s%.*s", f->base + sizeof(proxy) - 1, slash ? "/" : "",
+		 slash ? (int)(slash - f->path) : 0, f->path);
+	buf_init(&target, 1 << 16);
+	buf_adds(&target, "/api/2.0/mlflow-artifacts/artifacts");
+	source_arg(&target, "path", folder);
+	if (!importer_ask(s, &(struct importer_request){ "GET", target.data, NULL }, &list, NULL))
+		json_array_foreach(json_object_get(list, "files"), i, item)
+			if (!strcmp(name, json_string_value(json_object_get(item, "path"))))
+				has = json_integer_value(json_object_get(item, "file_size")) == (json_int_t)bytes;
+	json_decref(list);
+	buf_done(&target);
+	return has;
+}
+
 /* Returns true if the store has a file of that size at the path. */
 static bool has_store_file(struct importer_store *s, const struct imported_folder *f, uint64_t bytes)
 {
@@ -142,8 +169,10 @@ static bool has_store_file(struct importer_store *s, const struct imported_folde
 	bool has = false;
 	size_t i;
 
+	if (!f->run)
+		return has_model_file(s, f, bytes);
 	buf_init(&target, 1 << 16);
-	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
+	buf_adds(&target, f->base);
 	if (slash) {
 		char folder[4096];
 
@@ -169,7 +198,7 @@ static int put_imported_file(struct importer_store *s, const struct imported_fol
 	int rc = file_map_open(&map, f->from, &why);
 
 	buf_init(&target, 1 << 16);
-	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
+	buf_adds(&target, f->base);
 	escape_path_segments(&target, f->path);
 	o.target = target.data;
 	o.file = map.n ? (const void *)map.bytes : "";
@@ -191,7 +220,7 @@ static int put_imported_entry(struct importer_store *s, const struct imported_fo
 			      struct err *err)
 {
 	char path[4096], from[4096];
-	struct imported_folder f = { of->run, path, from, of->root };
+	struct imported_folder f = { of->run, of->base, path, from, of->root };
 
 	if (!file_join(from, sizeof(from), of->from, name) ||
 	    snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name) >= (int)sizeof(path)) {
@@ -246,12 +275,21 @@ static int put_imported_files(struct importer_store *s, void *arg, struct err *e
 	return rc;
 }
 
+int importer_model_files(struct importer_store *s, const char *base, const char *from, struct err *err)
+{
+	struct imported_folder f = { NULL, base, "", from, from };
+
+	return put_imported_tree(s, &f, 0, err);
+}
+
 int importer_files(struct importer *b, const char *run, const char *path, const char *from, struct err *err)
 {
 	struct imported_folder *f = arena_alloc(b->kept, sizeof(*f));
 
 	if (f)
-		*f = (struct imported_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
+		*f = (struct imported_folder){ arena_strdup(b->kept, run),
+					    arena_printf(b->kept, "/api/v1/runs/%s/artifacts", run),
+					    arena_strdup(b->kept, path),
 					    arena_strdup(b->kept, from), arena_strdup(b->kept, from) };
 	return importer_then(b, put_imported_files, f, err);
 }

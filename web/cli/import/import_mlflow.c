@@ -1,6 +1,7 @@
 /* import_mlflow.c: requests to the store, by MLflow's own routes, after MLflow's runs are imported. */
 #include "web/cli/import/import_mlflow.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,11 @@ json_t *mlflow_text(const char *text)
 	}
 	free(copy);
 	return to;
+}
+
+json_t *mlflow_number(double v)
+{
+	return isfinite(v) ? json_real(v) : json_string(isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
 }
 
 void mlflow_pair(json_t *list, const char *key, const char *value)
@@ -220,24 +226,38 @@ static void cut_path_segments(char *path, int n)
 		*slash = 0;
 }
 
-int mlflow_files(struct importer *b, const char *run, const char *uri, const char *store_folder, struct err *err)
+/* Finds the folder of an artifact URI on this machine. Returns 1, 0 if it is missing, or -1 for another kind of
+ * place. */
+static int find_uri_folder(const char *uri, const char *store_folder, char *ret, size_t room)
 {
 	static const char artifacts[] = "mlflow-artifacts:";
-	char path[4096], folder[4096];
 	const char *at = uri, *colon = strstr(uri, ":/");
+	char path[4096];
 
 	if (!strncmp(uri, "file:", 5) || !strncmp(uri, artifacts, sizeof(artifacts) - 1)) {
-		at = colon + 1;
+		at = colon ? colon + 1 : strchr(uri, ':') + 1;
 		at = strncmp(at, "//", 2) ? at : at + 2 + strcspn(at + 2, "/");
 	} else if (colon && colon - uri > 1) {
-		importer_leave_out(b, "the files of a run stored at %.*s://…", (int)(colon - uri), uri);
-		return 0;
+		return -1;
 	}
 	decode_file_path(path, sizeof(path), at);
-	if (find_artifact_folder(folder, sizeof(folder), path, store_folder))
+	return find_artifact_folder(ret, room, path, store_folder);
+}
+
+int mlflow_files(struct importer *b, const char *run, const char *uri, const char *store_folder, struct err *err)
+{
+	char parent[4096], folder[4096];
+	int found = find_uri_folder(uri, store_folder, folder, sizeof(folder));
+
+	if (found > 0)
 		return importer_files(b, run, "", folder, err);
-	cut_path_segments(path, 2);
-	if (find_artifact_folder(folder, sizeof(folder), path, store_folder))
+	if (found < 0) {
+		importer_leave_out(b, "the files of a run stored at %.*s://…", (int)strcspn(uri, ":"), uri);
+		return 0;
+	}
+	snprintf(parent, sizeof(parent), "%s", uri);
+	cut_path_segments(parent, 2);
+	if (find_uri_folder(parent, store_folder, folder, sizeof(folder)) > 0)
 		return 0; /* the folder of its experiment exists, so the run has no files */
 	importer_leave_out(b, "the files of a run, if any: their folder is not on this machine");
 	return 0;
@@ -270,9 +290,108 @@ static int log_run_inputs(struct importer_store *s, void *arg, struct err *err)
 	return rc && why.code ? err_set(err, rc, "%s", why.text) : rc;
 }
 
+static int log_run_outputs(struct importer_store *s, void *arg, struct err *err)
+{
+	json_t *body = NULL;
+	int rc = parse_queued_json(&body, arg, err);
+
+	return rc ? rc : post_to_mlflow(s, "runs/outputs", body, NULL, err);
+}
+
 int mlflow_inputs(struct importer *b, json_t *body, struct err *err)
 {
 	return queue_json_request(b, log_run_inputs, body, err);
+}
+
+int mlflow_outputs(struct importer *b, json_t *body, struct err *err)
+{
+	char *text = json_dumps(body, JSON_COMPACT);
+	char *kept = text ? arena_strdup(b->kept, text) : NULL;
+
+	free(text);
+	json_decref(body);
+	return importer_then(b, log_run_outputs, kept, err);
+}
+
+/* --- logged models ---------------------------------------------------------------------------------------------- */
+
+static int copy_model_files(struct importer_store *s, json_t *m, const char *experiment, struct err *err)
+{
+	const char *uri = json_text_of(m, "uri"), *id = json_text_of(m, "model_id");
+	char folder[4096], base[200];
+	int found = find_uri_folder(uri, json_text_of(m, "store"), folder, sizeof(folder));
+
+	if (found <= 0) {
+		importer_leave_out(s->of, "the files of model %s at %s%s", id, uri,
+				   found ? "" : ": not on this machine");
+		return 0;
+	}
+	snprintf(base, sizeof(base), "/api/2.0/mlflow-artifacts/artifacts/%s/models/%s/artifacts", experiment, id);
+	return importer_model_files(s, base, folder, err);
+}
+
+/* Sets the status of a model, and its points, which its run has as well. */
+static int finish_logged_model(struct importer_store *s, json_t *m, struct err *err)
+{
+	char target[128];
+	json_t *metric;
+	size_t i;
+	int rc;
+
+	snprintf(target, sizeof(target), API "logged-models/%.40s", json_text_of(m, "model_id"));
+	rc = importer_ask(s, &(struct importer_request){ "PATCH", target, json_pack("{s:s}", "status",
+							 json_text_of(m, "status")) }, NULL, err);
+	if (rc == ERR_NOENT && json_is_true(json_object_get(m, "deleted")))
+		return 0; /* by an earlier import */
+	json_array_foreach(json_object_get(m, "metrics"), i, metric)
+		if (!rc)
+			rc = post_to_mlflow(s, "runs/log-metric", json_incref(metric), NULL, err);
+	if (!rc && json_is_true(json_object_get(m, "deleted")))
+		rc = importer_ask(s, &(struct importer_request){ "DELETE", target, NULL }, NULL, err);
+	return rc;
+}
+
+/* Removes the tag that the registration of versions makes. */
+static json_t *drop_versions_tag(json_t *tags)
+{
+	for (size_t i = json_array_size(tags); i-- > 0;)
+		if (!strcmp(json_text_of(json_array_get(tags, i), "key"), "mlflow.modelVersions"))
+			json_array_remove(tags, i);
+	return tags;
+}
+
+/* Creates the model with its own id unless it exists, then its files, status and points. */
+static int import_logged_model(struct importer_store *s, void *arg, struct err *err)
+{
+	json_t *m = NULL, *got = NULL, *body;
+	bool deleted = false;
+	char experiment[32];
+	int rc = parse_queued_json(&m, arg, err);
+
+	rc = rc ? rc : create_experiment(s, json_text_of(m, "experiment"), experiment, &deleted, err);
+	body = json_pack("{s:s, s:s, s:s, s:s, s:s, s:O, s:O}", "model_id", json_text_of(m, "model_id"),
+			 "experiment_id", experiment, "name", json_text_of(m, "name"), "model_type",
+			 json_text_of(m, "model_type"), "source_run_id", json_text_of(m, "source_run_id"), "params",
+			 json_object_get(m, "params"), "tags", drop_versions_tag(json_object_get(m, "tags")));
+	if (rc)
+		json_decref(body);
+	else
+		rc = post_to_mlflow(s, "logged-models", body, &got, err);
+	if (!rc && !json_is_true(json_object_get(m, "deleted")))
+		rc = copy_model_files(s, m, experiment, err);
+	rc = rc ? rc : finish_logged_model(s, m, err);
+	if (rc)
+		err_prefix(err, "logged model %s", json_text_of(m, "model_id"));
+	json_decref(got);
+	json_decref(m);
+	return rc;
+}
+
+int mlflow_logged_model(struct importer *b, json_t *model, struct err *err)
+{
+	if (b->target->experiment)
+		json_object_set_new(model, "experiment", json_string(b->target->experiment));
+	return queue_json_request(b, import_logged_model, model, err);
 }
 
 /* --- the registry ----------------------------------------------------------------------------------------------- */
@@ -355,6 +474,8 @@ static int import_version(struct importer_store *s, const char *name, json_t *v,
 	body = json_pack("{s:s, s:s, s:s, s:s, s:O}", "name", name, "source", source.len ? source.data : "", "run_id",
 			 json_text_of(v, "run_id"), "description", json_text_of(v, "description"), "tags",
 			 json_object_get(v, "tags"));
+	if (!rc && !strncmp(source.data ? source.data : "", "models:/m-", 10)) /* MLflow requires the id as well */
+		json_object_set_new(body, "model_id", json_string(source.data + 8));
 	rc = rc ? rc : create_version_number(s, name, body, strtol(json_text_of(v, "version"), NULL, 10), &why);
 	if (rc > 0)
 		rc = request_version_stage(s, name, v, err);

@@ -22,6 +22,14 @@ int mlflow_files(struct importer *b, const char *run, const char *uri, const cha
 /* Queues the data sets that a run read: the body of MLflow's runs/log-inputs, taken over. */
 int mlflow_inputs(struct importer *b, json_t *body, struct err *err);
 
+/* Queues a logged model, before the registry and the deletion of runs: {"model_id", "experiment" (its name), "name",
+ * "model_type", "source_run_id", "status", "deleted", "params", "tags": [{"key","value"}], "metrics": [bodies of
+ * runs/log-metric], "uri" of its files, "store" (folder next to which they may be)}, taken over. */
+int mlflow_logged_model(struct importer *b, json_t *model, struct err *err);
+
+/* Queues what a run made of logged models: the body of runs/outputs, taken over. */
+int mlflow_outputs(struct importer *b, json_t *body, struct err *err);
+
 /* Queues a registered model: {"name", "description", "tags": [{"key","value"}], "aliases": {ALIAS: VERSION},
  * "versions": [{"version", "description", "stage", "run_id", "path" (below the run's files; null: elsewhere), "source",
  * "tags"}]}. Versions are in order; taken over. */
@@ -32,6 +40,8 @@ const char *mlflow_below(const char *source, const char *artifact_uri);
 
 /* The text; bytes that are not UTF-8 become U+FFFD. NULL: out of memory. */
 json_t *mlflow_text(const char *text);
+
+json_t *mlflow_number(double v); /* a word if it is not finite */
 
 void mlflow_pair(json_t *list, const char *key, const char *value); /* appends {"key","value"} */
 

@@ -113,8 +113,8 @@ static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 
 	while (!rc && (rc = foreign_next(r, &why)) > 0) {
 		rc = read_tag_list(
-			m, (struct foreign_question){ .q = FOREIGN_ml_input_tags,
-						      .text = foreign_str(r, FOREIGN_ml_inputs_input_uuid) },
+			m, (struct foreign_question){ FOREIGN_ml_input_tags,
+						      foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
 			&tags, &why);
 		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
@@ -187,6 +187,83 @@ static int read_db_runs(struct mlflow_db *m, struct err *err)
 	if (!m->b->runs) /* nothing can be read */
 		return err_set(err, next, "%s", why.text);
 	return skip_damaged_rows(m, next, &why, "further runs", err);
+}
+
+/* --- logged models ---------------------------------------------------------------------------------------------- */
+
+/* Reads the points of a model as bodies of runs/log-metric. */
+static int read_model_metrics(struct mlflow_db *m, const char *model, json_t *ret, struct err *err)
+{
+	struct err why = ERR_INIT;
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_logged_metrics, model, 0 }, &why);
+
+	while (!rc && (rc = foreign_next(r, &why)) > 0) {
+		json_int_t at = foreign_i64(r, FOREIGN_ml_logged_metrics_timestamp);
+		json_t *one = json_pack("{s:s, s:s, s:s, s:I, s:I}", "run_id",
+					foreign_str(r, FOREIGN_ml_logged_metrics_run), "key",
+					foreign_str(r, FOREIGN_ml_logged_metrics_key), "model_id", model,
+					"timestamp", at, "step",
+					(json_int_t)foreign_i64(r, FOREIGN_ml_logged_metrics_step));
+
+		json_object_set_new(one, "value", mlflow_number(foreign_f64(r, FOREIGN_ml_logged_metrics_value)));
+		if (*foreign_str(r, FOREIGN_ml_logged_metrics_dataset_name)) {
+			json_object_set_new(one, "dataset_name",
+					    mlflow_text(foreign_str(r, FOREIGN_ml_logged_metrics_dataset_name)));
+			json_object_set_new(one, "dataset_digest",
+					    mlflow_text(foreign_str(r, FOREIGN_ml_logged_metrics_dataset_digest)));
+		}
+		json_array_append_new(ret, one);
+		rc = 0;
+	}
+	return skip_damaged_rows(m, rc, &why, "points of a logged model", err);
+}
+
+/* Queues the logged model of a row. */
+static int read_db_model(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
+{
+	static const char *const states[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
+					      "LOGGED_MODEL_UPLOAD_FAILED" };
+	const char *id = foreign_str(r, FOREIGN_ml_logged_model_id);
+	int64_t status = foreign_i64(r, FOREIGN_ml_logged_status);
+	json_t *tags, *params, *metrics = json_array();
+	int rc = read_tag_list(m, (struct foreign_question){ FOREIGN_ml_logged_tags, id, 0 }, &tags, err);
+
+	rc = rc ? rc : read_model_metrics(m, id, metrics, err);
+	if (read_tag_list(m, (struct foreign_question){ FOREIGN_ml_logged_params, id, 0 }, &params, err))
+		rc = err->code;
+	if (!rc)
+		rc = mlflow_logged_model(m->b, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:O, s:O, s:O}",
+			"model_id", id, "experiment", foreign_str(r, FOREIGN_ml_logged_experiment), "name",
+			foreign_str(r, FOREIGN_ml_logged_name), "model_type", foreign_str(r, FOREIGN_ml_logged_type),
+			"source_run_id", foreign_str(r, FOREIGN_ml_logged_run), "status",
+			states[status >= 1 && status <= 3 ? status - 1 : 1], "deleted",
+			!strcmp(foreign_str(r, FOREIGN_ml_logged_stage), "deleted"), "uri",
+			foreign_str(r, FOREIGN_ml_logged_uri), "store", m->store_folder, "params", params, "tags", tags,
+			"metrics", metrics), err);
+	json_decref(tags);
+	json_decref(params);
+	json_decref(metrics);
+	return rc;
+}
+
+/* Queues all logged models, then what runs made of them. */
+static int read_db_models(struct mlflow_db *m, struct err *err)
+{
+	struct err why = ERR_INIT;
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_logged, NULL, 0 }, &why);
+
+	while (!rc && (rc = foreign_next(r, &why)) > 0)
+		rc = read_db_model(m, r, err);
+	if (!rc)
+		rc = foreign_start(m->db, &r, &(struct foreign_question){ FOREIGN_ml_outputs, NULL, 0 }, &why);
+	while (!rc && (rc = foreign_next(r, &why)) > 0)
+		rc = mlflow_outputs(m->b, json_pack("{s:s, s:[{s:s, s:I}]}", "run_id",
+						    foreign_str(r, FOREIGN_ml_outputs_run), "models", "model_id",
+						    foreign_str(r, FOREIGN_ml_outputs_model), "step",
+						    (json_int_t)foreign_i64(r, FOREIGN_ml_outputs_step)), err);
+	return why.code ? skip_damaged_rows(m, rc, &why, "logged models", err) : rc;
 }
 
 /* --- experiments, the registry ---------------------------------------------------------------------------------- */
@@ -331,11 +408,12 @@ int mlflow_db_read(struct importer *b, const char *path, struct err *err)
 		rc = err_set(err, ERR_USAGE, "%s: a SQLite file without MLflow's table runs", path);
 	m.inputs = foreign_has(m.db, "inputs");
 	rc = rc ? rc : read_db_runs(&m, err);
+	if (!rc && foreign_has(m.db, "logged_models"))
+		rc = read_db_models(&m, err);
 	rc = rc ? rc : read_db_experiments(&m, err);
 	if (!rc && foreign_has(m.db, "registered_models"))
 		rc = read_db_registry(&m, err);
 	rc = rc ? rc : count_lost_items(&m, "trace_info", FOREIGN_ml_traces, "a trace", err);
-	rc = rc ? rc : count_lost_items(&m, "logged_models", FOREIGN_ml_models, "a logged model", err);
 	map_free(m.places);
 	foreign_close(m.db);
 	return rc;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/array.h"
 #include "tracker/base/file.h"
@@ -378,13 +379,141 @@ static int read_run_folder(struct in_experiment *e, const char *folder, const st
 	return rc;
 }
 
-/* Counts items that cannot be imported: traces, and models, whose ids begin with m-. */
-static int skip_unsupported(void *arg, const char *path, const char *name, struct err *err)
+static int skip_trace(void *arg, const char *path, const char *name, struct err *err)
 {
 	(void)path;
+	(void)name;
 	(void)err;
-	importer_leave_out(((struct mlruns *)arg)->b, strncmp(name, "m-", 2) ? "a trace" : "a logged model");
+	importer_leave_out(((struct mlruns *)arg)->b, "a trace");
 	return 0;
+}
+
+/* --- logged models ---------------------------------------------------------------------------------------------- */
+
+struct model_files {
+	struct mlruns *of;
+	json_t *list;
+	const char *model;
+};
+
+static int read_pair_file(void *arg, const char *path, const char *key, struct err *err)
+{
+	struct model_files *t = arg;
+	const char *text;
+	int rc = read_file_text(t->of->scratch, path, &text, err);
+
+	if (!rc)
+		mlflow_pair(t->list, key, text);
+	return rc;
+}
+
+/* Lines of a model's metric also name the run, and perhaps a data set and its digest. */
+static int read_model_metric_file(void *arg, const char *path, const char *key, struct err *err)
+{
+	struct model_files *t = arg;
+	const char *text;
+	char *line, *next, run[40], name[600], digest[60];
+	int rc = read_file_text(t->of->scratch, path, &text, err);
+
+	for (line = (char *)(uintptr_t)text; !rc && (next = strchr(line, '\n')); line = next + 1) {
+		struct metric_line l = { .key = key };
+		json_t *one;
+		int n;
+
+		*next = '\0';
+		n = sscanf(line, "%*s %*s %*s %32s %500s %40s", run, name, digest);
+		if (!parse_metric_line(line, &l) || n < 1) {
+			importer_leave_out(t->of->b, "a point of %s: '%.80s'", path, line);
+			continue;
+		}
+		one = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "run_id", run, "key", key, "model_id", t->model,
+				"timestamp", (json_int_t)(l.wall_s * 1e3 + 0.5), "step", (json_int_t)l.step, "value",
+				mlflow_number(l.value));
+		if (n == 3) {
+			json_object_set_new(one, "dataset_name", json_string(name));
+			json_object_set_new(one, "dataset_digest", json_string(digest));
+		}
+		json_array_append_new(t->list, one);
+	}
+	return rc;
+}
+
+static json_t *read_model_list(struct mlruns *m, const char *folder, const char *what, folder_fn *fn, struct err *err)
+{
+	struct model_files t = { m, json_array(), strrchr(folder, '/') + 1 };
+	char below[4096];
+
+	snprintf(below, sizeof(below), "%.4000s/%s", folder, what);
+	visit_key_files(m, below, fn, &t, err);
+	return t.list;
+}
+
+/* Queues a logged model of an experiment's folder. */
+static int read_logged_model(struct in_experiment *e, const char *folder, const struct yaml_pair *meta, struct err *err)
+{
+	static const char *const states[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
+					      "LOGGED_MODEL_UPLOAD_FAILED" };
+	long status = strtol(yaml_get(meta, "status"), NULL, 10);
+	char own[4096];
+
+	snprintf(own, sizeof(own), "%.4000s/artifacts", folder);
+	return mlflow_logged_model(e->of->b, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o}",
+		"model_id", yaml_get(meta, "model_id"), "experiment", e->name, "name", yaml_get(meta, "name"),
+		"model_type", yaml_get(meta, "model_type"), "source_run_id", yaml_get(meta, "source_run_id"), "status",
+		states[status >= 1 && status <= 3 ? status - 1 : 1], "deleted",
+		!strcmp(yaml_get(meta, "lifecycle_stage"), "deleted"), "uri",
+		access(own, F_OK) ? yaml_get(meta, "artifact_location") : own, "store", e->of->root,
+		"params", read_model_list(e->of, folder, "params", read_pair_file, err), "tags",
+		read_model_list(e->of, folder, "tags", read_pair_file, err), "metrics",
+		read_model_list(e->of, folder, "metrics", read_model_metric_file, err)), err);
+}
+
+static int visit_model_folder(void *arg, const char *path, const char *name, struct err *err)
+{
+	struct in_experiment *e = arg;
+	struct err why = ERR_INIT;
+	struct yaml_pair *meta;
+	int rc;
+
+	(void)name;
+	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
+		return 0;
+	e->of->scratch = arena_new();
+	rc = e->of->scratch ? read_meta_yaml(e->of->scratch, path, &meta, &why) : err_nomem(&why, NULL);
+	rc = rc ? skip_unread(e->of, rc, path, &why, err) : read_logged_model(e, path, meta, err);
+	arena_free(e->of->scratch);
+	return rc;
+}
+
+/* --- outputs: the logged models that runs made, queued after the models ------------------------------------------ */
+
+static int read_output_folder(void *arg, const char *path, const char *name, struct err *err)
+{
+	struct input_list *in = arg;
+	struct err why = ERR_INIT;
+	struct yaml_pair *meta;
+	int rc = read_meta_yaml(in->of->b->kept, path, &meta, &why);
+
+	if (rc)
+		return skip_unread(in->of, rc, path, &why, err);
+	json_array_append_new(in->list, json_pack("{s:s, s:I}", "model_id", name, "step",
+						  (json_int_t)strtoll(yaml_get(meta, "step"), NULL, 10)));
+	return 0;
+}
+
+static int visit_run_outputs(void *arg, const char *path, const char *name, struct err *err)
+{
+	struct in_experiment *e = arg;
+	struct input_list out = { e->of, e->folder, json_array() };
+	char folder[4096];
+	int rc;
+
+	snprintf(folder, sizeof(folder), "%.4000s/outputs", path);
+	rc = strlen(name) == 32 ? folder_each(folder, read_output_folder, &out, err) : 0;
+	if (!rc && json_array_size(out.list))
+		return mlflow_outputs(e->of->b, json_pack("{s:s, s:o}", "run_id", name, "models", out.list), err);
+	json_decref(out.list);
+	return rc;
 }
 
 static int visit_run_folder(void *arg, const char *path, const char *name, struct err *err)
@@ -394,8 +523,10 @@ static int visit_run_folder(void *arg, const char *path, const char *name, struc
 	struct yaml_pair *meta;
 	int rc;
 
-	if (!strcmp(name, "models") || !strcmp(name, "traces"))
-		return folder_each(path, skip_unsupported, e->of, err);
+	if (!strcmp(name, "models"))
+		return 0; /* after the runs */
+	if (!strcmp(name, "traces"))
+		return folder_each(path, skip_trace, e->of, err);
 	if (!strcmp(name, "tags") || !strcmp(name, "datasets") || !strcmp(name, "meta.yaml") || name[0] == '.')
 		return 0;
 	if (importer_entry(e->of->b, e->of->root, path) != ENTRY_FOLDER)
@@ -444,6 +575,7 @@ static int read_experiment_folder(void *arg, const char *path, const char *name,
 	struct in_experiment e = { m, path, NULL };
 	struct err why = ERR_INIT;
 	struct yaml_pair *meta;
+	char models[4096];
 	json_t *tags;
 	int rc;
 
@@ -456,6 +588,9 @@ static int read_experiment_folder(void *arg, const char *path, const char *name,
 		return skip_unread(m, rc, path, &why, err);
 	e.name = yaml_get(meta, "name");
 	rc = folder_each(path, visit_run_folder, &e, err);
+	snprintf(models, sizeof(models), "%.4000s/models", path);
+	rc = rc ? rc : folder_each(models, visit_model_folder, &e, err);
+	rc = rc ? rc : folder_each(path, visit_run_outputs, &e, err);
 	if (rc)
 		return rc;
 	rc = read_tag_folder(m, path, &tags, err);

@@ -135,6 +135,9 @@ struct importer_request {
 	json_t *body; /* taken over; NULL: none */
 };
 
+/* Uploads the files below a folder that the artifacts of a logged model at `base` lack. */
+int importer_model_files(struct importer_store *s, const char *base, const char *from, struct err *err);
+
 /* Sends a request. *ret is owned by the caller; ret NULL: not wanted. A refusal is an error with the server's
  * message. */
 int importer_ask(struct importer_store *s, const struct importer_request *r, json_t **ret, struct err *err);
