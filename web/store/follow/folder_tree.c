@@ -65,6 +65,11 @@ struct tree_folder {
 	const char *path;
 };
 
+static int64_t stat_time_ns(const struct stat *sb)
+{
+	return (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec;
+}
+
 static bool is_run_file(const char *name)
 {
 	size_t n = strlen(name);
@@ -176,7 +181,7 @@ static void walk_add(struct tree *t, struct tree_walk *w, const char *path, cons
 	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
 		return;
 	watch_folder(t, path);
-	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec,
+	heap_push(w, (struct pending){ .time_ns = stat_time_ns(sb),
 				       .path = path,
 				       .depth = depth });
 }
@@ -217,7 +222,7 @@ static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_e
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
 		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino, .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
@@ -388,7 +393,7 @@ static void visit_new_entry(struct tree *t, const char *path)
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino, .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode) });
 }
 

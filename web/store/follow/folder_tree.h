@@ -17,7 +17,8 @@ struct tree_file {
 	bool linked;      /* a symbolic link, whose growth is not watched */
 	bool scanned;     /* found by a scan; else it is new, or was just written */
 	bool gone;        /* nothing has this name any more: a file, or a folder with all below it */
-	uint64_t inode;   /* if bytes is known */
+	uint64_t inode;   /* if bytes is known, like time_ns */
+	int64_t time_ns;
 };
 
 typedef void tree_found(void *arg, const struct tree_file *f);

@@ -70,7 +70,8 @@ static void note_found_file(void *arg, const struct tree_file *found)
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
 	    (uint64_t)found->bytes <= file->offset &&
 	    (!file->source || (!file->alias && (uint64_t)found->bytes == file->offset &&
-			       (!file->inode || file->inode == found->inode))))
+			       (!file->inode || file->inode == found->inode) &&
+			       (!file->time_ns || file->time_ns == found->time_ns))))
 		return; /* unchanged */
 	if (!f->scanned && found->scanned && !file->first) {
 		file->first = true;

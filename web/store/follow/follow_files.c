@@ -1,16 +1,20 @@
 /* follow_files.c: the known files and their queues, and the status line. */
 #include "web/store/follow/follow_inside.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/file.h"
 #include "web/store/base/map.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
 #define GLANCE_S 0.5
+#define PIECE_BYTES ((size_t)1 << 20) /* compared at a time */
 
 static void unlink_follow_file(struct follow *f, struct follow_file *file)
 {
@@ -114,6 +118,46 @@ void follow_glance(struct follow *f)
 		*at = file->next_glance;
 		file->glance_until_s = 0;
 	}
+}
+
+/* ---- on disk ---- */
+
+static void join_root(const struct follow *f, const char *path, char ret[2 * PATH_MAX])
+{
+	snprintf(ret, 2 * PATH_MAX, "%s/%s", f->root, path);
+}
+
+int follow_open_file(const struct follow *f, const char *path)
+{
+	char full[2 * PATH_MAX];
+
+	join_root(f, path, full);
+	return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret)
+{
+	char full[2 * PATH_MAX];
+
+	join_root(f, path, full);
+	return !stat(full, ret) && S_ISREG(ret->st_mode);
+}
+
+bool follow_same_bytes(int fd, int other_fd, uint64_t n)
+{
+	char *a = malloc(PIECE_BYTES), *b = malloc(PIECE_BYTES);
+	bool same = a && b;
+
+	for (uint64_t at = 0; same && at < n;) {
+		size_t want = n - at < PIECE_BYTES ? (size_t)(n - at) : PIECE_BYTES;
+		ssize_t got = file_read(fd, at, a, want);
+
+		same = got == (ssize_t)want && file_read(other_fd, at, b, want) == got && !memcmp(a, b, want);
+		at += want;
+	}
+	free(a);
+	free(b);
+	return same;
 }
 
 /* ---- any thread ---- */

@@ -22,6 +22,8 @@ enum follow_turn {
 	FOLLOW_TURNS
 };
 
+#define FOLLOW_TAIL_BYTES 32 /* they show that a file still has what is stored of it */
+
 struct follow_file {
 	struct follow *f;
 	struct follow_file *next, **back; /* links of its queue; next also links finished files */
@@ -43,9 +45,10 @@ struct follow_file {
 	/* of foreign files (follow_sources.c) */
 	struct follow_source *source; /* what its content is; NULL: not known */
 	uint64_t inode;         /* at the last look; 0: none yet */
-	uint32_t crc, sent_crc; /* of the bytes up to offset, and up to the end of those in transfer */
+	int64_t time_ns;        /* of its last change, at the last look */
+	unsigned char tail[FOLLOW_TAIL_BYTES], sent_tail[FOLLOW_TAIL_BYTES];
+	bool has_tail;          /* the last bytes in front of offset; sent_tail: in front of sent_end */
 	uint64_t sent_end;
-	bool has_crc;
 	bool alias;             /* a copy of what its source has: not read */
 	uint64_t alias_size;
 	double missing_s;       /* since when its content is not here any more; 0: it is here */
@@ -78,7 +81,9 @@ struct follow_source {
 	char writer[ORIGIN_ID_BYTES], content[ORIGIN_ID_BYTES]; /* content "": not known yet */
 	struct follow_run *run;
 	struct follow_file *file, *last; /* where it is (NULL: gone), or was last (NULL: unknown) */
-	uint64_t offset;                 /* stored up to here, while it is gone */
+	uint64_t offset;                 /* stored up to here, and the bytes in front of it, while it is gone */
+	unsigned char tail[FOLLOW_TAIL_BYTES];
+	bool has_tail;
 	size_t copies;                   /* other files of its run that have it */
 	struct follow_source *same, *next; /* of the same content; of the same run */
 };
@@ -148,6 +153,12 @@ void follow_requeue_refused(struct follow *f);
 /* its content at the start is stored, or cannot be */
 void follow_first_done(struct follow *f, struct follow_file *file);
 
+/* A path below the root. */
+int follow_open_file(const struct follow *f, const char *path);                       /* -1: failed */
+bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret); /* false: no regular file */
+
+bool follow_same_bytes(int fd, int other_fd, uint64_t n); /* compares the first n bytes */
+
 /* Polls a file that no watch covers, for at least for_s seconds (may be INFINITY). */
 void follow_glance_at(struct follow *f, struct follow_file *file, double for_s);
 void follow_glance(struct follow *f); /* polls all of them */
@@ -177,7 +188,8 @@ void follow_forget_file(struct follow_file *file);
 /* The content of s is at file from now on, and is continued there. copy: the file that had it still does, as a copy. */
 void follow_take_source(struct follow *f, struct follow_source *s, struct follow_file *file, bool copy);
 
-bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret); /* false: no regular file */
+/* The content of s is nowhere. */
+void follow_lose_source(struct follow_source *s);
 
 /* Changes the store. Commands wait, because they read the store next. */
 void follow_submit_source(struct follow *f, const struct ingest_op *op);

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/event/record.h"
@@ -92,7 +91,11 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	file->under_way = true;
 	file->sent = n;
 	file->sent_end = file->offset + record_whole(bytes, n);
-	file->sent_crc = file->has_crc ? crc32c(file->crc, bytes, (size_t)(file->sent_end - file->offset)) : 0;
+	if (file->sent_end - file->offset >= FOLLOW_TAIL_BYTES)
+		memcpy(file->sent_tail, (const char *)bytes + (file->sent_end - file->offset) - FOLLOW_TAIL_BYTES,
+		       FOLLOW_TAIL_BYTES);
+	else
+		file->sent_end = 0; /* the next look reads it from the file */
 	pthread_mutex_lock(&f->lock);
 	f->under_way++;
 	f->under_way_bytes += n;
@@ -157,7 +160,6 @@ static bool learn_offset(struct follow *f, struct follow_file *file)
 	rc = ingest_durable(f->s, file->origin.run, file->origin.writer, &file->offset, &err);
 	file->gone = rc == ERR_GONE;
 	file->asked = !rc || rc == ERR_NOENT;
-	file->has_crc = file->source && file->asked && !file->offset;
 	if (!file->asked && !file->gone)
 		retry_follow_file(f, file, err.text);
 	return file->asked;
@@ -203,6 +205,11 @@ static int send_some(struct follow *f, struct follow_file *file, int fd)
 	return more;
 }
 
+static int64_t mtime_ns(const struct stat *sb)
+{
+	return (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec;
+}
+
 /* A file that has not changed, or is not read any more. */
 static bool is_up_to_date(const struct follow_file *file, const struct stat *sb)
 {
@@ -212,7 +219,8 @@ static bool is_up_to_date(const struct follow_file *file, const struct stat *sb)
 		return true;
 	if (file->gone)
 		return !file->inode || file->inode == sb->st_ino;
-	if (file->source && ((file->inode && file->inode != sb->st_ino) || size < file->offset))
+	if (file->source && ((file->inode && file->inode != sb->st_ino) || size < file->offset ||
+			     (file->time_ns && file->time_ns != mtime_ns(sb))))
 		return false;
 	return file->alias ? size == file->alias_size : file->asked && size <= file->offset;
 }
@@ -237,6 +245,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 	if (!file->first && !tree_watching(f->tree))
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	file->size = (uint64_t)sb.st_size;
+	file->time_ns = mtime_ns(&sb);
 	file->dead = file->gone = false;
 	fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
@@ -259,8 +268,8 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 
 	file->under_way = false;
 	file->again = FOLLOW_NOWHERE;
-	file->has_crc = file->has_crc && file->offset == file->sent_end;
-	file->crc = file->sent_crc;
+	file->has_tail = file->offset == file->sent_end;
+	memcpy(file->tail, file->sent_tail, sizeof file->tail);
 	switch (file->result) {
 	case 0:
 	case ERR_EXISTS:

@@ -3,7 +3,6 @@
  * content that turns up at another path moves, a copy in the same folder counts once. follow_sweep.c has the rest. */
 #include "web/store/follow/follow_inside.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,6 @@
 #include "web/store/db/db.h"
 
 #define SWEEP_GRACE_S 0.5 /* a file may be renamed in several steps */
-#define PIECE_BYTES ((size_t)1 << 20)
 
 struct follow_content {
 	struct follow_source *first;
@@ -153,67 +151,23 @@ void follow_source_learn(struct follow *f, struct follow_file *file, const char 
 	set_source_content(f, s, writer);
 }
 
-/* ---- files on disk ---- */
-
-static void join_root(const struct follow *f, const char *path, char ret[2 * PATH_MAX])
-{
-	snprintf(ret, 2 * PATH_MAX, "%s/%s", f->root, path);
-}
-
-static int open_below_root(const struct follow *f, const char *path)
-{
-	char full[2 * PATH_MAX];
-
-	join_root(f, path, full);
-	return open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-}
-
-bool follow_stat_file(const struct follow *f, const char *path, struct stat *ret)
-{
-	char full[2 * PATH_MAX];
-
-	join_root(f, path, full);
-	return !stat(full, ret) && S_ISREG(ret->st_mode);
-}
-
-/* Compares the first n bytes with those of another file, or with a checksum (other_fd -1). */
-static bool has_same_bytes(int fd, int other_fd, uint64_t n, uint32_t crc)
-{
-	char *a = malloc(PIECE_BYTES), *b = malloc(PIECE_BYTES);
-	uint32_t sum = 0;
-	bool same = a && b;
-
-	for (uint64_t at = 0; same && at < n;) {
-		size_t want = n - at < PIECE_BYTES ? (size_t)(n - at) : PIECE_BYTES;
-		ssize_t got = file_read(fd, at, a, want);
-
-		same = got == (ssize_t)want;
-		if (same && other_fd >= 0)
-			same = file_read(other_fd, at, b, want) == got && !memcmp(a, b, want);
-		else if (same)
-			sum = crc32c(sum, a, want);
-		at += want;
-	}
-	free(a);
-	free(b);
-	return same && (other_fd >= 0 || sum == crc);
-}
-
 /* Returns true if the file begins with what is stored of a source whose last file is gone. */
 static bool has_stored_bytes(const struct follow *f, const struct follow_file *file, const struct follow_source *s,
 			     const struct stat *sb)
 {
-	const struct follow_file *last = s->file ? s->file : s->last;
 	const uint64_t stored = s->file ? s->file->offset : s->offset;
+	const unsigned char *want = s->file ? s->file->tail : s->tail;
+	unsigned char tail[FOLLOW_TAIL_BYTES];
 	bool same;
 	int fd;
 
 	if ((uint64_t)sb->st_size < stored)
 		return false;
-	if (!last || !last->has_crc || last->source != s)
+	if (!(s->file ? s->file->has_tail : s->has_tail))
 		return true;
-	fd = open_below_root(f, file->path);
-	same = fd >= 0 && has_same_bytes(fd, -1, stored, last->crc);
+	fd = follow_open_file(f, file->path);
+	same = fd >= 0 && file_read(fd, stored - sizeof tail, tail, sizeof tail) == (ssize_t)sizeof tail &&
+	       !memcmp(tail, want, sizeof tail);
 	if (fd >= 0)
 		close(fd);
 	return same;
@@ -298,9 +252,9 @@ void follow_forget_file(struct follow_file *file)
 		file->source->copies--;
 	file->source = NULL;
 	file->origin = (struct origin){ 0 };
-	file->alias = file->asked = file->dead = file->has_crc = file->changed = false;
+	file->alias = file->asked = file->dead = file->has_tail = file->changed = false;
 	file->offset = file->inode = 0;
-	file->crc = 0;
+	file->time_ns = 0;
 	file->missing_s = 0;
 }
 
@@ -341,6 +295,14 @@ static void set_file_copy(struct follow_file *file, uint64_t bytes)
 	file->alias_size = bytes;
 }
 
+void follow_lose_source(struct follow_source *s)
+{
+	s->offset = s->file->offset;
+	s->has_tail = s->file->has_tail;
+	memcpy(s->tail, s->file->tail, sizeof s->tail);
+	s->file = NULL;
+}
+
 void follow_take_source(struct follow *f, struct follow_source *s, struct follow_file *file, bool copy)
 {
 	struct follow_file *before = s->file, *last = before ? before : s->last;
@@ -348,8 +310,8 @@ void follow_take_source(struct follow *f, struct follow_source *s, struct follow
 	set_file_source(file, s);
 	file->offset = before ? before->offset : s->offset;
 	file->asked = before ? before->asked : true;
-	file->has_crc = last && last->source == s && last->has_crc;
-	file->crc = last ? last->crc : 0;
+	file->has_tail = before ? before->has_tail : s->has_tail;
+	memmove(file->tail, before ? before->tail : s->tail, sizeof file->tail);
 	s->copies -= file->alias;
 	file->alias = false;
 	s->file = s->last = file;
@@ -390,10 +352,11 @@ static enum place_result join_source(struct follow *f, struct follow_source *s, 
 		follow_take_source(f, s, file, false);
 		return PLACE_READ;
 	}
-	fd = open_below_root(f, file->path);
-	other_fd = open_below_root(f, have->path);
+	fd = follow_open_file(f, file->path);
+	other_fd = follow_open_file(f, have->path);
 	same = fd >= 0 && other_fd >= 0 && !fstat(other_fd, &other) &&
-	       has_same_bytes(fd, other_fd, (uint64_t)(other.st_size < sb->st_size ? other.st_size : sb->st_size), 0);
+	       follow_same_bytes(fd, other_fd,
+				 (uint64_t)(other.st_size < sb->st_size ? other.st_size : sb->st_size));
 	if (fd >= 0)
 		close(fd);
 	if (other_fd >= 0)
@@ -495,9 +458,8 @@ static struct follow_source *add_new_source(struct follow *f, struct follow_run 
 	set_source_content(f, s, file->origin.content);
 	s->file = s->last = file;
 	set_file_source(file, s);
-	file->asked = false;
+	file->asked = file->has_tail = false;
 	file->offset = 0;
-	file->crc = 0;
 	return s;
 }
 
@@ -574,19 +536,33 @@ bool follow_place(struct follow *f, struct follow_file *file, const struct stat 
 	return true;
 }
 
+/* Compares the bytes in front of the stored offset with those that were stored. After a start they are taken as read. */
+static bool has_kept_tail(struct follow_file *file, int fd)
+{
+	unsigned char tail[FOLLOW_TAIL_BYTES];
+
+	if (file->offset < sizeof tail)
+		return true;
+	if (file_read(fd, file->offset - sizeof tail, tail, sizeof tail) != (ssize_t)sizeof tail)
+		return false;
+	if (file->has_tail)
+		return !memcmp(tail, file->tail, sizeof tail);
+	memcpy(file->tail, tail, sizeof tail);
+	file->has_tail = true;
+	return true;
+}
+
 bool follow_same(struct follow *f, struct follow_file *file, const char *content, const struct stat *sb, int fd)
 {
 	struct follow_source *s = file->source;
 	bool same = !s->content[0] || !strncmp(s->content, content, ORIGIN_SAME_DIGITS);
 
-	if (file->alias && (uint64_t)sb->st_size != file->alias_size) {
+	if (file->alias) {
 		follow_forget_file(file); /* the next look places it */
 		follow_enqueue(f, file, FOLLOW_URGENT);
 		return false;
 	}
-	same = same && (file->alias || (uint64_t)sb->st_size >= file->offset);
-	if (same && !file->alias && file->inode && file->inode != sb->st_ino && file->has_crc)
-		same = has_same_bytes(fd, -1, file->offset, file->crc);
+	same = same && (uint64_t)sb->st_size >= file->offset && has_kept_tail(file, fd);
 	if (!same) {
 		file->changed = true;
 		follow_missing(f, file);
@@ -595,5 +571,5 @@ bool follow_same(struct follow *f, struct follow_file *file, const char *content
 	set_source_content(f, s, content);
 	file->inode = sb->st_ino;
 	file->origin.known = true;
-	return !file->alias;
+	return true;
 }

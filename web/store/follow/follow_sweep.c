@@ -41,7 +41,7 @@ static void lose_source(struct follow *f, struct follow_source *s)
 		follow_enqueue(f, copy, FOLLOW_URGENT);
 		return;
 	}
-	s->file = NULL;
+	follow_lose_source(s);
 	s->run->lost = true;
 }
 
@@ -57,8 +57,7 @@ static void settle_lost_run(struct follow *f, struct follow_run *r)
 		if (!s->file)
 			continue;
 		r->broken = true;
-		s->offset = s->file->offset;
-		s->file = NULL;
+		follow_lose_source(s);
 	}
 }
 
