@@ -427,9 +427,13 @@ static struct follow_run *choose_new_run(struct follow *f, const struct follow_f
 
 	origin_run_of_folder(uuid, folder);
 	for (int i = 1;; i++) {
+		const struct follow_run *known = map_get(f->runs, uuid, strlen(uuid));
+
 		rc = find_stored_run(f, uuid, &removed_ms, name, sizeof name);
-		if (rc <= 0)
-			return rc ? NULL : run_of_uuid(f, uuid);
+		if (rc < 0)
+			return NULL;
+		if (!rc && !(known && known->first)) /* one that is known may be queued to be stored */
+			return run_of_uuid(f, uuid);
 		if (removed_ms != INT64_MIN && changed_ms <= removed_ms)
 			return NULL;
 		snprintf(text, sizeof text, "%s\n%s\n%d", folder, file->origin.content, i);
