@@ -222,7 +222,8 @@ static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_e
 		walk_add(t, w, e->path, &target, w->depth + 1);
 	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
 		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino, .time_ns = stat_time_ns(&target),
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+						   .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
@@ -393,7 +394,8 @@ static void visit_new_entry(struct tree *t, const char *path)
 		walk_add(t, &t->news, copy, &target, 0);
 	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
 		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
-						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino, .time_ns = stat_time_ns(&target),
+						   .time_s = target.st_mtim.tv_sec, .inode = target.st_ino,
+						   .time_ns = stat_time_ns(&target),
 						   .linked = S_ISLNK(sb.st_mode) });
 }
 

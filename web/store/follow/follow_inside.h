@@ -188,6 +188,9 @@ void follow_forget_file(struct follow_file *file);
 /* The content of s is at file from now on, and is continued there. copy: the file that had it still does, as a copy. */
 void follow_take_source(struct follow *f, struct follow_source *s, struct follow_file *file, bool copy);
 
+/* Another file of its run that has a copy of the content; NULL: none. */
+struct follow_file *follow_find_copy(struct follow *f, const struct follow_source *s);
+
 /* The content of s is nowhere. */
 void follow_lose_source(struct follow_source *s);
 

@@ -372,8 +372,22 @@ static enum place_result join_source(struct follow *f, struct follow_source *s, 
 	return PLACE_COPY;
 }
 
+struct follow_file *follow_find_copy(struct follow *f, const struct follow_source *s)
+{
+	struct stat sb;
+
+	for (size_t i = 0; s->copies && i < map_count(f->files); i++) {
+		struct follow_file *file = map_at(f->files, i);
+
+		if (file->source == s && file->alias && !file->missing_s && follow_stat_file(f, file->path, &sb) &&
+		    (uint64_t)sb.st_size >= s->offset)
+			return file;
+	}
+	return NULL;
+}
+
 /* Returns true if a run whose content is no longer where it was is now in the folder: all of it, not a part. */
-static bool has_moved_to(const struct follow *f, const struct follow_run *r, const char *folder)
+static bool has_moved_to(struct follow *f, const struct follow_run *r, const char *folder)
 {
 	char path[PATH_MAX];
 	struct stat sb;
@@ -383,7 +397,7 @@ static bool has_moved_to(const struct follow *f, const struct follow_run *r, con
 	for (const struct follow_source *s = r->first; s; s = s->next) {
 		const char *slash = s->last ? strrchr(s->last->path, '/') : NULL;
 
-		if (!is_source_absent(f, s))
+		if (!is_source_absent(f, s) || follow_find_copy(f, s))
 			return false;
 		if (r->sources == 1)
 			return true;
@@ -540,7 +554,7 @@ bool follow_place(struct follow *f, struct follow_file *file, const struct stat 
 	return true;
 }
 
-/* Compares the bytes in front of the stored offset with those that were stored. After a start they are taken as read. */
+/* Compares the bytes in front of the stored offset with those that were stored; after a start it reads them. */
 static bool has_kept_tail(struct follow_file *file, int fd)
 {
 	unsigned char tail[FOLLOW_TAIL_BYTES];

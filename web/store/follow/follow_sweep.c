@@ -14,28 +14,13 @@ static void store_run_gone(struct follow *f, const struct follow_run *r)
 						     .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME });
 }
 
-/* Another file of the run has a copy of the content. */
-static struct follow_file *find_copy(struct follow *f, const struct follow_source *s)
-{
-	struct stat sb;
-
-	for (size_t i = 0; s->copies && i < map_count(f->files); i++) {
-		struct follow_file *file = map_at(f->files, i);
-
-		if (file->source == s && file->alias && !file->missing_s && follow_stat_file(f, file->path, &sb) &&
-		    (uint64_t)sb.st_size >= s->offset)
-			return file;
-	}
-	return NULL;
-}
-
 /* The content of a source is no longer at its file. */
 static void lose_source(struct follow *f, struct follow_source *s)
 {
 	struct follow_file *copy;
 
 	s->offset = s->file->offset;
-	copy = find_copy(f, s);
+	copy = follow_find_copy(f, s);
 	if (copy) {
 		follow_take_source(f, s, copy, false);
 		follow_enqueue(f, copy, FOLLOW_URGENT);
