@@ -126,6 +126,14 @@ static void make_text(const char *dir)
 	fclose(f);
 }
 
+/* A file that h5py wrote. */
+static void make_hdf5(const char *dir)
+{
+	const char *source = getenv("srcdir");
+
+	run("cp %s/tests/data/formats/hdf5/groups.h5 %s", source ? source : ".", dir);
+}
+
 static void make_tokens(const char *dir)
 {
 	static const char *const names[] = { "train", "val" };
@@ -148,6 +156,7 @@ static void make_tokens(const char *dir)
 /* Fills an empty folder with a small set of the format. */
 static void (*const makers[FORMATS_COUNT])(const char *dir) = {
 	[FORMATS_cifar] = make_cifar,	[FORMATS_folder] = make_folder, [FORMATS_idx] = make_idx,
+	[FORMATS_hdf5] = make_hdf5,
 	[FORMATS_shards] = make_shards, [FORMATS_text] = make_text,	[FORMATS_tokens] = make_tokens,
 };
 
@@ -319,7 +328,9 @@ static void every_format_keeps_its_guarantees(void **state)
 		for (int g = 0; g < f; g++)
 			assert_false(formats_table[g]->probe && formats_table[g]->probe(dir));
 		assert_true(ops->probe(dir));
-		if (open_set(&a, dir, &err) || open_set(&b, dir, &err))
+		if (open_set(&a, dir, &err) && strstr(err.text, "this build lacks"))
+			continue;
+		if (err.code || open_set(&b, dir, &err))
 			fail_msg("%s: %s", ops->name, err.text);
 		assert_string_not_equal(a->hash, "");
 		assert_string_equal(a->hash, b->hash);

@@ -74,6 +74,23 @@ def pointers():
         refused(os.path.dirname(write(f"{folder}/train-1.{kind}", POINTER)), f"train-1.{kind}", *words)
     with Serving(f"{tmp}/lfs/tar") as url:
         refused(f"{url}/train-{{0..1}}.tar", "train-1.tar", *words)
+    picture = make_formats.png(16, 16, 1)
+    for name in ("a/1.png", "a/2.png", "b/1.png"):
+        write(f"lfs/folder/train/{name}", picture)
+    refused(f"{os.path.dirname(write('lfs/folder/train/b/2.png', POINTER))}/../..", "b/2.png", *words)
+    write("lfs/idx/train-images-idx3-ubyte", POINTER)
+    refused(os.path.dirname(write("lfs/idx/train-labels-idx1-ubyte", POINTER)), "train-images-idx3-ubyte", *words)
+    for name in ("data_batch_1.bin", "cifar-10-binary.tar.gz"):
+        refused(os.path.dirname(write(f"lfs/{name[:5]}/{name}", POINTER)), name, *words)
+    refused(os.path.dirname(write("lfs/tokens/train.tokens", POINTER)), "train.tokens", *words)
+    for name in ("a.txt", "a.jsonl", "a.parquet"):
+        said = run("dptrain", "tokenize", "--data-path", os.path.dirname(write(f"lfs/{name[2:]}s/{name}", POINTER)), "--out", f"{tmp}/t", code=2)
+        assert name in said and all(w in said for w in words), said
+    write("lfs/bpe/vocab.json", POINTER)
+    write("lfs/bpe/merges.txt", POINTER)
+    write("lfs/plain/a.txt", b"a text\n" * 99)
+    said = run("dptrain", "tokenize", "--data-path", f"{tmp}/lfs/plain", "--tokenizer", f"{tmp}/lfs/bpe", "--out", f"{tmp}/t", code=2)
+    assert "vocab.json" in said and all(w in said for w in words), said
     write("weights/model.safetensors", POINTER)
     archive("lfs/whole/train-0.tar", 8)
     said = run("dptrain", "train", "--model", "resnet20", "--image-size", "16", "--backend", "ref", "-b", "2", "--max-steps", "1", "--data-path",

@@ -186,5 +186,28 @@ def main():
     print("corpus: passed")
 
 
+def marks():
+    """A UTF-8 byte order mark is no part of a text, a line or a vocabulary; a text in UTF-16 is refused."""
+    mark, text = b"\xef\xbb\xbf", "Übermut, naïve\n".encode() * 40
+    line = json.dumps({"text": text.decode()}).encode() + b"\n"
+    want = tokens(write("unmarked/a.txt", text), "--val-split", "0")[0]
+    split = tokens(f"{tmp}/unmarked/a.txt", "--val-split", "0.3")[0]
+    for name, data in (("a.txt", mark + text), ("a.txt.gz", gzip.compress(mark[:2]) + gzip.compress(mark[2:] + text)), ("a.jsonl", mark + line),
+                       ("a.ndjson", mark + line), ("a.jsonl.gz", gzip.compress(mark + line))):
+        path = write(f"marked/{name}", data)
+        assert tokens(path, "--val-split", "0")[0] == want, name
+        assert name.startswith("a.j") or name == "a.ndjson" or tokens(path, "--val-split", "0.3")[0] == split, name
+    run("tokenize", "--data-path", write("marked/empty/a.txt", mark), "--out", f"{tmp}/none", code=2)
+    for encoding in ("utf-16-le", "utf-16-be"):
+        said = run("tokenize", "--data-path", write("wide/a.txt", ("\ufeff" + text.decode()).encode(encoding)), "--out", f"{tmp}/wide-out", code=2)
+        assert "a.txt: is UTF-16" in said and "iconv" in said, said
+    for name in ("vocab.json", "merges.txt"):
+        with open(f"{BPE}/{name}", "rb") as f:
+            write(f"bpe/{name}", mark + f.read())
+    assert tokens(f"{tmp}/unmarked/a.txt", "--val-split", "0", "--tokenizer", f"{tmp}/bpe")[0][0][128:] == \
+        tokens(f"{tmp}/unmarked/a.txt", "--val-split", "0", "--tokenizer", BPE)[0][0][128:]
+
+
 with tempfile.TemporaryDirectory(prefix="dptrain-corpus-") as tmp:
+    marks()
     main()

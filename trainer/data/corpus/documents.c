@@ -25,6 +25,7 @@ struct stream;
 #endif
 
 #define BLOCK ((size_t)1 << 20)
+#define TEXT_BEGIN 4 /* more bytes than a byte order mark has */
 #define AHEAD ((uint64_t)64 << 20) /* of a remote object, announced ahead of the reader */
 #define AHEAD_STEP ((uint64_t)8 << 20)
 #define GZIP_OR_ZLIB (15 + 32)
@@ -37,6 +38,8 @@ struct stream {
 	unsigned char *block;
 	size_t n, used; /* of the block */
 	bool inside;	/* within a gzip member or zstd frame */
+	bool begun;
+	size_t mark; /* bytes of the byte order mark, once begun */
 	z_stream z;
 #ifdef HAVE_ZSTD
 	ZSTD_DStream *zstd;
@@ -175,7 +178,7 @@ static int unpack_from_block(struct stream *s, void *to, size_t n, size_t *ret_n
 
 /* A compressed block may yield no output yet, or more than fits. So the decompressor is called again before the next
  * block is read. */
-static int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
+static int read_stream_bytes(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	int rc = 0;
 
@@ -193,6 +196,28 @@ static int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, stru
 									: 0;
 	}
 	return rc;
+}
+
+/* Reads the next bytes of the text, without a byte order mark in front of it. *ret_n 0: the end. */
+static int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
+{
+	size_t got = 1, have = 0;
+	int rc = 0;
+
+	if (s->begun)
+		return read_stream_bytes(s, to, n, ret_n, err);
+	s->begun = true;
+	*ret_n = 0;
+	for (; !rc && got && have < TEXT_BEGIN; have += got)
+		rc = read_stream_bytes(s, (char *)to + have, n - have, &got, err);
+	if (!rc && have >= 2 && (!memcmp(to, "\xff\xfe", 2) || !memcmp(to, "\xfe\xff", 2)))
+		rc = fail_damaged_stream(s, "is UTF-16: convert it to UTF-8: iconv -f UTF-16 -t UTF-8", err);
+	if (rc)
+		return rc;
+	s->mark = utf8_mark(to, have);
+	*ret_n = have - s->mark;
+	memmove(to, (char *)to + s->mark, *ret_n);
+	return 0;
 }
 
 #define PART ((size_t)1 << 20)
@@ -243,19 +268,19 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 	uint64_t bytes = objects_bytes(w->o->store, w->o->object);
 	char *part = malloc(PART);
 	bool begun = false;
-	size_t n = 1, mark;
+	size_t n = 1;
 	int rc = part ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", w->name);
 
 	if (!rc && packing != TEXT_UNPACKED && w->o->sizes)
 		rc = count_unpacked_bytes(w->o->store, w->o->object, packing, &bytes, err);
 	while (!rc && n) {
 		rc = stream_read(w->stream, part, PART, &n, err);
-		mark = begun || rc ? 0 : utf8_mark(part, n);
 		if (!rc && n && !begun)
-			rc = w->to->begin(w->to->user, bytes > mark ? bytes - mark : bytes, err);
+			rc = w->to->begin(w->to->user,
+					  bytes - (packing == TEXT_UNPACKED ? w->stream->mark : 0), err);
 		begun |= n > 0;
-		if (!rc && n > mark)
-			rc = w->to->add(w->to->user, part + mark, n - mark, err);
+		if (!rc && n)
+			rc = w->to->add(w->to->user, part, n, err);
 	}
 	free(part);
 	return rc || !begun ? rc : w->to->end(w->to->user, err);
@@ -266,10 +291,7 @@ static int walk_plain_text(struct document_walk *w, enum text_packing packing, s
 /* Emits the text member of one line; skips an empty line or a null. */
 static int emit_json_line(struct document_walk *w, const char *line, size_t n, struct err *err)
 {
-	const size_t mark = w->number++ ? 0 : utf8_mark(line, n);
-
-	line += mark;
-	n -= mark;
+	w->number++;
 	if (strspn(line, " \t\r") >= n)
 		return 0;
 	buf_reset(&w->text);

@@ -308,6 +308,31 @@ static void hdf5_close(struct dataset *base)
 	free(d);
 }
 
+static enum data_account_fate decide_hdf5_fate(void *user, const char *name, char why[DATA_ACCOUNT_TEXT_BYTES])
+{
+	const struct hdf5 *d = user;
+
+	(void)why;
+	for (int i = 0; i < d->files.n; i++)
+		if (!strcmp(strrchr(d->files.path[i], '/') + 1, name))
+			return DATA_ACCOUNT_USED;
+	return DATA_ACCOUNT_LEFT;
+}
+
+/* Counts files, samples without a usable label, and arrays that are not used. */
+static void account_hdf5(struct hdf5 *d, int64_t lost)
+{
+	struct data_account *a = &d->base.account;
+	const char *path = d->base.path;
+
+	if (d->files.n == 1 && !strcmp(d->files.path[0], path))
+		data_account_use(a, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	else
+		data_account_walk(a, path, &(struct data_account_rule){ decide_hdf5_fate, d });
+	data_account_leave_samples(a, lost, NULL, "without a label that is a number >= 0 or a text");
+	hdf5_account(&d->files, d->images, SPLIT_COUNT, a);
+}
+
 /* Opens a file or a folder of files. Implements dataset_ops.open. */
 static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
@@ -334,6 +359,8 @@ static int hdf5_open(struct dataset **ret, const struct dataset_opts *o, struct 
 		rc = list_hdf5_samples(d, o->val_share, &lost, err);
 	if (!rc)
 		rc = describe_hdf5(d, o, err);
+	if (!rc)
+		account_hdf5(d, lost);
 	if (rc) {
 		hdf5_close(&d->base);
 		return rc;

@@ -181,6 +181,43 @@ void hdf5_files_close(struct hdf5_files *f)
 			H5Fclose(f->file[i]);
 }
 
+struct array_account {
+	const hid_t *used;
+	int n;
+	struct data_account *account;
+};
+
+static herr_t account_array(hid_t file, const char *name, const H5O_info_t *info, void *user)
+{
+	struct array_account *a = user;
+	hsize_t dim[HDF5_DIMS_MAX] = { 0 };
+	H5O_info_t used;
+	hid_t array;
+	int ndim;
+
+	if (info->type != H5O_TYPE_DATASET)
+		return 0;
+	for (int i = 0; i < a->n; i++)
+		if (a->used[i] > 0 && H5Oget_info(a->used[i], &used) >= 0 && used.addr == info->addr &&
+		    used.fileno == info->fileno)
+			return 0;
+	array = H5Dopen2(file, name, H5P_DEFAULT);
+	ndim = array > 0 ? hdf5_shape(array, dim) : 0;
+	if (ndim == 3 || ndim == 4)
+		data_account_leave_samples(a->account, (int64_t)dim[0], name, "in an array that is not used");
+	if (array > 0)
+		H5Dclose(array);
+	return 0;
+}
+
+void hdf5_account(const struct hdf5_files *f, const hid_t *used, int n, struct data_account *a)
+{
+	struct array_account each = { used, n, a };
+
+	for (int i = 0; i < f->n; i++)
+		H5Ovisit(f->file[i], H5_INDEX_NAME, H5_ITER_NATIVE, account_array, &each);
+}
+
 /* ---- labels ---- */
 
 int hdf5_shape(hid_t set, hsize_t ret[HDF5_DIMS_MAX])

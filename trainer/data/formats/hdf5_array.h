@@ -43,6 +43,9 @@ enum hdf5_content { HDF5_IMAGES, HDF5_LABELS };
 hid_t hdf5_find_array(const struct hdf5_files *f, enum split s, enum hdf5_content what, const char **ret_split);
 hid_t hdf5_find_bare(const struct hdf5_files *f, enum hdf5_content what); /* its name states no split */
 
+/* Counts the samples in arrays of images (3 or 4 dimensions) as left out, except for those in the n used arrays. */
+void hdf5_account(const struct hdf5_files *f, const hid_t *used, int n, struct data_account *a);
+
 /* ERR_USAGE, with the arrays that there are. path: of the set. */
 int hdf5_refuse_missing(const struct hdf5_files *f, const char *path, const char *what, struct err *err);
 

@@ -14,6 +14,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/utf8.h"
 #include "trainer/data/tokenizer/bpe.h"
 
 struct bpe;
@@ -80,7 +81,7 @@ static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n
 	}
 }
 
-/* Appends the content of a tokenizer's file. */
+/* Reads a tokenizer's file into an empty buffer, without a byte order mark. */
 static int read_tokenizer_file(struct buf *to, const char *folder, const char *name, struct err *err)
 {
 	char path[4200];
@@ -90,8 +91,12 @@ static int read_tokenizer_file(struct buf *to, const char *folder, const char *n
 		return err_set(err, ERR_USAGE, "tokenizer %.300s: the path is too long", folder);
 	rc = file_load(to, path, err);
 	why = errno;
+	if (!rc) {
+		buf_consume(to, utf8_mark(to->data ? to->data : "", to->len));
+		return file_refuse_pointer(path, to->data, to->len, err);
+	}
 	if (rc != ERR_USAGE)
-		return rc ? rc : file_refuse_pointer(path, to->data ? to->data : "", to->len, err);
+		return rc;
 	if (why == EFBIG)
 		return err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
 	return err_set(err, ERR_USAGE,
