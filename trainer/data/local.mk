@@ -50,8 +50,7 @@ libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
-libtrainer_la_SOURCES += trainer/data/formats/hdf5.c trainer/data/formats/hdf5_array.c trainer/data/formats/hdf5_array.h trainer/data/formats/image_set.c trainer/data/formats/image_set.h
-libtrainer_la_SOURCES +=
+libtrainer_la_SOURCES += trainer/data/formats/hdf5.c trainer/data/formats/hdf5_array.c trainer/data/formats/hdf5_array.h
 libtrainer_la_SOURCES += trainer/data/formats/shards.c trainer/data/formats/shards_inside.h
 libtrainer_la_SOURCES += trainer/data/formats/shards_find.c
 libtrainer_la_SOURCES += trainer/data/formats/synthetic.c
@@ -92,7 +91,5 @@ libtrainer_la_LIBADD += $(TIFF_LIBS)
 else
 EXTRA_DIST += trainer/data/pictures/tiff.c
 endif
-libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS)
-libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS)
 libtrainer_la_CPPFLAGS += $(ZLIB_CFLAGS) $(ZSTD_CFLAGS) $(LZ4_CFLAGS) $(HDF5_CFLAGS)
 libtrainer_la_LIBADD += $(ZLIB_LIBS) $(ZSTD_LIBS) $(LZ4_LIBS) $(SNAPPY_LIBS) $(HDF5_LIBS)
