@@ -14,14 +14,15 @@ SRC = os.environ.get("srcdir", ".")
 BUILD = os.path.abspath(os.environ.get("builddir", "."))
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
 import noisy  # noqa: E402
+import s3server  # noqa: E402
 
 FORMATS = os.path.join(SRC, "tests", "data", "formats")
 TEXT = "The quick brown fox jumps over the lazy dog.\n" * 60
 
 
-def dptrain(*args, code=0):
+def dptrain(*args, code=0, env=None):
     done = subprocess.run([os.path.join(BUILD, "dptrain"), *args], capture_output=True, text=True, timeout=120, check=False,
-                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+                          env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache", **(env or {})})
     assert done.returncode == code, (args, done)
     return done
 
@@ -260,6 +261,24 @@ def check_pointers():
     assert sizes[0] == sizes[1], sizes
 
 
+def check_bucket():
+    """The same folders in a store, by class and as shards."""
+    noisy.folder(f"{tmp}/s3/bucket/images", {"train": 6, "val": 3})
+    for name in ("train/loose.png", "train/a/x.heic", "notes.md", "test/a/1.png"):
+        write(f"{tmp}/s3/bucket/images/{name}")
+    dptrain("shard", "--data-path", f"{tmp}/s3/bucket/images", "--out", f"{tmp}/s3/bucket/shards")
+    shutil.copy(f"{tmp}/s3/bucket/shards/val-000000.tar", f"{tmp}/s3/bucket/shards/test-000000.tar")
+    write(f"{tmp}/s3/bucket/shards/notes.md")
+    server = s3server.S3(f"{tmp}/s3")
+    for name, used, left in (("images", 9, 4), ("shards", 6, 2)):
+        here, there_ = inspect(f"{tmp}/s3/bucket/{name}"), json.loads(
+            dptrain("inspect", "--data-path", f"s3://bucket/{name}", "--json", env=server.environment()).stdout)
+        assert sum(there_["files"].values()) == used and there_["files_left_out"] == left, there_
+        key = lambda f: sorted((r["why"], r["example"], r["count"]) for r in f["left_out"])
+        assert here["files"] == there_["files"] and key(here) == key(there_), (here["left_out"], there_["left_out"])
+    server.stop()
+
+
 # ---- reports and records ----
 
 def check_training():
@@ -302,6 +321,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_unknown()
     check_texts()
     check_pointers()
+    check_bucket()
     check_training()
     check_shard()
     check_drop_last()

@@ -150,12 +150,26 @@ static int collect_shard_name(struct content *c, const char *name, struct err *e
 	return accepts_shard_name(&c->shards, name) ? shard_list_append(&c->shards, name, err) : 0;
 }
 
+/* Counts a file of a remote folder that is no shard: index files are used. */
+static void account_listed_file(struct data_account *a, const char *name)
+{
+	if (name[0] == '.')
+		data_account_hide(a, name);
+	else if (name_ends_in(name, ".idx") || !strcmp(name, index_file_name(SHARDS_TRAIN)) ||
+		 !strcmp(name, index_file_name(SHARDS_VAL)))
+		data_account_use(a, name);
+	else
+		data_account_leave_unknown(a, name);
+}
+
 static int collect_listed_entry(void *user, const struct objects_entry *e, struct err *err)
 {
 	struct content *c = user;
 	int before = c->shards.n, rc = collect_shard_name(c, e->name, err);
 	struct shard_sums *sums;
 
+	if (!rc && c->shards.account && c->shards.n == before)
+		account_listed_file(c->shards.account, e->name);
 	if (rc || c->shards.n == before || !*e->version)
 		return rc;
 	sums = &c->shards.sums[before];
@@ -339,6 +353,11 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 	const struct folder_splits splitting = choose_splits(&c->shards);
 	int before = l->n, rc = 0;
 
+	for (int i = 0; c->shards.account && part != SHARDS_ALL && i < c->shards.n; i++)
+		if (!belongs_to_part(SHARDS_TRAIN, c->shards.address[i], &splitting) &&
+		    !belongs_to_part(SHARDS_VAL, c->shards.address[i], &splitting))
+			data_account_leave_file(c->shards.account, c->shards.address[i],
+						"shards of a split that is not used");
 	for (int i = 0; !rc && i < c->shards.n; i++)
 		if (belongs_to_part(part, c->shards.address[i], &splitting)) {
 			rc = join_shard_path(path, folder, c->shards.address[i], err);
@@ -362,7 +381,8 @@ static int add_folder_shards(struct shard_list *l, const char *folder, enum shar
 
 static int add_shard_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
 {
-	struct content c = { .shards = { .takes = l->takes } };
+	struct content c = { .shards = { .takes = l->takes,
+					 .account = objects_is_folder(folder) ? l->account : NULL } };
 	int rc = collect_folder(&c, folder, l->timeout_s, err);
 
 	rc = rc ? rc : add_folder_shards(l, folder, part, &c, err);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "trainer/data/data_account.h"
 
 #define SHARD_LIST_MAX 1000000
 #define SHARD_SUFFIX ".tar"
@@ -36,6 +37,9 @@ struct shard_list {
 	bool (*takes)(const char *name); /* set by the caller: selects a folder's files by name; NULL: shards */
 	const char *expects;		 /* … and describes them, for messages */
 	bool may_be_none;		 /* set by the caller: a folder without matching files is no error */
+	/* Set by the caller: receives the files of remote folders that are no shards, or of another split. NULL: none.
+	 * A local folder is walked by the caller. */
+	struct data_account *account;
 	char **address;
 	struct shard_sums *sums; /* for each address */
 	int n, cap;

@@ -165,18 +165,23 @@ static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *
 {
 	bool index = folder_remote_is_index(o->path) && !o->val_path;
 	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
-	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
+	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path,
+				   .account = &d->set.base.account };
 	int rc = index ? shard_list_check(o->path, err) : shard_list_add(&list, o->path, SHARDS_TRAIN, err);
 
 	*ret_train = list.n;
 	d->facts = list.facts;
+	if (!o->val_path)
+		list.account = NULL; /* the second call lists the same folder */
 	if (!rc && !index)
 		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
 		rc = add_shard_object(d->store, list.address[i], &list.sums[i], err);
-	if (rc >= 0 && !list.n)
+	if (rc >= 0 && !list.n) {
+		d->set.base.account = (struct data_account){ .hidden = 0 };
 		rc = add_remote_pictures(d, o, ret_train, err);
+	}
 	if (rc >= 0)
 		rc = objects_measure(d->store, err);
 	d->cached_bytes = rc ? 0 : objects_cached(d->store);
