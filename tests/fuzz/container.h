@@ -32,7 +32,7 @@ static inline void container_look(const uint8_t *bytes, size_t n,
 {
 	struct container_bytes in = { bytes, n };
 	struct byte_source source = { .bytes = n, .read = container_read, .user = &in, .name = "input" };
-	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
+	struct webdataset_fields fields = { .image = "jpg;png;npy", .label = "cls" };
 	struct err err = ERR_INIT;
 	struct samples s;
 

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct container_bytes a = { bytes, n };
 	struct byte_source source = { .bytes = n, .read = container_read, .user = &a, .name = "input" };
-	struct webdataset_fields fields = { "jpg;png;npy", "cls;json:label" };
+	struct webdataset_fields fields = { .image = "jpg;png;npy", .label = "cls;json:label" };
 	struct err err = ERR_INIT;
 	struct samples s;
 
