@@ -60,7 +60,7 @@ static void scan(struct buf *b)
 {
 	struct container_bytes in = { (const uint8_t *)b->data, b->len };
 	struct byte_source source = { .bytes = b->len, .read = container_read, .user = &in, .name = "input" };
-	struct webdataset_fields fields = { "jpg;png;npy", "cls" };
+	struct webdataset_fields fields = { .image = "jpg;png;npy", .label = "cls" };
 	struct err err = ERR_INIT;
 	struct samples s;
 
