@@ -156,7 +156,7 @@ def check_account(path, used, left):
     if left:
         done = dptrain("inspect", "--data-path", path, "--strict", code=2)
         assert f"left out {left} file" in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
-        assert all(r["why"] and os.path.lexists(os.path.join(path, r["example"])) for r in found["left_out"]), what
+        assert all(r["why"] and os.path.lexists(os.path.join(path, r["example"])) for r in found["left_out"] if r["unit"] == "files"), what
     else:
         dptrain("inspect", "--data-path", path, "--strict")
     return found
@@ -279,6 +279,15 @@ def check_bucket():
     server.stop()
 
 
+def check_hdf5():
+    path = f"{tmp}/hdf5"
+    write(f"{path}/notes.md")
+    shutil.copy(f"{FORMATS}/hdf5/named.h5", f"{path}/named.h5")
+    done = subprocess.run([os.path.join(BUILD, "dptrain"), "inspect", "--data-path", path], capture_output=True, text=True, timeout=60, check=False)
+    if "this build lacks" not in done.stderr:
+        check_account(path, 1, 1)
+
+
 # ---- reports and records ----
 
 def check_training():
@@ -322,6 +331,7 @@ with tempfile.TemporaryDirectory() as tmp:
     check_texts()
     check_pointers()
     check_bucket()
+    check_hdf5()
     check_training()
     check_shard()
     check_drop_last()
