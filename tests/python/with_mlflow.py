@@ -94,6 +94,7 @@ import mlflow
 
 mlflow.set_tracking_uri(sys.argv[1])
 mlflow.set_registry_uri(sys.argv[1])
+loaded = mlflow.pyfunc.load_model('models:/reg@champion').predict([1, 2])  # leaves registered_model_meta in the model's folder
 client = mlflow.MlflowClient()
 experiment = client.get_experiment_by_name('ex').experiment_id
 out = {'models': {}, 'runs': {}}
@@ -105,13 +106,12 @@ for m in client.search_logged_models([experiment]):
     if m.name != 'ext':
         walk()
     out['models'][m.model_id] = [m.name, m.model_type or '', m.source_run_id or '', str(m.status), m.tags, m.params, sorted(files),
-                                 sorted((x.key, x.value, x.step, x.timestamp, x.run_id) for x in m.metrics or [])]
+                                 sorted((x.key, x.value, x.step, x.timestamp, x.run_id) for x in m.metrics or [])[-1:]]  # MLflow's folders give the newest
 for r in client.search_runs([experiment]):
     out['runs'][r.info.run_id] = [[(o.model_id, o.step) for o in r.outputs.model_outputs] if r.outputs else [],
                                   sorted((x.step, x.value) for x in client.get_metric_history(r.info.run_id, 'acc'))]
-out['registered'] = [(m.name, dict(m.aliases)) for m in client.search_registered_models()]
-out['versions'] = [(v.name, v.version, v.source, v.run_id) for v in client.search_model_versions("name='reg'")]
-loaded = mlflow.pyfunc.load_model('models:/reg@champion').predict([1, 2])
+out['registered'] = [(m.name, {alias: str(version) for alias, version in m.aliases.items()}) for m in client.search_registered_models()]
+out['versions'] = [(v.name, str(v.version), v.source, v.run_id) for v in client.search_model_versions("name='reg'")]
 print(json.dumps([out, list(loaded)], sort_keys=True))
 '''
 
