@@ -1,5 +1,5 @@
 # What a configuration will cost: formulas of the strategies; machines, from files that are measured or shipped.
-libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/advise.def trainer/advise/advise.h \
+libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/strategy_costs.c trainer/advise/advise.def trainer/advise/advise.h \
 	trainer/advise/hardware.c trainer/advise/hardware.h \
 	trainer/advise/plan_search.c trainer/advise/plan_search.h \
 	trainer/advise/replicated_cost.c trainer/advise/fsdp_cost.c trainer/advise/pdp_cost.c

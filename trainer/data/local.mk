@@ -4,7 +4,7 @@ libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h
-libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
+libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/codec.c trainer/data/pictures/picture.h
 libtrainer_la_SOURCES += trainer/data/pictures/augment.c trainer/data/pictures/augment.h trainer/data/loader/mixup.c trainer/data/loader/mixup.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
 libtrainer_la_SOURCES += trainer/data/pictures/restart.c
@@ -47,7 +47,7 @@ libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/toke
 # Formats, each in one file or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c
-libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
+libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c trainer/data/formats/cache_dir.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
 libtrainer_la_SOURCES += trainer/data/formats/hdf5.c trainer/data/formats/hdf5_array.c trainer/data/formats/hdf5_array.h

@@ -12,10 +12,4 @@
  * sample. */
 int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err);
 
-struct nonfinite_watch;
-
-/* Returns the callback for exec_call.look, for a run of this program. It reads every result of every node, so it is for
- * repeating a failed step. */
-struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program *p);
-
 #endif

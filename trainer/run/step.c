@@ -11,7 +11,7 @@
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/run/exec/exec.h"
 #include "trainer/run/observers.h"
-#include "trainer/run/nonfinite_search.h"
+#include "trainer/run/nonfinite.h"
 
 enum series_id step_phase_series(enum step_phase t)
 {

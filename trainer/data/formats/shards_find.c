@@ -17,6 +17,8 @@
 #include "trainer/data/pictures/pixels.h"
 #include "trainer/graph/rng.h"
 
+/* The flags' defaults, which checkpoints record: they stay, and stand for the usual names of each format. */
+#define IMAGE_FIELDS_DEFAULT "jpg;jpeg;png;npy"
 #define IMAGE_FIELDS "jpg;jpeg;png;webp;gif;tif;tiff;bmp;npy"
 #define LABEL_FIELDS "cls"
 #define KEY_BYTES_MAX ((size_t)1 << 28)
@@ -120,7 +122,7 @@ static struct webdataset_fields wanted_fields(const struct dataset_opts *o)
 {
 	struct webdataset_fields f = { .image = IMAGE_FIELDS, .label = LABEL_FIELDS };
 
-	f.image_given = o->image_field && strcmp(o->image_field, IMAGE_FIELDS);
+	f.image_given = o->image_field && strcmp(o->image_field, IMAGE_FIELDS_DEFAULT);
 	f.label_given = o->label_field && strcmp(o->label_field, LABEL_FIELDS);
 	f.image = f.image_given ? o->image_field : f.image;
 	f.label = f.label_given ? o->label_field : f.label;

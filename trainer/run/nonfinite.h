@@ -1,0 +1,34 @@
+/* nonfinite.h: finds the node of a program that was the first to make a non-finite value, while the program runs. It
+ * reads every result, so it is for repeating a failed step. */
+#ifndef DPT_RUN_NONFINITE_H
+#define DPT_RUN_NONFINITE_H
+
+#include "trainer/run/exec/exec.h"
+
+enum nonfinite_kind {
+	NONFINITE_NONE,	   /* every result was finite */
+	NONFINITE_FOREIGN, /* the first one came from another rank */
+	NONFINITE_MADE,	   /* a node made it from finite operands */
+	NONFINITE_READ,	   /* a node read it from a parameter or the inputs */
+};
+
+struct nonfinite {
+	enum nonfinite_kind kind;
+	char node[128], op[32], tensor[128]; /* tensor: where it was read; "" */
+	bool backward, is_nan;
+	int64_t sample; /* of this rank's micro-batch, from 0; -1: of no single sample */
+	int64_t micro;
+};
+
+struct nonfinite_watch;
+
+/* For programs of p, which is borrowed; NULL: out of memory. */
+struct nonfinite_watch *nonfinite_new(const struct prepared *p);
+void nonfinite_free(struct nonfinite_watch *w); /* NULL is fine */
+
+/* Returns the callback for exec_call.look, for a run of this program. */
+struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program *p);
+
+const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w);
+
+#endif
