@@ -142,7 +142,7 @@ static void plan_all(struct planned *ret, const struct run_config *cfg, const st
  * another moment than the formula's: then only the total is compared, to 3 %. */
 static bool is_turned(const struct planned *p, const char *what, int category)
 {
-	const bool away = category == PLAN_WORKSPACE && strstr(what, "activations away");
+	const bool away = category == PLAN_WORKSPACE && strstr(what, "activations offloaded");
 
 	return p->widened && (away || (category == PLAN_GRADIENTS && strstr(what, "pdp")));
 }

@@ -1,5 +1,5 @@
-/* shards_inside.h: shared by the files of the format "shards": shards_find.c (positions of samples), shards.c
- * (bytes and pictures), shards_find.c (properties) and shards.c. Private to them. */
+/* shards_inside.h: shared by the files of the format "shards": shards_find.c (positions and properties of samples),
+ * shards_read.c (bytes and pictures) and shards.c. Private to them. */
 #ifndef DPT_DATA_SHARDS_INSIDE_H
 #define DPT_DATA_SHARDS_INSIDE_H
 

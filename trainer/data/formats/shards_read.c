@@ -1,0 +1,180 @@
+/* shards_read.c: bytes, pictures and raw images of the samples of shards. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tracker/base/array.h"
+#include "tracker/base/sha256.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/shards_inside.h"
+#include "trainer/data/pictures/pixels.h"
+#include "trainer/data/store/ring_file.h"
+
+#define STAMP_BYTES_MAX ((size_t)1 << 16)
+#define NPY_BYTES_MAX ((size_t)1 << 28)
+
+void shards_say(const struct shards *d, enum split s, int64_t i, char ret[320])
+{
+	if (d->classes)
+		snprintf(ret, 320, "%.300s", objects_address(d->store, (int)shards_sample(d, s, i)->object));
+	else
+		snprintf(ret, 320, "%.150s: %.150s", objects_name(d->store, (int)shards_sample(d, s, i)->object),
+			 samples_name(&d->samples, d->row[s][i]));
+}
+
+static struct objects_range make_sample_range(const struct shards *d, const struct dataset_read *r)
+{
+	const struct sample *one = shards_sample(d, r->split, r->index);
+	uint64_t left = objects_bytes(d->store, (int)one->object) - one->offset;
+
+	return (struct objects_range){ .object = (int)one->object,
+				       .at = one->offset,
+				       .n = one->bytes < left ? one->bytes : (size_t)left,
+				       .alone = r->alone && !d->raw && !one->packed,
+				       .round = (uint32_t)r->epoch + 1,
+				       .stop = r->stop };
+}
+
+/* Names the picture in the decoded cache by the bytes it is made of. False: not cached. */
+static bool name_kept_picture(const struct shards *d, const struct dataset_read *r, struct buf *stamp,
+			      struct decoded_cache_name *ret)
+{
+	const struct sample *one = shards_sample(d, r->split, r->index);
+
+	if (!image_set_keeps(&d->set, r) || !objects_versioned(d->store, (int)one->object))
+		return false;
+	buf_reset(stamp);
+	objects_stamp(d->store, (int)one->object, stamp);
+	buf_addc(stamp, '\0');
+	*ret = (struct decoded_cache_name){ .of = stamp->data,
+				      .at = one->offset,
+				      .bytes = (uint64_t)one->packed << 32 | one->bytes };
+	return !buf_failed(stamp);
+}
+
+/* A cached picture is not fetched. */
+static bool is_picture_kept(const struct shards *d, const struct dataset_read *r)
+{
+	struct decoded_cache_name kept;
+	struct buf stamp;
+	bool is;
+
+	buf_init(&stamp, STAMP_BYTES_MAX);
+	is = name_kept_picture(d, r, &stamp, &kept) && image_set_holds(&d->set, &kept);
+	buf_done(&stamp);
+	return is;
+}
+
+bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
+{
+	const struct shards *d = (const struct shards *)base;
+	struct objects_range range = make_sample_range(d, r);
+
+	return !range.n || is_picture_kept(d, r) || objects_want(d->store, &range);
+}
+
+int shards_read_bytes(const struct shards *d, const struct dataset_read *r, void *to, struct err *err)
+{
+	const struct sample *one = shards_sample(d, r->split, r->index);
+	const struct objects_range range = make_sample_range(d, r);
+
+	return one->packed ? page_cache_read(d->pages, one, r->stop, to, err) : objects_read(d->store, &range, to, err);
+}
+
+int shards_fetch(const struct shards *d, const struct dataset_read *r, struct err *err)
+{
+	const struct sample *one = shards_sample(d, r->split, r->index);
+	struct shards_hand *h = r->hand;
+	char name[320];
+
+	shards_say(d, r->split, r->index, name);
+	if (!one->bytes || one->bytes > (d->raw ? NPY_BYTES_MAX : PICTURE_FILE_MAX))
+		return err_set(err, ERR_CORRUPT, "%s: %s", name,
+			       one->bytes ? "is too large for a picture" : "is empty");
+	if (!array_reserve(&h->bytes, &h->cap, one->bytes))
+		return err_nomem(err, name);
+	return shards_read_bytes(d, r, h->bytes, err);
+}
+
+static int read_shard_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
+{
+	struct shards_hand *h = r->hand;
+	struct picture_size size;
+	struct decoded_cache_name kept;
+	bool keeps = name_kept_picture(d, r, &h->stamp, &kept);
+	char name[320];
+	int rc;
+
+	if (keeps && image_set_take(&d->set, r, &kept))
+		return 0;
+	rc = shards_fetch(d, r, err);
+	if (rc)
+		return rc;
+	shards_say(d, r->split, r->index, name);
+	rc = picture_load_memory(h->picture, name, h->bytes, shards_sample(d, r->split, r->index)->bytes, &size, err);
+	if (!rc)
+		rc = image_set_render(&d->set, r, h->picture, size, err);
+	if (!rc && keeps)
+		image_set_keep(&d->set, r, &kept);
+	return rc;
+}
+
+/* Checks the header: it must equal the first image's, which has the same shape. */
+int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct err *err)
+{
+	const struct sample *one = shards_sample(d, r->split, r->index);
+	size_t pixels = pixels_count(&d->set.base);
+	struct objects_range range = make_sample_range(d, r);
+	char head[NPY_HEAD_MAX], name[320];
+	int rc;
+
+	shards_say(d, r->split, r->index, name);
+	if (one->bytes != d->head_bytes + pixels)
+		return err_set(err, ERR_CORRUPT, "%s: %u bytes: expected %zu like the other images", name, one->bytes,
+			       d->head_bytes + pixels);
+	range.n = d->head_bytes;
+	rc = objects_read(d->store, &range, head, err);
+	if (rc)
+		return rc;
+	if (memcmp(head, d->head, d->head_bytes))
+		return err_set(err, ERR_CORRUPT, "%s: has another shape than the other images", name);
+	range.at += d->head_bytes;
+	range.n = pixels;
+	return objects_read(d->store, &range, r->pixels, err);
+}
+
+int shards_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	struct shards *d = (struct shards *)base;
+	struct err why = ERR_INIT;
+
+	*r->label = shards_sample(d, r->split, r->index)->label;
+	if (!(d->raw ? shards_read_raw(d, r, &why) : read_shard_picture(d, r, &why)))
+		return 0;
+	return image_set_failed(&d->set, r, &why, err);
+}
+
+int shards_hand_new(void **ret, struct err *err)
+{
+	struct shards_hand *h = calloc(1, sizeof(*h));
+	int rc = h ? picture_new(&h->picture, err) : err_nomem(err, NULL);
+
+	if (rc) {
+		free(h);
+		return rc;
+	}
+	buf_init(&h->stamp, STAMP_BYTES_MAX);
+	*ret = h;
+	return 0;
+}
+
+void shards_hand_free(void *hand)
+{
+	struct shards_hand *h = hand;
+
+	picture_free(h->picture);
+	buf_done(&h->stamp);
+	free(h->bytes);
+	free(h);
+}
