@@ -88,7 +88,7 @@ def machine(folder):
 def limited(folder):
     """A training on endless data stops at the time limit, as a finished run."""
     r = json.loads(doctor(folder, *MODEL[:-2], "--synthetic", "--seconds", "1", "--json").stdout)
-    lib.check(len(r["all_step_seconds"]) > 2, "steps within a second")
+    lib.check(len(r["all_step_seconds"]) > 0, "a step within a second")
     lib.check(sum(r["all_step_seconds"]) < 5, f"{sum(r['all_step_seconds'])} s of steps")
 
 

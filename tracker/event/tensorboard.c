@@ -147,7 +147,7 @@ static int parse_hparam(struct event_span s, struct event_item *ret)
 
 	ret->kind = EVENT_PARAM;
 	ret->key = (struct event_text){ "", 0 };
-	ret->segment = false;
+	ret->segment = ret->changed = false;
 	while ((rc = wire_next(&s, &f)) > 0) {
 		if (f.number == TB_MAP_KEY && f.type == WIRE_BYTES)
 			ret->key = wire_text(&f);

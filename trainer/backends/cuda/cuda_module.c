@@ -1,4 +1,4 @@
-/* cuda_module.c: the cuda backend: probing, device, memory and errors, and the table of kernels, which are in the
+/* cuda_module.c: the cuda backend: probing, device and memory, and the table of kernels, which are in the
  * folders of their ops (<op>_cuda.cu). It links the runtime statically, so that the module loads on a machine without a
  * driver and can report that. */
 #include "trainer/backends/cuda/cuda_module.h"
@@ -14,53 +14,6 @@
 #include "trainer/backends/cuda/plan_cache.h"
 
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
-
-static bool is_kernel_fault(cudaError_t rc)
-{
-	return rc == cudaErrorIllegalAddress || rc == cudaErrorMisalignedAddress || rc == cudaErrorLaunchFailure ||
-	       rc == cudaErrorIllegalInstruction || rc == cudaErrorInvalidAddressSpace || rc == cudaErrorInvalidPc ||
-	       rc == cudaErrorHardwareStackError || rc == cudaErrorAssert || rc == cudaErrorLaunchTimeout;
-}
-
-static bool is_launch_blocking(void)
-{
-	const char *given = getenv("CUDA_LAUNCH_BLOCKING");
-
-	return given && !strcmp(given, "1");
-}
-
-int cuda_fail(struct err *err, cudaError_t rc, const char *what)
-{
-	if (is_kernel_fault(rc) && !is_launch_blocking())
-		return err_set(
-			err, ERR_IO,
-			"cuda: a kernel failed: %s: run again with CUDA_LAUNCH_BLOCKING=1 in the environment and "
-			"--no-cuda-graphs to get its name",
-			cudaGetErrorString(rc));
-	return err_set(err, rc == cudaErrorMemoryAllocation ? ERR_NOMEM : ERR_IO, "cuda: %s: %s", what,
-		       cudaGetErrorString(rc));
-}
-
-int staging_get(void *module, enum staging which, void **ret, struct err *err)
-{
-	struct cuda_module *m = module;
-	const bool there = m->staging[which] || m->described;
-	cudaError_t rc = there ? cudaSuccess : cudaMallocHost(&m->staging[which], STAGING_BYTES);
-
-	if (rc != cudaSuccess)
-		return cuda_fail(err, rc, "allocating pinned memory for file offloading");
-	*ret = m->staging[which];
-	return 0;
-}
-
-void staging_done(void *module)
-{
-	struct cuda_module *m = module;
-
-	for (int i = 0; i < STAGING_COUNT; i++)
-		if (m->staging[i])
-			cudaFreeHost(m->staging[i]);
-}
 
 /* Lists the libraries that are available here. */
 static void list_libraries(char *text, size_t n)

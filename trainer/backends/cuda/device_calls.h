@@ -1,4 +1,4 @@
-/* device_calls.h: what host code needs of the module (cuda_module.c): errors of the CUDA runtime, and buffers in pinned
+/* device_calls.h: what other files of the module need from it: errors of the CUDA runtime, and buffers in pinned
  * memory through which copies from and to a mapped file go. */
 #ifndef DPT_BACKENDS_CUDA_DEVICE_CALLS_H
 #define DPT_BACKENDS_CUDA_DEVICE_CALLS_H

@@ -19,6 +19,7 @@ cuda_module = \
 	trainer/backends/cuda/cudnn_plan.h \
 	trainer/backends/cuda/conv_plan.c \
 	trainer/backends/cuda/conv_plan.h \
+	trainer/backends/cuda/device_calls.c \
 	trainer/backends/cuda/device_calls.h \
 	trainer/backends/cuda/fold.h \
 	trainer/backends/cuda/plan_cache.c \
