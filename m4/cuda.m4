@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_CUDA: nvcc decides whether the cuda module is built. --with-cuda=DIR names a toolkit that is not on PATH. The
 # runtime is linked statically, so that the module loads, and says what is missing, on machines without CUDA. By default
 # kernels are compiled for compute capability 8.0, from that for 9.0 and 10.0; others' drivers translate it when they first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_IMAGES: libjpeg-turbo and libpng read folders of images; without them dptrain trains on everything else. libwebp, giflib
 # and libtiff read further kinds of pictures, each without the others.
 AC_DEFUN([AX_DPT_IMAGES], [

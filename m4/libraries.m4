@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_REQUIRE([PREFIX], [what pkg-config looks for], [Debian package]): a library that every build needs.
 AC_DEFUN([AX_DPT_REQUIRE], [
   PKG_CHECK_MODULES([$1], [$2], [], [dpt_missing="$dpt_missing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_MPI: --with-mpi; the transport between machines for ranks that mpirun or srun starts.
 AC_DEFUN([AX_DPT_MPI], [
   AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=auto|no], [Open MPI transport between machines])], [], [with_mpi=auto])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_ONEDNN: the CPU module needs oneDNN's C API (dnnl.h); without it only the ref backend is built.
 AC_DEFUN([AX_DPT_ONEDNN], [
   AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn=auto|no|DIR], [oneDNN for the cpu backend])], [], [with_onednn=auto])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_PACKING: how pages of Parquet files may be compressed besides gzip. Files that need a missing library are refused by its name.
 AC_DEFUN([AX_DPT_PACKING], [
   AC_ARG_WITH([packing], [AS_HELP_STRING([--with-packing=auto|no], [snappy, zstd and lz4 for Parquet files])], [],

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_RELOCATIONS: relative relocations in a fortieth of their room (DT_RELR), where linker and loader know how: a program
 # reads them all whenever it starts.
 AC_DEFUN([AX_DPT_RELOCATIONS], [

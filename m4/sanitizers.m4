@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_SANITIZERS: --enable-sanitizers builds with the address and undefined-behaviour sanitizers, =thread with the one for
 # races, =fuzzer (clang) with the first two and with coverage, so that the programs of tests/fuzz look for new inputs.
 AC_DEFUN([AX_DPT_SANITIZERS], [

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_LINE([label], [name], [what is lost without it], [Debian packages]): adds a line to the summary, from have_name and name_reason.
 AC_DEFUN([AX_DPT_LINE], [
   AS_IF([test "$have_$2" = yes], [dpt_words="yes${$2_reason:+ ($$2_reason)}"],

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_THREADS: pthreads for everything; OpenMP (OPENMP_CFLAGS) for the CPU module's own kernels,
 # so that they share one thread pool with oneDNN's OpenMP build.
 AC_DEFUN([AX_DPT_THREADS], [

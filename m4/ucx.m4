@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_UCX: --with-ucx; the transport between machines.
 AC_DEFUN([AX_DPT_UCX], [
   AC_ARG_WITH([ucx], [AS_HELP_STRING([--with-ucx=auto|no], [UCX transport between machines])], [], [with_ucx=auto])

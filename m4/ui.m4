@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # AX_DPT_UI: the page is built by node from web/ui, taken ready-made from a release tarball (web/ui/dist beside the
 # file web/ui/prebuilt), or left out (--without-ui), in which case the server serves a stub page.
 AC_DEFUN([AX_DPT_UI], [

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A temporary certificate for a server on this machine."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """limit.py COMMAND…: runs a test and ends it after a time limit: a test that hangs fails like any other, and the
 states of its processes are printed. Exits with the status of the test; with 1 when the test had to be ended. The
 limits of all tests are in this file; DPT_TEST_LIMIT sets another. Signals that the caller ignores (nohup, a shell's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # TESTS run in `make check`: fast and without network. CHECK_EXTRA run in ./check: browser, real readers, packages
 # from PyPI and npm. Exit 77 means skipped, with the reason on the last line.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # options_off.sh BUILD: a build without any optional part starts, and reports what is missing.
 set -e
 cd "$1"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A free port of 127.0.0.1, for a server or to be left unused: it is reserved until this process ends, though many
 tests run at once. It is below the ports that the system gives to clients, and an abstract socket with its name, which
 ends with its owner, keeps other tests from using it."""

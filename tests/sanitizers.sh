@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The server, the store and the commands under a sanitizer: their tests, then everything at once for a while, over HTTP and
 # over TLS.
 #	tests/sanitizers.sh thread|address [SECONDS]       SECONDS (60) of tests/api/load.py for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts `dptrack serve` for the tests and waits until it answers; every test that runs a server uses it."""
 import re
 import select

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # setup.sh: sourced by ./quickstart and ./check; installs missing packages on Debian, configures, builds, shows progress.
 # Each need is a command, a header or a file with the Debian package that contains it. A need that is met in another way
 # installs nothing.

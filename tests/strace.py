@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program under strace: the addresses it and its children connect to, and the arguments of executed programs."""
 import os
 import re

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dptrack.h: records training runs. The public header of libdptrack (pkg-config: dptrack).
  *
  * A run is a folder <runs_dir>/<experiment>/<run name>-<8 digits of its id>/. Every process that takes part (a rank,

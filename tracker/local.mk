@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libtrackbase: the base library of all three programs.
 noinst_LTLIBRARIES += libtrackbase.la
 libtrackbase_la_SOURCES = \

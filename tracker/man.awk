@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # man.awk: manual pages of libdptrack from its header, so that there is one text: the comment at the head becomes
 # dptrack.3, each group of prototypes with the comment above it becomes the page of its first function, and the others'
 # pages point there. usage: awk -v dir=DIR -v version=V -f man.awk dptrack.h

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: starts the ranks of a job here, or takes part in one that torchrun, mpirun or srun started. */
 #include "trainer/job.h"
 

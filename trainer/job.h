@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.h: the ranks of a job: how many there are, on how many machines, how they are started and how the job ends. */
 #ifndef DPT_JOB_H
 #define DPT_JOB_H

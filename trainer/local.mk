@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libgraph: the graph's core, also linked into backend modules. libtrainer: everything of dptrain but main.c and job.c, so
 # that tests link what the program runs.
 noinst_LTLIBRARIES += libgraph.la libtrainer.la

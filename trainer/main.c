@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: dptrain. Parses the arguments into a configuration and runs the subcommand. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 include web/store/local.mk
 include web/ui/local.mk
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* main.c: the `dptrack` program: the table of commands, its help, and the dispatch from argv. */
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes schema/config/run-config.schema.json from trainer/config/flags.def. Run it in the top folder after a change of
 the flags; tests/config/config_test fails until then."""
 import json

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # man.sh: a manual page from a program's own help, so that there is one text.
 # usage: man.sh PROGRAM NAME VERSION 'one line' [COMMAND...]; the page goes to stdout.
 set -e

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/flags.md, series.md and routes.md from the tables of the programs. Run it in the top folder after a
 change of a table; with --check it writes nothing, names each file that is out of date and exits with 1."""
 import json

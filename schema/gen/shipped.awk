@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Turns JSON files into C: SHIPPED("name", "text") a file, named as the file without its folder and ending.
 FNR == 1 {
 	if (NR > 1) print ")"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Turns schema/sql into C: `-v what=queries` gives SQL_QUERY(name, "text") a named query, `-v what=pg` the same in
 # PostgreSQL's dialect, `-v what=columns` gives SQL_COLUMN(name, column, number) a column of a named query's rows,
 # `-v what=scripts` gives SQL_MIGRATION(number, "text") a NNNN_*.sql file and SQL_SCRIPT(name, "text") any other file.

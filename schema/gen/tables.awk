@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Turns the tables of schema/sql/postgresql.sql into what moves a whole store (web/store/db/tables.h):
 # `-v what=queries` gives named queries for sql.awk: all_T reads every row of table T in the order of its key (with
 # PostgreSQL through a cursor, which more_T reads on), put_T adds one, next_T lets numbers that the table draws go on behind

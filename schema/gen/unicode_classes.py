@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes trainer/data/tokenizer/unicode.def: letters (category L*), numbers (N*) and White_Space of Unicode as ranges, for the splitting
 of text into words. Run it in the top folder; the version of Unicode is that of the Python that runs it."""
 import sys

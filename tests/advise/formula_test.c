@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formula_test.c: the formulas of trainer/advise, applied to graphs of two and three blocks, compared with the plans
  * that the strategies' passes make of the complete model: bytes by category within 5 % (or 1 % of the total, for small
  * ones), the total within 3 %, bytes sent within 1 % (without results and sums of squares, which are sent too). */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain plan --auto: the order by goal, the best plan's command line compared with the plan of the passes, JSON by
 its schema, refusals in one line. train --auto trains with the same global batch; bench --calibrate writes what a plan
 reads. Shipped hardware files match their schema. Time and memory are measured in separate processes."""

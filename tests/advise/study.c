@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* study.c: see study.h. */
 #include "tests/advise/study.h"
 

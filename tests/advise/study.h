@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* study.h: models and machines of a published study of data parallelism (DDP, FSDP, parallel pipelines) of GPT models
  * on machines of 8 A100 40 GB, with its own memory rules. */
 #ifndef DPT_TESTS_ADVISE_STUDY_H

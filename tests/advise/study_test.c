@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* study_test.c: the rules and limits that a published study of data parallelism found on machines of 8 A100 40 GB
  * (study.h) must follow from the formulas. Its rules describe two stages. By its own memory rules four stages would
  * fit 13 and 16 B too, and be faster there than FSDP at small batches, which it does not mention (test_four_stages). */

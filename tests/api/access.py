@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authorisation of every route in routes.def: each address x every verb x {no, wrong, expired, revoked, read, write,
 admin token, session}; foreign Hosts, Origins and cross-site requests. A request is refused before its body is read."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alert rules: what each finds, exactly once whatever is killed; signed posts to a webhook that is down for a while;
 and no connection to any network address without --webhook."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of runs over REST v1 and MLflow's proxy: bytes and digests, ranges, conditions, chunked and gzip bodies,
 names, links and mounts below the root, limits, a client that disconnects during an upload, a restart."""
 import sys

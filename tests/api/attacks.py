@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attacks that the tables of hostile.py, paths.py and access.py do not contain: decompression bombs, JSON that is
 deep, long or badly encoded, hundreds of ranges, malformed chunks, special files in the log folder, names with line
 breaks and terminal sequences on stderr and in tables, and file modes towards other users."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* confine_test.c: what a sandboxed thread, and a thread started by it, can still open; other threads are unrestricted.
  * */
 #include <errno.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many connections. Every count from 120 to 136, 256 and 512 is served without a stall (epoll with exactly 128 ready
 events once stalled). Slow clients that send their request byte by byte, and event streams, do not delay new requests;
 when connections run out, slow clients are dropped. The full load (1,000 slow clients, 100 streams, 30 s):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* double_test.c: printed doubles read back bit for bit, and are at most one digit longer than the C library's shortest
  * form. strtod and printf are the reference. */
 #include <math.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Downloads by clients that do not read, and changes of files during a download: memory stays bounded, others are
 served, a link that replaces a file is never followed, a deleted file still arrives complete; names in both Unicode
 forms and of every length; a folder of many files. With "deadline" (about a minute): a client that reads nothing is

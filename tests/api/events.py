@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event streams, and how a server starts and stops: a change is reported within a second, streams get half of the
 connections, a stop ends them and exits with 0, a second server on a folder names the first, a port in use gives one
 line."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formulas over series compared with NumPy on the values of /export/series.csv: each value, bucket minima and maxima,
 spikes, NaN, steps that only some series have, params, other axes, groups; errors name the position in the formula."""
 import sys

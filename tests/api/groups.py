@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grouped runs (group_by of /series/query and /runs) compared with NumPy, or Python's statistics if it is missing, on
 the values of /export/series.csv: 20 settings of 5 seeds, with NaN, a run that failed at 60 %, a spike, a param that
 some runs lack."""

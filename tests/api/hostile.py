@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Malformed, ambiguous or oversized requests: each gets the stated status and exactly one reply, and the connection is
 closed after it where stated. The server works as before afterwards."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run recorded by the library reaches three servers: one follows the folder, one receives the journal over HTTP and
 is killed twice during the run, one does both. At the end all three have the same points; a follower shows a new point
 within a second."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Saved views and reports: names, editions, the default view of an experiment; unchanged after a restart and in a
 backup, deleted with their experiment."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers of the server's tests: start a server on a fresh folder, send requests, count failures. Only the standard
 library."""
 import contextlib

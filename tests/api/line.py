@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as lines (form=line) compared with the same buckets at full precision: the first, smallest, largest and last
 point of a bucket is present once, within the resolution of the unit; so are means and counts. Also compares the sizes
 of the replies."""

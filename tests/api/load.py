@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything at once for a moment: writers of points and runs by both APIs, journals uploaded and followed, files
 created and deleted, all kinds of readers, event streams, sign-ins, tokens added and revoked, gc, backups and checks,
 clients that disconnect or send too much. Afterwards all counts agree. tests/sanitizers.sh runs it under the sanitizers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The server from outside: raw requests, examples, exports, many connections, event streams.
 api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py tests/api/crowd.py tests/api/events.py \
 	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/tls.py tests/api/paths.py tests/api/load.py tests/api/paused.py tests/api/attacks.py \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs move between experiments, and experiments are archived; a refused change gives the reason and changes
 nothing."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Artifacts in an object store (tests/data/s3server.py): files of any size up and down, ranges, folders, name
 conflicts; the object store is down while points continue; servers killed during uploads leave no partial file, and gc
 deletes all unreferenced objects."""

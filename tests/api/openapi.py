@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """schema/api/openapi.json and schema/api/routes.def describe the same routes. Each operation's example is sent to a
 fresh server, in the order of x-example-order, and each reply is checked against its schema."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """More than 300 spellings of a path out of the store, as every name in an address of routes.def and with each of its
 methods: no reply contains a byte of a file, nothing appears outside the store, and the server keeps running. A
 spelling that once worked stays in the list. MLflow's second prefix too: tests/api/paths.py --full"""

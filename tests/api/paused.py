@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that is paused for longer than its deadlines (by SIGSTOP, or because the machine is overloaded): clients
 that sent during the pause are served afterwards, a client that reads a long reply gets all of it, and clients that
 sent nothing are dropped. A server that is paused again and again for a moment completes the reply that it was

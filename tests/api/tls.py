@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTPS with a certificate made for the test: versions, the answer to plain HTTP, commands and events through it,
 options refused at the start; and the effect of X-Forwarded-* headers with and without --behind-proxy."""
 import sys

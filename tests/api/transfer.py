@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data come out as they went in: points bit for bit through every export format, gzip both ways, ETag and 304, HEAD,
 OPTIONS and 405, error fields, M4 buckets compared with a plain recount."""
 import sys

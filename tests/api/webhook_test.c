@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Alerts on a simulated clock: a silent run, a receiver that is down for ten minutes, stores that are closed and
  * reopened, two posters. Each alert is raised once and received once. */
 #include <setjmp.h>

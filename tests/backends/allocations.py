@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step after the first allocates nothing, including oneDNN: a long and a short run of each kind of model, with
 smaller last batches and evaluation, make the same number of allocations (tests/train/alloc_count.c counts malloc,
 calloc, realloc, memalign, posix_memalign, aligned_alloc and mmap, in all threads of all processes). First, the counter

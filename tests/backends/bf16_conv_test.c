@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_conv_test.c: our bf16 convolutions compared with f64 sums of the same bf16 operands: all passes, both engines,
  * every instruction set of the machine, odd sizes and every kind of layer in ResNets. Plain C emulates instructions
  * that the processor lacks; the output lists which it has. Results have the same bits for any number of threads, and

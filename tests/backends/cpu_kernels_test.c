@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_kernels_test.c: kernels of the cpu module compared with plain f64 loops written here, with every instruction set
  * of the machine, in f32 and bf16, at odd sizes. Tolerances follow from the type and the length of the sums. */
 #include <math.h>

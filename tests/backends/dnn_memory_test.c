@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn_memory_test.c: the pool that serves oneDNN's allocations: pieces of every size are disjoint, aligned and reused;
  * threads that pass pieces to one another never hold the same one; the number of blocks is the number in use at a
  * time, and grows; requests outside calls, or beyond the pool, go to the system, and so do pieces from elsewhere.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Steps allocate nothing.
 TESTS += tests/backends/allocations.py
 EXTRA_DIST += tests/backends/allocations.py

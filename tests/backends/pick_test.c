@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pick_test.c: which of the library's kernels are timed, by their names in every supported version. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiles_test.c: products of tiles.c, of bf16 and of split f32 operands, compared with f64 sums: every storage layout,
  * sizes around those of a tile, a panel, a group and a slice, with and without bias and sum; the same bits for any
  * number of threads; sums of 4096 terms of f32 within 1e-5. With emulated tiles, and with the processor's if it has

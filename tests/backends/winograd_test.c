@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* winograd_test.c: the three passes of Winograd's convolutions compared with plain f64 loops, at odd sizes: within ten
  * times the distance of oneDNN's direct kernel, and with the same bits for any number of threads. */
 #include <math.h>

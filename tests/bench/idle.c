@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idle.c: a folder of very many idle runs: the time until a server answers, the time and work until it has scanned the
  * complete folder, its cost afterwards, and the delay until a new point of the only active run can be read, during the
  * scan and after it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ingest.c: how many points per second a server stores durably over HTTP, with a cheap client: JSON batches (v1 and
  * MLflow's log-batch), the same with a slow disk (10 ms more in every fdatasync), and journals in ranges of 1 MiB from
  * 4 writers of 200 series. Acknowledged points are read back and counted; each row is printed with its bound.

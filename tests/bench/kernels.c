@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c: the kernel calls of complete ResNet training steps, in order and on distinct buffers, without graph,
  * planner or loop: the time of a step by op and shape, with rates.
  *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g|-t]

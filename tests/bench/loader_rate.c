@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader_rate.c: images per second that the loader delivers from a folder of JPEGs as normalised f32: random crop,
  * flip. usage: loader_rate FOLDER WORKERS EPOCHS SIDE. Prints one line per epoch: images/s of wall clock, images/s per
  * busy core, resident bytes. Part of tests/bench/loader. */

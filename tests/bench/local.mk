@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests/bench
 include tests/bench/kernels.mk
 include tests/bench/store.mk

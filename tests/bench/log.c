@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.c: the cost of one log call for the calling thread: 10^7 calls in bursts of 10^4 from 1 and from 2 threads,
  * median over the bursts, compared with the minimum cost of a queue in the same run (read the clock, copy the point
  * into a ring of the thread). The writer catches up between bursts, outside the measurement, so that nothing is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of other projects for comparison: each set in a virtual environment under the build folder, installed once
 from PyPI."""
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time from the request for the page until everything on the first screen is drawn (table, both charts), with a cold
 // cache: at local speed, and through 10 Mbit/s with 40 ms latency. The twelve runs of tests/web/twelve.py.
 import { drawn, launch } from '../web/browser.mjs';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.c: speed of the store alone, on a fresh one in a temporary folder; each row with its bound. Written data are
  * read back and counted.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Speed of the store: make tests/bench/store && tests/bench/store
 EXTRA_DIST += tests/bench/soak tests/bench/startup
 EXTRA_PROGRAMS += tests/bench/store

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Complete steps compared with oneDNN's own matrix product: tests/bench/train
 EXTRA_DIST += tests/bench/train
 if HAVE_ONEDNN

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wide.c: one run with many metrics on many ranks: how fast its series are created, and how long other clients wait
  * meanwhile. Each rank sends its journal (or, with --json-batches, one JSON batch) with one point of every metric,
  * over a few connections without pauses. Meanwhile one client posts single points to another run, and one reads that

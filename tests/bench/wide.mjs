@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page on a wide store: 1,500 runs of 1,500 metrics and 150 params, an experiment of one run, 2,000 experiments.
 // Times inside the page, cold cache, medians of five, with their targets.
 //

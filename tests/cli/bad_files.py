@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that look like event files and are none: named in the log while they are followed, and by doctor."""
 import gzip
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Import, sync and export: event files of other programs imported into a folder and over the network, journals
 uploaded by `sync`, runs exported as event files and read again. The points are equal at each stage."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one command of dptrack and checks its exit code and output."""
 import subprocess
 import lib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands give the same answer from the folder, through the server that holds it, and by URL; tables for people;
 one line and exit code 2 for a usage error."""
 import sys

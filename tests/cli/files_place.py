@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store knows where its files are: migrate finds a folder that --artifacts named, and refuses to leave files behind."""
 import os
 import shutil

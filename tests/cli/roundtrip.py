@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event files imported and exported again: every scalar must return in its place with every bit of its step, wall time
 and value (including NaN payloads and signalling NaNs), whether the run was imported into a folder or through a server,
 from the ingest log or from folded chunks; the import lists what is not a scalar. The test writes its files record by

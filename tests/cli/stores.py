@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Something else in place of a store, or where a store would be created: one line names it with what to do, and the
 same mistake has the same exit code everywhere. Files only: a store in PostgreSQL has no such place."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Maintenance of a store: gc on a folder and through its server; backups under load give the same answers."""
 import sys
 sys.dont_write_bytecode = True

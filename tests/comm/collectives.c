@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.c: exact sums and copies. */
 #include "tests/comm/collectives.h"
 

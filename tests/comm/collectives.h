@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.h: tests that every communicator must pass, as the main function of a rank: each returns 0, or a number
  * that identifies the failure. Inputs are small integers, so every sum is exact in every type and any order, and each
  * rank computes the expected result by itself. */

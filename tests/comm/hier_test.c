@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier_test.c: communicators over several machines, simulated by groups of processes: each group has separate shared
  * memory, and the link between them uses the loopback interface. And how such ranks find each other: a wrong key, a
  * foreign protocol, a rank that joins twice. */

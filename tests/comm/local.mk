@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Communicators, over real processes.
 cmocka_tests += tests/comm/shm_test tests/comm/hier_test tests/comm/requests_test
 tests_comm_shm_test_SOURCES = tests/comm/shm_test.c tests/comm/collectives.c tests/comm/collectives.h

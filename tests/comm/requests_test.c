@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* requests_test.c: waits for messages, over a simulated link: received data arrive at a fixed rate, and the link
  * counts how often it is polled. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shm_test.c: the shared-memory communicator between real processes. */
 #include <errno.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_test.c: from command lines, environment and files to a resolved configuration; refusals and their messages. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Flags and configuration; learning rates compared with PyTorch's own schedulers.
 cmocka_tests += tests/config/config_test tests/config/lr_schedule_test
 tests_config_config_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lr_schedule_test.c: learning rates compared with PyTorch's schedulers (tests/config/lr_table.def), and the
  * conversion of flags into steps. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints tests/config/lr_table.def: learning rates of PyTorch's own schedulers, step by step, with which
 tests/config/lr_schedule_test compares ours. Needs torch (2.13.0 was used)."""
 import torch

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Wrong flags and damaged files given to the real program: one line on stderr that names the mistake, exit code 2,
 nothing recorded."""
 import gzip

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cache of fetched data: the stream equals that of the shards on disk whatever the cache contains; later epochs,
 runs, ranks, jobs and trainings fetch nothing twice; killed writers, flipped bytes, a full disk, a small limit, files
 of other users; memory that is released; evaluation pictures that are cached decoded."""

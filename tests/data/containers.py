@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Containers written by other programs (tests/data/formats, made by make_formats.py there): files and labels are read
 as they were written, in the order of their names; a refused file gets a message with what to do; damage costs only
 what is damaged."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_test.c: IDX sets, intact and with all kinds of damage; random and in-memory sets. */
 #include <setjmp.h>
 #include <stdarg.h>

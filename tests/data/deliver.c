@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* deliver.c: prints what loaders deliver, for tests in Python:
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* entropy_test.c: our Huffman decoder compared with libjpeg-turbo's on the same files: complete, cropped, scaled down,
  * truncated and with flipped bytes: the same pixels and the same warnings about missing data. The same for these files
  * with restart markers, which must also decode to the pixels without. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_test.c: folders of images and the CIFAR files: which files are samples of which class, the effect of broken
  * files, and that ranks and workers do not change what is delivered. */
 #include <setjmp.h>

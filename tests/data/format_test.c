@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format_test.c: the guarantees of every format of formats.def: a folder is recognised, two openings and many threads
  * read the same, indices out of range are refused, and a truncated file is named or makes the set smaller. A format
  * that is found by a path needs a maker here. */

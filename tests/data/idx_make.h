@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx_make.h: writes small IDX sets for tests: pixel and label are functions of split, sample and position, so that a
  * test knows every byte without reading the files. */
 #ifndef DPT_TESTS_IDX_MAKE_H

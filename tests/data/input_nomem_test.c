@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input_nomem_test.c: configuration, data and weights when the n-th allocation fails, for every n: an error with a
  * text, or success, never a crash (nor, under the address sanitizer, a leak). Linked with --wrap for malloc and related
  * functions. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The record of a run's data: inputs by REST and MLflow's routes, params; equal content has the same digest wherever
 it is stored, different content another; and no secret of an address is recorded anywhere.
 

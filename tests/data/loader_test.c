@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader_test.c: what the loader delivers, compared with the definition, for every number of workers and ranks; and how
  * it stops. */
 #include <setjmp.h>

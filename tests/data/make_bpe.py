@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/data/bpe: a small byte-level BPE and the reference implementation's tokens of difficult texts.
 
     pip install tokenizers==0.23.3

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes folders of noisy PNGs in three classes, which need no library and are incompressible."""
 import os
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An object server on the loopback for tests: serves files of a folder with ranges, ETags and If-Match, counts its
 requests, and fails on demand: `faults` is a list of words, each applied to one request in `every`, in turn:
 503 429 500 stall cut wrong ignored html cork reset flip. With `once` each object fails once."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* picture_test.c: image files of every kind, views of them compared with Pillow's (tests/data/pictures.py), damaged
  * files, and that only the needed pixels are decoded. */
 #include <setjmp.h>

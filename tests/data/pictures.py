@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/data/pictures: small image files of every kind, and Pillow's (12.0) views of them, in views.txt (file,
 box, size, cut, flip) and expected.gz (the RGB pixels, one view after the other). Run by hand with Pillow and numpy
 installed; the test reads only what is committed. With the word "others" it adds only the kinds of others()."""

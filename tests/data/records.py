@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """TFRecord files written here by hand are read as the folder's pictures and labels; damaged ones lose only the damaged
 records, which are named."""
 import os

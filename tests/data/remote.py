@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Shards on an HTTP server: the same stream as from the disk, whatever the server does wrong; a server that disappears
 or an object that changes ends the run with one line."""
 import json

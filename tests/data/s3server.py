@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """objectserver.py with the S3 protocol: folder/BUCKET/KEY, every request's signature checked with the only secret it
 knows (AWS Signature Version 4, implemented here independently), listings in pages, objects written in one piece and in
 parts. `region` is the bucket's; `tokens` are the valid session tokens (None: none is required)."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sampler_test.c: the sampler's arithmetic compared with brute force: every sample once, contiguous parts in order. */
 #include <setjmp.h>
 #include <stdarg.h>

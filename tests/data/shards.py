@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tar shards: `dptrain shard` output compared with the folder it was made of, and archives of other writers (Python's
 tarfile, GNU tar, webdataset where it is installed), intact and damaged. Entries are grouped into samples as WebDataset
 1.0.2 groups them."""

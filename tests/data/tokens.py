@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Texts and tokens: the output of `dptrain tokenize` compared with Python's reading of the format and, for BPE, with
 the reference implementation's recorded tokens (make_bpe.py); training on a folder of texts, which is tokenised once;
 damaged and unusable token files: one line, exit code 2."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One ctrl-C while a run waits for data that do not arrive: it ends at once as interrupted, on all ranks, including
 those next to the waiting one, with a checkpoint of the last complete step, from which --resume auto gives the bits of
 an undisturbed run."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of documents: runs the commands of a page in a scratch folder, with the build."""
 import os
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every command in README.md runs, with the changes in the table, or is listed with the reason why it does not."""
 import page
 

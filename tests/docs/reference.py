@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The pages of docs/reference equal what schema/gen/reference.py generates from the tables."""
 import os
 import subprocess

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every command in docs/tutorial.md runs, with the changes in the table; tests/whole/tour.py runs its section "A
 training day"."""
 import page

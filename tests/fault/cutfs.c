@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cutfs.c: files as their synced content and a list of later changes. */
 #include "tests/fault/cutfs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cutfs.h: an SQLite file system that loses power. It forwards everything to the real one and records what was written
  * and not yet synced. At the cut, another folder receives a state that a disk may then have: synced data are present,
  * of the rest any part, sector by sector; afterwards every write and sync of the old files fails. */

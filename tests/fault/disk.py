@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A disk that is full for a while, or fails once, or a limit on file sizes: writes are refused with 507 or 503, reads
 work, writing resumes without a restart, and acknowledged points are stored exactly once. The disk is
 tests/tracker/failio.c, preloaded.

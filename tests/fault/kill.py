@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server is killed with SIGKILL many times under load, during ingest, gc and backups. Every client keeps a ledger:
 what was acknowledged is stored afterwards, once; everything else is sent again under the same name.
 

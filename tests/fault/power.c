@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* power.c: power cuts under load. Clients keep a ledger of what was acknowledged; the store that a cut leaves must
  * contain all of it exactly once, after the clients repeat what was not acknowledged. The same with synchronous=NORMAL
  * must lose something, otherwise this test detects nothing.

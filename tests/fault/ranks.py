@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each,
 placed by our launcher or by another: every message names the right rank, with the collective, in time, and no process
 remains.

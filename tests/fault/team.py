@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three processes on one PostgreSQL, clients by journal, v1 with and without Idempotency-Key and MLflow, each through
 any process, while something fails: what was acknowledged is stored once and completely, and every new run is reported
 to clients that follow the changes.

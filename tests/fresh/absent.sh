@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # absent.sh REQUIRED PACKAGE…: removes packages from the root in which it runs. A package that one of REQUIRED (a list
 # of words) depends on stays: its headers are removed, and pkg-config does not find it.
 set -e

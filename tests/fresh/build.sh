@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # build.sh CFLAGS [TARGET…]: builds its own checkout as the documents describe, trains a few steps and queries the
 # server. A warning of autogen, configure or make is a failure. The word modules stands for dptrain's modules whose
 # libraries configure found. LACKS: packages whose absence configure must report with its cost; CONFIGURE: more

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bare Debian roots in a cache folder, and commands in them that see nothing else of this machine."""
 import contextlib
 import fcntl

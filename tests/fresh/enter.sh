@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # enter.sh ROOT [FROM:TO…] -- COMMAND…: first process of new namespaces, started by debian.py. Changes its root to
 # ROOT, with separate proc, sys and dev. Mounts the folders FROM read-only at TO (FROM:TO:rw: writable). Runs the
 # command.

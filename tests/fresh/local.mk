@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Bare Debian roots: all of these are long commands, run by hand.
 EXTRA_DIST += tests/fresh/run tests/fresh/absent.sh tests/fresh/build.sh tests/fresh/debian.py \
 	tests/fresh/enter.sh tests/fresh/matrix.py tests/fresh/packages.py tests/fresh/settings.py tests/fresh/times.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds in roots that lack a library: apt removes it, or its headers are deleted if another package needs it."""
 import os
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages that a build needs, and those that it can do without."""
 REQUIRED = ["gcc", "make", "autoconf", "automake", "libtool", "pkg-config", "libc6-dev", "zlib1g-dev", "libjansson-dev",
             "libsqlite3-dev", "libmicrohttpd-dev", "libcurl4-openssl-dev", "libexpat1-dev"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of this machine that package registries need: apt's mirror and proxies, pip's and npm's, certificates."""
 import configparser
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting times of a new user: until the page answers, until everything is done, and for the page in a second call."""
 import os
 import re

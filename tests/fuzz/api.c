@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.c: the store and the handlers of a fuzz target. */
 #include "tests/fuzz/api.h"
 

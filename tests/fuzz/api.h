@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.h: requests without a network for the targets that need a store: handlers and store run in the target's process,
  * on a separate folder that is recreated from time to time. */
 #ifndef DPT_FUZZ_API_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow.c: the input as an Arrow stream of pictures. */
 #include "tests/fuzz/container.h"
 #include "trainer/data/container/container_scan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* container.h: the input as a container of samples, for the targets of formats that are read in place: every picture
  * is inside the input, whatever the input says, and every refusal is a usage error. */
 #ifndef DPT_FUZZ_CONTAINER_H

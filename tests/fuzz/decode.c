@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c: the input as the head of a request: first line and header fields go through the gate, the address through
  * the router, Host, Origin and credentials through the access check. Whatever is accepted has one interpretation: no
  * dot segments, no control characters, no broken UTF-8, our own host name, the one valid token. */

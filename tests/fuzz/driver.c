@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c: replays inputs without libFuzzer: every named file, and every file of a named folder, in order. An input
  * that once made a target fail is kept in its corpus. */
 #include <dirent.h>

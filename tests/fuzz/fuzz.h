@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h: what every target of tests/fuzz defines. Linked with driver.c a target replays files; configured with
  * --enable-sanitizers=fuzzer it is a libFuzzer program (tests/fuzz/run.sh). */
 #ifndef DPT_FUZZ_FUZZ_H

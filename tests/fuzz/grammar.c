@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grammar.c: the input as a filter and, after a line break, an order, in our syntax and in MLflow's: parsed, planned
  * and evaluated over a store. */
 #include <ctype.h>

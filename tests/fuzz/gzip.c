@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip.c: the input as a compressed body: decompressed at once and in pieces it gives the same result, within the
  * limit; compressed data decompresses to the original. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal.c: the input as a journal: one of ours, from a file and from a client, and one written by another program. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_member.c: the input as a line of JSON: the value found equals Jansson's, wherever Jansson accepts the line. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c: the input as lines of JSON that describe runs: runs are read, or a line is refused. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Replays inputs that were found earlier; `tests/fuzz/run.sh` searches for new ones with clang's libFuzzer. Each target
 # is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \

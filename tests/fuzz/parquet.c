@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.c: the input as a Parquet file: every picture is inside it or inside a page, whatever counts and lengths say,
  * unpacking a page again gives the same bytes, and the scan ends. An input without the magic is also tried as the body
  * of a file: its last two bytes are the length of the footer. */

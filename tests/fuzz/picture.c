@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* picture.c: the input as an image file: refused with a message, or decoded to pixels, for any part of the picture. */
 #include <stdio.h>
 #include <stdlib.h>

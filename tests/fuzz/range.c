@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* range.c: the input as a Range header for a file whose size is in the first eight bytes: the accepted range is inside
  * the file and equals the one of a simple parser of the header. */
 #include <ctype.h>

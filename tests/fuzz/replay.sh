@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs every target over its committed corpus; each input must end without a crash or a failed check.
 set -e
 for target in journal request grammar decode range gzip safetensors state picture tar tfrecord lmdb parquet arrow wandb lines yaml json_member shard_list; do

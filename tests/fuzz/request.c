@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.c: the input as a request that has passed the access check: method and target in the first line, then the
  * body. Handlers answer on a store of this process; the response is complete JSON where its type says so, and never a
  * 500. */

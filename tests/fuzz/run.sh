@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The long run: builds the targets with clang, libFuzzer and the address and undefined-behaviour sanitizers in build-fuzz/
 # and lets each search for new inputs, starting with its corpus.
 #	tests/fuzz/run.sh [SECONDS [TARGET…]]        without arguments: 600 seconds each, all targets

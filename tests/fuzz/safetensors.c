@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.c: the input as a safetensors file: each statement of its header is refused or true. */
 #include <stdio.h>
 #include <stdlib.h>

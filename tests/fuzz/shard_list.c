@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_list.c: the input as an index file of shards: accepted, or refused in one line as a usage error; names of
  * shards are relative to its folder, and its statistics of pixels can be computed with. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.c: the input as the state.json of a checkpoint: refused in one line, or with values in range. */
 #include <stdio.h>
 #include <stdlib.h>

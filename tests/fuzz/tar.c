@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar.c: the input as a tar archive of samples: every sample is inside it, whatever headers say, and the scan ends. */
 #include "tests/fuzz/container.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfrecord.c: the input as a file of TFRecords: every picture is inside it, whatever lengths say, and the scan ends.
  * The checksums are corrected, otherwise no record would be parsed: the input is a list of records, each with two
  * bytes for its length. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb.c: the input as a .wandb file of W&B, and as pieces after its header: a run is read, or the file is
  * refused. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.c: the input as a document of MLflow's file store: pairs are read, or a line is refused. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps on the cuda backend allocate nothing: neither dptrain nor the module calls libc's allocator, directly
 or through a libc function. A long run is compared with a short one, on the fake device, whose own allocations do not
 count."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step with a non-finite loss on a device is detected one step late and reported with its own number; the step
 started after it is not recorded. A repeat, node by node, names the node, rank and sample, also with several
 micro-batches."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tests/gpu/all from the bundle, unpacked in an empty folder, on the fake device: a call that is too short leaves
 parts for the next, which continues; results.json has them; the source tree is not read. `bundle.py full`: every part,
 including `speed` (half a minute)."""

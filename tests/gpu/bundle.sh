@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # bundle.sh: what `make gpu-bundle` makes: everything that tests/gpu/all needs on a machine with a GPU but without
 # compilers and network, in one file of at most 32 MiB: stripped programs and module, the Debian libraries that they
 # are linked with, scripts, references. Unpacked, it has the tree's folders. $srcdir and $builddir set the source and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls_test.c: libraries that are opened at run time: the real ones if configure found them, and each way in which
  * one can be unavailable, reported in one line. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conformance.cu: see conformance.h. Compiled by nvcc and g++, like kernels. Work is queued and checked at the end of
  * a row; many rounds detect what only shows in some execution orders. */
 #include <stdio.h>

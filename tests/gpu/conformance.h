@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conformance.h: what the fakes of CUDA and its libraries claim about the real ones: each rule is a row, which is
  * checked on both (conformance_fake on the fake device, conformance on a GPU). */
 #ifndef DPT_TESTS_GPU_CONFORMANCE_H

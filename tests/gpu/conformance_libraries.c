@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conformance_libraries.c: rows of cuBLASLt, cuDNN and NCCL, opened as the module opens them. All numbers are small
  * integers, so results are exact in any order of sums. tests/ops checks the results of every op. */
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device of the scripts in tests/gpu: the fake device of the build (in a bundle: of the build folder in $fakedir),
 or with DPTRAIN_GPU=1 the GPUs of this machine."""
 import os

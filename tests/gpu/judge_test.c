@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the
  * GPTs as the real module requests them on an H200 (h200.json): in 16 bits an engine on tensor cores with a workspace
  * below 64 MiB, in fp32 one without TF32; also engines under --deterministic and --tf32. Attention kernels are

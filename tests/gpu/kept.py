@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan cache of cuDNN and cuBLASLt on disk: a later run queries neither library for engines and algorithms and has
 the same losses, also with several ranks; another version queries again. Damaged files, and files of other programs,
 are reported in one line, and the next run has repaired them; a full disk caches nothing and ends no run. The cache has

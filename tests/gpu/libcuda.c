@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcuda.c: a stub of the driver that answers every call of cuDNN 9 while it plans without a device. It replaces
  * libcuda.so.1 when the real cuDNN compiles its kernels; none of them runs. */
 #define NO_DEVICE 100

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, complete
 # networks, streams, several ranks, refusals. Scripts with an argument `full` then test everything: ./check --all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Complete networks on the cuda backend compared with PyTorch's recorded f64 numbers: a small GPT; the same bits with
 and without graphs and in other orders of streams, blocks and threads. `nets.py full`: also the other GPTs, bf16,
 ResNet-20 with ReLU in f64 and with GELU in f32 and bf16 (a minute and a half). On the fake device (tests/fakes/cuda);

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every op on the fake device in bf16, threads and blocks in descending order. `ops.sh types`: in every type; `ops.sh
 # full`: in every type, in three orders, with equal bits in each; with DPTRAIN_GPU=1 in every type on the machine's GPU.
 cd "${builddir:-.}" || exit 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's part of tests/gpu/all: complete training steps on a GPU of the models of
 tests/bench/parts/pytorch_step.py, from the same weights and batch, in the fastest of three modes: eager, compiled,
 compiled with CUDA graphs; channels_last, fused optimiser, autocast in 16 bits (fp16 with a gradient scaler).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans for a GPU that is not present: those for an H200 (h200.json) equal the committed plans.txt, made without a
 driver, with the fakes of NVIDIA's libraries; one for the GPU described by `backends --describe` equals the plan made
 on it; and refusals. `plan.py --write` rewrites plans.txt; read the difference before committing it."""

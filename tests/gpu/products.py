@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products, convolutions and attention on the fake device: cuBLASLt and cuDNN where available, otherwise our kernels
 after a line with the reason; the same losses either way; fp32 uses TF32 only on request."""
 import os

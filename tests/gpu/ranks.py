@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several ranks on the cuda backend, one fake device each, connected by the fake of NCCL. One, two and three ranks of
 every strategy have one rank's losses in f64 to 1e-9; so have pipelines of two to four stages, `dp`, and offloading,
 which has the same bits from a file. --deterministic has one rank's bits; runs with and without graphs, and with other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals of the cuda backend, on fake devices that lack something: one line with the problem and its solution, and
 the exit code; and the choice of `auto` then."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registers and spills of every kernel, as counted by ptxas for each architecture of the module (compiled if
 necessary), compared with tests/gpu/registers.txt: one line per kernel, the maximum over its instances. `registers.py
 --write` rewrites the file; read the difference before committing it. Other versions of nvcc than the table's count

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPU statistics during training: NVML's values, scripted by a fake driver (tests/fakes/cuda/nvml.c), are recorded as
 series of the rank that uses the device; device memory is the same after the second step and at the end; a profiler
 receives every step, phase and node through NVTX."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* streams_test.c: the executor of devices on the fake device: work of several streams, as a graph and node by node, in
  * many orders; and a missing wait shows in some of them. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--trace-steps on a device: in each traced step every node of the program is one span of its stream, spans of a
 stream do not overlap, collectives have separate rows and overlap the backward pass; the phases of the compute stream
 fill the step. The losses equal those of a run without a trace."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A complete run on the cuda backend: fp16 with a loss scale that skips steps, steps of several micro-batches with a
 smaller last one, averages, clipping, checkpoints. Its points, weights, moments and state have the same bits when it is
 stopped, resumed, killed and resumed again, as one rank and as a pipeline of two; without graphs; with recomputation;

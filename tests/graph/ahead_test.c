@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ahead_test.c: runs that begin on a device while the previous one is still running. Uses the executor of devices on a
  * backend that only records what is enqueued: any two accesses to the same bytes, by kernels, copies or the host, one
  * of them a write, are ordered by streams, events and the host's waits; without any one of these waits they are not.

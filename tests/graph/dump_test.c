@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dump_test.c: the text of graphs and plans compared with committed files. After a change that is meant to alter them,
  *     UPDATE_GOLDEN=1 make check TESTS=tests/graph/dump_test
  * rewrites them; read the difference before committing it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_test.c: exec.c passes calls to whatever executor is present; the executor of host backends: micro-batches in
  * turns, over several streams, each in its slot. */
 #include <setjmp.h>

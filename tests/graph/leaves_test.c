@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* leaves_test.c: sums along the tree of leaves: for any distribution of leaves, the sum equals the definition, written
  * as text with brackets; and exact sums compared with integers. */
 #include <setjmp.h>

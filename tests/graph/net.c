@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* net.c: see net.h. */
 #include "tests/graph/net.h"
 

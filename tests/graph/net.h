@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* net.h: a model processed by the passes, for the tests of this folder. */
 #ifndef DPT_TESTS_NET_H
 #define DPT_TESTS_NET_H

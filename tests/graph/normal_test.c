@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normal_test.c: many draws at once equal those of rng_normal bit by bit, with every instruction set of this machine.
  * */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ordered.c: see ordered.h. Bytes are divided where any range begins or ends; for each piece and stream the last item
  * that wrote it and the last that read it are stored. Streams run in order: what follows such an item follows the
  * earlier ones too. */

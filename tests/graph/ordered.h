@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ordered.h: whether streams and waits order all accesses of a program to its memory: any two items whose bytes overlap
  * (operands, views, workspaces, fed inputs), one of them a write. Uses only the schedule and the plan: neither the pass
  * that placed the waits nor the lifetimes that the plan is based on. */

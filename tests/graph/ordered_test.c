@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ordered_test.c: streams and waits order all accesses of programs to their memory. The proof (ordered.h) is first
  * compared with all orders in which small random programs can run: a program it accepts computes the same in each of
  * them, also with any one wait omitted. Then it is applied to every program of runs with each strategy, recomputation

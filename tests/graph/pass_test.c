@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass_test.c: the result of each pass on complete models: names and shapes of the parameters compared with a list
  * written from torchvision's definition, types, casts, packs, gradients, and the errors of impossible configurations.
  * */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_test.c: placements compared with a brute-force overlap check on thousands of random lifetimes; plans of handmade
  * graphs; plans of complete models, run on a simulated memory that records who wrote each piece of it. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stages_test.c: how a model is divided into stages of a pipeline: compared with every possible division, and by hand.
  * Nodes read nothing that a later stage computes, and every node has a stage. */
 #include <setjmp.h>

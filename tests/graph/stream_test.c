@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream_test.c: schedules and plans of random graphs on concurrent streams. Whatever streams do between the waits that
  * the schedule has placed, an item finds its operands as they were written for it, from its start to its end, and
  * begins after the nodes it depends on; any two items that access the same bytes, one of them a write, are ordered by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_test.c: batch sizes on machines of known speed: when the search stops, its advice, the use of the noise scale.
  * */
 #include <setjmp.h>

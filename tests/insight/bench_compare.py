@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain bench --compare-with: both settings in fresh processes, alternating; the results and refused flags. --link
 with a list: one row per link."""
 import sys

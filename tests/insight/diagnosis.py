@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnosis of slow runs: live runs with one fault each, and the output of the diagnosis and dptrack show; a healthy
 run, and one without steps."""
 import sys

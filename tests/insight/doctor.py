@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain doctor: live runs with one fault each and their diagnosis, repeated from the recorded folder; the measured
 effect of an action next to the predicted one; a run that overfits; refused input. system/... series of a run next to
 its steps."""

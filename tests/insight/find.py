@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain find lr: rates rise over seven decades until the loss explodes; the advised rate trains better than a
 hundredth of it and ten times the exploded one; the run records the curve and the answer. dptrain find batch: what
 fits, what is fastest, the recorded noise scale. Refused input; ctrl-C."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intervals_test.c: intervals have their nominal coverage: a seeded tenth of tests/bench/insight/intervals. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* learning_test.c: losses with known spikes and turning points, and noise without any. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Statistics of runs: compared with other libraries, random draws and theory; coverage of intervals.
 cmocka_tests += tests/insight/batch_test tests/insight/learning_test tests/insight/range_test tests/insight/spans_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)

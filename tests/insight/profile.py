@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain bench --profile: by op, node and block, the same operations and nearly the times of bench's own sums;
 operations compared with PyTorch's counter (reference/make_flops.py), operand bytes with the shapes; a rank of two;
 existing roofs."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* range_test.c: learning-rate tests of a loss with a known best rate, and of losses that no rate lowers. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded runs with one fault each (tests/bench/insight/doctor --record): dptrain doctor --run names that fault
 first. Each leaf of schema/insight/leaves.def has such a run."""
 import glob

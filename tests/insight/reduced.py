@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduces a run's journals to what a diagnosis reads, in a small archive, and restores them."""
 import os
 import sys

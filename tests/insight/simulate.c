@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c: runs drawn from a known truth, and how often the intervals of tracker/insight contain it. */
 #include "tests/insight/simulate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.h: pairs of runs with a known true difference, to test intervals (intervals_test, and in full
  * tests/bench/insight/intervals). */
 #ifndef DPT_TESTS_SIMULATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spans_test.c: the spans of a traced step: its own, and those that other threads ended before it began. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loss spike names the samples that caused it: a picture in the wrong class folder, by its file, on one rank, on
 two, with several micro-batches per step and through a pipeline; a sample of a text, by its position. Calm runs name
 nothing."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* statistics_test.c: Student's t compared with scipy; the variance of a mean with a real bootstrap and with theory; the
  * warm-up rule and a run's pace on handmade steps; intervals computed by hand. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/insight/student_table.def: quantiles of Student's t from scipy (1.17.1 was used), with which
 tests/insight/statistics_test compares ours."""
 from scipy.stats import t

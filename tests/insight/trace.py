@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--trace-steps: a trace of some steps of two ranks, as `dptrack trace` prints it: one slice per rank and step, filled
 by its parts, phases equal to those of phase/..., collectives and loader threads on separate rows, one clock."""
 import sys

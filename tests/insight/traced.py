@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traced runs of small models, for trace.py and perfetto.py."""
 import json
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tree_test.c: a clear case of each leaf, and healthy runs. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--watch-steps: norms of gradients and updates by parameter compared with PyTorch's recorded f64 gradients, equal for
 every strategy; histograms that count every element; not a bit of the training changes; train/noise_scale compared with
 the gradients of single samples."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The speedup of a change, for runs with a known truth: factor, interval, phases, params, exports; and refused
 requests."""
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slurm_test.c: expands Slurm's lists, refuses damaged ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_test.c: how jobs end, and the verdict of each. */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Functions that can overflow, hide errors or keep hidden state.
 cd "${srcdir:-.}" || exit 1
 words='strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|strncpy|strncat|tmpnam|mktemp|alloca'

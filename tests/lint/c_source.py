@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The product's C source for the lints: each file is read once, and its functions, struct tags, includes and lines are
 stored. A function begins with a name and a parenthesis on a line that starts in column 0, and ends at a brace in
 column 0."""
@@ -42,7 +43,7 @@ class Source:
 
     def __init__(self, path):
         text = tree.read(path)
-        self.path, self.lines = path, text.count("\n")
+        self.path, self.lines = path, tree.lines(text)
         self.tags = set(TAG.findall(text))
         self.includes = len(INCLUDE.findall(text))
         self.functions = list(find_functions(path, text))
@@ -125,7 +126,7 @@ def room_lines():
     for source in sources():
         found[room(source.path)] = found.get(room(source.path), 0) + source.lines
     for path in scripts():
-        found[room(path)] = found.get(room(path), 0) + tree.read(path).count("\n")
+        found[room(path)] = found.get(room(path), 0) + tree.lines(tree.read(path))
     return found
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No circular calls between files or between rooms, and no symbol exported by two files: read with nm from the objects
 of the build, so that function tables count as well as calls.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No circular includes between headers or between rooms. In each folder, its rooms and files that include each other,
 each room with all its contents, must have an order."""
 import re

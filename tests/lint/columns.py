@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C lines have at most 120 columns, with a tab to the next multiple of eight. Lists (.def) are tables with an entry
 per line, and may be wider."""
 import tree

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words that plain English avoids (dialect_words.txt) stay within the budget of each file (dialect_budget.txt; a
 file that is not listed has none). Tests and NEWS.md are not checked.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Documents do not exceed their lengths, their links resolve, and the paths they name exist."""
 import os
 import re

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Exports of shared objects: a module of a backend or a transport exports one versioned symbol, libdptrack only
 # dptrack_*.
 cd "${builddir:-.}" || exit 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """At most 25 modules per folder, so that a folder can be read as a list. A module is the code of one stem: x.c, x.h
 and a script x with its x_test.mjs are one. Data, make fragments and the files of packages are not modules."""
 import os

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # No function body over 70 lines (it is delimited by braces in column 0); no typedef struct; each source file
 # begins with a comment; no unfinished marks.
 cd "${srcdir:-.}" || exit 1

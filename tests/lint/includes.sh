@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every include must be permitted by allowed.txt: which room may include which, through which face, and which room owns
 # which third-party header. A room without a face line exposes only the header with its own name.
 cd "${srcdir:-.}" || exit 1

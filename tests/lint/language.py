@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, parameters, comments and the size of rooms, in the product's C source.
 
     language.py [--lower]    --lower removes unneeded entries from the tables and never adds any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's sources (web/ui/src) keep their rooms and limits. Rooms are folders: for each of them allowed.txt lists
 the rooms and packages its files may import (a room means itself, not the rooms inside it) and which of its files
 others may import ("*" for all). main.tsx may import any face, pure.ts, the entry point for tests, any module. No

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each lint detects the faults it is for: a copy of the tree passes, and with one planted fault the lint fails and
 names the place. The build is not repeated: of the planted files, only those that need it are compiled."""
 import os
@@ -10,8 +11,8 @@ import tempfile
 import tree
 
 LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
-         "documents.py", "language.py", "dialect.py")
-HEAD = "/* planted.c: a fault. */\n"
+         "documents.py", "licence.py", "language.py", "dialect.py")
+HEAD = f"/* {tree.LICENCE} */\n/* planted.c: a fault. */\n"
 
 
 class Copy:
@@ -56,12 +57,12 @@ class Copy:
 def past_a_face(copy):
     copy.write("tracker/base/planted.h", "/* planted.h: no face. */\n")
     copy.write("web/api/planted.c", HEAD + '#include "tracker/base/planted.h"\n')
-    return copy.lint("includes.sh"), "web/api/planted.c:2: tracker/base/planted.h is no face of tracker/base"
+    return copy.lint("includes.sh"), "web/api/planted.c:3: tracker/base/planted.h is no face of tracker/base"
 
 
 def sqlite_outside(copy):
     copy.write("web/api/planted.c", HEAD + "int planted(void *s) { return sqlite3_step(s); }\n")
-    return copy.lint("banned.sh"), "web/api/planted.c:2:"
+    return copy.lint("banned.sh"), "web/api/planted.c:3:"
 
 
 def circle_by_calls(copy):
@@ -102,7 +103,7 @@ def module_too_many(copy):
 
 def line_too_wide(copy):
     copy.write("trainer/graph/planted.c", HEAD + "\t/*" + "x" * 108 + "*/\n\t/*" + "x" * 109 + "*/\n")
-    return copy.lint("columns.py"), "trainer/graph/planted.c:3: 121 columns"
+    return copy.lint("columns.py"), "trainer/graph/planted.c:4: 121 columns"
 
 
 def script_function_too_long(copy):
@@ -128,6 +129,11 @@ def link_to_nothing(copy):
 def path_of_nothing(copy):
     copy.write("NEWS.md", "`trainer/gone.c`\n")
     return copy.lint("documents.py"), "NEWS.md:1: names trainer/gone.c"
+
+
+def no_licence(copy):
+    copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\\n")
+    return copy.lint("licence.py"), "trainer/graph/planted.c: must begin with"
 
 
 LANGUAGE = HEAD + """struct planted_tag {
@@ -159,7 +165,7 @@ def language(copy):
     said = copy.lint("language.py")
     with open(exceptions, "w", encoding="utf-8") as f:
         f.write(kept)
-    return said, ["models/planted.c:11: planted_twice: this static name is used", "planted_tag: this struct tag is used",
+    return said, ["models/planted.c:12: planted_twice: this static name is used", "planted_tag: this struct tag is used",
                   "planted.c: planted: this file name is used", "planted: a static function is named with two words",
                   "planted_twice: more than 5 parameters", "planted_twice: 22 lines without a comment",
                   "static planted_unneeded: this entry is not needed", "web/planted: no line budget", "web/api: "]
@@ -167,12 +173,12 @@ def language(copy):
 
 def dialect(copy):
     copy.write("trainer/graph/planted.c", HEAD + "/* No" + "body knows. */\n")
-    return copy.lint("dialect.py"), "trainer/graph/planted.c:2: No" + "body"
+    return copy.lint("dialect.py"), "trainer/graph/planted.c:3: No" + "body"
 
 
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
-          path_of_nothing, language, dialect)
+          path_of_nothing, no_licence, language, dialect)
 
 
 def check(copy):

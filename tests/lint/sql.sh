@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Migrations apply in order to an empty file, the connection settings run, and every named query prepares, as far as
 # SQLite supports it; a query only for PostgreSQL is only checked to be used.
 cd "${srcdir:-.}" || exit 1

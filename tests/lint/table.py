@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the lints: files of lines "NAME: VALUE" in tests/lint, with # for comments."""
 import tree
 

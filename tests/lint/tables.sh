@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every table is complete: each item in the tree is in its list. (The reverse, a name in a list without its code, is a
 # link error.) Every C source and header belongs to a make fragment, so that a release contains it.
 cd "${srcdir:-.}" || exit 1

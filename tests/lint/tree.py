@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the lints in Python: the sources in the tree, the room of each, and the search for circular references.
 Implements no rule itself."""
 import fnmatch
@@ -7,6 +8,7 @@ import sys
 
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", "build")
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
 TOPS = ("tracker", "trainer", "web", "schema", "docs", "tests")
 
 
@@ -25,6 +27,11 @@ def files(*ends):
 def read(path):
     with open(f"{SRC}/{path}", encoding="utf-8") as f:
         return f.read()
+
+
+def lines(text):
+    """Lines of a source without the licence line."""
+    return text.count("\n") - (LICENCE in text[:200])
 
 
 def rules(kind):

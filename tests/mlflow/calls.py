@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The calls that differential.py sends to both servers: (name, method, address, body, what to keep of the reply:
 {token: path in the reply}). <token> in an address or a body is replaced by that value. The key "type" of the last is
 the Content-Type."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the classic flow (flow.py) of the official MLflow client (3.17.2 from PyPI, in build/venv/mlflow) against a
 running server; then its commands, against a server that requires a token; then the client reads the data sets of a
 training over S3. Skips where the client cannot be installed."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends the same calls to a real MLflow server (3.17.2 from PyPI, on SQLite) and to ours; status and JSON must agree
 after ids, times and random names are replaced. A long command, not part of a test run:
 

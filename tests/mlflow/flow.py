@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classic flow of MLflow's own Python client against a server whose address is the first argument; each step checks what
 it reads back. Run by client.py with the client installed; does not depend on the server's implementation."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installs MLflow from PyPI into the build folder, once; skips the test where that is impossible."""
 import os
 import subprocess

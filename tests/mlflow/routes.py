@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every route of MLflow's API with raw HTTP: a table of requests with expected replies, then rules across requests:
 repeats, latest points, histories, search and order, pages, both prefixes. Needs no network."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain bench --bandwidth: every collective over sizes, within a machine and between two (network namespaces); and
 the bytes per rank that dptrain bench prints."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by tests of jobs on several machines: a small model, and its losses on one machine."""
 import subprocess
 import time

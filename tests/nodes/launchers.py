@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that real launchers place on two machines (network namespaces): Open MPI's mpirun, with ranks that communicate
 over UCX or MPI itself, and Slurm's srun, for which a slurmctld and two slurmd are started here. The losses are those
 of one machine; a killed rank ends the job; and an impossible setting gives one line per rank."""

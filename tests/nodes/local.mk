@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Jobs on several machines, simulated by network namespaces.
 TESTS += tests/nodes/meetings.py tests/nodes/launchers.py tests/nodes/bandwidth.py tests/nodes/sent.py
 EXTRA_DIST += tests/nodes/bandwidth.py tests/nodes/jobs.py tests/nodes/launchers.py tests/nodes/meetings.py tests/nodes/mpirun.py \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job on two machines, simulated by network namespaces: however the ranks are started and placed, the losses are
 those of one machine; and ranks that cannot connect give the reason in one line."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that Open MPI's mpirun places on two machines (network namespaces)."""
 import os
 import subprocess

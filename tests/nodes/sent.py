@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes that a step sends follow from sizes and strategy (tests/train/strategies/bytes.py) whatever the transport:
 two machines (network namespaces) with two ranks each, over ucx and Open MPI, and between (fake) devices. The bytes to
 the other machine are the minimum for any algorithm: with n ranks on N machines of l, 2 (N - 1)/N of G/l for a sum,

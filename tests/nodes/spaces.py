@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network namespaces as the machines of a job: each has its own loopback and one address on a wire between them."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec.h: runs a small graph on one backend, every tensor in separate memory followed by guard bytes, so that a write
  * past the end or an element that was not written is detected. Independent of the planner and the engine. */
 #ifndef DPT_TESTS_EXEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grad_test.c: gradients of the ref kernels compared with central differences, in f64, on small networks that together
  * use every op with a gradient, before and after fusing. A parameter replaces the images too, so that gradients of
  * every kind of operand are checked. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests/ops: every op on every backend (ops_test), gradients by central differences (grad_test), values calculated by
 # hand (values_test); tiles.sh and own_conv.sh run those of ops_test that use tiles without the processor's.
 # Cases are next to their op (trainer/ops/local.mk).

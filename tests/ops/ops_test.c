@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops_test.c: every op of ops.def, on every available backend, in every supported pair of types, on every case of its
  * table, compared with ref on the same rounded inputs. `ops_test [WORD]` runs the tests whose name contains the word;
  * $OPS_TEST_BITS names a file that gets a line per case: a checksum of all its results, to compare with another run.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The program's own bf16 convolutions (trainer/backends/cpu/bf16_conv) compared with ref on any processor: plain C
 # emulates tile registers, then dot products.
 test=${builddir:-.}/tests/ops/ops_test

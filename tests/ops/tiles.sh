@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Attention with plain loops instead of tile registers (trainer/backends/cpu/amx.h), compared with ref. Where the
 # processor has such registers, ops_test itself uses them.
 test=${builddir:-.}/tests/ops/ops_test

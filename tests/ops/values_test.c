@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values_test.c: ref kernels compared with numbers calculated by hand or with PyTorch in f64, so that the reference
  * for all other backends is itself checked. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline_test.c: pipelines of equal stages with a simulated clock: the schedules of all ranks run as streams,
  * ordered by waits and messages; a kernel takes a time proportional to its floating-point operations and nothing else
  * takes any time. The idle share equals that in the literature (Huang et al. 2019, Narayanan et al. 2019), and so does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workers_test.c: --workers auto on simulated machines: it reaches within 6 % of the best fixed number, and does not
  * change afterwards. */
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Secrets in a program's environment, arguments, settings, addresses, git files and output are not in the records, in
 any reply of the server, or in any export. Text that only resembles a secret stays readable."""
 import glob

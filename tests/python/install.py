@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """pip install ./tracker/python in a new environment, without the network and with only a C compiler: the package
 records with its own library, has a version, and imports nothing that it does not need."""
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of the Python package: starts programs that record, and reads their journals by the format's
 description alone."""
 import glob

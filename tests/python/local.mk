@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Python package: recorded runs read back from their journals; ranks of a job; an installation without the network.
 # A library built with a sanitizer cannot be loaded into Python.
 python_tests = tests/python/runs.py tests/python/ranks.py tests/python/told.py tests/python/media.py tests/python/hidden.py tests/python/wandb_shim.py \

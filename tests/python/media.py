@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Pictures, histograms, texts, tables and sounds from Python: the server returns bytes and steps as they were logged,
 a restart's repeated steps hide the older ones, equal contents are stored once and deleted with the last run that uses
 them, and the export has the same messages. with_pictures.py tests them with TensorBoard's own reader."""

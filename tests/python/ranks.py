@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ranks of one job form one run, whatever the launcher: processes get the variables of torchrun, Slurm and mpirun as
 these set them. A restart is a segment that begins with the first step it logs; the next program of the job is the next
 run."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs recorded from Python: logged data read back from the journal, every way a process can end gives its status,
 forks and children record nothing twice, and a killed process loses at most a second."""
 import math

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Console, code and alerts of a run, from Python through the journal to the server: lines as they were printed and
 when, by rank and segment; the diff is git's own; a printed secret is hidden."""
 import glob

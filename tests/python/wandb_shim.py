@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Programs that import wandb, run by `python -m dptrack.as_wandb` where W&B is not installed: rows, their steps, a
 resumed run, a child process; missing features are reported. Comparison with the real W&B: with_wandb.py."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports of stores (SQLite and folders) made by MLflow 3.17.2 itself, and pictures that its client logs to our
 server, where they are media. Run by tests/python/all in an environment with mlflow."""
 import hashlib

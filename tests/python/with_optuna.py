@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optuna's own package: a study of 12 trials, four at once; each is one run with its params and values; pruned and
 failed ones have that status. Run by tests/python/all in an environment with optuna."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m dptrack.importers`: a repository written by Aim 3.29.1, Parquet files in the schema of Neptune's
 exporter, and W&B's API as the client wandb 0.31.0 calls it (a server here answers): every run, param, point, tag,
 picture and file is imported, a repeat adds nothing, skipped data are listed. Queries become pandas data frames. Run by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures, sounds, histograms and texts compared with TensorBoard 2.21.0: our server returns those written by
 torch.utils.tensorboard, with equal bytes and steps; TensorBoard's own reader reads those of our journals. Run by
 tests/python/all."""

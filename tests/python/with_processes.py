@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notebooks, in a real Jupyter kernel: cells record, raise, are interrupted, fork; a kernel is killed and the notebook
 runs again. Nothing is recorded twice, a kill loses at most a second. Run by tests/python/all in an environment with
 nbclient and ipykernel."""

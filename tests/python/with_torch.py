@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch under torchrun: two ranks of DistributedDataParallel on gloo form one run; a killed rank makes the job
 restart, which is a segment; a delay of 20 ms in a phase is found in that phase. Run by tests/python/all."""
 import os

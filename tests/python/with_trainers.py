@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trainers of Hugging Face, Lightning, Keras and Accelerate on synthetic data: the run has the values they log and, as
 params, their settings. Run by tests/python/all in an environment with all of them."""
 import os

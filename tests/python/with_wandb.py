@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unmodified programs that use W&B: once with wandb 0.31.0 offline, once by `python -m dptrack.as_wandb`: the numbers,
 their steps and the settings are equal. Run by tests/python/all in an environment with wandb, transformers, lightning
 and keras."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors_test.c: artificial strategies whose ranks hold only ranges of each tensor: drawing, writing, reading and
  * restoring give the same values as one rank that holds everything, bit by bit, and nothing is written outside a
  * rank's own range. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points of ended runs as objects (tests/data/s3server.py): every reply equals the one from rows, byte for byte. A run
 that gets new points becomes rows again, with any number of concurrent writers. The object store is down; servers are
 killed in every phase; gc, doctor and migrate work."""

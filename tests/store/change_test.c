@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of change kinds: each kind can be applied, has a unique name, and is rejected without its required fields
  * before anything is copied. */
 #include <setjmp.h>

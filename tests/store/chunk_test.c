@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk_test.c: chunks, log rows and summaries return their input bit for bit, and detect damage. */
 #include <setjmp.h>
 #include <stdarg.h>

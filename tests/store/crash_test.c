@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crash_test.c: an ingesting process is killed many times: everything acknowledged is stored exactly once. And two
  * processes open one store: the second is refused with the name of the first. */
 #include <setjmp.h>

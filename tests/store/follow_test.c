@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_test.c: a followed folder with our journals and foreign event files: growing, torn, restarted, polled. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* full_test.c: a full disk (a small tmpfs, so it needs root): writes are refused with that reason, reads work, nothing
  * acknowledged is lost, and writing resumes once there is space, without a restart. */
 #include <setjmp.h>

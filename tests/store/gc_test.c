@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gc_test.c: permanent removal: no table has a row of the run, its files are deleted as requested and no others, its
  * journal is refused from then on, ids are not reused, the next gc finishes an interrupted removal. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper.c: folders, journals and shortcuts for the tests of web/store. */
 #include "tests/store/helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper.h: shared by the tests of web/store: a store in a fresh folder, journals made by the encoder. */
 #ifndef DPT_TESTS_STORE_HELPER_H
 #define DPT_TESTS_STORE_HELPER_H

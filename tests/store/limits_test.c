@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limits_test.c: limits on the characters of a name and on the params and metric keys of a run. A client's request
  * beyond them is refused as a whole; a journal's surplus is listed and does not block it; a run's health is
  * unaffected. Journals truncated or damaged at every byte. */

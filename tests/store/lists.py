@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A list of runs gives each run the same texts, params, tags, metrics and alerts as a query of that run alone,
 whichever parts are requested. On PostgreSQL a list reads its runs by sets, a single run row by row."""
 import sys

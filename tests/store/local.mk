@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of web/store: one cmocka program per subject.
 store_tests = tests/store/change_test tests/store/chunk_test tests/store/store_test tests/store/follow_test \
 	tests/store/query_test tests/store/crash_test tests/store/full_test \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store of the first version (old_1.sql) is migrated when it is opened: a copy of the old file stays next to it, and
 it gives the same answers as then (old_1.csv). A newer store is refused and left unchanged.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* query_test.c: search grammar, order, pages; raw points in pages; charts compared with a plain recount. */
 #include <setjmp.h>
 #include <stdarg.h>

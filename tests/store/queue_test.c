@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The writer's queue: the order in which groups are formed, compared with the guarantees in queue.h. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_test.c: what is written can be read: journals by offset, JSON writes, segments, status, locks, changes. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scan of a folder: which files it finds, and in which order: level by level, newest folders first, in steps, without
  * loops, and with files created during the scan. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* asha_test.c: successive halving compared with its definition on small cases, and with a full search on learning
  * curves that cross, generated and recorded: its result must be close for a third of the steps; and settings are
  * determined by seed and number. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sweeps: the rule which trial continues, and complete sweeps whose launcher is killed.
 cmocka_tests += tests/sweep/asha_test
 tests_sweep_asha_test_LDADD = libtrainer.la libtrackbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS) -lm

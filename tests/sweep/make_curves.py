@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make_curves.py: regenerates curves.json next to this script: the correct answers after each of 27 epochs of 200
 settings of a network of two layers on Fashion-MNIST (Debian: dataset-fashion-mnist), with pictures averaged to 8 x 8,
 4000 for training and 5000 for evaluation; SGD with momentum, the learning rate follows a cosine. Takes a minute or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Complete sweeps: a grid, and successive halving whose launcher is killed repeatedly: every setting is one run, none
 is started twice, the same file gives the same settings, promotion continues from the checkpoint, and finished trials
 are not repeated."""

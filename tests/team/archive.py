@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archived runs of several processes on one PostgreSQL and one object store (tests/data/s3server.py): each run is
 archived once, whichever process does it, and every process gives bit for bit the answers from rows. Points sent
 through several processes unarchive a run once. While the object store is down, archived points give 503 and other runs

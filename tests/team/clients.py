@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients of several processes, one class per kind: a request goes to any of the processes, and each client records
 what was acknowledged, which `judge` compares with what is stored."""
 import collections

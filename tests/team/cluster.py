@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private PostgreSQL for tests, in a temporary folder: a context, or `cluster.py TEST...`, which runs tests with
 DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (of the socket); with --beside also on the default
 store, and compares their numbers of checks. Databases from the template `dptrack` contain an empty store. Exits with

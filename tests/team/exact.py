@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run through three processes: journals of 8 ranks and 16 clients of MLflow's API, which create the same keys in
 opposite orders, at once: every point is stored once, without deadlocks. Then writes through the processes in turn,
 each read through another one by one of the reading routes: no read is stale.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of three processes and their PostgreSQL. A fault returns when it is over, with the affected processes, whose
 clients have to wait."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classic flow of MLflow's own client (tests/mlflow/flow.py) through HAProxy with the shipped configuration, in
 front of two processes on one PostgreSQL: requests go to either process, and each reads what the other has
 acknowledged."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases: one of two processes with one folder of runs follows it, and the other takes over when that one is killed or
 stopped for a while; each point is stored once. One process evaluates alert rules. A task that one process runs at a
 time is refused by the other; an expired lease is free. `--full`: maintenance also moves from a killed process."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helpers for tests of several processes on one database: a process of `dptrack serve`, requests to it."""
 import http.client
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that write, read and upload through one address until stopped, and a restart that must not affect them."""
 import http.client
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Several processes on one PostgreSQL; and the tests of the store, the API, MLflow's API, the commands and a killed
 # server on PostgreSQL, compared with the default store (check-postgresql).
 team_tests = tests/team/together.py tests/team/pooled.py tests/team/rolling.py \

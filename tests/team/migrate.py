@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dptrack migrate`: a store moves from a file into PostgreSQL and back, its files from a folder into an object store
 and back, and is the same everywhere (one text, one SHA-256). Older tables are upgraded first; a non-empty target is
 refused. Migrations are killed: the source stays unchanged, an incomplete target is not accepted as a store, and the

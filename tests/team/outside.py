@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a team server discloses: over TLS, with passwords for the database and the object store, it connects only to
 these two (by strace); no password is in an argument, in its log or in a reply, whatever fails; each refused start
 prints one line."""

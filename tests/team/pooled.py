@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several processes through pgbouncer, which gives each transaction another connection: what one stores the others
 return, one run is written through all of them, a revoked token is refused."""
 import contextlib

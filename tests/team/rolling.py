@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HAProxy with the shipped configuration in front of two processes: while clients write, read and upload through it,
 each process is restarted in turn; no request fails, and everything acknowledged is stored."""
 import os

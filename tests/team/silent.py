@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine that becomes unreachable during a group of writes, with rows locked: it sends no more statements, and its
 connection is not closed. The limits that dptrack sets in PostgreSQL for its groups (schema/sql/queries.sql,
 pg_write_limits) end that group within seconds, so that others can write; by default the system would take two hours to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenStack Swift with its S3 interface (Debian's swift-proxy, -account, -container, -object, and memcached): one
 server of each kind, all in one folder, for tests and benchmarks that need an object store of another project. `python3
 swift.py` runs one until it is interrupted, and prints its variables."""

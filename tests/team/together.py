@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several processes on one database: what one stores the others return at once; changes are reported in commit order,
 streams are notified, a token revoked through one is refused by the others; passwords and wrong addresses give one
 line."""

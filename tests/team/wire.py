@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A wire between dptrack and PostgreSQL that parses the traffic: it can go silent, swallow a commit's reply or the
 commit itself, and replace a statement by another (so that a test shows its purpose)."""
 import re

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base_test.c: tracker/base compared with known values and brute force. */
 #include <setjmp.h>
 #include <stdarg.h>

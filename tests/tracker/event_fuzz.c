@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_fuzz.c: damaged journals must neither crash the reader nor keep it busy. Without arguments: a fixed series of
  * mutations of a journal with every kind of record; with files as arguments: each of them. Built with
  * -fsanitize=fuzzer and -DLIBFUZZER it is libFuzzer's entry point. */

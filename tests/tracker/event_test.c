@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_test.c: tracker/event compared with recorded bytes, and with itself for records that only we write. */
 #include <setjmp.h>
 #include <stdarg.h>

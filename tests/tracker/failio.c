@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* failio.c: preloaded into a program, makes writes of journals, and allocations, fail. FAILIO is a list of words:
  *	short=N      every pwrite writes at most N bytes
  *	full=N,S     from the N-th byte on the disk is full, for S seconds (0: for ever)

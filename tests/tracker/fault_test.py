@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Disks that fail during a run: only what exceeds the queue may be lost, journals stay readable, and no call waits.
 The faults come from failio.so, and from a real full filesystem where the test may mount one."""
 import os

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make install DESTDIR, then a program outside the tree is built with the installed library by pkg-config and records a
 # run; only dptrack_* is exported, and the library needs only libc and zlib to start.
 set -e

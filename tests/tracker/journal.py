@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads journals by the format's description alone: the independent reference of the tracker's tests."""
 import glob
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The tracking library: its file format, its behaviour under faults, its upload to a server.
 cmocka_tests += tests/tracker/base_test tests/tracker/event_test tests/tracker/run_test tests/tracker/system_test
 tests_tracker_base_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=open

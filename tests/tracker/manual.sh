@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every function of libdptrack and every command has a manual page, and each page is formatted without warnings.
 cd "$builddir" || exit 1
 bad=0

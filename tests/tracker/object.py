@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The S3 client with a server that checks every signature: published signatures, keys of any characters, ranges,
 listings in pages, uploads in parts, busy and truncated replies, credentials from variables, files, containers and
 instances, and refusals."""

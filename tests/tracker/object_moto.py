@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The S3 client with independent programs: 1,000 random signatures equal botocore's; it reads, writes, lists and
 trains from moto's server, which checks signatures against the keys of its users; a wrong secret is refused first. The
 run records what it was trained on, by REST and MLflow's routes, and none of its files contains the key."""

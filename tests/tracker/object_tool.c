@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* object_tool.c: tracker/object for tests in Python. One call; on an error exits with 1 and prints code and text to
  * stderr:
  *   sign ID SECRET REGION DATE           requests on stdin: METHOD, key, payload, n, n x (name, value) of the query, m,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs test cases that mostly wait, in parallel, each with its own folder."""
 import tempfile
 import threading

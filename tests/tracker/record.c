@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.c: drives libdptrack by a script on stdin, so that tests in other languages can record runs. Command-line
  * options are those of struct dptrack_run_opts (key=value). Prints "run <id> <folder> <segment>" once it is open, each
  * warning as "warn <text>", and at the end "closed <code> <dropped before closing>".

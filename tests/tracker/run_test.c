@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_test.c: the parts of tracker/run that threads share. */
 #include <setjmp.h>
 #include <stdarg.h>

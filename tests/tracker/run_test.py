@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What libdptrack writes: folders, journals of several processes, segments, statuses, saved files, refusals."""
 import hashlib
 import math

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_test.c: readers of /proc, /sys and control groups on synthetic file trees, for both versions of control
  * groups; and this machine under a known load. */
 #include <setjmp.h>

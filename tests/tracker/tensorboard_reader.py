@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Real TensorBoard (2.21.0 from PyPI, in build/venv/tensorboard) reads every scalar and all hparams of a run written
 by libdptrack: its Python reader, and its server with the fast reader. The values equal those of `dptrack export`,
 which equal those in the journal. Skipped where it cannot be installed."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* twenty_lines.c: all that a program outside this tree needs to record a run. */
 #include <dptrack.h>
 #include <stdio.h>

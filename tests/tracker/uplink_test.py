@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The journal's upload to a small server on loopback that is down, slow, failing, forgetful or restarted. At the end
 the server must have the journal, byte for byte, and logging must never wait for it."""
 import gzip

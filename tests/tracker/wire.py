@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes protobuf messages and framed records by their descriptions alone; journal.py reads them."""
 import struct
 

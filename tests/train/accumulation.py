@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradient accumulation: several micro-batches form one optimiser step. On ref, in f64, compared with PyTorch's
 recorded losses (reference/make_accumulation.py) on 1, 2 and 3 ranks, with micro-batches of unequal size and an empty
 one. Every other backend is compared with itself: what is recorded, and the last, smaller batches of an epoch."""

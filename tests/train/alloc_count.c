@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alloc_count.c: a preload library that counts the allocations of the process of at least $ALLOC_COUNT_LEAST bytes;
  * with $ALLOC_COUNT_OF ("dptrain libc.") only those by code in files whose name begins with one of these words. It
  * writes the count to $ALLOC_COUNT_FILE.<pid> at exit, as one number. A test runs twice with different numbers of

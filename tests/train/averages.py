@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--model-ema: averages with decay 0 evaluate like the weights themselves, on one rank and two; slow averages stay
 where the first step put them; keeping averages changes nothing except the evaluation. In f64 on ref, losses and
 averages equal those of PyTorch's AveragedModel (reference/make_averages.py), and the file with the averages is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--resume as a user sees it: other numbers of ranks continue with the same losses; damaged, foreign and incompatible
 checkpoints are skipped or refused; a full disk causes a warning; which checkpoints are kept; a run that is being
 written cannot be resumed."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Same seed, same bits: two runs with the same ranks and threads have the same losses, with --deterministic and, once
 the choice of kernels is cached, without it; in f32 and bf16, on 1 and 2 ranks, with batch norm and attention. Several
 ranks use one choice: the one that rank 0 measured."""

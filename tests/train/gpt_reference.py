@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain compared with PyTorch's recorded f64 numbers for a small GPT (reference/make_gpt.py): on ref, gradients of
 step 1, losses and logits of every run of the table, also on 2 and 3 ranks; on cpu, gradients and 100 losses in f32,
 gradients in bf16."""

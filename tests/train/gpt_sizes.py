@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sizes of the GPT family: exact parameter counts, computed here from the architecture; describing the largest is
 cheap."""
 import resource

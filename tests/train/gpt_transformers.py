@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """transformers 5.23.0 (with torch 2.13.0, from PyPI, in build/venv/transformers) loads the weights and config.json of
 a GPT trained by dptrain without a missing, unexpected or mismatched key, and computes the same logits. dptrain loads
 what it writes from a small random config, with and without the names' prefix, and computes the same. Skipped where it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the tests of training: starts dptrain, makes small data sets, and reads journals and safetensors files
 independently (plain Python, none of the project's code)."""
 import array

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The launcher: ranks that die, ctrl-C, other launchers, and bad input: messages, the exit code, the recorded status,
 and that nothing remains."""
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Complete runs of dptrain, started as a user starts them; the longest first.
 train_tests = tests/train/ranks.py tests/train/resnet18.py tests/train/averages.py tests/train/stops.py \
 	tests/train/memory.py tests/train/checkpoints.py tests/train/phases.py tests/train/accumulation.py \

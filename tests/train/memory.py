@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory planning: the plan's total is what the process then uses; a plan is hardly larger than the peak of live data,
 for every model; a run that does not fit is refused before anything is allocated, with settings that do fit.
 memory.py --full [WORD] checks this for the settings below whose line contains WORD (about ten minutes on two cores, 4

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step with a non-finite loss or gradient changes nothing, so it is repeated node by node: the message names the
 first node that produced such a number, or read one from a parameter, with op, direction, rank and sample; on one rank
 and two, with one micro-batch per step and several. The existing part of the message still names the step and the

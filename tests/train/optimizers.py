@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The optimisers: 20 losses of a small GPT on ref compared with PyTorch's recorded f64 numbers for every optimiser,
 schedule and clipping (reference/make_optimizers.py); of a network with batch norm for those that treat its gains and
 biases separately, and with label smoothing (reference/make_resnet_optimizers.py: 4 steps of it, all 20 with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of a step: every series is complete, the parts sum to the step, a slow loader shows only in data_wait, a
 slow rank only in comm_exposed of the others; and bench's times of ops are parts of its steps."""
 import json

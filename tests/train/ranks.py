@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy changes speed and memory, never the results: the same global batch on 1, 2 and 3 ranks, with every
 strategy that supports them, gives the same losses (architecture: invariants). In f64 on ref, with batch norm over all
 ranks (which the stages of a pipeline do not support). Blocks begin as the identity: otherwise these ten full-size

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """--activation-checkpointing gives the same losses, bit for bit, with less memory: networks with batch norm, on 2
 ranks with batch norm over both, with several micro-batches per step, and a language model with dropout."""
 import os

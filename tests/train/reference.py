@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain compared with PyTorch's recorded f64 numbers for resnet20 (reference/make_resnet20.py): on ref, gradients of
 step 1, losses of 10 steps and the outputs after them; on cpu, gradients of the smooth network (GELU) in f32 and bf16,
 compared with f64 and with PyTorch's own distance from it."""

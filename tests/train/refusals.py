@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unusable input is reported in one line; evaluation every few steps; a non-finite loss ends the run."""
 import os
 import struct

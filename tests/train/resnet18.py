@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain compared with PyTorch's recorded numbers for ResNet-18 on 32-pixel images (reference/make_resnet18.py): on
 ref, in f64, gradients of step 1 and 20 losses; on cpu, gradients of the smooth network (GELU): f32 compared with f64,
 bf16 limited by PyTorch's own distance from it, also as processors without bf16 compute it. Weights and images come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes of a training are killed at any moment and --resume auto continues: the store's points, and the final
 weights, are those of an undisturbed run, bit for bit. Points are read through the store, which proves that whatever
 the killed processes recorded beyond their last checkpoint is hidden. Over S3 the steps of the deaths are drawn by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dptrain sample: at temperature 0 each token is the likeliest one in a full evaluation, so the KV cache gives the
 results of full attention; the same on cpu; seeds, contexts that are full, foreign and unusable files."""
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run with every optimiser and every schedule that is stopped by SIGTERM, resumed, killed with its launcher (kill
 -9) and resumed again ends with the bits of an undisturbed run: each point of train/*, parameters, moments, averages,
 loss scale. On two ranks, with micro-batches of unequal size, averages, clipping, warm-up and, if the backend has fp16,

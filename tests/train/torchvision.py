@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With weights of torchvision's names and shapes our ResNets compute what plain PyTorch modules computed in f64
 (recorded: reference/make_torchvision.py). tests/weights/torchvision_test checks all names and shapes."""
 import json

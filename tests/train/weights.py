@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights in and out: the file that a run writes describes itself; --init-from reads it, --reset-head and --freeze
 change only what they should; files of other programs need flags or are refused."""
 import json

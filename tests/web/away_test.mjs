@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The server stops and restarts while the page is open: the page reports it, reconnects and shows the changes. A
 // filtered table follows changes too, and a deleted run leaves the table.
 import assert from 'node:assert/strict';

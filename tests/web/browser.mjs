@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Debian's chromium driven by playwright-core: one browser, a fresh context for each test, and a record of everything
 // that a page requests or logs.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is drawn on the canvas: values too large for it, points between gaps, zero on a log axis, ticks in several
 // units; zooming by mouse and keyboard, reading values by touch. Pixels are checked where the chart's own report would
 // prove nothing.

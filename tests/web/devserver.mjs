@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small stand-in for `dptrack serve`, to work on the page alone: serves a built page and answers the read routes of
 // /api/v1 from the runs of twelve.py (or with no runs).
 // Usage: node devserver.mjs DIST [--port N] [--empty|--many N|--trained]

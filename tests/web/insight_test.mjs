@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The speed section of a run's page: verdict, evidence and next action as the server returns them; the step at which
 // overfitting starts; what a change gained, as a sentence and as a picture; the link to its trace. A run without timing
 // series has no such section.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The page: its pure parts under node --test (hermetic), and the complete page in a browser.
 TESTS += tests/web/pure.sh
 CHECK_EXTRA += tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh \

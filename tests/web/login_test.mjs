@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a server that requires a token: a sign-in form replaces the page; the session authorises reads, live
 // events and changes; it ends when the token is revoked.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run of MLflow's clients shows their data on its page, and notes are shared in both directions. So is the data set
 // of a training over S3. Experiments are renamed, deleted and restored; deleted runs are marked and kept in the trash.
 import assert from 'node:assert/strict';

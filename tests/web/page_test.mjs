@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page with the twelve runs in a real browser: what a reader must see at once, bytes transferred, keyboard, phone,
 // both themes, live updates. Numbers are compared with what the charts report as drawn.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the first screen loads, and what is loaded later; what a reader sees when a later part fails to load: the server
 // is down, has a newer page, or one request failed.
 import assert from 'node:assert/strict';

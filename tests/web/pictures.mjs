@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the pictures of web/ui/pictures again: node tests/web/pictures.mjs [FOLDER]. It needs a build, chromium, and
 // the packages of tests/web (tests/web/page.sh installs them).
 import { mkdirSync } from 'node:fs';

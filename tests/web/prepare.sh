@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by tests that need a browser: exits with 77 and the reason if something is missing, otherwise installs the
 # pinned packages in $builddir/tests/web/work.
 skip() {

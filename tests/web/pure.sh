@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The parts of the page that need no browser, as bundled by the build.
 if ! command -v node >/dev/null 2>&1; then
 	echo 'node is not installed'

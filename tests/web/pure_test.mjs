@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of the page that need no browser: formatting, goal, order, colours, M4 geometry, the address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

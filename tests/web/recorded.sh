@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The page of the twelve runs, recorded by libdptrack instead of read from event files of other programs.
 . "$srcdir/tests/web/prepare.sh"
 DPT_RECORDER=$builddir/tests/web/twelve_record

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a run that was restarted: one curve, with the rolled-back points on request; and its artifacts, folder by
 // folder, each a link to its bytes.
 import assert from 'node:assert/strict';

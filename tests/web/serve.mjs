@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a server with the twelve runs for tests: `dptrack serve` on a folder of event files if that program is built
 // with the page, otherwise the stand-in of devserver.mjs (DPT_STANDIN=1 forces it).
 import { execFileSync, spawn } from 'node:child_process';

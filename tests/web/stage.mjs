@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stage of a test file: a browser and `dptrack serve` on a private folder, created before its first test and closed
 // after its last. An exception in a page's script fails the test.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tags are added, changed and removed on a run's page and for several runs at once. They appear before the server
 // answers and are rolled back with a message when it refuses; a reader is offered no changes. Parent and child runs
 // link to each other and are nested in the table. Runs are renamed, deleted and restored.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* told_many.c: records one run of two ranks with very many records, for tests/bench/page --shows: distinct pictures,
  * console output with progress bars, and a metric. Usage: told_many RUNS-DIR PICTURES LINES. */
 #include <stdio.h>

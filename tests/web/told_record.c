@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* told_record.c: records two runs with more than numbers through libdptrack: pictures, histograms, texts, a table, a
  * sound, console output, code, an alert. They differ in one param, one line of code and one package.
  * Usage: told_record RUNS-DIR. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Media over steps, the console, code, files and alerts on a run's page; and two runs side by side.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

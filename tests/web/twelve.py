@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Twelve synthetic training runs with everything a comparison page can get wrong: a spike of one step, a run that
 turns NaN, a run that fails half-way, seeds that differ in nothing else. The numbers are equal on every machine.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* twelve_record.c: records through libdptrack the runs that twelve.py writes to standard input, one line per item:
  *   run NAME | param KEY VALUE | number KEY VALUE | point KEY STEP TIME VALUE | note TEXT | end finished|failed
  * Usage: twelve_record RUNS-DIR. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The view and its persistence: axes, zoom, the first evaluation of a live run, searches, selections, saved views, and
 // what a reload keeps.
 import assert from 'node:assert/strict';

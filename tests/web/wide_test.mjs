@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of hundreds of metrics next to an experiment of one run: bytes transferred, table contents, search.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_test.c: checkpoint folders: what is written can be read back; the writer may die or the disk may become
  * full at any system call: a folder with a checkpoint's name is always complete, and there is always one. */
 #include <setjmp.h>

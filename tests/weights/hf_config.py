@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The config.json of a Hugging Face GPT-2 next to its weights: its sizes are used, what dptrain does not compute is
 refused by name, and so is a flag that contradicts it. Weights without our metadata, as transformers writes them."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Weights and checkpoints as files.
 cmocka_tests += tests/weights/checkpoint_test tests/weights/safetensors_test tests/weights/torchvision_test \
 	tests/weights/weights_test

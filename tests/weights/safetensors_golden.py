@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/weights/golden.safetensors with the safetensors package (0.8.0 with PyTorch 2.13.0): one tensor of
 each type, whose element i is i - 2 (booleans: i odd), which tests/weights/safetensors_test reads."""
 import sys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors_test.c: files of the safetensors package, files with false headers, thousands of mutated ones; writing.
  * */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* torchvision_test.c: the names and shapes in files of our ResNets equal those of torchvision, by a list
  * (tests/train/reference/make_torchvision.py): a file of each network is accepted, one that differs is refused. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights_test.c: a small graph's weights read from and written to files; the file of one batch. */
 #include <setjmp.h>
 #include <stdarg.h>

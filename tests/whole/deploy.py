@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The container files in web/deploy. Kubernetes' own schemas validate the manifests (kubernetes-validate from PyPI, in
 build/venv), Compose validates the other file (if docker-compose is installed). The programs are started here as the
 containers start them, with the same arguments and variables, on a PostgreSQL and an object store of the test: the

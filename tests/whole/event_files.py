@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event files that are synced, renamed, replaced, removed, copied, exported and imported keep one identity, which their content
 gives them; and a killed run ends with its last record, whoever reads its journal, and when."""
 import sys

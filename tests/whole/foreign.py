@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders written by PyTorch's and tensorboardX's writers are runs, with all scalars, hparams as params and text as
 notes; their content was recorded when they were written (foreign/make_foreign.py)."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random histories of event files under a served folder: files and folders are created, appended to, renamed, replaced,
 deleted, moved, copied and synced. In the end the runs that are not marked gone have exactly what the final folder has: by a
 reader of this test's own, and by TensorBoard's where it is installed. Usage: histories.py [HISTORIES [SEED]]; the default is

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # image.sh: buildah builds web/deploy/Containerfile on a Debian made by debootstrap, without a daemon or a registry;
 # then its program, run as its user, must be able to load libpq and libcurl. Run as root; takes about 10 minutes and
 # needs a Debian mirror and npm's registry, so no check runs it. --install installs both tools. Exits with 77 and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The complete path: train, record, serve, query.
 whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
 whole_tests += tests/whole/tour.py tests/whole/quickstart.py tests/whole/old_names.py tests/whole/event_files.py tests/whole/histories.py

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # An installed tree works after a move: the program finds its backends in ../lib/dptrack and trains a step.
 top=$(cd "${builddir:-.}" && pwd)
 dir=$(mktemp -d)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A store, a journal and a checkpoint of a version with old names of two series and a flag (old/old.tar.xz): the store
 is migrated to the new series names, a new store reads the journal with them, and the run is resumed with them."""
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """./quickstart on a small data set, with a build folder whose make compiles nothing: progress on a terminal and in a
 log, a page that is served before the trainings start, a second call, a port in use, ctrl-C and other signals, a
 resumed training. From tests/setup.sh: packages with and without sudo, and when configure runs again."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extracts the commands of the documents, unchanged."""
 import os
 import re

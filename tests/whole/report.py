@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that is uploaded to a server which is killed twice and restarted arrives there completely and once: its
 series.csv equals that of a server which follows the run's folder, also when one server receives the run both ways."""
 import os

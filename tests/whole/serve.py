@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """serve.py: starts, kills and queries `dptrack serve` for the tests of the complete path. Loopback only, every wait is
 bounded."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The complete team server: PostgreSQL with a synchronous standby, files in OpenStack Swift, two processes behind
 HAProxy with the shipped configuration, set up by the commands of docs/guides/team.md. In order: the tutorial's
 commands through the proxy, with the same answers from both processes; a restart of each process; an upgrade of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real TensorBoard reads a run folder of dptrain directly: every run-level scalar and the hparams, with the values of
 the CSV export. Needs tensorboard from PyPI (installed into build/venv/tensorboard); exits with 77 and the reason
 without it."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Every command in the section "A training day" of docs/tutorial.md runs, on a small data set in place of
 Fashion-MNIST, and has the results that the text describes."""
 import glob

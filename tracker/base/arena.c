@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c: an arena is a list of blocks that are freed together. */
 #include "tracker/base/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h: allocations with a common lifetime (a run's set-up, a request). One thread at a time. */
 #ifndef DPT_BASE_ARENA_H
 #define DPT_BASE_ARENA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.c: grows arrays; sorts doubles and takes their median. */
 #include "tracker/base/array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.h: growing arrays on the heap, and the median of an array. */
 #ifndef DPT_BASE_ARRAY_H
 #define DPT_BASE_ARRAY_H

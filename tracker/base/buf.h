@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buf.h: the one growing byte buffer, for every builder of text or bytes.
  * An append that fails (out of memory, or beyond the maximum of buf_init) marks the buffer as failed. Later appends do
  * nothing, so that callers check once, at the end, with buf_failed. */

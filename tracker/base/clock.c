@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.c: CLOCK_MONOTONIC and CLOCK_REALTIME in the units that callers use. */
 #include "tracker/base/clock.h"
 

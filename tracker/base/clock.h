@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.h: the clocks. Use clock_mono_s for durations and clock_wall_s for dates. */
 #ifndef DPT_BASE_CLOCK_H
 #define DPT_BASE_CLOCK_H

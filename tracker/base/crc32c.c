@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crc32c.c: uses SSE4.2's crc32 instruction, or a table of 8 x 256 built on first use ("slicing by 8"). The instruction
  * has a latency of three cycles and a throughput of one, so three lanes of the bytes are summed at once and their sums
  * joined. With VPCLMULQDQ and AVX-512, 256 bytes are folded into the next 256 instead ("Fast CRC Computation for

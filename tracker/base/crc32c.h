@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crc32c.h: CRC-32C (Castagnoli, reflected polynomial 0x82F63B78) and TFRecord's mask of it. */
 #ifndef DPT_BASE_CRC32C_H
 #define DPT_BASE_CRC32C_H

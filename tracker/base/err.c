@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* err.c: formats errors. Knows nothing of who prints them. */
 #include "tracker/base/err.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* err.h: an error, filled once where the cause is known and passed upwards unchanged. Functions that can fail return 0
  * or a negative ERR_* code and fill the caller's struct err. */
 #ifndef DPT_BASE_ERR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: reads and writes complete files, maps them, derives their names and makes their folders. An unnamed file is
  * O_TMPFILE where the file system has it; a whole one is linked through /proc then, or else renamed. */
 #include "tracker/base/file.h"

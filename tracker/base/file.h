@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.h: files and folders: complete reads and writes, mappings, files that appear complete or not at all, names that
  * are made from untrusted texts, and folders. */
 #ifndef DPT_BASE_FILE_H

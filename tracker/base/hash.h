@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h: FNV-1a in 64 bits, for tables, tags and file names. People who choose their texts can make two of them equal;
  * use sha256.h against that. In the header, so that build tools can use it without a library. */
 #ifndef DPT_BASE_HASH_H

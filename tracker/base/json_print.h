@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_print.h: JSON for stdout. In the header, because libdptrack does not link jansson: only programs include it. */
 #ifndef DPT_BASE_JSON_PRINT_H
 #define DPT_BASE_JSON_PRINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.c: dlopen and dlsym. */
 #include "tracker/base/library.h"
 

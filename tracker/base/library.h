@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.h: shared libraries that only some runs need. They are opened by name, so that other runs neither load nor
  * require them. */
 #ifndef DPT_BASE_LIBRARY_H

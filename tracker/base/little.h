@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* little.h: little-endian integers in memory and files, of fixed width and in base 128 (LEB128, protobuf's varint). */
 #ifndef DPT_BASE_LITTLE_H
 #define DPT_BASE_LITTLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.c: prints lines on stderr. The program's name is set once, before threads start. */
 #include "tracker/base/log.h"
 

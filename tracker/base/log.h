@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.h: the one place that prints for people: lines on stderr, "program: text". Only programs call it (main.c,
  * web/cli, the launcher); libraries fill struct err instead. Thread-safe; one write(2) per line. */
 #ifndef DPT_BASE_LOG_H

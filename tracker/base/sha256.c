@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sha256.c: SHA-256, in C and with the instructions of x86, and HMAC over it. */
 #include "tracker/base/sha256.h"
 

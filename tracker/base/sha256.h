@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sha256.h: SHA-256 (FIPS 180-4), for ids and content digests, and HMAC (RFC 2104) for signatures with a shared key. */
 #ifndef DPT_BASE_SHA256_H
 #define DPT_BASE_SHA256_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c: conversions between values and text. */
 #include "tracker/base/text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h: small conversions between values and text: hex digits, ids, numbers, and URLs without credentials. */
 #ifndef DPT_BASE_TEXT_H
 #define DPT_BASE_TEXT_H

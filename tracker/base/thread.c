@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c: starts threads with signals blocked, and waits with CLOCK_MONOTONIC. */
 #include "tracker/base/thread.h"
 

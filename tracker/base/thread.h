@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thread.h: threads, condition variables and requests to stop. */
 #ifndef DPT_BASE_THREAD_H
 #define DPT_BASE_THREAD_H

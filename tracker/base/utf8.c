@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.c: well-formed byte sequences by table 3-7 of the Unicode standard. */
 #include "tracker/base/utf8.h"
 

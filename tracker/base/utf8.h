@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h: checks UTF-8 and converts arbitrary bytes to it. */
 #ifndef DPT_BASE_UTF8_H
 #define DPT_BASE_UTF8_H

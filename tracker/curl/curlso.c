@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curlso.c: loads libcurl's functions and checks the constants. */
 #include "tracker/curl/curlso.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curlso.h: libcurl, loaded when it is first needed: a run without a server neither loads nor requires it. This header
  * declares the part of its binary interface that is used, so that dptrack builds without libcurl's header. If that
  * header is present, curlso.c checks the constants against it. */

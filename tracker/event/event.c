@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event.c: walks an Event message. Three spans are nested (event, summary, hparams map); event_next empties the
  * innermost first. This file reads the standard fields; tensorboard.c and extension.c read the rest. Also checks
  * keys. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event.h: reads the payload of a record: an Event message of our own journals or of any TensorBoard writer. Pure: no
  * I/O, no allocation; every text points into the payload. Field numbers of the standard messages come from TensorFlow's
  * event.proto and summary.proto and TensorBoard's hparams plugin; ours are defined in schema/event/fields.def.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_encode.c: builds the records of a journal. Standard messages hold what TensorBoard understands; extension
  * fields hold the rest, and what the standard messages would lose. */
 #include "tracker/event/event_encode.h"

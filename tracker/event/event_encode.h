@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer, and reads and writes the
  * lines of a console record. Field numbers: see event.h. Pure. Texts must be valid UTF-8 and keys must have passed
  * key_check; buf_failed reports a full buffer. */

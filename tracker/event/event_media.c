@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_media.c: reads and writes media contents. Plugins store in tensors what older writers store in specific
  * messages; both are read. Pictures and sounds are written in the messages that every reader knows, the rest in
  * tensors. */

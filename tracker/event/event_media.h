@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event_media.h: pictures, histograms, texts, tables and sounds in TensorBoard's messages (summary.proto, tensor.proto,
  * the plugins' tensors). The content is a Summary.Value without its tag and rank; its bytes are stored and returned
  * unchanged. Pure: results of reading point into the content. */

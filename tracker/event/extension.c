@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* extension.c: reads the messages of the extension fields. Checks numbers and ids that other code relies on; texts are
  * not copied. */
 #include "tracker/event/extension.h"

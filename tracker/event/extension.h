@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* extension.h: the messages that our own journals add to an Event: header, params, tags, environment, notes, status,
  * heartbeats, … schema/event/fields.def has their numbers. */
 #ifndef DPT_EVENT_EXTENSION_H

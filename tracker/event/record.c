@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.c: reads and writes TFRecord framing. */
 #include "tracker/event/record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.h: TFRecord framing: u64le length, u32le masked crc32c of the length, payload, u32le masked crc32c of the
  * payload. Pure functions over bytes in memory: no I/O, no allocation when reading.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensorboard.c: reads the values of a Summary. A TensorProto holds its elements as raw content or in a list of their
  * type, packed or not. Writers differ, so every form is read. The path of a simple scalar is short, because an import
  * spends its time there. */

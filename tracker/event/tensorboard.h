@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensorboard.h: the standard messages of an Event: their field numbers (event.proto, summary.proto, tensor.proto and
  * the hparams plugin's plugin_data.proto) and readers of summaries, tensors and hparams. */
 #ifndef DPT_EVENT_TENSORBOARD_H

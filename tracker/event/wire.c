@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c: reads and writes protobuf's wire format. */
 #include "tracker/event/wire.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h: protobuf's wire format, both directions. Reading never goes beyond the given span and allocates nothing;
  * unknown fields and groups are skipped. */
 #ifndef DPT_EVENT_WIRE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bottleneck_tree.c: walks the leaves of the bottleneck tree. One function per leaf or group of leaves estimates the
  * time lost and its evidence. */
 #include "tracker/insight/bottleneck_tree.h"

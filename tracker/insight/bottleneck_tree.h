@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bottleneck_tree.h: finds what makes a run slow: the share of its time that each leaf of the bottleneck tree
  * (schema/insight/leaves.def) takes, the evidence for it, the next action and the expected gain.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* learning.c: detects loss spikes and overfitting. Medians define the usual loss: neither a spike nor a falling loss
  * moves them much. */
 #include "tracker/insight/learning.h"

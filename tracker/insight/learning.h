@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* learning.h: analysis of a run's losses: spikes, and overfitting (validation loss rises while training loss falls). */
 #ifndef DPT_INSIGHT_LEARNING_H
 #define DPT_INSIGHT_LEARNING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_change.c: compares two sides of equal runs, in numbers and as a sentence. */
 #include "tracker/insight/run_change.h"
 

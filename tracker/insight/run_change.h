@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_change.h: how much faster one side is than another, with intervals, and in which phases. A side is one run or
  * several equal ones (the same params except seed and name).
  *

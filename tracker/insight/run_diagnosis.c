@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_diagnosis.c: converts the params, steps and system statistics of a run to the input of the bottleneck tree. */
 #include "tracker/insight/run_diagnosis.h"
 

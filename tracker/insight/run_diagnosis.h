@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_diagnosis.h: from the records of a run (params, steps, system statistics) to the report of the bottleneck tree.
  * The result is the same for a server's store and for the journals of a folder. */
 #ifndef DPT_INSIGHT_RUN_DIAGNOSIS_H

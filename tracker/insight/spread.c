@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spread.c: estimates the variance of the mean of dependent values; Student's t by the continued fraction of the
  * incomplete beta function. */
 #include "tracker/insight/spread.h"

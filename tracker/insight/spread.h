@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spread.h: the uncertainty of the mean of one series whose values depend on each other, and Student's t distribution.
  * Pure arithmetic, independent of runs and steps. */
 #ifndef DPT_INSIGHT_SPREAD_H

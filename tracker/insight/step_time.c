@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_time.c: computes seconds per sample from the steps of one run, after its warm-up: MSER-5 on medians of
  * batches. */
 #include "tracker/insight/step_time.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_time.h: the step time of one run: wall time per sample by phase, of the steps and of the time between them,
  * without warm-up, whose length a documented rule determines. */
 #ifndef DPT_INSIGHT_STEP_TIME_H

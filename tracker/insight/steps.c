@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: a table of steps by ranks, filled point by point. */
 #include "tracker/insight/steps.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steps.h: collects points of a run's series, in any order, into its steps. Each step is that of the rank that
  * the others waited for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tuning.c: evaluates a learning-rate range test, whose losses are averaged over a twentieth of the steps, centred, so
  * that the rate is not overestimated; and finds the smallest batch size with nearly the best throughput. */
 #include "tracker/insight/tuning.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tuning.h: recommends a learning rate, from the losses of a training with an increasing rate (Smith 2017), and a batch
  * size, from the throughput at increasing sizes, the largest that fits and the gradient noise scale (McCandlish
  * 2018). */

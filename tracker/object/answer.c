@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c: parses answers with expat, which is loaded on demand. */
 #include "tracker/object/answer.h"
 

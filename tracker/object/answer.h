@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* answer.h: parses S3's answers in XML, element by element. Untrusted input: documents cannot declare entities; names
  * and texts have a maximum length. */
 #ifndef DPT_OBJECT_ANSWER_H

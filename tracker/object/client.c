@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c: credentials and address, libcurl's handles, retries, and the meaning of answers. */
 #include "tracker/object/client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.h: one request of a client, repeated until it is answered. Private to this folder. */
 #ifndef DPT_OBJECT_CLIENT_H
 #define DPT_OBJECT_CLIENT_H

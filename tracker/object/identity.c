@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* identity.c: searches for keys in the order of AWS's tools: variables, the profile, the role of the machine. */
 #include "tracker/object/identity.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* identity.h: finds credentials: AWS's variables, then the profile of its files, then the role of the container or
  * instance (valid for hours, then requested again). */
 #ifndef DPT_OBJECT_IDENTITY_H

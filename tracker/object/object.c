@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* object.c: operations on one object, and listings. */
 #include "tracker/object/object.h"
 

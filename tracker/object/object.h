@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* object.h: objects in a bucket of S3 or of a compatible server (MinIO, Ceph, Swift, Google's with HMAC keys): look up,
  * read in ranges, write whole or in parts, list, delete; or sign requests for a caller with its own transfers. Keys,
  * region and endpoint come from AWS's variables and files (settings.h).

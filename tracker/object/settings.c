@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.c: searches the variables first, then the profile in the settings files of AWS's tools (AWS SDKs and Tools
  * Reference Guide, "Shared config and credentials files"): sections, "name = value", and indented values below a name
  * without a value. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h: AWS's variables and files (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE), searched in the
  * order of AWS's own tools, and the address of a bucket. Does not use the network. */
 #ifndef DPT_OBJECT_SETTINGS_H

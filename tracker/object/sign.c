@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sign.c: encodes keys and queries, and builds the canonical request, the string to sign and the signing key. */
 #include "tracker/object/sign.h"
 

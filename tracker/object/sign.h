@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sign.h: AWS Signature Version 4 of a request to S3, as text for its Authorization header (Amazon S3 API Reference,
  * "Authenticating Requests (AWS Signature Version 4)"). Pure: no clock, no files, no network. */
 #ifndef DPT_OBJECT_SIGN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* upload.c: multipart uploads: begin, parts with their ETags, completion by the list of parts. Also aborts unfinished
  * uploads of other processes. */
 #include <pthread.h>

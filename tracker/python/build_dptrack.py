@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the wheel (PEP 517): the package and libdptrack.so, compiled from the C sources of this tree. Requires a C compiler and
 zlib's header, and no network; without a compiler the wheel uses an installed library."""
 import base64

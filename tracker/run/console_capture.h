@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* console_capture.h: console capture: converts printed bytes into lines with times, for the journal. Any thread adds;
  * the writer takes. A line that is overwritten repeatedly (a progress bar) is recorded about once a second. */
 #ifndef DPT_RUN_CONSOLE_CAPTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_file.c: names, creates and appends to a journal file. */
 #include "tracker/run/journal_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_file.h: the file that this process appends to. Bytes at an offset never change after a reader may have seen
  * them: a short write is continued where it stopped. After an I/O error a new file with a new writer id starts with the
  * first record that is incomplete in the old one. One thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keys.h: the names of a run's series, each stored once. Looking up a known key takes no lock. Keys are valid until
  * keys_free. */
 #ifndef DPT_RUN_KEYS_H

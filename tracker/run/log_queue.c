@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log_queue.c: the log queue: per-thread chains of chunks. Capacity is granted one chunk at a time, so the shared
  * counter is accessed only once per 1024 points. */
 #include "tracker/run/log_queue.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log_queue.h: the log queue between the logging threads and the writer thread. Each logging thread has its own lane
  * (up to 256 threads), so loggers do not contend: a push is one uncontended lock and one store. A push never waits for
  * the writer; it fails when the capacity is exhausted. One consumer. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* records.c: encodes records into one bounded buffer, protected by one lock. */
 #include "tracker/run/records.h"
 

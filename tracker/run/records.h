@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* records.h: the records of a run besides points: params, tags, notes, environment, status, … Any thread adds; the
  * writer takes the encoded records. Stores the params, so that the first value is kept and TensorBoard gets all of them
  * in one session start. */

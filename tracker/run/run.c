@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.c: opens and closes a run: creates the parts, connects them and ends them in order. Also finds a run to reopen.
  * The writer thread and the journal uploader do the work. Independent of what is logged. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_facts.c: the functions of dptrack.h that record everything except points: params, tags, environment, notes,
  * status, … They check and clean their input; lost or truncated input causes a warning. Independent of the encoding and
  * of the time of writing. */

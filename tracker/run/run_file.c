@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_file.c: files that are stored with a run: copied into its folder, recorded in its journal, queued for the file
  * uploader. Independent of how they are sent. */
 #include "tracker/dptrack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_folder.c: finds the journals of a run id; creates folders; draws ids and derives names from them. */
 #include "tracker/run/run_folder.h"
 

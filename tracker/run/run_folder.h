@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_folder.h: a run's folder below the runs folder: creates it, or finds it by the run's id; ids and names. */
 #ifndef DPT_RUN_RUN_FOLDER_H
 #define DPT_RUN_RUN_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_inside.h: shared by run.c, run_*.c and system_sampler.c. Private to them. */
 #ifndef DPT_RUN_RUN_INSIDE_H
 #define DPT_RUN_RUN_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_points.c: the functions of dptrack.h that log points and media: add the time, look up the key, queue them, and
  * never wait. Refused points are counted and cause a warning. Independent of what happens after the queue. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_read.c: dptrack_read: reads the journals of a run's folder, record by record. Incomplete records at the end are
  * normal, damaged ones are skipped. Independent of the use of the records. */
 #include "tracker/dptrack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_sampler.h: the thread that records system statistics (schema/event/system.def) at a fixed interval. It logs
  * like any thread of the caller. */
 #ifndef DPT_RUN_SYSTEM_SAMPLER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* warn.c: stores warnings in one slot for each kind. */
 #include "tracker/run/warn.h"
 

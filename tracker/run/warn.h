@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* warn.h: warnings to the user of the library. Any thread posts; the writer thread delivers, each kind at most once a
  * minute, so that no logging thread runs the user's callback. */
 #ifndef DPT_RUN_WARN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.c: the writer thread, and a thread that syncs the journal for it. While the disk is full, the encoded batch
  * stays in the journal's buffer and later points stay in the log queue, until both are full. */
 #include "tracker/run/writer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h: the thread that writes points and records to the journal: a write about every 0.2 s, earlier if much is
  * queued; a sync about every second; a heartbeat every 10 s. No other thread touches the journal. */
 #ifndef DPT_RUN_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file_uploader.h: uploads files of a run to a server, where they become its artifacts, from a background thread. Files
  * that the server does not accept yet are retried after the others. They stay on disk and must not change until then.
  * Independent of journals. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.c: requests through libcurl's easy interface. */
 #include "tracker/sink/http_client.h"
 

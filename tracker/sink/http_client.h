@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.h: an HTTP client for one server: persistent connection, bearer token, gzip'd bodies, deadlines. Follows
  * no redirects. Independent of journals. One thread at a time, except for http_cancel. */
 #ifndef DPT_SINK_HTTP_CLIENT_H

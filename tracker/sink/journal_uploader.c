@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_uploader.c: the thread that sends journals. One lock protects its state; requests are made without it. */
 #include "tracker/sink/journal_uploader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_uploader.h: sends journals of a run to a server while they grow, from a background thread. The journal file
  * is the spool: the thread reads whole records from it, starting at the offset that the server has acknowledged. An
  * outage of any length costs no memory and loses nothing. */

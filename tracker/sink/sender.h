@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sender.h: sends one journal file to a server: POST /api/v1/runs/{run}/journal?writer=W&offset=N with a range of whole
  * records, from the server's durable offset on. Repeats are harmless. One thread. */
 #ifndef DPT_SINK_SENDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c: the thread of a sender; one lock and one condition for the thread and its owner. */
 #include "tracker/sink/worker.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h: a sending thread, its lock and its end. It is asked to end by a deadline, then its request is cancelled. If
  * it still does not end (a name lookup), it is detached and frees everything later. Independent of what is sent. */
 #ifndef DPT_SINK_WORKER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup.c: finds the group's folders with <root>/proc/self/cgroup and reads them, from its own up to the mount. A
  * container may see its own group as the mount's root, although the path is the machine's. */
 #include "tracker/system/cgroup.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup.h: small files of the kernel, and the control group of this process, for both versions of that interface:
  * throttled time, memory in use and waits for memory, and what its limits and those of its ancestors leave. The only
  * access to control groups in the program. */

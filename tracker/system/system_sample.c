@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_sample.c: reads the counters of the kernel and of NVML, and computes the series from their differences. */
 #include "tracker/system/system_sample.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_sample.h: computes the series of schema/event/system.def over the time since the previous sample.
  *
  *	sample_begin(&s, "", NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* advise.c: what the formulas of strategies share: sums over a model's parts, rings, overlap. */
 #include "trainer/advise/advise.h"
 

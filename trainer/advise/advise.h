@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* advise.h: estimates the cost of a configuration by formula: bytes by category, bytes sent, seconds by phase. The
  * formulas are in *_cost.c; tests/advise/formula_test.c compares it with the pass of the strategy. Knows no
  * configuration and no passes of a graph: a model is the cost of its blocks, a machine is its hardware file

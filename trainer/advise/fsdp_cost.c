@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fsdp_cost.c: ranks hold shards of moments (stage 1), also of gradients (2), also of parameters (3). Units are the
  * parts of the model. At stage 3 the parameters of the current part and of the next ones are gathered, and whole
  * gradients of at most two parts exist. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hardware.c: reads a machine's file, or one that is shipped, and interpolates seconds between the measured sizes. */
 #include "trainer/advise/hardware.h"
 

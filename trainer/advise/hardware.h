@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hardware.h: the machine model of a plan: speed of nodes, speed of communication, size of memory. Read from a file
  * (schema/hardware/hardware.schema.json) that `dptrain bench --calibrate` writes, or by the name of a shipped one. */
 #ifndef DPT_ADVISE_HARDWARE_H

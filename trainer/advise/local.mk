@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a configuration will cost: formulas of the strategies; machines, from files that are measured or shipped.
 libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/strategy_costs.c trainer/advise/advise.def trainer/advise/advise.h \
 	trainer/advise/hardware.c trainer/advise/hardware.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pdp_cost.c: parallel pipelines of stages. A stage has a part of the blocks. 1F1B keeps as many micro-batches as
  * there are stages from it to the last, GPipe all of them. Stages wait for each other before the first and after the
  * last micro-batch: the bubble. Every stage sums its gradients over a separate ring. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_search.c: enumerates candidate plans, one loop per setting, and sorts them. */
 #include "trainer/advise/plan_search.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_search.h: all configurations of one global batch on a machine: strategy x ranks x micro-batch x recomputation x
  * offload x precision, estimated by formula and sorted. Knows no flags: the caller provides the cost of the model at a
  * micro-batch size. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replicated_cost.c: strategies whose ranks or devices hold the whole model: single, dp, ddp. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_costs.c: the cost of a step of each strategy, with offloading. */
 #include "trainer/advise/advise.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backend.h: the interface of a backend module: one const struct, exported under one versioned symbol
  * ("dptrain_backend_v1"). The loader rejects another ABI number or op count and names both. A module uses only those
  * parts of the program that it is passed. ref is built in; cpu and cuda are opened with dlopen from the executable's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backend_loader.c: finds a backend by name: ref is built in, the others are modules. */
 #include <errno.h>
 #include <stdio.h>

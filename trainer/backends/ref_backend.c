@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_backend.c: the built-in reference backend: f64, one thread, plain loops. It defines the results that every other
  * backend must produce. All tests that strategies preserve results run on it. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap.c: connects all members of a job to member 0 over TCP, authenticates both ends with the job's key, and
  * exchanges data in rounds through member 0. */
 #include "trainer/comm/bootstrap.h"

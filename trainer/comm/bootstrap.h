@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap.h: connects the members of a job on several machines (launchers, or ranks) over TCP and exchanges data
  * among them. Member 0 listens, the others connect to it. Each side proves by HMAC of the other's random bytes that it
  * knows the job's key; a connection without the proof is closed and disturbs no member. A failure of one member during

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm.c: communicators without a transport: of one rank, and around another communicator. */
 #include "trainer/comm/comm.h"
 

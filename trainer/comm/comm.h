@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm.h: a communicator: the ranks of one run and their collectives. Every rank calls the collectives in the same
  * order, from one thread at a time. They return 0, or ERR_PEER when a rank died or the job was aborted; they never
  * hang. Sums are added in rank order, so every rank gets the same bits, also in a repeated run. */

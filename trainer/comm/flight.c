@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flight.c: records the calls of a communicator; runs the heartbeat thread. */
 #include "trainer/comm/flight.h"
 

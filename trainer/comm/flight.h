@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flight.h: the flight recorder of a rank: its last collectives, in memory that may outlive the rank, and a heartbeat
  * counter that a thread increments. The rank writes. Any process that shares the memory may read at any time: an entry
  * may be torn then, but it is never out of bounds. Does not know where the memory comes from or who reads it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier.c: hierarchical communicators: shared memory within each machine, messages between machines. Opens and splits
  * them; gathers, broadcasts, messages and barriers. Sums are in hier_sums.c; hier_base.c has what all share. */
 #include "trainer/comm/hier.h"

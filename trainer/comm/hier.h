@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier.h: a hierarchical communicator: shared memory within each machine, a link between machines. */
 #ifndef DPT_COMM_HIER_H
 #define DPT_COMM_HIER_H

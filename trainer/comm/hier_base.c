@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier_base.c: see hier_base.h. */
 #include "trainer/comm/hier_base.h"
 

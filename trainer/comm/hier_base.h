@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier_base.h: the hierarchical communicator as its own files see it: the place of every rank, the messages in
  * progress, and what all its collectives begin and end with. Private to hier*.c. */
 #ifndef DPT_COMM_HIER_BASE_H

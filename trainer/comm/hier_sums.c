@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hier_sums.c: sums over several machines. Every sum is cut into pieces that have one owner on each machine. The ranks
  * of a machine add theirs. The owners of a piece exchange their sums: each adds a part in the order of the machines and
  * sends the result to the others, so all get the same bits. Each owner then shares the piece with the ranks of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.c: finds and loads dptrain_NAME.so; prepares transports. */
 #include "trainer/comm/link.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.h: the interface of transport modules (dptrain_ucx.so, dptrain_mpi.so) and its ABI. They carry bytes between
  * ranks of different machines. A module knows ranks, addresses and messages; hier*.c gives them their meaning and
  * orders the sums. A link belongs to one communicator and is used by one thread at a time.

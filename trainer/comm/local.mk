@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Communicators, how ranks connect, and the transport modules between machines.
 libtrainer_la_SOURCES += trainer/comm/bootstrap.c trainer/comm/bootstrap.h trainer/comm/comm.c trainer/comm/comm.h \
 	trainer/comm/flight.c trainer/comm/flight.h trainer/comm/hier.c trainer/comm/hier.h trainer/comm/hier_base.c \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rendezvous.c: rank 0 listens, receives a hello from every other rank, then answers all of them. The socket shows a
  * rank that ends while it waits. A rank that cannot take part connects to report it. */
 #include "trainer/comm/rendezvous.h"

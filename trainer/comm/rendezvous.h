@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rendezvous.h: how the ranks of one machine that another program started (torchrun, mpirun, srun) come to share
  * memory. Rank 0 makes the memory and passes it on over an abstract Unix socket (unix(7)), whose name all ranks know
  * and which leaves no file. A failure of any rank before all are connected is reported to all at once. Ranks that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* requests.h: the messages of a collective between machines that are in progress. Both peers begin them in the same
  * order. Each message has a number by which it is due: a collective waits for what it needs next while the rest
  * travels. Knows the link and the machine's own ranks, not sums.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shm.c: collectives between the ranks of one machine. Ranks read and write buffers of alloc directly: rank r adds
  * slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two meetings and no copy.
  * Private buffers go through a stage in shared memory, piece by piece. Every slice is added in rank order, so its bits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shm_area.c: mapping, rendezvous, waiting and the detection of dead ranks. */
 #include "trainer/comm/shm_area.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shm_area.h: the shared memory of one shm communicator: how the ranks find it, wait for each other in it, and notice
  * that a rank died. Knows nothing of collectives' arithmetic.
  *

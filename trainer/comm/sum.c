@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sum.c: adds block by block. A block fits into the first-level cache, so that every source is read once and every
  * destination written once, for any number of ranks. */
 #pragma GCC optimize("O3")

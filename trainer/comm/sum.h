@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sum.h: adds the same range of several ranks' buffers, in rank order or along a tree, and stores the sum in one or
  * more places. bf16 is added in f32 and rounded once. */
 #ifndef DPT_COMM_SUM_H

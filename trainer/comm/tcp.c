@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tcp.c: sockets with deadlines. */
 #include "trainer/comm/tcp.h"
 

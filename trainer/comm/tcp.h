@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tcp.h: TCP connections between the machines of a job: listening, connecting, and complete transfers with a deadline.
  * Sockets are non-blocking and close-on-exec. Does not know the peers or the contents. */
 #ifndef DPT_COMM_TCP_H

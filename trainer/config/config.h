@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config.h: the configuration of a run: every value of flags.def, resolved, and its origin.
  *
  * Precedence, highest first: command line, environment, --config file, default. config_parse reads them and checks each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config_file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config
  * --json`. Of the latter only values that the user set are used, so that derived values are derived again. */
 #include <stdio.h>

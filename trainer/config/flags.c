@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flags.c: the tables of flags.def and series.def; converts values of flags from text and back. */
 #include "trainer/config/flags.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flags.h: flags.def as a table, and conversion from text to a checked value and back. Internal to trainer/config. */
 #ifndef DPT_CONFIG_FLAGS_H
 #define DPT_CONFIG_FLAGS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Flags and the resolved run configuration.
 libtrainer_la_SOURCES += trainer/config/config.h trainer/config/config_file.c trainer/config/flags.c trainer/config/flags.def \
 	trainer/config/flags.h trainer/config/lr_schedule.c trainer/config/lr_schedule.h trainer/config/parse.c trainer/config/nearest.c \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lr_schedule.c: the learning rate of a step. */
 #include "trainer/config/lr_schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lr_schedule.h: the learning rate as a pure function of the optimiser step. Knows nothing of graphs or data.
  *
  * With s = step - 1 (0-based), W warm-up steps, T total steps, p = (s - W) / (T - W) clamped to [0, 1]:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse.c: reads command line and environment into a configuration; each value is checked alone. An unknown name gets
  * the nearest one, by edit distance (Damerau-Levenshtein), as a suggestion. */
 #include <stdio.h>

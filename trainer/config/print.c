@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: --help and `dptrain config`. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolve.c: the order in which open values are derived and contradictions are refused; flags of single commands, of
  * reports and of traces. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolve_ranks.c: strategies, what they shard and over how many ranks, and the batch. */
 #include "trainer/config/flags.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolve_recipe.c: precision, data, length, optimiser, weights, checkpoints. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* value.c: single values: origins, labels for messages, parsing of bytes, ranges and links, values set after the flags,
  * and the cores of a rank. */
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data_account.c: counts by kind and by reason, the walk over a folder, and the account in words. */
 #include "trainer/data/data_account.h"
 

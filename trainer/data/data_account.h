@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data_account.h: the account of a data set: what it uses and what it leaves out, and why. Formats fill it while they
  * open. Whatever is in a place that the user named is counted once: as used, as left out, or as hidden. Plain memory of
  * a fixed size; one thread. Knows no format. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.c: dispatches to the format's operations, checks what every read must return, and hashes the content of a
  * split. Knows no format by name. */
 #include "trainer/data/dataset.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h: a set of samples addressed by index: labelled images, or windows of a text's tokens. The formats are in
  * formats/. Each reads its own files and knows nothing of batches, ranks, order or augmentation.
  *

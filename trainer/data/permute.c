@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* permute.c: the Feistel network of permute.h. */
 #include "trainer/data/permute.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* permute.h: a keyed permutation of 0 … n-1 without a table: any position in constant time, the same on every
  * machine. It is a balanced Feistel network of six rounds over the next even power of two (Luby and Rackoff 1988).
  * Results >= n are permuted again until one is below n (cycle walking, Black and Rogaway 2002). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse.c: lets ops absorb their neighbours, then removes nodes whose results are unused. */
 #include <stdlib.h>
 

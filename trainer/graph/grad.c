@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grad.c: appends the backward pass. Each op adds its own backward nodes; this file decides which tensors need a
  * gradient and in which order the ops run. */
 #include "trainer/graph/pass.h"

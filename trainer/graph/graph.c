@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c: builds and edits a graph. It knows ops only through struct op. */
 #include "trainer/graph/graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h: a static description of a program: tensors with shapes and types, nodes in program order. A graph holds no
  * tensor memory, so a model of any size can be described, transformed by passes and planned on a laptop.
  *

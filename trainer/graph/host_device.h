@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* host_device.h: HOST_DEVICE_INLINE marks small functions that host and device share. One source text makes every
  * backend compute the same values. It expands to a plain inline function in C and to one callable on both sides under
  * nvcc. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.h: one backend's implementation of one op. prepare may allocate, choose and compile. run never allocates,
  * never reads host values that change and never synchronises. Shapes and types of tensors come from the node. */
 #ifndef DPT_GRAPH_KERNEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout_pass.c: inserts pack nodes for inputs that a backend's kernel wants in its own layout. A pack node runs just
  * before the use, so a packed weight occupies memory only while it is needed. Layouts are known only by their size. */
 #include "trainer/graph/pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness.c: lifetimes of tensors. Each position in the schedule has two moments: before its item, and the item
  * itself. The compute stream runs its items at their own moments. An item of another stream may run at any time after
  * the last compute item known to complete before it, and before the first compute item known to start after it. Its

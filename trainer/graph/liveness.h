@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* liveness.h: from when to when each tensor of one scheduled program needs its memory, and which tensors share memory.
  * Only plan.c uses it; it is separate because it knows streams, views and in-place rules. */
 #ifndef DPT_GRAPH_LIVENESS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Parts that kernels use as well (libgraph_la_SOURCES); the graph, its passes and the planner (libtrainer_la_SOURCES).
 libgraph_la_SOURCES += trainer/graph/host_device.h trainer/graph/graph.h trainer/graph/kernel.h trainer/graph/reduction_tree.h trainer/graph/op.h trainer/graph/pass.h trainer/graph/plan.h trainer/graph/rng.h trainer/graph/normal.h trainer/graph/normal_lanes.h trainer/graph/schedule.h \
 	trainer/graph/reduction_tree.c trainer/graph/types.c trainer/graph/rng.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normal.h: bulk normal draws: bit-identical to rng_normal, in a tenth of its time. */
 #ifndef DPT_GRAPH_NORMAL_H
 #define DPT_GRAPH_NORMAL_H

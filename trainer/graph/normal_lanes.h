@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normal_lanes.h: vectorised draws in the compiler's own vector notation. normal.c includes this file once per
  * instruction set (no include guard on purpose). It defines LANES(name), the vector width and the operations that the
  * notation lacks; all are undefined at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.c: rules that several ops share. */
 #include "trainer/graph/op.h"
 

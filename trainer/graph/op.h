@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.h: the graph's view of an op: one const struct op per line of trainer/ops/ops.def, in the op's folder. */
 #ifndef DPT_GRAPH_OP_H
 #define DPT_GRAPH_OP_H

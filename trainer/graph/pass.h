@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pass.h: the passes over one graph, one file each. trainer/program/program.c lists them in order. */
 #ifndef DPT_GRAPH_PASS_H
 #define DPT_GRAPH_PASS_H

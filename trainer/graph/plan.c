@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: lays out one slab per space for a set of programs. Tensors that outlive a program come first, shared by name.
  * The transient memory of each program follows; all programs overlay the same bytes. */
 #include "trainer/graph/plan.h"

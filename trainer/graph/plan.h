@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h: assigns every tensor of a set of scheduled programs a byte range in one slab per space. All programs share
  * persistent tensors (same name, same bytes); their transient memory overlaps. Uses lifetimes alone, no kernels. The
  * same input gives the same output. */

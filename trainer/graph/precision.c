@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* precision.c: maps the type classes that ops request (low, master) to the types of this run. A tensor that is needed
  * in another type is cast once, before its first use in that type, and later uses share the cast. */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recompute.c: selects the activations that the backward pass recomputes instead of keeping. Models mark their blocks
  * (node->block). Tensors that cross from block to block are kept. What a block's backward nodes read is recomputed from
  * these by clones, placed in front of the first node that needs them. A clone has the kernel, the attributes (so the

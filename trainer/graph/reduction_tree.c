@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduction_tree.c: see reduction_tree.h. The left child of every node starts at a multiple of its size. A subtree is
  * therefore identified by its first leaf and its level. Two neighbouring subtrees of one level are siblings if the
  * first one's index at that level is even. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduction_tree.h: sums whose bits do not depend on which rank computes which terms. The samples of a step are divided
  * into leaves; one rank computes each leaf's term (of a gradient, of the losses) completely. The terms are added along
  * a binary tree that depends only on the number of leaves: the left child of a node with n leaves has the largest power

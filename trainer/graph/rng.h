@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rng.h: counter-based random numbers (Philox-4x32-10, Salmon et al. 2011). A draw is a pure function of key and
  * counter. It does not depend on the thread or rank that draws, on the order of draws, or on where a run was
  * resumed. */

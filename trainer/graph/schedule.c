@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.c: turns program order, whole or by pipeline turns, into a schedule. The dependencies of an item follow from
  * the last writes and reads of its operands' memory (so in-place updates need no extra rule), from node->after and from
  * the turns. */

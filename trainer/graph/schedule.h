@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schedule.h: the order in which nodes run: (node, micro-batch slot) with stream, waits and signals. Pipelines are
  * other orders of the same list. */
 #ifndef DPT_GRAPH_SCHEDULE_H

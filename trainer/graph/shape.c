@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shape.c: runs the shape rules again over a finished graph, so that an edit that broke a shape is found before
  * planning. */
 #include "trainer/graph/pass.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few
  * greedy orders with best-fit placement get within a few percent of the lower bound on networks; the best result is
  * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: for

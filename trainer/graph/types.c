@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* types.c: element types and shapes. */
 #include "trainer/graph/graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child_ranks.c: forks, pipes and heartbeats of ranks. A pipe is read until it is empty; its last lines are kept,
  * because they may explain why the rank died. */
 #include "trainer/launch/child_ranks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child_ranks.h: the ranks of this machine as children of the launcher: forked in rank order, their output relayed,
  * their heartbeats checked, reaped. Knows no other machines and nothing of the job's result. */
 #ifndef DPT_LAUNCH_CHILD_RANKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job_result.c: the culprit, the exit code and the reason. */
 #include "trainer/launch/job_result.h"
 

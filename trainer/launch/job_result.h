@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job_result.h: the result of a job, from the ends of its ranks: the culprit, the exit code, the line with the reason.
  * Knows no processes; prints nothing. */
 #ifndef DPT_LAUNCH_JOB_RESULT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c: the life of a job: starts the ranks, watches them, agrees with other machines on the result, restarts. One
  * poll loop reads signals from a signalfd, the ranks' stderr and the other launchers' messages. ctrl-C reaches the
  * ranks too, but they keep it blocked: the launcher alone decides, through the status that it shares with them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.h: starts the ranks of this machine and watches them until all have ended. The launcher is not a rank, has no
  * threads, and its only children are the ranks, forked in rank order. A failed rank ends the job within 5 s, on all
  * machines. The launcher prints which rank failed, how, and its last lines. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c: reads /proc, uname and .git; runs no programs. */
 #include "trainer/launch/machine.h"
 

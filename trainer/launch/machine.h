@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.h: properties of the machine, the process and the source tree, for the record of a run. */
 #ifndef DPT_LAUNCH_MACHINE_H
 #define DPT_LAUNCH_MACHINE_H

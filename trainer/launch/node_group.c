@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_group.c: connects the launchers (bootstrap.h), then exchanges messages of one size on the connections. */
 #include "trainer/launch/node_group.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_group.h: the launchers of a job on several machines: they connect to each other, number the ranks, and exchange
  * messages while the job runs. All are connected to node 0's launcher, which forwards. A launcher that ends or is
  * silent is noticed. Knows no processes; prints nothing. */

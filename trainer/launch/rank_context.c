@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_context.c: opens the rank context: cores, signals, shared memory; stores the rank's last error. */
 #include "trainer/launch/rank_context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_context.h: the rank context: what a rank knows of its job, however it was started: its number, how it connects
  * to the other ranks, whether it was asked to stop, and the shared status, in which it leaves its last error for the
  * launcher. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. Slurm's
  * compressed lists are expanded without its tools, which containers often lack. */
 #include "trainer/launch/rank_env.h"

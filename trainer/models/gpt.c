@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpt.c: language models of the GPT-2 family (Radford et al. 2019): pre-norm transformer blocks, learned positions,
  * tanh GELU. Names and initial values are those of Hugging Face's GPT2LMHeadModel; weights here are [out, in]. The
  * large models have the sizes of GPT-3's table and of later scaling studies, with an untied classifier. */

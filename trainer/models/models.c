@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models.c: the table of models and the checks that they share. */
 #include "trainer/models/models.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models.h: the models of models.def. A model is a function that adds its nodes to an empty graph. It knows shapes and
  * names, but not memory, backends, strategies or precision. */
 #ifndef DPT_MODELS_MODELS_H

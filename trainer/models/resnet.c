@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resnet.c: residual networks (He et al. 2015). The ImageNet family is torchvision's (version 1.5: the 3x3 convolution
  * of a bottleneck has the stride). The CIFAR family has a 3x3 stem and three stages of 16, 32 and 64 channels, with the
  * same blocks and 1x1 shortcuts. Names and initial values are torchvision's. */

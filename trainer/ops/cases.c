@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.c: helpers of the case tables. */
 #include "trainer/ops/cases.h"
 

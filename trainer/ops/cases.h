@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h: the test cases of ops. <op>_cases.c in an op's folder has one table per op, cases_<op>; only tests link it.
  * Every line of ops.def needs a table, so no op is untested. A case builds a graph of one node. The harness fills the
  * inputs, runs each backend and compares with ref, which gets the same rounded inputs. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c: the table of op descriptions. */
 #include "trainer/ops/ops.h"
 

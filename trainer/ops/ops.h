@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h: the op numbers and the table of op descriptions, from ops.def. */
 #ifndef DPT_OPS_OPS_H
 #define DPT_OPS_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_kernel.c: helpers of the ref kernels. */
 #include "trainer/ops/ref_kernel.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref_kernel.h: helpers of the ref kernels. These compute in f64 with plain loops and define every op by execution.
  * Their state is the node itself. */
 #ifndef DPT_OPS_REF_KERNEL_H

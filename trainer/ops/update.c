@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update.c: the nodes of an optimiser's steps, one per parameter. */
 #include "trainer/ops/update.h"
 

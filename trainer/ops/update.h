@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* update.h: what the ops of optimisers share: the node that updates one parameter, its shape rule and aliasing. */
 #ifndef DPT_OPS_UPDATE_H
 #define DPT_OPS_UPDATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizers.c: the table of optimisers. */
 #include "trainer/optimizers/optimizers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizers.h: the optimisers of optimizers.def. Each adds the nodes that turn one parameter's gradient into its new
  * value. All share one set of options and use those they have. */
 #ifndef DPT_OPS_OPTIMIZERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* devices.c: see devices.h. */
 #include "trainer/program/devices.h"
 

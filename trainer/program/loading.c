@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loading.c: turns flags into options of the loader; raises its number of threads while steps become faster. */
 #include "trainer/program/loading.h"
 

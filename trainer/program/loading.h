@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loading.h: the loader of a run's samples: the memory of its batches and the number of its threads. */
 #ifndef DPT_PROGRAM_LOADING_H
 #define DPT_PROGRAM_LOADING_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # From flags to programs: workload, passes, plan, kernels, memory.
 libtrainer_la_SOURCES += trainer/program/train_schedule.c trainer/program/train_schedule.h \
 	trainer/program/devices.c trainer/program/devices.h trainer/program/test_hooks.c trainer/program/test_hooks.h \

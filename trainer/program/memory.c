@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c: compares the plan with the machine. Other settings are planned in full, with kernels chosen by rule, so
  * that advice is known to fit. */
 #include "trainer/program/memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h: the memory that a run's plan needs: whether it fits, checked before anything is allocated, and how much was
  * used in the end compared with the plan. */
 #ifndef DPT_PROGRAM_MEMORY_H

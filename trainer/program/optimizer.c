@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c: the nodes around the parameter updates: gradient norm, step guard, statistics, averages; and those of
  * watched steps, whose results are named "watch.<kind>.<what>". */
 #include "trainer/program/optimizer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.h: the nodes of a training graph that turn gradients into new parameters, as the configuration asks, and
  * those that record statistics of tensors. Knows ops and graphs, nothing of memory, ranks or the loop. */
 #ifndef DPT_PROGRAM_OPTIMIZER_H

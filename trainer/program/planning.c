@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* planning.c: turns a configuration into options of programs and shapes of batches; shares rank 0's choice of kernels;
  * adds up what the programs of a step send. */
 #include "trainer/program/planning.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* planning.h: from the workload of a run to its schedule, its programs and their plan; the kernels that all ranks
  * share; the bytes that a step will send. Allocates no memory for tensors. */
 #ifndef DPT_PROGRAM_PLANNING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c: programs, plan and slabs; the pages of other ranks that a rank touches; a slab in a file without a name,
  * whose unused pages are not resident and which disappears with the process. */
 #include "trainer/program/prepare.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.h: all set-up that happens once: a program for every shape of the run, one plan over all, one slab for each
  * space. Nothing is allocated afterwards. */
 #ifndef DPT_PROGRAM_PREPARE_H

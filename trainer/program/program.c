@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c: runs the passes in order. */
 #include "trainer/program/program.h"
 

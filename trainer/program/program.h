@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h: a model at one batch size, compiled by the passes into a schedule of prepared kernels. It has no memory
  * yet. */
 #ifndef DPT_PROGRAM_PROGRAM_H

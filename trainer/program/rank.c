@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank.c: opens the communicators and the backend of a rank. */
 #include "trainer/program/rank.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank.h: the resources of one rank of a run: configuration, rank context, communicators and backend. Knows neither
  * models nor data nor steps. */
 #ifndef DPT_PROGRAM_RANK_H

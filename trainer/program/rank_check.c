@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_check.c: ranks exchange hashes first. Only where hashes differ do two ranks exchange what was hashed. All ranks
  * receive the same data and reach the same result. */
 #include "trainer/program/rank_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_check.h: checks before the first step that all ranks will do the same, so that a difference is reported in one
  * line instead of a hanging job: their flags, and the collectives of their programs. Does not know what these are
  * for. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_hooks.c: faults are planted as edits of a graph; all else is read from the environment where it takes effect. */
 #include "trainer/program/test_hooks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_hooks.h: every hook of dptrain for tests, set by environment variables: a program is broken on purpose, a run is
  * slow, is killed at a step, or believes that its machine has less memory. Without the variables nothing here has an
  * effect. */

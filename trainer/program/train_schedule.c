@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_schedule.c: samplers and numbers of steps. */
 #include "trainer/program/train_schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_schedule.h: the schedule of a training run: the order of samples, the number of steps and their learning rate,
  * whether it evaluates and saves. Depends on configuration and data alone. */
 #ifndef DPT_PROGRAM_TRAIN_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workload.c: opens model and data of a run. */
 #include "trainer/program/workload.h"
 

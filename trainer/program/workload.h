@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workload.h: the workload of a run: a model with its sizes and a data set. Flags take precedence over the data, the
  * data over the model's defaults. Knows nothing of ranks, backends and steps. */
 #ifndef DPT_PROGRAM_WORKLOAD_H

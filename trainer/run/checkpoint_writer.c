@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
 #include "tracker/base/thread.h"
 #include "trainer/run/observers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* console.c: progress for people. */
 #include "tracker/base/array.h"
 #include "trainer/run/observers.h"

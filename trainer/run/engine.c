@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.c: builds an engine from a configuration. */
 #include "trainer/run/engine.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h: the state of one rank of a run and its life: opened until it can step, begun, closed. */
 #ifndef DPT_RUN_ENGINE_H
 #define DPT_RUN_ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: evaluates the whole evaluation set, each rank its part; sums are added over the ranks once, at the
  * end. */
 #include "trainer/run/evaluate.h"

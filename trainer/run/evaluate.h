@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.h: evaluates the whole evaluation set, each rank its part (collective); the results of an evaluation and of
  * an epoch as points of the run's series. Does not know who records them or who chooses a checkpoint by them. */
 #ifndef DPT_RUN_EVALUATE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One rank of a training run: set-up, step, loop, evaluation, report; exec: runs the schedules.
 libtrainer_la_SOURCES += trainer/run/checkpoint_writer.c trainer/run/console.c trainer/run/engine.c \
 	trainer/run/engine.h trainer/run/evaluate.c trainer/run/evaluate.h trainer/run/loss_spike.c \

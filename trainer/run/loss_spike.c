@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect
  * a spike together without communication. */
 #include "trainer/run/observers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nonfinite.c: finds the first non-finite value that a run of a program makes or reads on this rank. */
 #include "trainer/run/nonfinite.h"
 

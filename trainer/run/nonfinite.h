@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nonfinite.h: finds the node of a program that was the first to make a non-finite value, while the program runs. It
  * reads every result, so it is for repeating a failed step. */
 #ifndef DPT_RUN_NONFINITE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nonfinite_search.c: repeats a step while every rank checks its own nodes; the lowest rank whose non-finite value did
  * not come from another rank is named. */
 #include "trainer/run/nonfinite_search.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nonfinite_search.h: decides whether a run can continue after a step, and if not, finds the first non-finite value. */
 #ifndef DPT_RUN_NONFINITE_SEARCH_H
 #define DPT_RUN_NONFINITE_SEARCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* observers.c: what is done after each step and each epoch, as one table in the order in which it is done. */
 #include "trainer/run/observers.h"
 

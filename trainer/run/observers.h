@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* observers.h: what is done after each step and each epoch of a training: records, console, checks, evaluations,
  * checkpoints; and the state that these share with the loop (train.c). */
 #ifndef DPT_RUN_OBSERVERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.c: data sets, params, environment and series of a run. */
 #include "trainer/run/report.h"
 

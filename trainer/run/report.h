@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h: what a rank records of its run through libdptrack: params and environment (rank 0), the run's series (rank
  * 0), its own phases and memory. Logging only queues. */
 #ifndef DPT_RUN_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: optimiser steps of one rank and their times. The programs of steps begin and end in the same order; the last
  * one of a step has its results. */
 #include "trainer/run/step.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.h: optimiser steps of one rank and their times. */
 #ifndef DPT_RUN_STEP_H
 #define DPT_RUN_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace.c: one list of the spans of a step, under a lock: a traced step adds some hundreds. Spans of other threads that
  * end between two steps go to a second list. */
 #include "trainer/run/trace.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace.h: the timeline of a rank in the steps of --trace-steps: spans of nodes, waits, loader threads, the writer. Any
  * thread adds; the thread that runs the steps reads them when a step is over. */
 #ifndef DPT_RUN_TRACE_H

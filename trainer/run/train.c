@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: the training loop of one rank, from opening to its exit code. */
 #include "trainer/run/observers.h"
 

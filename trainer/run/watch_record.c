@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has
  * the same part of the same tensor. */
 #include "trainer/run/observers.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* initial.c: first values: drawn piece by piece on the host, or loaded (--init-from, --reset-head); --freeze. */
 #include "trainer/state/initial.h"
 

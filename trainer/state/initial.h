@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* initial.h: the initial weights of a run: drawn, or from the --init-from file, whose metadata also gives the model;
  * and the parameters that --freeze keeps unchanged. */
 #ifndef DPT_STATE_INITIAL_H

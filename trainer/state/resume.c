@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.c: rank 0 finds and checks the checkpoint and sends the result to all ranks. */
 #include "trainer/state/resume.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.h: --resume: which run continues, and from which step. */
 #ifndef DPT_STATE_RESUME_H
 #define DPT_STATE_RESUME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_files.c: weights, gradients and outputs to and from safetensors files. */
 #include "config.h"
 

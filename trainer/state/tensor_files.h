@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_files.h: reads and writes persistent tensors in safetensors files, and their metadata. */
 #ifndef DPT_STATE_TENSOR_FILES_H
 #define DPT_STATE_TENSOR_FILES_H

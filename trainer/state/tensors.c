@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.c: moves parts of tensors between ranks. A request carries the tensor's name, because programs of the ranks
  * may have other batch sizes, and their tensors other numbers. */
 #include "trainer/state/tensors.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h: the persistent tensors of a run as whole tensors of its model (prepare.h), in ranges of elements,
  * independent of their owners. Only this module asks a strategy for the owners, and between steps tensors are read and
  * written only through it.

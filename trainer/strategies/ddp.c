@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ddp.c: distributed data parallel. Every rank owns all parameters and differentiates its part of the batch. Gradients
  * are summed over the ranks in buckets (buckets_sum), overlapped with the backward pass. Losses and gradients are sums
  * over samples divided by the global count (xent_grad), so the sum over ranks is the only communication. Parameters

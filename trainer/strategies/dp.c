@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dp.c: data parallel in one process, like torch.nn.DataParallel: for comparison. Device 0 loads the batch, sends every
  * device its part and a copy of the parameters, and adds the gradients of all devices before its update. Devices are
  * the slots of one schedule (schedule.h): each has its own memory for its part, its copies and its gradients. The

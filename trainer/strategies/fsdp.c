@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fsdp.c: fully sharded data parallel: ZeRO's three stages (Rajbhandari et al. 2020) as one mechanism. Parameters are
  * stored flat in units, each cut into equal ranges (units.c). A rank owns its ranges of the parameters' masters, of
  * their moments and averages, and updates only those. Nodes read parameters gathered from all ranks (gather.c): until

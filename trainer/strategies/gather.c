@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gather.c: decides where and for how long a unit is gathered. A region is a part of the program that reads one unit
  * from one flat tensor. Each rank writes its own range there, in the type that nodes read (a copy or a cast), then the
  * ranges are exchanged on the communication stream. The copy is a node of the compute stream, placed where the memory

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # strategies.def and a file for each strategy; what they share: sums (strategy.c), units of parameters, their gather,
 # stages of pipelines; offloading.
 libtrainer_la_SOURCES += trainer/strategies/ddp.c trainer/strategies/dp.c trainer/strategies/fsdp.c \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* offload.c: the program is cut into stretches: the parts of the model in the forward and in the
  * backward pass, then the update of one parameter each. An offloaded tensor (its home) has a stay in memory for each
  * stretch that uses it. The copy into memory begins when the stretch before the last is over; what a stretch writes is

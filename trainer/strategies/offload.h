@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* offload.h: moves tensors out of a rank's compute memory between uses (SPACE_OFFLOAD): activations until the backward
  * pass, parameters, the optimiser's state. The pass runs after those of the strategy and the optimiser. Each use reads
  * a copy in memory that other tensors use afterwards. Copies run ahead on streams of their own, so that one stretch of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pdp.c: several pipelines with data parallelism. Adjacent ranks are the stages of one pipeline (stages.c). Each has
  * the nodes and parameters of its stage, receives crossing tensors from its neighbours and sends its own, for one
  * micro-batch after another (schedule.h). Gradients are accumulated over the micro-batches, then summed over the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stages.c: cuts a model between its blocks by a dynamic program over their work, and assigns nodes to the stages. */
 #include "trainer/strategies/strategy_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strategies.c: the table of strategies, and the strategy of a single rank. */
 #include "trainer/strategies/strategy_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.c: what the strategies of several ranks share: batch norm over all samples, results and votes, micro-batches
  * in one schedule, and sums along the reduction tree. */
 #include "trainer/strategies/strategy_inside.h"

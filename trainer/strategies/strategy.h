@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strategy.h: how ranks share the work of a training graph: a pass that adds collectives. It knows ops and tensors,
  * nothing of transports, memory or the loop. Runs after the backward pass and the dtypes are final and before the
  * optimiser's nodes are added. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_inside.h: what the passes of this room share: sums over ranks, buckets of gradients, units of sharded
  * parameters, stages of pipelines. */
 #ifndef DPT_STRATEGIES_STRATEGY_INSIDE_H

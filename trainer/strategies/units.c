@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* units.c: how parameters are laid out in units, and the range of each that a rank owns. */
 #include "trainer/strategies/strategy_inside.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Searches over settings.
 libtrainer_la_SOURCES += trainer/sweep/sweep_plan.c trainer/sweep/sweep_plan.h \
 	trainer/sweep/sweep.c trainer/sweep/sweep.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sweep.c: keeps --max-parallel trials running, and records the outcome of each in the sweep's run. */
 #include "trainer/sweep/sweep.h"
 

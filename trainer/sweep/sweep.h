@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sweep.h: `dptrain sweep FILE`: trials of many settings, as processes. There is no service: the state is a run of the
  * sweep's name, next to the runs of its trials, and the journals of these. */
 #ifndef DPT_SWEEP_SWEEP_H

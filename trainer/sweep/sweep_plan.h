@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_plan.h: what a sweep will try: its file, the settings of trial i, and which trial runs next. Pure: the same
  * file gives the same trials; no processes, and no file but the sweep's own. */
 #ifndef DPT_SWEEP_SWEEP_PLAN_H

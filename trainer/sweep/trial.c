@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trial.c: finds the run of a trial by its name, and reads it with the tracking library. */
 #include "trainer/sweep/trial.h"
 

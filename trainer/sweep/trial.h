@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trial.h: one trial of a sweep: its process and its journals. A trial is an ordinary run of dptrain, which resumes
  * from its last checkpoint. */
 #ifndef DPT_SWEEP_TRIAL_H

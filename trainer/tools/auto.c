@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* auto.c: converts flags to a plan search, and its best plan to flags. The memory of the best plans is planned with the
  * passes of their strategies, which replaces the estimate of the formulas. */
 #include <stdio.h>

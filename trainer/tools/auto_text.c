@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* auto_text.c: prints plans as flags, as a table, as JSON and as sentences. */
 #include "trainer/tools/auto_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* auto_text.h: prints plans as flags, as a table, as JSON and as sentences. */
 #ifndef DPT_TOOLS_AUTO_TEXT_H
 #define DPT_TOOLS_AUTO_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bandwidth.c: times each collective on memory of the communicator, where gradients are too. The slowest rank's time
  * counts. */
 #include "trainer/tools/subcommands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c: `dptrain bench`: times --steps whole training steps on synthetic data. */
 #include "trainer/tools/subcommands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_compare.c: `dptrain bench --compare-with FLAGS --rounds R` and `--link LINK;LINK;…`, and the measurement of
  * `dptrain doctor --try`. The sides run in new processes, in turn, so that a change of the machine's speed affects
  * both. Knows no model and no engine: it reads the steps that these commands print with --json. */

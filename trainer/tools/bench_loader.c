@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_loader.c: passes over a set with the loader of training. The consumer releases batches at once or, with
  * --consume-rate, at a rate. */
 #include "trainer/tools/subcommands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c: times nodes of several shapes while all ranks compute; plans interpolate between them. All
  * measurements are repeated in turn, and the seconds of a node are the median, because other processes take cores now
  * and then. */

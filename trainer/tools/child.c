@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child.c: what several subcommands share. A child has its own process group, so a signal from the terminal arrives
  * here once and is forwarded. */
 #include "trainer/tools/child.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child.h: what several subcommands share: dptrain as a child process, the run that a job has recorded, and progress
  * lines. */
 #ifndef DPT_TOOLS_CHILD_H

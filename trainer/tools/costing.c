@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* costing.c: sums the nodes of planned programs; the cost of a block is the difference between two sizes. */
 #include "trainer/tools/costing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* costing.h: the cost of a run's model at a micro-batch size, from planned graphs of two and three blocks, which
  * never run: all blocks cost the same. Networks with a fixed number of blocks are planned as a whole. */
 #ifndef DPT_TOOLS_COSTING_H

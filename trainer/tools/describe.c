@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* describe.c: commands that start no ranks: `dptrain plan`, `backends`, `tokenize`. */
 #include "trainer/tools/subcommands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c: reads the journals of a run through dptrack.h, twice: first the ranks and series, then the points.
  * tracker/insight makes the diagnosis. Knows no model and no engine. */
 #include "trainer/tools/subcommands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* find.c: `dptrain find lr` reads learning rates and losses from a run's journals through dptrack.h. `find batch` plans
  * batch sizes, trains with some of them in new processes (`dptrain doctor`, which has the same flags), and reads the
  * noise scale of the job's run. tracker/insight selects the rate and the size. */

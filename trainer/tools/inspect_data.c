@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inspect_data.c: `dptrain inspect`: the account of a data set, and its first samples with their labels and sizes. */
 #include <jansson.h>
 #include <stdio.h>

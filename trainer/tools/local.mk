@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Subcommands beside training.
 libtrainer_la_SOURCES += trainer/tools/bench_compare.c trainer/tools/auto.c \
 	trainer/tools/auto_text.c trainer/tools/auto_text.h trainer/tools/calibrate.c trainer/tools/child.c trainer/tools/child.h \

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* roof.h: measures this rank's threads while all ranks work: the roofline (FLOP/s of a large matrix product, bandwidth
  * by working set), and the curves of a hardware file. */
 #ifndef DPT_TOOLS_ROOF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the
  * keys and values of what has been read. When the context is full, the later half of the text is read again. */
 #include "trainer/tools/subcommands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard.c: `dptrain shard`. Stores each picture as an unchanged file or with restart markers; images of sets without
  * files as NumPy arrays. The seed determines the order, so that neighbours are unrelated. */
 #include "trainer/tools/subcommands.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_profile.c: sums nodes into rows, and by op. */
 #include "trainer/tools/step_profile.h"
 

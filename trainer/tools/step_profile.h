@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_profile.h: `dptrain bench --profile op|node|block`: time of measured steps, and the roofline that limits it. */
 #ifndef DPT_TOOLS_STEP_PROFILE_H
 #define DPT_TOOLS_STEP_PROFILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* subcommands.h: the subcommands of dptrain other than training. A function with a rank context runs in a rank's
  * process; it returns the exit code and records a failure in the rank context. The others start no rank; unless stated
  * otherwise they return the exit code, or a negative code with err. */

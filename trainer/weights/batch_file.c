@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_file.c: reads one global batch from a file; images are converted from NCHW to NHWC. */
 #include "trainer/weights/batch_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch_file.h: the file of --batch-from: one global batch as safetensors: `images` F32 or F64 [N,C,H,W] and `labels`
  * I64 [N], or `tokens` I64 [N,T+1]. In memory: images NHWC, labels and tokens i32. */
 #ifndef DPT_WEIGHTS_BATCH_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c: folders of checkpoints: writes them atomically, lists, reads and removes them. */
 #include "trainer/weights/checkpoint.h"
 

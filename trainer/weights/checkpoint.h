@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: everything needed to resume a run, as a folder <run folder>/checkpoints/step-<S>/:
  *
  *	model.safetensors      parameters and statistics, with names and shapes of weights files

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpt_file.c: reads the sizes of a GPT from its weights file. */
 #include "trainer/weights/gpt_file.h"
 

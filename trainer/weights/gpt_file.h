@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpt_file.h: describes the model in a GPT's weights file: sizes from names and shapes, the rest from its metadata and
  * from the config.json in the same folder. */
 #ifndef DPT_WEIGHTS_GPT_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.c: reads safetensors files. The header is untrusted: each value is checked against the file. */
 #include "trainer/weights/safetensors.h"
 

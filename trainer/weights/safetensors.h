@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.h: reads and writes safetensors files: 8-byte little-endian header length, a JSON object that maps names
  * to {dtype, shape, data_offsets} (and "__metadata__" to texts), then the tensors' bytes, row-major, little-endian.
  * Format: https://github.com/huggingface/safetensors. Knows nothing of graphs.

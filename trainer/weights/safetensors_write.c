@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors_write.c: writes a safetensors file: complete under its name, or absent. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state_json.c: state.json. Doubles read back bit for bit. The last line is the checksum of everything before that
  * line. */
 #include "trainer/weights/checkpoint.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_layout.c: converts names and element orders of other programs' files. */
 #include "trainer/weights/weight_layout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_layout.h: names and layouts of tensors in files of torchvision and Hugging Face that differ from ours:
  *   convolutions are OIHW there, KRSC here;
  *   GPT-2's products within its blocks ("Conv1D") are [in, out] there, [out, in] here;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights.c: loads and saves parameters and statistics of a graph, in the layout of other programs' files. */
 #include "trainer/weights/weights.h"
 

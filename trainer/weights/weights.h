@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights.h: loads parameters and statistics of a graph from safetensors files and saves them. Names and shapes in
  * files are torchvision's and Hugging Face's (weight_layout.h). Callbacks access the memory, which may be on a
  * device. */

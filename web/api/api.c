@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.c: submits a change to the store and suspends its call until the commit; look-ups in a run. */
 #include "web/api/api.h"
 

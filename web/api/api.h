@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api.h: the state that every handler uses, the way to change the store, and the handlers of all routes. */
 #ifndef DPT_API_API_H
 #define DPT_API_API_H

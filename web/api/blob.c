@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blob.c: moves a file into the store and out of it. Work that waits for the disk runs on its own thread, so that the
  * other connections of the worker do not wait. */
 #include "tracker/base/thread.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blob.h: files of runs, for the routes of v1 and MLflow: stores a streamed body as a file, and replies with a file and
  * its ranges. Knows no route. */
 #ifndef DPT_API_BLOB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c: errors and query arguments of a call. Knows no particular route. */
 #include "tracker/base/text.h"
 #include "web/api/call.h"

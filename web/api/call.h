@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.h: one request while a handler processes it, and the reply that the handler makes.
  * The server (or a command that opens its own store) fills the upper half; the handler fills the lower half. Handlers
  * know routes, the store and JSON; they never see a socket or the HTTP library.

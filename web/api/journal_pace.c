@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_pace.c: estimates the number of senders. At an interval of i seconds, a rate of r posts per second means r *
  * i senders, whatever the interval is. */
 #include "web/api/journal_pace.h"

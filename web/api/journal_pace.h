@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journal_pace.h: the interval that senders of journals are asked to keep (interval_s in replies). It is half a second,
  * and longer when there are many senders or when storing takes long. Any thread. */
 #ifndef DPT_API_JOURNAL_PACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* js.c: writes JSON directly into a buffer. Knows nothing of calls, routes or the store. */
 #include "web/api/js.h"
 

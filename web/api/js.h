@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* js.h: a JSON writer. Doubles are printed so that they read back bit for bit; non-finite ones become the strings
  * "NaN", "Infinity" and "-Infinity". */
 #ifndef DPT_API_JS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c: a JSON reader with limits. Knows nothing of routes or the store. */
 #include "web/api/json.h"
 

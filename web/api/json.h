@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.h: reads JSON with Jansson, within limits. "NaN", "Infinity" and "-Infinity" are numbers, too. */
 #ifndef DPT_API_JSON_H
 #define DPT_API_JSON_H

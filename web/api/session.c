@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.c: the form that asks a browser for a token, and the session cookie. Knows no sockets and no route. */
 #include "web/api/session.h"
 

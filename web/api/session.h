@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h: the form that asks a browser for a token, and the session cookie. */
 #ifndef DPT_API_SESSION_H
 #define DPT_API_SESSION_H

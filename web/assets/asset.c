@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* asset.c: finds an embedded file by binary search; the table is sorted by path. */
 #include "web/assets/asset.h"
 

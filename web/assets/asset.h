@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* asset.h: the files that are embedded in the program (the page, openapi.json). web/assets/embed_assets.c generates the
  * table during the build. */
 #ifndef DPT_API_ASSET_H

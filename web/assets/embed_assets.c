@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed_assets.c: build tool. Writes the table of web/assets/asset.h as C:
  *   embed OUT.c [DIR] [/address=FILE]...
  * Every file below DIR is served under its relative name; text is also kept compressed when that saves a tenth. */

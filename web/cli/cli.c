@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli.c: shared by the commands: flags, command line, help, runs by name, replies to stdout. Knows no command. */
 #include "web/cli/cli.h"
 

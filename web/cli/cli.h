@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h: the type of a command of `dptrack`, and functions that the commands share. */
 #ifndef DPT_CLI_CLI_H
 #define DPT_CLI_CLI_H

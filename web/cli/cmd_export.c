@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_export.c: `dptrack export`: the table of runs, every point of runs, or event files for TensorBoard; and `dptrack
  * trace`: the trace of a run's ranks as Chrome's JSON (chrome://tracing, ui.perfetto.dev). */
 #include <errno.h>

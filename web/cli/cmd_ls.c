@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ls.c: `dptrack ls`: lists experiments and runs in a table. */
 #include "web/cli/cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_maintenance.c: `dptrack doctor` checks the store and prints what to do; it exits with 1 if something is wrong.
  * `dptrack gc` removes deleted runs for good. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_serve.c: `dptrack serve`: runs store, follower and server in one process until a signal. */
 #include "tracker/base/file.h"
 #include "web/cli/cli.h"

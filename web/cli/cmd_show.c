@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_show.c: `dptrack show RUN`: prints everything about one run, and what limits its speed. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_store.c: commands on a whole store: `dptrack db` creates, checks and upgrades its tables in PostgreSQL, `dptrack
  * migrate` moves it, rows and files, or dumps it as text, `dptrack backup` copies it. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_token.c: `dptrack token add|list|revoke`: manages the access tokens of the server. */
 #include "web/cli/cli.h"
 

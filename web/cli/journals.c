@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journals.c: sends journals to a server, for `dptrack sync` and `dptrack import`. */
 #include "web/cli/journals.h"
 

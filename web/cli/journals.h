@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* journals.h: finds journals below a folder and sends them to a server, from the offset that the server has. */
 #ifndef DPT_CLI_JOURNALS_H
 #define DPT_CLI_JOURNALS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.c: sends a request to a server by URL, to the server that has the store open, or to handlers in this process.
  * Knows no command. */
 #include "web/cli/source.h"

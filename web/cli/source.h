@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.h: the data source of a command: a server by URL, the server that has the folder's store open, or the store
  * itself. The three answer the same requests. One thread. */
 #ifndef DPT_CLI_SOURCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c: prints aligned tables. Knows nothing of their content. */
 #include "tracker/base/array.h"
 #include "tracker/base/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.h: tables of text for people: aligned columns, numbers to the right. One thread. */
 #ifndef DPT_CLI_TABLE_H
 #define DPT_CLI_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope. */
 #include "web/server/access.h"
 

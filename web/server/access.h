@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* access.h: authorization. Host and Origin checks stop foreign web pages; tokens and sessions stop foreign people.
  * Read-only after set-up; any thread. */
 #ifndef DPT_SERVER_ACCESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conns.c: deadlines of connections. Knows sockets, not HTTP. The list is ordered by the start of each connection's
  * phase, so the oldest are at its head. */
 #include "web/server/conns.h"

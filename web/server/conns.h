@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conns.h: the open connections and their deadlines. libmicrohttpd has an inactivity timer only, so a client that sends
  * one byte a second would keep its connection for ever. Here each connection must send its request head within 10 s,
  * and send its body and read its reply at 1 KiB/s or more. When few connections are left, the oldest without a complete

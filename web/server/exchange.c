@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.c: the life of a request. Three checks come first, in this order: gate, router, access. Only then the body
  * is read, inflated and bounded, and the handler is called. A handler may suspend the request while the store
  * writes. */

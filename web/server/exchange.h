@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.h: one request on its connection, from its first line to the end of its reply, and the state that all
  * requests of a server share. Private to web/server. exchange.c, reply.c and stream.c implement the callbacks of
  * libmicrohttpd, which http.c starts. */

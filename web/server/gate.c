@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gate.c: refuses malformed and ambiguous requests. The rules are those of RFC 9110 and RFC 9112. */
 #include "web/server/gate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gate.h: the first check of a request. Refuses malformed and ambiguous requests before anything else acts on them.
  * libmicrohttpd accepts such requests, so this is the only place that stops them. No I/O, no allocation; any thread. */
 #ifndef DPT_SERVER_GATE_H

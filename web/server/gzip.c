@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip.c: gzip through zlib. Of HTTP it knows only the Accept-Encoding header. */
 #include "web/server/gzip.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gzip.h: compresses and decompresses gzip streams piece by piece. One thread at a time for each object. */
 #ifndef DPT_SERVER_GZIP_H
 #define DPT_SERVER_GZIP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http.c: the server: binds, starts the threads of libmicrohttpd and stops them. Requests go to exchange.c. */
 #include "web/server/server.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listen.c: binds the address and reads the certificate. Knows nothing of HTTP. */
 #include "web/server/listen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listen.h: the listening socket and the certificate: everything that can fail before the folder is scanned. */
 #ifndef DPT_SERVER_LISTEN_H
 #define DPT_SERVER_LISTEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local.c: a call without HTTP: routes, runs the handler and passes on the reply, all on the caller's thread. */
 #include "web/server/local.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* local.h: runs the request handlers without a network, for commands that open the store themselves: a command prints
  * what the server would have answered. One thread. */
 #ifndef DPT_SERVER_LOCAL_H

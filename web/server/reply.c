@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reply.c: turns the result of a handler (struct call) into an HTTP response with its headers, and the error pages of
  * libmicrohttpd into JSON. */
 #include "web/server/reply.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reply.h: sends the reply of a call on its connection. Private to web/server. */
 #ifndef DPT_SERVER_REPLY_H
 #define DPT_SERVER_REPLY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* router.c: the route table, generated from routes.def; address decoding and the match against the table. Knows nothing
  * of HTTP's headers or of the store. */
 #include "web/server/router.h"

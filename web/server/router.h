@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* router.h: maps the address of a request to its route, path variables and query arguments. The one place that decodes
  * percent-encoding, once. Pure but for the arena; any thread. */
 #ifndef DPT_SERVER_ROUTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox.c: calls Landlock by its three system calls; the C library of Debian 12 has neither wrappers nor the newer
  * rights. */
 #include "web/server/sandbox.h"

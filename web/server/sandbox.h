@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox.h: a sandbox for the threads that answer requests. Landlock, a kernel feature, lets them open the files of
  * the store and nothing else, run no program and connect to no address. Threads that they start inherit it. */
 #ifndef DPT_SERVER_SANDBOX_H

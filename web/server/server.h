@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* server.h: the HTTP server of a store. server_bind comes before the folder is scanned, so that a port that is in use
  * is reported at once; server_run starts answering. */
 #ifndef DPT_SERVER_SERVER_H

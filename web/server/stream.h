@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h: replies that are produced piece by piece. Private to web/server. */
 #ifndef DPT_SERVER_STREAM_H
 #define DPT_SERVER_STREAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tls.c: the library's callback has no argument, so the pair in use is the process's. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tls.h: the certificate of the server while it runs: it can be read again for connections that begin later. */
 #ifndef DPT_SERVER_TLS_H
 #define DPT_SERVER_TLS_H

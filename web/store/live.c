@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* live.c: a notification says that there are changes, and one row what they are. Without notifications the row is
  * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
  * would hold up commits inside a write. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libwebstore: the only part that links SQLite, which web/store/db alone knows, as it does libpq, which is loaded when a store's
 # place is an address. The SQL of schema/sql becomes tables that it includes.
 noinst_LTLIBRARIES += libwebstore.la

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* locate.c: where the store of a folder of runs, or of a team, is. */
 #include <errno.h>
 #include <linux/magic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.c: opens and closes the store, holds its lock. */
 #include "web/store/store.h"
 

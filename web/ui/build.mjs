@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html; what is imported with
 // import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
 // for the tests. Usage: node build.mjs [--out DIR] [--watch]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The page: bundled by node into UI_DIST_DIR. UI_DIST_STAMP exists, and is newer than every source, once the folder is
 # complete; the rule that embeds the page depends on it. A release tarball carries the folder ready-made, with the file
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes one script of all that the first screen loads. esbuild cuts it into as many as there are sets of later parts
 // that share something with it, each a request and compressed for itself. Names carry a digest of all scripts: whoever
 // has an old one in a cache never mixes it with a new one.

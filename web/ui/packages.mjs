@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Installs the packages of package-lock.json that this platform needs into DIR/node_modules, without npm: Debian's npm
 // brings 370 packages. curl downloads the archives, each is compared with the SHA-512 of the lock file, tar unpacks it.
 // The variable npm_config_registry names another registry. Usage: node packages.mjs DIR

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webhook.c: the thread that posts alerts. It claims an alert with a lease longer than a post: only one of several
  * processes posts it, and another one takes over if that process dies. A post that fails is retried after twice the
  * previous wait, at most five minutes. */

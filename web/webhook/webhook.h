@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webhook.h: posts fired alerts, signed, to one address that the administrator sets, and retries until the receiver
  * accepts them. Its thread is outside the sandbox of the threads that answer requests; no other thread of the server
  * connects to that address. */

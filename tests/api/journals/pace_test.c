@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pace_test.c: the interval at which senders of journals are told to send, compared with simulated senders that obey
  * it, on a simulated clock. */
 #include <setjmp.h>

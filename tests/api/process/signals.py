@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGHUP: with nohup the server goes on, from a service manager it reads certificate and token file again; a new folder is
 named at the start; a client that closes its sending side gets its reply and the end of the connection."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters on duration, notes, last step and dates over REST; quotes in values; both ways of writing notes."""
 import sys
 sys.dont_write_bytecode = True

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NaN and infinities: never the best of anything, never in a mean, kept where single values are. The rows are those of
 docs/internals/nonfinite.md; each row that names no page has a check here."""
 import csv

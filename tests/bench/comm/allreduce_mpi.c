@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce_mpi.c: seconds of an in-place MPI_Allreduce of f32 by Open MPI with its defaults; for
  * tests/bench/comm/compare. allreduce_mpi BYTES ROUNDS, under mpirun. */
 #include <mpi.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bare_sum.c: the minimum work of an all-reduce of two ranks in shared memory: each of two threads adds one half of two
  * buffers and stores the sum in both. bare_sum BYTES ROUNDS prints the seconds of one; for tests/bench/comm/compare. */
 #pragma GCC optimize("O3") /* vectorised, as any serious implementation is */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds of gloo's all-reduce of f32 in PyTorch, for tests/bench/comm/compare: gloo_allreduce.py BYTES ROUNDS, with
 torchrun's variables."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Collectives compared with Open MPI's and gloo's: tests/bench/comm/compare; many ranks on few cores:
 # tests/bench/comm/ranks
 EXTRA_DIST += tests/bench/comm/compare tests/bench/comm/ranks tests/bench/comm/gloo_allreduce.py

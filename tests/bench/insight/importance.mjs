@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+// SPDX-License-Identifier: Apache-2.0
 // importance.mjs [--draws N] [--python PYTHON] [--only WORD]: which params affect a value, on functions with known
 // total Sobol indices. For each of N draws of 200 runs with five additional noise params, counts the draws in which
 // all params with an index above 0.1 are reported as important, those 1.5 times apart are in order, and no noise is

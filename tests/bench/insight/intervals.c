@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intervals.c: coverage of the intervals of `dptrack compare --why`, for simulated pairs of runs with a known factor.
  *
  *	make tests/bench/insight/intervals && tests/bench/insight/intervals [--json] [PAIRS]

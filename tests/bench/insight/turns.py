@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One training with and without a feature that should cost nothing, alternating and in fresh processes: mean seconds
 per step after the first quarter, processor seconds of the complete run (hardly affected by other load), and their
 ratios by round."""

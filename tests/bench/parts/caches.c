@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* caches.c: a read is one load per line, the minimum of any kernel; a write uses the C library's stores, or
  * non-temporal ones. */
 #include <stdint.h>

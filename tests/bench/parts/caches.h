@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* caches.h: for benchmarks: brings data into the caches as a program would find them, and moves them from there as
  * fast as this machine can: the limit set by memory and caches. */
 #ifndef DPT_BENCH_CACHES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.c: HTTP/1.1 over one persistent connection: the minimum that the server's replies need. */
 #include "tests/bench/parts/client.h"
 

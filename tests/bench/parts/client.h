@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.h: shared by the benchmarks in C: a server on a fresh folder that is deleted afterwards, and cheap clients.
  * Any failure ends the program: a benchmark that continued would measure something else. */
 #ifndef DPT_BENCH_CLIENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fma_peak.c: GFLOP/s of multiply-adds on registers: the upper limit for any program that computes a product of m x k
  * and k x n matrices with 2 m n k operations in that type on these cores. f32: vfmadd; bf16: vdpbf16ps, pairs of bf16
  * added to f32. The best of windows of 10 ms, all threads together. fma_peak f32|bf16 THREADS [SECONDS] (0.3); exits

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control groups for one program, of both versions: a quota of processor time, a memory limit."""
 import contextlib
 import os

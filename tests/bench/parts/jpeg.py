@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes JPEG files of any size, without a library: noise, each block a mean and a few waves. Huffman codes of fixed
 length (4 bits for means, 8 for waves) give a baseline file that every decoder reads; sizes and content depend only on
 the arguments."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.c: the rate of oneDNN's own matrix product, in GFLOP/s: the machine's current limit, with which
  * tests/bench/train compares.
  *   matmul [f32|bf16] [SIZE] [SECONDS]; OMP_NUM_THREADS sets the threads */

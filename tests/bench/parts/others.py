@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processor time used by other programs during a measurement, and repeated measurements while it is high."""
 import glob
 import os

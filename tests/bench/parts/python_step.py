@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python_step.py bare|logged|whole SECONDS FOLDER: PyTorch's steps of a small network on one thread, each printing a
 line; without dptrack, with its log only, or with console and system statistics too, as by default. Prints JSON: the
 number of steps, the median seconds per step, processor seconds per step of the complete process, and of these the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's part of tests/bench/accuracy: trains ResNet-20 on Fashion-MNIST in bf16 with several seeds, and appends
 each test accuracy to a file. Runs in a Python with torch 2.13.0 and numpy.
 

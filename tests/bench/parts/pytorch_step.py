@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's part of tests/bench/compare-pytorch: complete training steps of the same models from the same weights and
 batch, in plain PyTorch modules. Runs in a Python with torch 2.13.0; depends on dptrain only for tensor names.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read_peak.c: GB/s at which one thread repeatedly reads a memory area: a program that reads as many bytes per token
  * cannot make tokens faster. The fastest way to read differs between machines, so several alternate: front to back or
  * at several places at once, with prefetching or without, with large pages where the system provides them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of a long benchmark, saved in a file, so that it can run in parts.
 
 A row disturbed by other programs is measured --tries times and then marked, so that a part ends on a busy machine,

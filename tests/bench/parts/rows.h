@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rows.h: output of the benchmarks in C: a table, or one JSON object by name. */
 #ifndef DPT_BENCH_ROWS_H
 #define DPT_BENCH_ROWS_H

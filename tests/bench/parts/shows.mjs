@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting times of readers of large experiments, each with its target:
 //	groups       the reply to /series of 200 runs in 20 groups
 //	pictures     a step of the slider over 10,000 pictures of a run, until the picture is painted

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scikit-learn's permutation importance of a random forest on held-out rows, for tests/bench/insight/importance.mjs.
 Input: draws as JSON ({"rows", "y"}); output: for each a list of {"share", "sure"} by param. A share is half of the
 loss of R2, like total Sobol indices."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peers of tests/bench/storage/formats: pictures read by each format's own Python library and processed as by
 dptrain: RandomResizedCrop, flip and normalisation to f32 of 224 x 224 (Pillow, NumPy); npy: normalised only.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tests/bench/storage: training data in their places, and the store's files.
 EXTRA_PROGRAMS += tests/bench/storage/plain tests/bench/storage/plain_curl
 tests_bench_storage_plain_SOURCES = tests/bench/storage/plain.c

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of pictures written by the library that owns the format: LMDB, TFRecord, Parquet (in PARTS files, as `datasets` does).
 
 usage: peer_sets.py lmdb|tfrecord|parquet PLACE FOLDER

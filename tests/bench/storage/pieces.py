@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A benchmark that runs in parts: results are saved in a file, from which a later call continues."""
 import json
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plain.c: plain reading of files, the upper limit for a reader of their samples:
  *   plain evict FILE...       evicts their pages from the page cache, unless they are in use
  *   plain sequential FILE...  reads each from beginning to end, 1 MiB per call, with sequential advice

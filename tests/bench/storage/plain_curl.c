@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plain_curl.c: objects on a server fetched by bare libcurl, the upper limit for a reader: in ranges of 8 MiB, 16 at
  * once, into buffers that are reused.
  *   plain_curl PASSES [URL BYTES]...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places of a set: on a disk with evicted pages, on nginx, behind the proxy `shaped`."""
 import json
 import os

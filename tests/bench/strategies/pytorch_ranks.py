@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's part of tests/bench/strategies/compare: a rank that trains GPT-2 on its part of a batch, over gloo. Runs
 in a Python with torch 2.13.0, with torchrun's variables.
 

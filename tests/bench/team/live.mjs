@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The browser's part of tests/bench/team/live: opens a run's page on one process, sends points to another one, and
 // prints, for each point as a line of JSON, the seconds until it was stored, reported by the page's process, drawn in
 // the chart, shown in the table.

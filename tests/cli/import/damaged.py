@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged stores of other trackers, imported: what can be read is there, every loss is named with its file, the exit code is 0. First
 cases with known answers, then real stores with random damage: a run whose files are intact is imported as from the intact store.
 SEED=N repeats a failure; ROUNDS=N makes more."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs as lines of JSON (web/cli/import/json_lines.h), imported from a file and from standard input: every kind of
 line is imported, a repeat changes nothing, a run that has grown gains its new points, and an invalid line is reported
 with its number and nothing of its run is imported."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stores of MLflow imported by `dptrack import`: samples in this folder that MLflow wrote (make_mlflow.py), as a
 SQLite store and as folders, into a folder of runs and to a server. Every run, param, tag, point, data set, file,
 experiment and version must equal what MLflow's client returned for it, and a repeat must change nothing.

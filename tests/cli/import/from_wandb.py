@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """W&B's offline runs imported by `dptrack import`: the sample in this folder that wandb wrote (make_wandb.py). Every
 point, param, tag, line, picture, file and end must equal what W&B's own classes read from the files, and a repeat must
 change nothing. `from_wandb.py FOLDER` uses what make_wandb.py made there."""

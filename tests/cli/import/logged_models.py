@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logged models of MLflow 3, in folders and in SQLite as it writes them: `dptrack import` keeps their ids, params, tags, points, files,
 what runs made of them, and versions whose source is models:/m-…; a repeat changes nothing. With MLflow itself: with_mlflow.py."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the samples mlflow.sql and mlruns in this folder, and mlflow.json with what MLflow's client returns for both.
 It needs MLflow 3.17.2. `make_mlflow.py FOLDER` makes them there: mlflow.db itself, and paths that refer to its
 files."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the sample wandb in this folder, two offline runs and a resumed one, and wandb.json with the files' content as
 W&B's own protobuf classes read it. It needs wandb 0.31.0, numpy and pillow. `make_wandb.py FOLDER` makes them there."""
 import glob

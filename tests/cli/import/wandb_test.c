@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_test.c: a .wandb file cut at every byte, as a killed process leaves it. The complete records before the cut
  * are read; the run exists from its own record on, with the points of the rows, as make_wandb.py counted them with
  * W&B's own classes. A run is built from complete records only, so the long file is imported at the cuts around each

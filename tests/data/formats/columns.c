@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c: prints what the Parquet reader reads from a file, for tests in Python:
  *   columns FILE
  * One line per readable column: name, rows, nulls, and the SHA-256 over its values: a byte 0 for a null; otherwise a

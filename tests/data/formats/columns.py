@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Run by hand, with pyarrow (26.0.1) installed: columns of random tables that pyarrow writes, in every supported way,
 and of the given files, equal what pyarrow reads.
     tests/data/formats/columns.py [FILE...]"""

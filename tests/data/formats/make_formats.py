@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the files in this folder: one small set of pictures in containers of other programs, set.json with each
 sample's name, label and the SHA-256 of its file, and a few texts. Run by hand with lmdb (1.7.5), pyarrow (26.0.1),
 h5py (3.16.0) and zstandard (0.25.0) installed; the tests read only what is committed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pages_test.c: gzip-compressed pages of one Parquet file, much larger than the memory given to them, read in the order
  * of a window; and a large Snappy page read in parts. The data are compared with what was packed; decompressed bytes
  * are counted in the page reader. */

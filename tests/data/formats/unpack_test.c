@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_test.c: blocks of handwritten Snappy data: where each begins, and decompression of any of them without the
  * others. The data are compared with what was packed. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* augment_test.c: augmentation against what torchvision made of the same images and random numbers
  * (augment.json, written by make_augment.py), and the distributions of our own draws. */
 #include <setjmp.h>

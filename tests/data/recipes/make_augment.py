@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes augment.json: what torchvision's transforms.v2 make of small images and given random numbers. Made by torch 2.14.1
 and torchvision 0.29.1: python3 make_augment.py. tests/data/recipes/augment_test.c compares."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The recipes of torchvision's reference scripts: mixed, erased and augmented images give the same losses on 1, 2 and 3 ranks;
 --model-ema-steps skips updates; --ra-sampler ends an epoch as RASampler does; contradictions are refused. What each of them
 computes is compared with torchvision in augment_test.c and tests/ops."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """--train-crop-size: training images of folders have this size, evaluation keeps that of --image-size."""
 import os
 import re

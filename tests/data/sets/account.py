@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The account of a data set: for 40 folders (formats × faults) and some more, the files that `dptrain inspect` counts as used
 and as left out are those of the folder; --strict refuses all with something left out; and the cases of public reports:
 pictures without class folders, at any depth below their class, of kinds that cannot be read, texts at any depth."""

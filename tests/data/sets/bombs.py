@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small files that claim to be large, and self-containing parts: each gives one line that names the file, within
 bounded memory. A training with more broken samples than --max-unreadable allows exits with 1 and names shard and key
 of the first ones."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """HDF5 files that h5py wrote (tests/data/formats/hdf5, by make_formats.py there): the pixels and labels of each sample, whatever the
 arrays are named, however they are stored. Without libhdf5 one line says what to install."""
 import hashlib

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Folders that lack something: Git LFS pointers in place of files, numbered shards or shards of an index that are missing; and
 folders with several splits, of which training uses one and evaluation one."""
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Labels as people store them: names, dictionaries, truth values, texts that are numbers, JSON; in every container. Names become
 classes in sorted order. A field that is missing is answered with those that are there. Gaps and labels far outside are said once."""
 import io

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """webdataset 1.0.2 and Pillow (from PyPI, in build/venv/webdataset; exit 77 with the reason without them) compared
 with dptrain: it reads all of our shards, with the folder's files and labels; we read all that its ShardWriter writes;
 archives with names drawn by $SEED have the same samples in both. tests/data/shards.py also runs with them, and then

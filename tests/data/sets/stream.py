@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One stream, wherever a set is stored and whoever reads it: the SHA-256 of two epochs is the same for 1 to 4 ranks x
 0, 1 and 7 workers x disk, HTTP, S3, a cache (empty, then full) and a cache in memory, for each shuffle; every epoch
 has each sample once."""

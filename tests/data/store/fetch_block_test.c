@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_block_test.c: which blocks release their memory for the next ones. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* objects_test.c: how much of remote objects is kept in memory when they are read by windows. */
 #include <setjmp.h>
 #include <stdarg.h>

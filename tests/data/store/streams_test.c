@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* streams_test.c: through which file descriptor a range is read. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The same documents as .txt, JSON lines and Parquet, plain and compressed, in folders and in an object store, give
 the same tokens, by bytes and by BPE; --pack documents splits no document that fits; damaged or missing input gives one
 line."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Mixes of token sets: a run continues bit for bit after SIGKILL, whatever the number of ranks; the mix is recorded; an
 impossible mix is refused."""
 import json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.h: tells the address sanitizer about memory that it does not know: the device's, a block's shared memory, the
  * stacks of threads. Empty in other builds. */
 #ifndef DPT_TESTS_FAKES_CUDA_BOUNDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cublaslt.c: cuBLASLt on the fake device: plain products as the descriptors specify. It offers and refuses what the
  * library's documentation lists; undefined calls end the process with a line.
  * $DPTRAIN_FAKE_CUBLASLT_VERSION: its version; $DPTRAIN_FAKE_CUBLASLT_WORKSPACE: bytes that its algorithms need.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.c: cuDNN's backend descriptors on the fake device: they are stored as they are set, and a plan computes what
  * they specify, with plain loops: single convolutions here, graphs of several operations in steps.c. There are four
  * engines, so that a wrong choice shows: two with tensor cores, which round fp32 to TF32, the first not deterministic;

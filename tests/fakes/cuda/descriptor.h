@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* descriptor.h: shared by the files of the fake cuDNN: descriptors as they were set, tensors read from them, and
  * elements of every type as floats. */
 #ifndef DPT_TESTS_FAKES_CUDA_DESCRIPTOR_H

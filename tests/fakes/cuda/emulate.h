@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulate.h: CUDA's built-in names for kernels that g++ compiles: a thread is a fiber, which yields at barriers and
  * shuffles; a block's shared memory starts as NaN. Threads and blocks run in ascending, descending or random order
  * ($DPTRAIN_FAKE_ORDER: up, down or a number as the seed): if results depend on it, a barrier is missing.

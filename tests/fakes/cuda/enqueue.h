@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* enqueue.h: interface of the fake device for the fakes of libraries, which are plain C: work in a stream's order. */
 #ifndef DPT_TESTS_FAKES_CUDA_ENQUEUE_H
 #define DPT_TESTS_FAKES_CUDA_ENQUEUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fibers.h: runs the threads of one launch. It knows kernels as functions, but neither streams nor memory. */
 #ifndef DPT_TESTS_FAKES_CUDA_FIBERS_H
 #define DPT_TESTS_FAKES_CUDA_FIBERS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The cuda module on a fake device: its sources and kernels, compiled by g++ and linked with fakes of CUDA's libraries.
 # `DPTRAIN_BACKEND_PATH=build/tests/fakes/cuda/.libs dptrain --backend cuda …` runs completely on it.
 # The libraries are next to it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them use libdevice.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h: memory of the fake device, which the host can access only while the device works (mprotect), and pinned
  * memory of the host. */
 #ifndef DPT_TESTS_FAKES_CUDA_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mutant.h: one omission, chosen by $DPTRAIN_FAKE_MUTANT, to see whether a test notices it:
  *   "barrier FILE:LINE"  a barrier of a kernel
  *   "bounds FILE:LINE"   a test whether an access is inside its array: it always succeeds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_test.c: the fake of NCCL, between processes: the results of its collectives in any order of the ranks' streams,
  * and its refusal of ranks with different collectives, two ranks on one device, and host memory. */
 #include <setjmp.h>

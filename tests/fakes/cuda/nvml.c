@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.c: NVML of a fake driver: the calls that tracker/system/system_sample.c makes, for devices with the UUIDs of
  * the fake device. $DPTRAIN_FAKE_NVML is the script: the values of each look, separated by ';', the last one repeated
  * for ever: "utilisation,bytes,milliwatts,degrees,MHz,nanoseconds of throttling by power,by heat". A look starts with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* profiler.c: a profiler as NVTX loads it ($NVTX_INJECTION64_PATH): writes each range that a process pushes, with its
  * depth, as a line to the file $DPTRAIN_FAKE_PROFILE. */
 #include <nvtx3/nvToolsExt.h>

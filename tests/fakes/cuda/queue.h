@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* queue.h: work queued on the fake device. Work of one stream runs in order; the next stream is chosen at random
  * ($DPTRAIN_FAKE_SEED, a number, "last" or "beside"), among those whose waits are satisfied. Nothing runs before a
  * synchronisation. It knows neither kernels nor memory. */

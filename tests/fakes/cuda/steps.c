@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: graphs of several operations, as attention is described to cuDNN: products, pointwise operations,
  * reductions, other views of the same memory. Each is computed completely as described, in the given order; tensors
  * between them are rounded to their type. */

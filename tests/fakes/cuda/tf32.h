@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tf32.h: rounding of fp32 factors on tensor cores. */
 #ifndef DPT_TESTS_FAKES_CUDA_TF32_H
 #define DPT_TESTS_FAKES_CUDA_TF32_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* written.c: a plan of the fake cuDNN as a text and back: {"cudnnVersion": V, "engine": E, "graph": D}. A descriptor D
  * is {"kind": K, "at": [[name, type, count, V…]…]}, and a value V is a descriptor or bytes in hexadecimal digits. */
 #include <stdio.h>

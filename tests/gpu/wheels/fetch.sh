@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # fetch.sh NAME PIN…: prints the folder `nvidia` of NVIDIA's Python wheels of those versions, from PyPI: downloaded
 # once, cached in $XDG_CACHE_HOME or ~/.cache. Exits with 77 and the reason if they are unavailable.
 name=$1

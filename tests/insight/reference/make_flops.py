@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes flops.json: floating-point operations of the products in one training step (forward and backward), by kind, as
 counted by PyTorch (torch.utils.flop_counter). Needs torch and transformers:
 `python3 make_flops.py` in this folder."""

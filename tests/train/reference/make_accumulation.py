@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records what PyTorch computes for resnet20 with gradient accumulation, from the weights and batch of
 make_resnet20.py; for tests/train/accumulation.py.
 

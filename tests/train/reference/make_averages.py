@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records exponential moving averages of weights and statistics as PyTorch keeps them (AveragedModel, the first update a
 copy, buffers averaged too, as in torchvision's training script), in f64, for tests/train/averages.py.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records what PyTorch computes for a small GPT (pre-norm blocks, learned positions, GELU in its tanh form), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors

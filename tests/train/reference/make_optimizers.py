@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the losses of 20 steps of make_gpt.py's small GPT (f64) with every optimiser and schedule, for tests/train:
 PyTorch's own where it has them; LARS and LAMB are implemented here from the papers' algorithms.
 

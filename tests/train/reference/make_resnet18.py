@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records what PyTorch computes for ResNet-18 on 32-pixel images, from the weights and images of ../pattern.py, for
 tests/train/resnet18.py.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records what PyTorch computes for resnet20 (3x3 stem, 16-32-64 channels, 1x1 + BN shortcuts), for tests/train.
 
     pip install torch==2.13.0 numpy safetensors

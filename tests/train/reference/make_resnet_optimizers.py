@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the losses of 20 steps of make_resnet20.py's network (f64, batch norm in training) with optimisers that
 treat norms and biases separately from matrices, and with label smoothing, for tests/train/optimizers.py.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes torchvision_resnets.txt, the names and shapes of torchvision's resnet18/34/50/101/152, and
 resnet_outputs.json, the outputs of two of them in f64. torchvision itself is not needed: its networks follow these few
 rules (He et al. 2015, with the stride of a bottleneck in its 3x3 convolution), and the parameter counts are those in

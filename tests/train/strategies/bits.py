@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With --deterministic the bits of a run depend neither on the number of ranks nor on what is sharded: one digest of
 losses, gradient norms and weights (and moments, where a checkpoint is written) over strategies and world sizes with
 equal global batch, -b and --threads. Leaves are ragged here, parts of ranks uneven, the last batch of an epoch smaller.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """phase/bubble is the idle share of a pipeline of equal stages whose kernels take a time proportional to their
 floating-point operations (DPTRAIN_TEST_PACE). Both shares are from the same step, so machine load does not affect
 them. --full also compares them with (S - 1)/(M + S - 1) for M micro-batches on S stages, GPipe and 1F1B, by the clock,

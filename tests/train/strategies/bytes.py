@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes that a step sends, counted where they leave a rank (comm/bytes), follow from the model's sizes and the
 strategy alone, to the byte: each parameter here fills complete ranges, so that there is no padding. Besides gradients
 and parameters there are the results, the vote and the sums of squares; they are small sums, which every rank sends to

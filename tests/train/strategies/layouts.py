@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checkpoint does not depend on its writer: the checkpoint of each layout (strategy, ranks) is resumed by others,
 and the losses of the following steps are those of a run on one rank, in f64 on ref; with --deterministic both of its
 safetensors files equal, byte for byte, the files that one rank writes. Rank 0, which receives the ranges of all

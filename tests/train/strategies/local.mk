@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Strategies: the same results (same, including deliberate faults), checkpoints of one for another (layouts), bytes sent
 # (bytes) and memory (shares) compared with what follows from sizes alone; pipelines, and their idle time (bubbles); the
 # same bits for every number of ranks (bits); the memory of what is offloaded (offload). Longer: same.py --full,

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """State offloaded to a file uses no memory of the ranks: the proportional set size (PSS) of all ranks, minus that of
 such ranks with a tiny model, equals the plan, with and without offloading.
 

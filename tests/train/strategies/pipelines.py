@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """pdp: a pipeline computes what one rank does, in f64 on ref: losses, gradient norms, evaluations and weights of a
 small GPT, with its table tied and not, with dropout, over stages, parallel pipelines, both schedules, numbers of
 micro-batches (also those that do not divide the samples), partitions, optimisers, clipping, averages, frozen weights,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A strategy changes speed and memory, never the results: losses and gradient norms of 5 steps, an evaluation and the
 final weights are those of one rank, in f64 on ref, for any combination of strategy, ranks, recomputation, passes per
 step, optimiser, clipping, averages, frozen weights, offloading and options of the strategy. Every pair of values of

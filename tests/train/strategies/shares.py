@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rank's planned bytes of parameters, gradients and moments follow from the model's sizes: P parameters of w bytes
 as nodes read them, 4 bytes each in the optimiser, o bytes of moments. DDP P(8 + o); ZeRO-1 P(w + 4) + P(o + m)/n;
 ZeRO-2 Pw + P(4 + o + m)/n + two neighbouring buckets; ZeRO-3 P(8 + o)/n + gathered parameters and those in transit (m:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alerts on the page: a rule is created, its alerts appear live and link to the run; rules are deleted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

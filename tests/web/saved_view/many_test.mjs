@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several runs are archived, moved, deleted and restored together; rows are pinned, columns moved and resized by keys;
 // the overview describes experiments. Keyboard only where the test name says so.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registered models on the page: the list, and one model with its versions, their runs, their metric and what each
 // version changed; aliases are set and removed. The registry is filled through MLflow's routes.
 import assert from 'node:assert/strict';

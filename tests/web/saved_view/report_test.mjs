@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports on the page: editing, live and frozen panels, earlier versions, and the export as one HTML file that needs no
 // server.
 import assert from 'node:assert/strict';

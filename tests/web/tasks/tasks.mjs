@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tasks of a reader who compares runs: name, part of the page, start address (at), and how to do it by keys alone.
 // tasks_test.mjs runs them in a wide window and in one of 390 px.
 // k.window: a word for the window and its theme, for names that must be unique.

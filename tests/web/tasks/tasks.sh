@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Browser test (chromium): the tasks of a reader (tasks.mjs) by keys alone, wide and narrow. Default: a third of them.
 # --all: every task in both windows and both themes; --all PATTERN: those whose name matches the regular expression.
 . "$srcdir/tests/web/prepare.sh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the tasks of tasks.mjs by keys alone, in a wide window and in one of 390 px, and checks the resulting page with
 // axe. TASKS=all: every task in both windows and both themes; otherwise a third of them, each in one window.
 import assert from 'node:assert/strict';

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records the event files of other programs' writers, for tests/whole/foreign.py.
 
     pip install torch==2.13.0 tensorboard==2.21.0 tensorboardX==2.6.5

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes old.tar.xz with the programs of a build folder: a set of small pictures, one of them damaged, the run of a
 training on it (journal and checkpoint), and a store of that run with an alert rule. The weights are zeros and the
 learning rate is 0, to keep the archive small.

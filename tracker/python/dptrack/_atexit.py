@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exit hooks that give runs the right status: an uncaught exception, sys.exit with a code, the end of a multiprocessing child,
 a fork. Calls only finish and forked of a run."""
 import atexit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects the code state: git's commit, branch, remote and diff of the working tree, and the installed packages. Calls git
 with a timeout; imports no package."""
 import os

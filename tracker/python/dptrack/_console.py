@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies the output of the program to its runs by wrapping the write methods of sys.stdout and sys.stderr. Does not see output
 of C code. Calls only printed(stream, text) of a run."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects facts about the process and the machine of a run. Reads only listed environment variables, hides secrets with the
 caller's scrubber and imports no framework."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of init, decided before a run is opened: names, folder, ranks of the job, and whether it resumes an older run."""
 import os
 import sys

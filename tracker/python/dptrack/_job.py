@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the processes of one job and lets them agree on one run: through torch.distributed's store if initialised, else through
 files in a hidden folder next to the runs, named after the launcher's job id (torchrun, Slurm, mpirun)."""
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ctypes bindings of libdptrack. Searches $DPTRACK_LIBRARY, this folder, then the system's library path."""
 import ctypes
 import os

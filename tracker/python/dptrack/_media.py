@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Media for Run.log: images, histograms, texts, tables and audio. Each class encodes its data for libdptrack. Files are recorded
 unchanged; arrays are converted with NumPy."""
 import ctypes

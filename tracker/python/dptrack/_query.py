@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads recorded runs, their params, metrics and points from a server ($DPTRACK_URL, or url=), else from a folder of runs with
 the program dptrack."""
 import json

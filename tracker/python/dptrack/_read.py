@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the journals in a run's folder with the library's reader."""
 import ctypes
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run: init starts it, log records values, finish or the end of the process closes it. libdptrack writes the journal from
 its threads; this module converts Python values to its arguments."""
 import os

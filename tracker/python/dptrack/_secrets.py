@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hides secrets: values of params, arguments and environment variables with secret names, and text in the form of well-known
 keys. All recorded text passes through a Scrubber."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts numbers and params to the library's types: flattens nested mappings, converts tensors and NumPy scalars to Python
 numbers. Needs no array library."""
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms of a PyTorch model's gradients and parameters while it trains."""
 import torch
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hugging Face's Accelerate:
 
     accelerator = Accelerator(log_with=dptrack.accelerate.Tracker(experiment="mnist"))

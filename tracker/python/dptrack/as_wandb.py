@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program that calls W&B, unmodified, and records it as a dptrack run:
 
     python -m dptrack.as_wandb train.py --lr 0.1

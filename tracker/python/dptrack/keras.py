@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3:
 
     model.fit(..., callbacks=[dptrack.keras.Callback(experiment="mnist")])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lightning's Trainer:
 
     trainer = Trainer(logger=dptrack.lightning.Logger(experiment="mnist"))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each trial of an Optuna study is a run.
 
     import dptrack.optuna

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phases of PyTorch's training steps by rank, as dptrain records its own: data_wait, h2d, forward, backward, comm_exposed,
 optimizer and what is left (other), in seconds. The page then shows bars, the map of ranks and the straggler.
 

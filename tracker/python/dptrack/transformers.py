@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hugging Face's Trainer:
 
     trainer = Trainer(..., callbacks=[dptrack.transformers.Callback(experiment="glue")])

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* amx.c: asks Linux for the tile registers and multiplies blocks of 32 x 32 in them. */
 #include "trainer/backends/cpu/amx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* amx.h: the tile registers of AMX (Intel's instruction set reference: TDPBF16PS), and plain loops that replace them. A
  * tile is 16 rows of 64 bytes: 16 floats of sums, 16 pairs of bf16 terms of a left operand, or the pairs of 16 columns
  * of a right operand. Knows nothing of matrices that are larger than a few tiles. */

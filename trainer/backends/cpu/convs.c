@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* convs.c: a module's convolutions: which shape a node's is, in which implementation, made once for all nodes alike.
  * The candidates are timed on operands that the private caches no longer hold. */
 #include "trainer/backends/cpu/cpu_conv.h"

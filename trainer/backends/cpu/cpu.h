@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.h: what every kernel of the cpu module shares: the opened module, the instruction sets that loops are compiled
  * for, the thread team, and checks of a node's types. Knows nothing of any single op. */
 #ifndef DPT_BACKENDS_CPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_conv.c: one convolution in one implementation. It must not know how implementations are chosen. */
 #include <omp.h>
 #include <stdio.h>

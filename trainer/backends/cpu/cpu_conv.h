@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_conv.h: convolutions of a shape in one implementation each (cpu_conv.c), and a module's convolutions, made once
  * for all nodes alike, in the implementation that is fastest here (convs.c). */
 #ifndef DPT_BACKENDS_CPU_CPU_CONV_H

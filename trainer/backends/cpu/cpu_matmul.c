@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_matmul.c: a module's matrix products, made once for all nodes alike. In types that the processor computes in, a
  * product is computed by own code or the library (struct cpu_product). In bf16 where the processor has no bf16
  * products, it is computed as f32 products of its panels: copies of large operands (a language model's head has one of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_matmul.h: products of plain matrices on the cpu. Kernels alike share one, which the module keeps until it is
  * closed. Knows nothing of how an implementation is chosen (product.h). */
 #ifndef DPT_BACKENDS_CPU_CPU_MATMUL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_module.c: the cpu backend: probe, memory, and the table of kernels, which are defined next to their ops
  * (<op>_cpu.c).
  * */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_pick.c: compares the times of candidates, and keeps the choices in a text file, one line each: key, tab, name.
  * Lines are appended whole, so ranks may share the file. */
 #include <errno.h>

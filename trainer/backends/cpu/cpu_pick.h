@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
  * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-11, else
  * ~/.cache/dptrain/cpu-picks-11); with --deterministic by rule alone, never by the clock or the file. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_update.h: one optimiser step of one parameter in f32: parameter, gradient and moments are each read once and
  * written once. Operands are those of struct update_spec (trainer/ops/update.h). For files compiled by
  * each.h, which have, for an op:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* each.h: compiles the file named by CPU_BODY once per instruction set. That file includes this one and guards its
  * loops with CPU_PASS; the loops' names are wrapped in V(), and simd.h's vectors are lowered to what the set has.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emulate.c: f16 on processors that do not compute in it: the op's own kernel runs on f32 copies, whose values are
  * rounded to f16 where they leave it. For correctness only: every operand is converted, and packed where the kernel
  * wants it, at each run and on one thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* few_rows.c: each result is a sum of products along two rows. The matrix's rows are read one after the other,
  * in their order in memory: the processor's own prefetching then works better than prefetch instructions, and better
  * than with several rows at once. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The cpu module: oneDNN and own loops, one OpenMP pool for both.
 winograd_sources = trainer/backends/cpu/winograd/forward.c trainer/backends/cpu/winograd/wgrad.c \
 	trainer/backends/cpu/winograd/winograd.c

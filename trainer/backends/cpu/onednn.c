@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c: opens oneDNN, and redirects its calls of operator new, operator delete, posix_memalign and free to
  * onednn_memory.c by changing that library's import table. The rest of the process, other C++ libraries and preloaded
  * allocators included, is unchanged. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between
  * its versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes;
  * products of plain matrices. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv.c: oneDNN's convolutions. Scratchpads are the caller's, so nothing large is allocated while running. */
 #include <stdio.h>
 #include <stdlib.h>

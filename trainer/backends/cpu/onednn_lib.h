@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_lib.h: what the files that talk to oneDNN share: its versions 2.6 to 3.x under one set of names, and the walk
  * over the implementations of an operation. For dnn*.c alone. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_LIB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_matmul.c: oneDNN's products of plain matrices. Scratchpads are the caller's. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_memory.c: small pieces are cut from a fixed pool and kept on a stack for the next request of their size. A
  * block is mapped on its own and grows with requests, so there are as many as are in use at a time. Large blocks keep
  * little for reuse, because some are never freed. Large requests use the memory of the running call. With two calls at

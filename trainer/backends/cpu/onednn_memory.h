@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_memory.h: the memory that oneDNN allocates while it executes a primitive. Each call builds a map of its
  * arguments from a dozen small pieces, and its gemm packs operands into up to 10 MB; its interface accepts no memory
  * for either. What it frees is therefore kept here for its next call: a step that has run once allocates nothing from

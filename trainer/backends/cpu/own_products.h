@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* own_products.h: own implementations of matrix products. They know nothing of how an implementation is chosen.
  *   few_rows  a few rows with a matrix that is stored turned, one row of it for each result: it is read once, as fast
  *             as memory gives it, which is all that such a product costs. Text is sampled one row at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simd.h: vectors of LANES elements, as many as a register of the instruction set has (larger ones the compiler
  * keeps in memory, at a third of the speed and less): types, loads, stores and arithmetic, compiled once per set
  * by each.h (no include guard on purpose). Elements are f32, or bf16 (`bf`) widened on load and rounded to nearest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* team.c: the thread team (OpenMP, the pool that oneDNN uses too), instruction sets, and small checks shared by all
  * kernels of the cpu module. */
 #include <omp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.c: out = a b, 32 x 32 results at a time: four tiles of sums, each 16 x 16 floats, to which one instruction adds
  * the products of a tile of a (16 rows) and a tile of b (16 columns), 32 terms of either. A panel is 32 rows of a, or
  * 32 columns of b, over the terms of a slice, laid out tile by tile in the order of use; a tile of a holds rows of 16

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* turn16.h: transposes 16 x 16 floats in registers. To be included where AVX-512 is the target, below immintrin.h and
  * INLINE. */
 #ifndef DPT_BACKENDS_CPU_TURN16_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vec.h: vectors in the compiler's own notation: those of simd.h under names without an instruction set, and those
  * of 16 lanes, for code of AVX-512. The _u types may lie at any element's address. */
 #ifndef DPT_BACKENDS_CPU_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wgrad_bf16.c: dw[k][r][s][c] = sum over pixels of dy[pixel][k] x[pixel + tap][c], in bf16 pairs.
  *
  * The dot-product instruction adds two products per lane, so two neighbouring output pixels make a pair. dy is laid out

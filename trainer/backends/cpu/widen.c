@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* widen.c: rows are dealt to threads; all are one where neither side has gaps. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/widen.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* widen.h: bf16 operands as f32 ones. Where the library has no bf16 products for the processor, copies of the operands
  * are computed with in f32 and results are rounded: as exact as bf16 products with f32 sums, no faster than f32. Knows
  * nothing of products and convolutions. */

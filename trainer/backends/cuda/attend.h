@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attend.h: attention of one query by one warp: scores of 32 keys at a time, one per lane, then the weighted mean of
  * the values with lanes along the head, using a running maximum (Milakov and Gimelshein 2018). Any type, any head size
  * up to HEAD_MAX. Shared by attention over whole sequences and attention with a KV cache. */

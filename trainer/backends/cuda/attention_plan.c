@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_plan.c: builds the operation graphs that the library's engines recognise, operation by operation. Its
  * documentation calls them scaled dot product attention; its training statistics are lse. In the backward pass it sums
  * dq in no fixed order (in f32, in a separate buffer), so --deterministic uses our own kernels. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_plan.h: causal attention in 16 bits by cuDNN. */
 #ifndef DPT_BACKENDS_CUDA_ATTENTION_PLAN_H
 #define DPT_BACKENDS_CUDA_ATTENTION_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blas.c: see blas.h. A row-major matrix is its column-major transpose, so the library computes D^T = B^T A^T: its
  * first operand is our B. */
 #include "trainer/backends/cuda/blas.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blas.h: matrix products by cuBLASLt, whose matrices are column-major. Only this file uses that library. */
 #ifndef DPT_BACKENDS_CUDA_BLAS_H
 #define DPT_BACKENDS_CUDA_BLAS_H

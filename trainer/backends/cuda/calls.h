@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls.h: NVIDIA's libraries, opened at run time, so that the module loads on machines without them. calls.def lists
  * them and their functions. */
 #ifndef DPT_BACKENDS_CUDA_CALLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* columns.h: column-wise processing of matrices: sums over the rows of each column, in f64 and a fixed order (blocks
  * sum parts of the rows, a second launch sums the parts), and loops over all elements with coefficients per column. A
  * thread loads several rows ahead and never divides by the length of a row.

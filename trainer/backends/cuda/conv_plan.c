@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_plan.c: see conv_plan.h. */
 #include "trainer/backends/cuda/conv_plan.h"
 

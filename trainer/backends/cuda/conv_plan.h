@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_plan.h: convolutions by cuDNN. */
 #ifndef DPT_BACKENDS_CUDA_CONV_PLAN_H
 #define DPT_BACKENDS_CUDA_CONV_PLAN_H

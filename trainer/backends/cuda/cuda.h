@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.h: host-side helpers of every cuda kernel: dispatch on types, shapes of launches, error handling. The state of a
  * kernel is its node, which outlives it, except for kernels with a plan. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_matmul.c: dispatches a matrix product to cuBLASLt or to the tiled kernels. */
 #include "trainer/backends/cuda/cuda_matmul.h"
 

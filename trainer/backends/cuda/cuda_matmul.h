@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_matmul.h: D(m, n) = sum over k of A(m, k) B(k, n), for row-major matrices: the product of linear layers. Uses
  * cuBLASLt if it is available and supports the types, else the tiles of product.h. It is planned when a node is
  * prepared; run only enqueues. */

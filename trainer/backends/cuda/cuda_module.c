@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_module.c: the cuda backend: probing, device and memory, and the table of kernels, which are in the
  * folders of their ops (<op>_cuda.cu). It links the runtime statically, so that the module loads on a machine without a
  * driver and can report that. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_module.h: state of the module: the device that a rank has opened, and the libraries; choosing a device
  * (cuda_pick.c). */
 #ifndef DPT_BACKENDS_CUDA_CUDA_MODULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_pick.c: chooses the device of a rank. Every rank of a machine checks the whole list, so all of them report the
  * same error. */
 #include "trainer/backends/cuda/cuda_module.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_streams.c: streams, events and graphs of a rank's device. Its streams and CUDA's legacy stream do not wait for
  * each other: the executor orders all work. */
 #include <stdlib.h>

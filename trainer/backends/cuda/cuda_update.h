@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_update.h: one optimiser step, elementwise: gradient, parameter and moments are each read once and written once.
  * A skipped step changes nothing. Operands are those of struct update_spec (trainer/ops/update.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_engine.c: engines for graphs: the library's recommendations are compiled, the fastest is kept, and plans are
  * stored in the cache. */
 #include "trainer/backends/cuda/cudnn_engine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_engine.h: engines of cuDNN: a graph's compiled plans and the choice among them. Between cudnn_graph.c,
  * cudnn_engine.c and cudnn_plan.c. */
 #ifndef DPT_BACKENDS_CUDA_CUDNN_ENGINE_H

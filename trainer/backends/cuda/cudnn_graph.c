@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_graph.c: descriptors of cuDNN's backend API, and the graphs made of them: see cudnn_plan.h. */
 #include "trainer/backends/cuda/cudnn_engine.h"
 

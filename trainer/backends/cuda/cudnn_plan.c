@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_plan.c: see cudnn_plan.h. */
 #include "trainer/backends/cuda/cudnn_plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_plan.h: graphs of cuDNN's backend API from C: creates descriptors, chooses an engine and keeps it as a plan.
  * Only cudnn_plan.c and the files that build graphs (conv_plan.c, attention_plan.c) use that library. A plan can also
  * be made for an absent device. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h: the C++ layer for kernels: element types with their arithmetic, 16-byte accesses, sums over a warp and a
  * block, tensor core products, launches. nvcc compiles kernels for a GPU; g++ compiles the same source for the tests'
  * emulation (CUDA_EMULATION names its header, which replaces CUDA's built-in names). Knows no op.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_calls.c: see device_calls.h. */
 #include "trainer/backends/cuda/device_calls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_calls.h: what other files of the module need from it: errors of the CUDA runtime, and buffers in pinned
  * memory through which copies from and to a mapped file go. */
 #ifndef DPT_BACKENDS_CUDA_DEVICE_CALLS_H

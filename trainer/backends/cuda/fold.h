@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold.h: adds a rank's partial sums along the reduction tree (graph/reduction_tree.h) into one: the op term_fold, and
  * collectives on partial sums of a single rank. */
 #ifndef DPT_BACKENDS_CUDA_FOLD_H

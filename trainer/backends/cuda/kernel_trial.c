@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_trial.c: see kernel_trial.h. */
 #include "trainer/backends/cuda/kernel_trial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_trial.h: times implementations of a library on this device, with memory of its own, before training starts.
  * Nothing is timed with --deterministic, whose choices must not depend on a clock. */
 #ifndef DPT_BACKENDS_CUDA_KERNEL_TRIAL_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The cuda module. nvcc compiles *.cu through libtool; -forward-unknown-opts passes libtool's -fPIC to the host
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
 cuda_module = \

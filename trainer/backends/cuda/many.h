@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* many.h: one launch for the elements of several nodes whose separate launches would take longer than their work. The
  * result of an element depends only on its node, so it has the same bits as with separate launches (cuda_each). */
 #ifndef DPT_BACKENDS_CUDA_MANY_H

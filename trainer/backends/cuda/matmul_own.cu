@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_own.cu: matrix products by the tiles of product.h, where no library can be used. */
 #include "trainer/backends/cuda/product.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_cache.c: see plan_cache.h. A file has the owner's line, the key's line, a line with the CRC-32C of key and
  * bytes, then the bytes. */
 #include "trainer/backends/cuda/plan_cache.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_cache.h: a cache of library plans that took long to find, shared by equal layers and, on disk, by later runs:
  * bytes by key, one file each, in a folder per device and library versions (dptrain/cuda-plans-1/<digest> of
  * cache_home). Files are created atomically, so ranks may share the folder. The cache never fails a run: what cannot be

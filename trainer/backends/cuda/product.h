@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* product.h: D(m, n) = sum over k of A(m, k) B(k, n), in tiles of 64 x 64 x 16 through shared memory. Operands are
  * described by code: matrices with any strides, or images under a kernel's window; this file does not know which.
  *

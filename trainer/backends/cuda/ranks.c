@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c: NCCL communicators, opened without blocking, so that missing or dead ranks can be detected. */
 #include "trainer/backends/cuda/ranks.h"
 

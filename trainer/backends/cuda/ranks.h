@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.h: communication between the devices of several ranks by NCCL: collectives that are enqueued on a stream like
  * kernels. Sums are computed in the tensor's own type, in NCCL's order, which is the same on every rank. */
 #ifndef DPT_BACKENDS_CUDA_RANKS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The mpi module: messages between machines on Open MPI.
 EXTRA_DIST += trainer/comm/mpi/mpi_module.c
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mpi_module.c: transport over Open MPI, for ranks that mpirun or srun started. All links of a process share
  * MPI_COMM_WORLD. Each link has its own tag; its address is the tag and the MPI rank of the process, so messages of two
  * communicators cannot be confused. Several threads use links at once (THREAD_MULTIPLE). MPI moves bytes only during

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The ucx module: messages between machines on UCX.
 EXTRA_DIST += trainer/comm/ucx/ucx_module.c
 

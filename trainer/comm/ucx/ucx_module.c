@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ucx_module.c: transport over UCX: TCP, or RDMA where available. Each socket is a UCX worker with its own connections;
  * a long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
  * messages between two workers. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow.c: reads messages one after the other: a schema, then batches of dictionaries and of rows. A batch lists the
  * buffers of its columns, which follow it. */
 #include <stdio.h>

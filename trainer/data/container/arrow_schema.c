@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow_schema.c: a depth-first walk over the fields assigns the buffers of a batch to columns. */
 #include "trainer/data/container/arrow_schema.h"
 

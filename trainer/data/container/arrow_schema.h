@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrow_schema.h: finds the columns of pictures and labels in the schema of an Arrow file, and the buffers that each
  * has in a batch. Private to the reader. */
 #ifndef DPT_DATA_ARROW_SCHEMA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* container_scan.h: the readers of containers. Each adds the samples of one file to a table: where the encoded picture
  * of each is, and its label. None decodes pictures. Input is untrusted. */
 #ifndef DPT_DATA_CONTAINER_SCAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decompress.c: calls the compression libraries with bounded output, and walks Snappy's format itself. */
 #include "trainer/data/container/decompress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decompress.h: decompresses the blocks of Parquet files and the buffers of Arrow files. configure finds which
  * libraries are available. */
 #ifndef DPT_DATA_DECOMPRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c: parses labels, and numbers the names of classes. */
 #include "trainer/data/container/labels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* labels.h: labels of samples as files have them: numbers, texts that are numbers, truth values, or the names of
  * classes. Names become numbers in the order of their bytes once all of a set are known (samples.h). */
 #ifndef DPT_DATA_LABELS_H

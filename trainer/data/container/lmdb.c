@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmdb.c: walks the B+ tree. Two meta pages locate the root; the newer one counts. A page has a header (number,
  * flags, start of its free space), a table of offsets, and nodes. A leaf node holds the key and the value, or the
  * number of the first of several consecutive overflow pages with the value (github.com/LMDB/lmdb, mdb.c: MDB_page,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.c: the columns of a file. The footer is found from the end of the file. The pages of a column chunk are
  * walked in order, the dictionary first. */
 #include "trainer/data/container/parquet.h"

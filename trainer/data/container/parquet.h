@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet.h: columns of a Parquet file, one row group at a time (https://github.com/apache/parquet-format). Reads
  * flat columns and members of structs, of numbers, truth values and bytes, in the encodings PLAIN, dictionary,
  * DELTA_BINARY_PACKED and DELTA_LENGTH_BYTE_ARRAY. Input is untrusted: counts have a maximum, and every value is

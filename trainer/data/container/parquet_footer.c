@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_footer.c: parses FileMetaData, with the field ids of the format's parquet.thrift. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_footer.h: the content of the footer: the columns and the row groups. Private to the reader. */
 #ifndef DPT_DATA_PARQUET_FOOTER_H
 #define DPT_DATA_PARQUET_FOOTER_H

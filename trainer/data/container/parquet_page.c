@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_page.c: a Thrift header, then the levels (uncompressed in version 2 pages), then the compressed values. */
 #include "trainer/data/container/parquet_page.h"
 

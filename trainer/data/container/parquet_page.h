@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_page.h: decompresses the pages of a Parquet file, and decodes the streams of numbers in them. A value's
  * position is the page's offset in the file and the value's offset in the uncompressed page. Knows no columns. */
 #ifndef DPT_DATA_PARQUET_PAGE_H

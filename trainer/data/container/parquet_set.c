@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parquet_set.c: reads the labels of a row group, then adds its pictures. */
 #include <stdio.h>
 #include <stdlib.h>

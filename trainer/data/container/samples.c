@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* samples.c: the table of samples, and its file: a header, rows, names, names of classes and notes, with a CRC-32C over
  * all of them. The file uses the machine's byte order, because it never leaves the machine. */
 #include "trainer/data/container/samples.h"

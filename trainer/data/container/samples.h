@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* samples.h: the table of samples: object, offset, length, label and key of each. It is built in memory, or mapped
  * from a file that an earlier run wrote. Knows no container format. */
 #ifndef DPT_DATA_SAMPLES_H

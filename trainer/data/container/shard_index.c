@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_index.c: threads scan the shards, one shard at a time each, in order. After a failure they scan no further one:
  * the shards before it are scanned, so the error is the same in every run. */
 

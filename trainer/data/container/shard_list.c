@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_list.c: expands folders, braces and index files to addresses. */
 #include "trainer/data/container/shard_list.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_list.h: expands a user's shard specification to a list of addresses: folders, brace ranges
  * (train-{000000..000146}.tar, {a,b}) and wids' index files, joined by "::". */
 #ifndef DPT_DATA_SHARD_LIST_H

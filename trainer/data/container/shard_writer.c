@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_writer.c: writes tar shards and their indexes. */
 #include "trainer/data/container/shard_writer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shard_writer.h: writes samples as tar shards in WebDataset's format, PART-000000.tar …, with wids' index PART.json
  * (sizes, MD5, and the CRC-32C of each 8 MiB) and DALI's PART-000000.idx next to them. Equal samples give equal
  * bytes. For one thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar_walk.c: parses and builds headers; walks header by header through a window of the archive. */
 #include "trainer/data/container/tar_walk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar_walk.h: the headers of tar archives, and a walk over the entries of one with random access, which returns where
  * their bytes are. Long names and sizes come from pax records or GNU's entries. After a damaged header the walk resumes
  * at the next valid one and reports the gap. Input is untrusted: sizes are checked against the archive, records have

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfrecord.c: parses records (length, its CRC, content, its CRC) and the Example in each. Input is untrusted: every
  * length is checked against its container. */
 #include <stdio.h>

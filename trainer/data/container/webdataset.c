@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webdataset.c: groups entries into samples and reads their labels. */
 #include "trainer/data/container/webdataset.h"
 

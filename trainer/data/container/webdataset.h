@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webdataset.h: the entries of a tar archive as samples, in WebDataset's format: the key is the folder and the name
  * up to the last dot, the field is the rest in lower case. Consecutive entries with one key are a sample
  * (https://github.com/webdataset/webdataset, tariterators.py). One picture and one label of each sample are used. No

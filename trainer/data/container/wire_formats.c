@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire_formats.c: checks every length before it advances. */
 #include "trainer/data/container/wire_formats.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire_formats.h: decoders of three encodings of messages: protocol buffers (TFRecord, LMDB), Thrift's compact protocol
  * (Parquet) and FlatBuffers (Arrow). Input is untrusted: every length is checked against its container. */
 #ifndef DPT_DATA_WIRE_FORMATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* documents.c: reads a file in blocks, decompressed with zlib or libzstd, and iterates over plain texts, JSON lines and
  * Parquet rows. */
 #include "trainer/data/corpus/documents.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* documents.h: iterates over the documents of one file of a corpus in bounded memory. A plain text is one document;
  * so is a JSON line, and a row of a table. */
 #ifndef DPT_DATA_DOCUMENTS_H

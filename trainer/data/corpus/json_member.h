@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_member.h: extracts one string member of a JSON object without parsing the rest into a tree. */
 #ifndef DPT_DATA_JSON_MEMBER_H
 #define DPT_DATA_JSON_MEMBER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* texts.c: finds the files of a corpus and their splits. */
 #include "trainer/data/corpus/texts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* texts.h: the files of a corpus: plain texts (*.txt), JSON lines (*.jsonl, *.ndjson), tables (*.parquet), in any case.
  * The first two may be compressed (.gz, .zst). Local or in a store. */
 #ifndef DPT_DATA_TEXTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenize.c: splits documents into a training and a validation part, cuts these into pieces, and encodes the pieces
  * on all cores. The pieces go into a ring of jobs with bounded memory. Threads encode the waiting jobs; the caller
  * writes a job's tokens, in the order of the pieces, before it fills the job again. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenize.h: converts texts to token files, for `dptrain tokenize` and for folders of texts. The tokens do not
  * depend on how a document is stored. */
 #ifndef DPT_DATA_TOKENIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache_dir.c: the two folders where the cache of a data set can be: in it, and in the user's cache. */
 #include "trainer/data/formats/formats.h"
 

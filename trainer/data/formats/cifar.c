@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cifar.c: CIFAR-10 and CIFAR-100 in their binary form (https://www.cs.toronto.edu/~kriz/cifar.html). A record is
  * one label byte (CIFAR-100: a coarse label, then the fine label, which is used) and 3072 bytes of pixels in planes.
  * The files, or the downloaded gzip archive, are read into memory once. */

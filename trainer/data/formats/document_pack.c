@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* document_pack.c: best-fit decreasing. Pieces are sorted by length with a counting sort. Samples with free room are in
  * lists by room, and a bit tree finds the smallest room that suffices. */
 #include "trainer/data/formats/document_pack.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* document_pack.h: packs whole documents of token files into samples by best fit: a document that fits into a sample is
  * never cut, and few places stay empty. Knows no splits. */
 #ifndef DPT_DATA_DOCUMENT_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder.c: folders of images by class, decoded on demand. An unreadable file is reported once and counted; the
  * loader replaces its sample. */
 #include "trainer/data/formats/folder.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder.h: the files of a folder of images, sorted into classes: on disk (folder_scan.c), or in a store
  * (folder_remote.c). Private to them, folder.c and shards_find.c. */
 #ifndef DPT_DATA_FOLDER_H

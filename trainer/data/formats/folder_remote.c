@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_remote.c: lists all objects, or reads an index, and sorts the names in the order of a walk over folders.
  * Then one pass assigns classes and splits. */
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_scan.c: walks the class folders of a data set and sorts its files into classes and splits. */
 #include <dirent.h>
 #include <errno.h>

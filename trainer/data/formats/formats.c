@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats.c: the table of formats, and the detection of a folder's format. */
 #include "trainer/data/formats/formats.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats.h: the formats of formats.def, the detection of a folder's format, and the cache folders of a data set. */
 #ifndef DPT_DATA_FORMATS_H
 #define DPT_DATA_FORMATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5.c: images and labels as arrays in HDF5 files, as h5py writes them: one file, or the *.h5 and *.hdf5 of a folder.
  * An array is found by its name: images or x, labels or y, with the split in the name, in a group, or in the file's
  * name (train_images, x_train, train/images; images in train.h5). Images are [N,H,W], [N,H,W,C] or [N,C,H,W] of bytes

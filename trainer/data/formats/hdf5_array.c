@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_array.c: files, names of arrays, and labels. */
 #include "trainer/data/formats/hdf5_array.h"
 

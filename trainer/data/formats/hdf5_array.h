@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hdf5_array.h: arrays of images and labels in HDF5 files: which files a set has, how arrays are named, and the values
  * of labels. Private to hdf5.c. */
 #ifndef DPT_DATA_HDF5_ARRAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx.c: a folder of the MNIST family: train and t10k (or test) images and labels as IDX files, plain or gzip, detected
  * by content. An IDX file has two zero bytes, the element type (only 8-bit ones are read), the number of dimensions,
  * big-endian dimensions, and the elements (http://yann.lecun.com/exdb/mnist). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_set.c: crop boxes, unreadable pictures, notices, and the decoded cache of a set. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page_cache.c: an LRU list of uncompressed pages in memory. A page is decompressed once; other threads that need it
  * wait. A window may cover more pages than fit into memory. So a large page that can be read in parts keeps only its
  * block table, as far as it was needed, and every other page is written to the overflow ring file. If parts of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page_cache.h: a cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples:
  * recently used ones in memory, up to memory_bytes, the others in the overflow ring file as long as it has room.
  * Thread-safe. */

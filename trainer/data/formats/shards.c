@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shards.c: the format "shards": WebDataset tars, TFRecord, Parquet, Arrow and LMDB files, and single pictures. */
 #include <stdio.h>
 #include <stdlib.h>

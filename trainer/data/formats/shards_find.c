@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shards_find.c: finds the objects of a set and the position of each sample; the result is cached (formats.h). Then
  * determines the properties of the set. */
 #include <stdio.h>

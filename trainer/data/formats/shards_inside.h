@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shards_inside.h: shared by the files of the format "shards": shards_find.c (positions and properties of samples),
  * shards_read.c (bytes and pictures) and shards.c. Private to them. */
 #ifndef DPT_DATA_SHARDS_INSIDE_H

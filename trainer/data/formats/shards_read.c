@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shards_read.c: bytes, pictures and raw images of the samples of shards. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synthetic.c: sets without files: random images and tokens, and samples in the caller's memory. */
 #include "trainer/data/formats/synthetic.h"
 

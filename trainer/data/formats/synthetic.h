@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synthetic.h: synthetic sets, and samples in memory. */
 #ifndef DPT_DATA_SYNTHETIC_H
 #define DPT_DATA_SYNTHETIC_H

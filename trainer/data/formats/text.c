@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c: language-model sets. A folder of token files (token_file.h) is read as consecutive windows of seq_len tokens,
  * or as packed documents. A folder of texts (documents.h) is tokenized once, into a cache folder named after the
  * tokenizer and the texts (names, sizes and times), and then opened like a folder of tokens. A mix concatenates

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* announce.c: a second walk over the order, ahead of the one that assigns batches. */
 #include "trainer/data/loader/announce.h"
 

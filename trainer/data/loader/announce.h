@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* announce.h: announces samples to a set in reading order, before they are read: to a remote set until it has enough
  * in flight, to a local one shortly before they are claimed. Private to the loader, which calls everything but
  * announce_chosen under its lock. */

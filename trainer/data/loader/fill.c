@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.c: reads, augments and normalises one sample. */
 #include "trainer/data/loader/fill.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.h: produces one sample of a batch: read, augmented, normalised. The result depends only on (seed, epoch,
  * sample). Knows nothing of batches, order or threads. */
 #ifndef DPT_DATA_FILL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c: the worker threads and the delivery of batches, in order. The caller works on the batch it waits for. */
 #include "trainer/data/loader/loader.h"
 

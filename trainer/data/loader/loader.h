@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.h: delivers the micro-batches of one rank in order. Worker threads prefetch them directly into batch slots
  * that are allocated once: decoded, augmented, normalised. The content depends only on the sampler, seed and rank,
  * never on the number of workers or slots. The next readable sample in the epoch's order replaces an unreadable

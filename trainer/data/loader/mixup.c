@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mixup.c: see mixup.h. */
 #include "trainer/data/loader/mixup.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mixup.h: MixUp (Zhang et al. 2018) and CutMix (Yun et al. 2019) of a global batch, as torchvision's transforms.v2 and
  * its reference scripts do: each sample is mixed with the one before it in the batch, the first one with the last. One
  * draw serves a whole step, so that it does not matter how the batch is divided. With both kinds, each step draws

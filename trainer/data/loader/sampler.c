@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sampler.c: the orders of samples (mixes of parts, windows, permutations) and their division into batches. */
 #include "trainer/data/loader/sampler.h"
 

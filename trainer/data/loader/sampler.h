@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sampler.h: assigns samples to ranks and steps: pure functions of (seed, epoch, step, rank, world), so that a run can
  * resume anywhere, with any number of ranks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slots.c: sizes, assigns and fills the batch slots. */
 #include "trainer/data/loader/slots.h"
 

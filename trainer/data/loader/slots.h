@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* slots.h: the batch slots of a loader: their size and number, which batch each one has, and the work of filling
  * them. Private to the loader.
  *

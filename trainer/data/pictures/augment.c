@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* augment.c: see augment.h. Colour ops round as torchvision's: products and sums in f32, then truncated. */
 #include "trainer/data/pictures/augment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bitmap.c: BMP files of every kind that Windows and OS/2 wrote (1 to 32 bits, bit fields, run-length encoding), and
  * binary PNM files (P5, P6). Needs no library. */
 #include <ctype.h>

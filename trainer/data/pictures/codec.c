@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codec.c: what the decoders share: growing buffers, whole pictures, EXIF orientation. */
 #include "trainer/data/pictures/codec.h"
 

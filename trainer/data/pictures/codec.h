@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h: the interface of a picture format: the header, then some rows of some columns as RGBX. Private to the
  * decoders (jpeg.c, png.c, npy.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H

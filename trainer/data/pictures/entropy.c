@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* entropy.c: first copies the data without stuffed zeros, so that 8 bytes can be loaded anywhere. One table look-up
  * gives run, value and length of most coefficients. */
 #include "config.h"

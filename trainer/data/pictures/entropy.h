@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* entropy.h: a Huffman decoder that replaces libjpeg-turbo's, in which most of the time of a JPEG is spent. It
  * yields the same coefficients in about two thirds of the time (ITU-T T.81, annex F.2). If restart markers divide
  * the data, it decodes only the segments of the wanted part. It supports baseline files with one scan; the library

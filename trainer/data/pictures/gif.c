@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gif.c: the first frame of a GIF through giflib. Pixels outside of the frame have the transparent colour, or colour
  * 0. */
 #include <stdlib.h>

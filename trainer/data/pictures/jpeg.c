@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* jpeg.c: JPEG through libjpeg-turbo. Only the columns around the wanted ones are transformed, and rows above are
  * skipped. Rows below are not read, unless the file has no end marker: then everything is read, so that a truncated
  * file is always detected. */

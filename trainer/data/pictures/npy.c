@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c: parses and builds NumPy headers, and decodes arrays of bytes as pictures. */
 #include "trainer/data/pictures/npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.h: the header of a NumPy array of bytes (NEP 1), versions 1 to 3, for raw images. */
 #ifndef DPT_DATA_NPY_H
 #define DPT_DATA_NPY_H

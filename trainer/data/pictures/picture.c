@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* picture.c: finds the codec of a file, and maps a view of the picture as shown to columns and rows of the file as
  * stored, and back. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pixels.c: statistics, normalisation and augmentation of one image's pixels. */
 #include "trainer/data/pictures/pixels.h"
 

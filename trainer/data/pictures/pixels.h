@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pixels.h: operations on the pixels of one image: statistics, normalisation, crop and flip. Knows nothing of files,
  * batches or threads. */
 #ifndef DPT_DATA_PIXELS_H

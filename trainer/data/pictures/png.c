@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* png.c: PNG through libpng. Rows are decoded in order; those above the wanted ones are dropped, because each row
  * depends on the one above it. Interlaced files are decoded whole. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c: weights in 1/16384; with AVX2 two taps per multiply-add. Each source row is scaled horizontally once and
  * kept in a ring only as long as an output row needs it. */
 #include "trainer/data/pictures/resize.h"

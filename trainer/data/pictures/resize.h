@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.h: antialiased bilinear scaling of 8-bit pictures, row by row. An output pixel is the weighted mean of the
  * source pixels under a triangle two output pixels wide (two source pixels when enlarging), as in Pillow's BILINEAR
  * and torchvision's antialias=True. Knows nothing of files or formats. Not thread-safe. */

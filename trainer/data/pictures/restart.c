@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* restart.c: transcodes with libjpeg. A restart marker costs about four bytes: the marker, the padding before it,
  * and the reset predictions after it. Huffman tables optimised for the file recover some of that. */
 #include "trainer/data/pictures/picture.h"

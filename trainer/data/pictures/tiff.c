@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiff.c: the first picture of a TIFF file through libtiff, in every colour space and compression that it converts to
  * 8-bit RGB. It multiplies the colours by alpha. */
 #include <stdarg.h>

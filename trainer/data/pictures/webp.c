@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* webp.c: WebP through libwebp; of an animation the first frame. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c: one file per block, <folder>/dptrain-blocks/<2 digits>/<62 digits>: its bytes, the CRC-32C of each piece,
  * and a tail. A file gets its name when it is complete. The file "lock" contains the total size of all blocks,
  * shared by all processes. Locks on its bytes protect each block that is being fetched (by its hash) and the sweep. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.h: caches blocks of remote objects, and what was decoded from any object, in a folder for all processes of a
  * user on this machine. Blocks are named by the hash of address, version and offset. Every read is checked. The least
  * recently used are dropped first. Files of other users are not trusted. A failure to write (a full disk) is ignored

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache_folder.c: a folder in /dev/shm that lives as long as its users, and the sweep of a folder.
  *
  * Each process holds a shared lock on the file "alive" of a folder in memory; the kernel releases it however the

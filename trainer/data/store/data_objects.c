@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data_objects.c: local files, as many kept open as the limits allow, and remote objects. */
 #include "trainer/data/store/data_objects.h"
 

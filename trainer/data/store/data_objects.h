@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data_objects.h: objects of bytes with addresses: local files or remote objects (fetch.h), with random access from any
  * thread. Does not know what the bytes are. A named object that does not exist is ERR_USAGE; a later read error is
  * ERR_IO. Both messages name the address. */

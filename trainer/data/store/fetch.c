@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: objects and readers. A reader that needs an unannounced block puts it at the head of the queue. */
 #include "trainer/data/store/fetch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.h: fetches ranges of remote objects ahead of their readers, with one thread for all readers. Reads are
  * announced in order; a reader waits for what has not arrived. Failed requests are repeated until nothing has
  * arrived for timeout_s. An object that changes while it is read is an error. Thread-safe. */

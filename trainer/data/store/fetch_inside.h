@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_inside.h: shared by the parts of fetch: objects and readers (fetch.c), blocks and their cache (fetch_block.c),
  * requests (fetch_thread.c). The lock protects everything except a block in transfer and a slot's transfer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* listing.c: lists the objects in a folder of a remote store. Of the processes on a machine that began before the
  * listing, one requests it from the server; the others wait for its copy in the user's cache: a file per folder,
  * locked while a process reads it or requests the listing. */

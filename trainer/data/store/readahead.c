@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readahead.c: one stream per lane of an order; the least recently used one is replaced. */
 #include "trainer/data/store/readahead.h"
 

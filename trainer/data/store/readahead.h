@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readahead.h: tracks sequential streams of file reads, by one thread or by several close together. Each stream gets
  * its own descriptor, because the kernel keeps the read-ahead state per descriptor. Thread-safe. */
 #ifndef DPT_DATA_READAHEAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring_file.c: a ring buffer in a file. Positions increase forever; the file holds the last `bytes` of them. A stretch
  * is reserved before it is written. So a reader that finds its position still valid after reading has read
  * consistent data. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring_file.h: the overflow ring file: bytes that do not fit into memory, in an unnamed file that overwrites its oldest
  * content. The page cache keeps it in memory as far as that is free. Thread-safe. */
 #ifndef DPT_DATA_RING_FILE_H

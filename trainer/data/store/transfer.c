@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.c: sets libcurl's options, parses headers and judges responses (RFC 9110, sections 13 and 14). */
 #include "trainer/data/store/transfer.h"
 

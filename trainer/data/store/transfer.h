@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.h: one request with libcurl for a range of a remote object, and the judgement of its response. Knows
  * neither blocks nor threads: the caller owns the multi handle and its thread. */
 #ifndef DPT_DATA_TRANSFER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bpe.c: splits a text into words by GPT-2's pattern, and merges the bytes of a word: merges in a hash table by pair,
  * the word as a linked list of tokens, its pairs in a heap. */
 #include "trainer/data/tokenizer/bpe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bpe.h: the two steps of byte-level BPE. A text is split into words; then the bytes of a word are merged to tokens. Of
  * all adjacent pairs with a known merge, the one with the lowest rank is merged, the leftmost of equals, until none is
  * left. O(n log n) in the word's length. Private to tokenizer.c. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_file.c: reads and writes flat token files, and joins the files of a split. */
 #include "trainer/data/tokenizer/token_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_file.h: a flat file of tokens: a header of 128 bytes, then the tokens, all little-endian.
  *   0  "DPTOKENS"      8  u32 version 1     12  u32 bytes of a token: 2 or 4
  *  16  u64 vocabulary  24  u64 tokens       32  name of the tokenizer, 96 bytes, zero-padded (tokenizer.h)

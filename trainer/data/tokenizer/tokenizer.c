@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.c: the bytes tokenizer, and BPE with GPT-2's vocabulary files. Both files write each byte as a printable
  * character: bytes printable in Latin-1 as themselves, the others in order as U+0100 and up. */
 #include "trainer/data/tokenizer/tokenizer.h"

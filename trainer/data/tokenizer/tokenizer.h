@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.h: text to tokens and back. "bytes": a token is a byte. Otherwise byte-level BPE like GPT-2's, from a
  * folder with vocab.json and merges.txt (Sennrich et al. 2016; Radford et al. 2019): the text is split into words by
  * GPT-2's pattern, and each word's bytes are merged pair by pair in the order of merges.txt. Invalid UTF-8 bytes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate.c: adds nodes that sum over the micro-batches of a step. Each follows the node that completes its term, so
  * that the term's memory is freed at once. */
 #include "trainer/ops/accumulate/accumulate.h"

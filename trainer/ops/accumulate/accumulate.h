@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate.h: sum over the micro-batches of an optimiser step: s = x at the first one (page.micro 0), later s = s +
  * x. in s, x; out s (the same tensor, updated). s outlives the micro-batches (LIFE_ACROSS). x and s are both f32 or
  * both f64. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate_cpu.c: sums over micro-batches. The first one is copied. Results (f64) are few, so a plain loop adds
  * them. */
 #ifndef CPU_PASS

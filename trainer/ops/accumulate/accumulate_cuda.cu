@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate_cuda.cu: the sum over micro-batches, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 

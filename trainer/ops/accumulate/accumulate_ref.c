@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate_ref.c: the sum over micro-batches, elementwise. */
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/ref_kernel.h"

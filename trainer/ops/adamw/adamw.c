@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw.c: see adamw.h. */
 #include "trainer/ops/adamw/adamw.h"
 

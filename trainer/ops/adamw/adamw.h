@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw.h: AdamW (Loshchilov and Hutter 2019) as in PyTorch: p = p (1 - lr decay); m = b1 m + (1 - b1) g; v = b2 v + (1
  * - b2) g^2; p = p - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps). With `coupled` it is Adam: g = g + decay p
  * replaces the first term. in p, g, m, v, step out p, m, v (the same tensors, updated). lr comes from the step page.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw_cases.c: test cases of adamw. */
 #include <math.h>
 

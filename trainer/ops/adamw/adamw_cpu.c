@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw_cpu.c: the rule of AdamW and Adam for cpu_update.h. */
 #ifndef CPU_PASS
 #include <math.h>

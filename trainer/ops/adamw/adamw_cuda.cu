@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw_cuda.cu: one AdamW step, elementwise. Each thread computes the bias corrections once. */
 #include "trainer/backends/cuda/cuda_update.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw_ref.c: one AdamW step, elementwise. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* add.c: the elementwise sum. Its gradient passes the incoming one to both sides without a copy. */
 #include "trainer/ops/add/add.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* add_cases.c: test cases of add. */
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/cases.h"

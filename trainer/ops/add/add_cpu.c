@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* add_cpu.c: the elementwise sum of two tensors. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* add_cuda.cu: the elementwise sum. */
 #include "trainer/backends/cuda/cuda.h"
 

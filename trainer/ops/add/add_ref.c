@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* add_ref.c: the elementwise sum. */
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/ref_kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention.c: shape rules and gradient of causal attention. */
 #include "trainer/ops/attention/attention.h"
 

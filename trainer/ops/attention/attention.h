@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention.h: causal multi-head self-attention (Vaswani et al. 2017). Row r of qkv holds query, key and value of one
  * position, C numbers each; head h has columns [h*D, (h+1)*D), D = C / heads. Rows form sequences of `seq` positions.
  *   attention       in qkv [R,3C]                out y [R,C], lse [R,heads] (master type)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_bf16_cpu.c: attention on processors with AVX512_BF16. Their dot-product instruction adds two products per
  * lane: every product is formed from pairs of bf16 and summed in f32. Probabilities and their gradients are rounded to
  * bf16 before multiplication, like the operands of the other products.

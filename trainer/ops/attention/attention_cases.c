@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cases.c: test cases of attention and attention_grad. */
 #include <math.h>
 #include <stdlib.h>

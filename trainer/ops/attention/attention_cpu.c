@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cpu.c: causal attention in f32; each thread takes whole heads of a sequence. Queries come in blocks of 32
  * along the lanes: scores are stored as [key][query], so the softmax needs no sums across lanes. */
 #ifndef CPU_PASS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cpu.h: state shared by the cpu kernels of attention. The loops of attention_cpu.c support every shape and
  * compute in f32. Those of attention_bf16_cpu.c form products from pairs of bf16, on processors that support it. */
 #ifndef DPT_OPS_ATTENTION_CPU_H

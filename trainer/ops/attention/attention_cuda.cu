@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cuda.cu: causal attention. In 16 bits cuDNN computes it where possible, else tiles on tensor cores
  * (flash_cuda.cu); in f32 tiles (tiled_cuda.cu). In f64, and for other head sizes, a warp computes one query (forward
  * and dq) or one key (dk and dv). No seq x seq matrix is stored. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_cuda.h: parts shared by the GPU implementations of attention: addresses of heads, dropout of probabilities,
  * and the interface of the tiled kernels. */
 #ifndef DPT_OPS_ATTENTION_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_ref.c: causal attention, one query at a time, with two passes over the keys up to it. */
 #include <math.h>
 #include <string.h>

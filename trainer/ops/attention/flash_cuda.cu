@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flash_cuda.cu: causal attention in 16 bits by tiles on tensor cores, with a running maximum (Dao et al. 2022, 2023).
  * A warp has 16 rows, a block 64: queries in the forward pass and for dq, keys for dk and dv. Each sum is computed by
  * one warp along its tiles in order. The backward pass therefore recomputes scores twice, and no atomics are needed.

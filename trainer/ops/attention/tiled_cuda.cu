@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiled_cuda.cu: causal attention in f32 by tiles, with a running maximum (Dao et al. 2022), in IEEE arithmetic: tensor
  * cores would round the operands. A block has a tile of rows. A thread has a grid of elements of each product and sums
  * it from 16-byte pieces of both operands: eight threads down, `across` threads along. Each sum is computed by one

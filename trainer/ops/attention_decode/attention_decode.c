@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode.c: shape rule of attention with a KV cache. */
 #include "trainer/ops/attention_decode/attention_decode.h"
 

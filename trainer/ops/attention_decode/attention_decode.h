@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode.h: causal attention of new positions to all earlier ones with a KV cache, for generating text
  * (attention.h has the formula). attend  in qkv [R,3C], keys [P,C], values [P,C], first i32 [1]   out y [R,C], keys,
  * values (updated in place) The R rows are positions first, first + 1, …; their keys and values are first written to

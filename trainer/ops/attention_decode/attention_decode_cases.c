@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode_cases.c: test cases of attend. */
 #include <math.h>
 

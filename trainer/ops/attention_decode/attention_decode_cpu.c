@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode_cpu.c: attention with a KV cache; threads split the heads. One pass over the keys with a running
  * maximum processes all heads of a part at each position, so the cache is read in storage order at memory bandwidth. */
 #ifndef CPU_PASS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode_cuda.cu: attention with a KV cache. The new keys and values are stored first. */
 #include "trainer/backends/cuda/attend.h"
 

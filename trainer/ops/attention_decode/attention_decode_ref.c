@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention_decode_ref.c: attention with a KV cache, one head of one new position at a time. */
 #include <math.h>
 #include <string.h>

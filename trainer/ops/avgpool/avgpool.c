@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool.c: shape rules and gradient of the global average. */
 #include "trainer/ops/avgpool/avgpool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_cases.c: test cases of avgpool and avgpool_grad. */
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/cases.h"

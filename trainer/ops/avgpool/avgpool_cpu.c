@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_cpu.c: the mean over all pixels of a sample, and its gradient. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_cuda.cu: the average over all pixels of each image and channel. One thread per channel (or vector of
  * channels) loops over the image. */
 #include "trainer/backends/cuda/cuda.h"

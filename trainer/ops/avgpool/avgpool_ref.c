@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* avgpool_ref.c: the average over all pixels of each image and channel. */
 #include <string.h>
 

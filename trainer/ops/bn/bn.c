@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn.c: shape rules, gradients and fusion rules of batch normalisation. */
 #include "trainer/ops/bn/bn.h"
 

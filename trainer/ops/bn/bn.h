@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn.h: batch normalisation over N, H, W of x [N,H,W,C], split into nodes so that statistics can be reduced between
  * ranks.
  *   bn_stats        in x                                               out stat

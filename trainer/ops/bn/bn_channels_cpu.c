@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_channels_cpu.c: the per-channel parts of batch norm: coefficients from statistics, running statistics, gradients
  * of the parameters. */
 #include <math.h>

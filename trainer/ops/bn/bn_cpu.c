@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_cpu.c: applies batch norm in one pass over the data in each direction: normalisation with add and ReLU forward,
  * the gradient of x with its mask backward. */
 #ifndef CPU_PASS

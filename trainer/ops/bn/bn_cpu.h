@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_cpu.h: state and coefficients shared by the cpu kernels of batch norm. The loops over data are in bn_sums_cpu.c
  * and bn_cpu.c, the per-channel parts in bn_channels_cpu.c. */
 #ifndef DPT_OPS_BN_CPU_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_cuda.cu: batch normalisation: sums over the rows of [pixels, C], and loops over its elements with per-channel
  * coefficients (columns.h). */
 #include "trainer/backends/cuda/columns.h"

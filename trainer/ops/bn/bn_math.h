@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_math.h: formulas that every backend's batch norm shares, so that results agree to the last bit. */
 #ifndef DPT_OPS_BN_MATH_H
 #define DPT_OPS_BN_MATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_ref.c: batch normalisation, elementwise. The workspace holds mean and 1/sqrt(var+eps) per channel. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_sums_cpu.c: the sums for batch norm's statistics and for its gradient, in one pass over the data that includes the
  * gradient's mask and join. Each part sums blocks of rows in f32 and the blocks in f64; the parts are added in
  * order. */

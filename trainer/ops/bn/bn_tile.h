@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bn_tile.h: loads, stores and masks of the batch norm loops, compiled once per instruction set by each.h (no include
  * guard on purpose). */
 

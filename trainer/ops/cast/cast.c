@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cast.c: conversion between float types. No gradient is defined, since casts are inserted after the backward pass is
  * built. */
 #include "trainer/ops/cast/cast.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cast_cases.c: test cases of cast between the two types of a run. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cast_cuda.cu: conversion between any two float types. */
 #include "trainer/backends/cuda/cuda.h"
 

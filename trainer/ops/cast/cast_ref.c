@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cast_ref.c: conversion between any two float types. */
 #include "trainer/ops/cast/cast.h"
 #include "trainer/ops/cast/float16.h"

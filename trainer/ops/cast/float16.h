@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* float16.h: the two 16-bit float types as bits (IEEE 754 binary16 and the upper half of binary32), rounded to nearest
  * even. NaN stays NaN; values out of range become infinities. Conversions to 16 bits go through f32. */
 #ifndef DPT_OPS_FLOAT16_H

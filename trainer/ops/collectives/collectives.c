@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.c: see collectives.h. */
 #include "trainer/ops/collectives/collectives.h"
 

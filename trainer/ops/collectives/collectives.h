@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives.h: exchanges between the ranks of env->comm. With one rank or no communicator a sum copies, or does
  * nothing in place, and the others do nothing. Kernels of host backends call the communicator.
  *   allreduce       in t out t' (may be the same memory): the sum over the ranks, with the same bits on every rank

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives_cases.c: test cases without a communicator: a sum is the tensor itself, and nothing is sent. tests/comm
  * and tests/train cover exchanges between ranks. */
 #include "trainer/ops/cases.h"

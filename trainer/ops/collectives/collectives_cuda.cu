@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives_cuda.cu: exchanges between the ranks' devices. A single rank owns every flat tensor entirely, and all its
  * partial sums: these are added into one. Sums along the reduction tree are computed here from all ranks' terms, since
  * NCCL guarantees no order. */

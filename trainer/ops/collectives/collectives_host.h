@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives_host.h: the collectives on host memory, shared by all host backends: each passes its tensor to the
  * communicator in its own type. */
 #ifndef DPT_OPS_COLLECTIVES_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: shape rules and gradients of the 2-D convolution. The weight gradient precedes the data gradient, so that x
  * can be freed before dx is allocated and a gradient bucket completes as early as possible. */
 #include "trainer/ops/conv/conv.h"

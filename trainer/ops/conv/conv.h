@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h: 2-D convolution without bias. x [N,H,W,C], w [K,R,S,C], y [N,P,Q,K], P = (H + 2 pad - R) / stride + 1.
  *   conv        in x, w    out y
  *   conv_dgrad  in dy, w   out dx      (attr.in_shape = shape of x)

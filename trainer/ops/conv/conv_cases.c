@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_cases.c: test cases of conv, conv_dgrad and conv_wgrad: the three run on the same list of layers. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/conv/conv.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_cpu.c: the three convolution ops as kernels; trainer/backends/cpu/convs.c has them. */
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/ops/ops.h"

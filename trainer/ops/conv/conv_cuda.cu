@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_cuda.cu: convolutions by cuDNN, with channels padded as its 16-bit engines require. Otherwise, and in f64,
  * implicit GEMM: products whose operands are the windows of images, read directly from the images: forward y[pixel, K]
  * = window(x)[pixel, RSC] w[K, RSC]^T and its two gradients. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_ref.c: direct convolution. For one output pixel and one kernel row r, the inputs under the kernel and the
  * weights of one output channel are both contiguous over (s, c). Every loop processes such rows. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c: see copy.h. */
 #include "trainer/ops/copy/copy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy.h: y = x in another space: swaps a tensor out between uses, or back in. in x out y, of the same type and
  * shape. */
 #ifndef DPT_OPS_COPY_H

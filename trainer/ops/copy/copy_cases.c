@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy_cases.c: test cases of copy. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/copy/copy.h"

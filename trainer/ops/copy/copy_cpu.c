@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy_cpu.c: the copy of copy_host.h. */
 #include "trainer/ops/copy/copy_host.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy_cuda.cu: copies between the device and pinned memory, or within either; addresses determine the direction.
  * Copies from and to a mapped file go in pieces through pinned memory, which a host function in stream order fills from
  * the file or writes to it. Copies of one direction use one stream, so one buffer per direction suffices. */

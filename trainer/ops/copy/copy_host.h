@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy_host.h: the copy of host backends. It is single-threaded, since it runs on its own stream while kernels use the
  * rank's threads. */
 #ifndef DPT_OPS_COPY_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.c: shape rule and gradient of dropout. */
 #include "trainer/ops/dropout/dropout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.h: y = x * mask / (1 - p); an element is kept with probability 1 - p (Srivastava et al. 2014).
  *   dropout  in x [R,C]  out y
  * The gradient is the same op on dy. No mask is stored: whether element e of sample n is kept is a pure function of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_cases.c: test cases of dropout. All backends draw the same mask, so results differ by one rounding. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/dropout/dropout.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_cpu.c: dropout with counter-based draws. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/cast/float16.h"

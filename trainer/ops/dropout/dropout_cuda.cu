@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_cuda.cu: dropout. One block of random words serves four neighbouring elements. */
 #include "trainer/backends/cuda/cuda.h"
 

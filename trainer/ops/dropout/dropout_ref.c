@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout_ref.c: dropout, elementwise. */
 #include "trainer/ops/dropout/dropout.h"
 #include "trainer/ops/ref_kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema.c: see ema.h. */
 #include "trainer/ops/ema/ema.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema.h: exponential moving average of a parameter or statistic: ema = decay ema + (1 - decay) x; the first update
  * copies x, as in torchvision. in x, ema, step out ema (the same tensor, updated). step is guard's output: a skipped
  * step changes nothing, unless there was no update yet. With `every` > 1 every N-th step of an epoch updates it,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema_cases.c: test cases of ema. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema_cpu.c: one update of an average in f32. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu_update.h"

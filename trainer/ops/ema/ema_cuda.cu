@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema_cuda.cu: one update of an average, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema_ref.c: one update of an average, elementwise. */
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/ref_kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed.c: shape rules and gradients of the embedding. */
 #include "trainer/ops/embed/embed.h"
 

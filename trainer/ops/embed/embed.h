@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed.h: token and learned position embedding: row (n, t) of x is wte[tokens[n, t]] + wpe[t].
  *   embed       in tokens i32 [N,T], wte [V,C], wpe [P,C], P >= T   out x [N*T,C]
  *   embed_grad  in dx, tokens, more (optional, [V,C])               out dwte [V,C], dwpe [P,C]  (master type)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed_cases.c: test cases of embed and embed_grad. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/embed/embed.h"

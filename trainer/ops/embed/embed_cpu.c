@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed_cpu.c: the embedding. Threads split its gradient by columns, so that every sum runs in batch order for any
  * number of threads. */
 #include "trainer/backends/cpu/cpu.h"

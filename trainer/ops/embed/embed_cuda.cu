@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed_cuda.cu: the embedding, and its gradient without atomics. Positions of the batch are sorted by token, stably,
  * so that the positions of one token (a run) are in batch order. Each block adds the rows of an equal number of sorted
  * positions, however long runs are. A second launch adds parts of a run that extend into later blocks. */

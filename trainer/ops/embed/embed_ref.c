@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed_ref.c: the embedding, row by row. */
 #include <string.h>
 

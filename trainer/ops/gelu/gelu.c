@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gelu.c: GELU and its gradient, whose backward pass needs the input. */
 #include "trainer/ops/gelu/gelu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gelu_cases.c: test cases of gelu and gelu_grad. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gelu_cuda.cu: tanh GELU and its gradient, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 

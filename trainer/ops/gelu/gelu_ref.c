@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gelu_ref.c: tanh GELU, elementwise. */
 #include <math.h>
 

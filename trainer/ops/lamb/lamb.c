@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb.c: see lamb.h. */
 #include "trainer/ops/lamb/lamb.h"
 

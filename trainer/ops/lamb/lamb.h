@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb.h: LAMB (You et al. 2019, algorithm 2, phi(x) = x): Adam's step, scaled per parameter by the ratio of the
  * parameter's norm to the step's.
  *   lamb_update  in p, g, m, v, step out u, m, v: m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2; u = m / (1 - b1^t) /

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb_cases.c: test cases of lamb_update and lamb. */
 #include <math.h>
 

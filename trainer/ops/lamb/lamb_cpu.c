@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb_cpu.c: LAMB in f32: Adam's step of one parameter as a rule for cpu_update.h, then its addition once its norm is
  * known. */
 #ifndef CPU_PASS

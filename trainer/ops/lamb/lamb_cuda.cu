@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb_cuda.cu: one LAMB step in its two parts, elementwise. Each thread computes per-parameter values once. */
 #include "trainer/backends/cuda/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb_ref.c: one LAMB step, elementwise. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars.c: see lars.h. */
 #include "trainer/ops/lars/lars.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars.h: layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017, algorithm 1): ratio = trust ||p|| / (||g|| +
  * decay ||p||); m = momentum m + lr ratio (g + decay p); p = p - m. The ratio is 1 if a norm is 0 or absent (gains and
  * biases of norms). in p, g, m?, step, psum?, gsum? out p, m? (the same tensors, updated; no m if momentum is 0). psum,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars_cases.c: test cases of lars. */
 #include <math.h>
 

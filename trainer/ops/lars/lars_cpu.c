@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars_cpu.c: LARS's rule for cpu_update.h. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu_update.h"

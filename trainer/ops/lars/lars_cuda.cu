@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars_cuda.cu: one LARS step, elementwise. Each thread computes the trust ratio once. */
 #include "trainer/backends/cuda/cuda_update.h"
 

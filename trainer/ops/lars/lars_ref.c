@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lars_ref.c: one LARS step, elementwise. */
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lars/lars.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm.c: shape rules and gradients of layer normalisation. */
 #include "trainer/ops/layernorm/layernorm.h"
 

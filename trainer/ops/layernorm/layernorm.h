@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm.h: normalisation of each row, fused with the residual sum in front of it (Ba, Kiros, Hinton 2016): s = x +
  * delta; y = (s - mean(s)) * rstd * gamma + beta, rstd = 1 / sqrt(biased variance + eps).
  *   layernorm       in x [R,C], delta [R,C] (optional), gamma [C], beta [C]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm_cases.c: test cases of layernorm and layernorm_grad. */
 #include <math.h>
 

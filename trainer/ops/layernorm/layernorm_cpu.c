@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm_cpu.c: layer normalisation, one visit per row in each direction. The gradients of gain and bias are summed
  * per part, in runs of FOLD rows, then over the parts. */
 #ifndef CPU_PASS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm_cuda.cu: layer normalisation fused with the residual sum. Rows of common length are read once and kept in
  * registers by one warp. The gradient kernel has one thread per vector of columns, which also sums the gradients of
  * gain and bias over the block's rows. Longer rows have a block each, and are read from memory once and from the cache

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layernorm_ref.c: layer normalisation, row by row. */
 #include <math.h>
 #include <string.h>

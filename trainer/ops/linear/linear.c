@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear.c: shape rules and gradients of the fully connected layer. */
 #include "trainer/ops/linear/linear.h"
 

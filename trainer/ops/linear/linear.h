@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear.h: y = x w^T + b. x [N,C], w [K,C], b [K] (optional), y [N,K].
  *   linear        in x, w, b  out y       (attr.low: low type, between layers; else master type, for the loss)
  *   linear_dgrad  in dy, w    out dx

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear_cases.c: test cases of linear, linear_dgrad and linear_wgrad. */
 #include <math.h>
 

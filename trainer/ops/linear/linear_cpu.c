@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear_cpu.c: y = x w^T + b and its gradients as products of plain matrices; packing the weights would cost more than
  * it saves. The gradient of the bias is a separate pass over dy, in partial sums of at most ROWS rows. */
 #ifndef CPU_PASS

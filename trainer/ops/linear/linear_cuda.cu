@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear_cuda.cu: the fully connected layer: three matrix products, and the bias gradient as column sums. */
 #include "trainer/backends/cuda/columns.h"
 

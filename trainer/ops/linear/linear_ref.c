@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear_ref.c: the fully connected layer, row by row. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead.c: shape rule and gradients of the classifier with its loss. */
 #include "trainer/ops/lmhead/lmhead.h"
 

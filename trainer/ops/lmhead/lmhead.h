@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead.h: the classifier of a language model fused with its loss: logits = x w^T, then softmax cross-entropy with the
  * targets.
  *   lmhead  in x [R,C], w [V,C], targets i32 (R of them; below 0: ignored)

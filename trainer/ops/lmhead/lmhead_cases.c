@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead_cases.c: test cases of lmhead. */
 #include <math.h>
 

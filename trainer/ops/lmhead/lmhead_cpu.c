@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead_cpu.c: the classifier with its loss, by groups of rows and tiles of the vocabulary. While a tile's logits are
  * in the cache they are replaced by exp(logit - maximum of the row in this tile), stored in the operands' type; only
  * these and the maxima are kept. After a row's last tile its sum is known, and the exponentials are scaled to

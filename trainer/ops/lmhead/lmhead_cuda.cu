@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead_cuda.cu: the classifier with its loss, by blocks of rows. The logits of a block are in the workspace; they are
  * replaced there by their gradients in the type of x, from which dx and dw are computed at once. */
 #include <float.h>

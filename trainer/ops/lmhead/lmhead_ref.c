@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lmhead_ref.c: the classifier with its loss, one row at a time. */
 #include <math.h>
 #include <string.h>

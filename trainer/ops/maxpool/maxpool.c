@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool.c: shape rules and gradient of the windowed maximum. */
 #include "trainer/ops/maxpool/maxpool.h"
 

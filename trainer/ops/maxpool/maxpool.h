@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool.h: maximum over kernel x kernel windows of x [N,H,W,C]. Padding is never the maximum; of equal values the
  * first in row-major order is chosen; NaN takes precedence over all values.
  *   maxpool       in x         out y, index (u8: r * kernel + s of the maximum; kernel <= 15)

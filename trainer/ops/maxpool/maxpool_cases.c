@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool_cases.c: test cases of maxpool and maxpool_grad. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool_cpu.c: maximum over windows with its index. The gradient is gathered per input pixel, so that no two threads
  * write the same element. */
 #ifndef CPU_PASS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool_cuda.cu: the windowed maximum. Each input pixel gathers its gradient from the windows that cover it, in their
  * order. A thread handles neighbouring channels of one pixel; threads of a block access neighbouring memory. */
 #include "trainer/backends/cuda/cuda.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maxpool_ref.c: the windowed maximum, and its gradient scattered to the maxima. */
 #include <math.h>
 #include <string.h>

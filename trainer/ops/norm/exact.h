@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exact.h: exact sums of doubles: the same bits for any order and grouping of terms. A sum is a fixed-point number wide
  * enough for every finite double, in 32-bit limbs stored in 64-bit words. Up to 2^31 terms, and then whole sums word by
  * word, can be added before carries are propagated (after Neal, "Fast exact summation using small and large

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c: shape rules of sums of squares and of their norm. */
 #include "trainer/ops/norm/norm.h"
 

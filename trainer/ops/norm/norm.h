@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.h: the global gradient norm.
  *   sumsq    in g                      out f64 [1] = sum of squares
  *   squares  in g                      out f64: the sum of squares of each block of SQUARES_BLOCK elements (the last

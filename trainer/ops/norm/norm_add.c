@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_add.c: adds the nodes for sums of squares and for the global norm. Exact sums exchange a few hundred bytes
  * between ranks, independent of the number of tensors. */
 #include "trainer/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_cases.c: test cases of sumsq and norm. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor or a part of a large one,
  * whose parts another block sums. Exact sums use one thread per word. Then the square root of the sum. */
 #include "trainer/backends/cuda/cuda.h"

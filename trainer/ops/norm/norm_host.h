@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_host.h: exact sums and the norm on host memory, shared by all host backends. Each handles few numbers. */
 #ifndef DPT_OPS_NORM_HOST_H
 #define DPT_OPS_NORM_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_ref.c: sums of squares and their square root. */
 #include "trainer/ops/norm/norm_host.h"
 #include "trainer/ops/ref_kernel.h"

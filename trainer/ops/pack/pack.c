@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c: converts a tensor to the layout of one consumer's kernel. The layout pass inserts these nodes; the size comes
  * from the backend. */
 #include "trainer/ops/pack/pack.h"

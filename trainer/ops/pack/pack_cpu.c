@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack_cpu.c: converts a convolution's f32 master weights to the layout and type that its implementation wants. */
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/ops/ops.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums.c: see partial_sums.h. */
 #include "trainer/ops/partial_sums/partial_sums.h"
 

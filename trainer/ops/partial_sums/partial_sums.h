@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums.h: a rank's partial sums along the reduction tree (graph/reduction_tree.h). One tensor has slots for the
  * most partial sums that a rank ever holds; the page gives the leaf of each micro-batch.
  *   term_push  in terms [room * n], x [n] out terms: stores the term of this micro-batch's leaf in its slot, added to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_cases.c: test cases of partial sums. The harness's page has leaves 6 to 8 of 11 and the second
  * micro-batch: leaf 7, which is the sibling of leaf 6; leaf 8 follows the pair. tests/graph/leaves_test.c covers other
  * leaves. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_cpu.c: partial sums by all threads, each on a range of elements. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_cuda.cu: partial sums. Each thread determines once from the page which terms this micro-batch's term is
  * added to. */
 #include "trainer/backends/cuda/fold.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_host.h: partial sums on host memory, shared by all host backends: both ops on a range of elements, and
  * the arguments of collectives. */
 #ifndef DPT_OPS_PARTIAL_SUMS_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partial_sums_ref.c: partial sums over all elements at once. */
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relu.c: ReLU and its gradient, whose backward pass needs only the output. */
 #include "trainer/ops/relu/relu.h"
 

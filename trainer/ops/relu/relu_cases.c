@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relu_cases.c: test cases of relu and relu_grad. */
 #include <math.h>
 

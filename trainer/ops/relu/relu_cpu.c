@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relu_cpu.c: max(x, 0) and its gradient, elementwise; NaN stays NaN. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relu_cuda.cu: ReLU and its gradient, elementwise; NaN stays NaN. */
 #include "trainer/backends/cuda/cuda.h"
 

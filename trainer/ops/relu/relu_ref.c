@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relu_ref.c: ReLU, elementwise; NaN stays NaN. */
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/relu/relu.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd.c: see sgd.h. */
 #include "trainer/ops/sgd/sgd.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd_cases.c: test cases of sgd. */
 #include <math.h>
 

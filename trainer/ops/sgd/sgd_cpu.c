@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd_cpu.c: SGD's rule for cpu_update.h. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu_update.h"

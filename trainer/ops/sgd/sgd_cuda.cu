@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd_cuda.cu: one SGD step, elementwise. */
 #include "trainer/backends/cuda/cuda_update.h"
 

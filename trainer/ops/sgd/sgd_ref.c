@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd_ref.c: one SGD step, elementwise. */
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ref_kernel.h"

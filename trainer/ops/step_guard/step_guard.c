@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard.c: one node per training graph, between the gradients' norm and the optimiser. */
 #include "trainer/ops/step_guard/step_guard.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard.h: decides in the graph, once per optimiser step, whether the step is applied and how gradients are
  * scaled. in norm, losses?, state, votes? out step, state (the same tensor, updated). norm: f64 [1], result of norm.h.
  * losses: f64 of any length, summed over the ranks. If any of these is not finite, the step is skipped: nodes with the

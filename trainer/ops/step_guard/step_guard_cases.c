@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard_cases.c: test cases of guard. tests/ops/values_test.c checks its decisions against values computed by
  * hand. */
 #include <math.h>

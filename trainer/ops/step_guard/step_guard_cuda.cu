@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard_cuda.cu: the decision of step_guard_math.h, by one thread. */
 #include "trainer/backends/cuda/cuda.h"
 

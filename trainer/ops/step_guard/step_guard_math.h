@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard_math.h: the decision of step_guard.h on a few scalars, the same on every backend. */
 #ifndef DPT_OPS_STEP_GUARD_MATH_H
 #define DPT_OPS_STEP_GUARD_MATH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step_guard_ref.c: the decision of step_guard_math.h. */
 #include "trainer/ops/step_guard/step_guard_math.h"
 #include "trainer/ops/ref_kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.c: see watch.h. The outputs are results: the host reads them after a watched step. */
 #include "trainer/ops/watch/watch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.h: statistics of a tensor's values. Both ops run only in watched steps (page.watch); after any other step their
  * outputs are undefined.
  *   watch       in x, before?   out f64 [WATCH_VALUES] of x - before, or of x; before has x's type and shape

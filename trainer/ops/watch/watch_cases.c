@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_cases.c: test cases of watch and watch_hold. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_cuda.cu: a block processes tiles of one value per thread and stores their bucket numbers in shared memory. Each
  * thread then counts one bucket in a quarter of the tile, without atomics. One block adds the blocks' values in
  * order. */

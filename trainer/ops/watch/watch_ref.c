@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch_ref.c: statistics of a tensor, value by value. */
 #include <math.h>
 

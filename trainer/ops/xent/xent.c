@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent.c: the classification loss, where the gradient starts. It stores each row's log-sum-exp; probabilities are never
  * stored. */
 #include "trainer/ops/xent/xent.h"

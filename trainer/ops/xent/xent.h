@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent.h: softmax cross-entropy with label smoothing s: target = (1-s) onehot + s/K (as PyTorch's CrossEntropyLoss).
  *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N], losses f64 [N]
  *              (optional)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent_cases.c: test cases of xent and xent_grad. */
 #include <math.h>
 

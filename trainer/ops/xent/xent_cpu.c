@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent_cpu.c: softmax cross-entropy of each row and its gradient. Threads split the rows; the losses are then added in
  * row order, so the sum does not depend on the number of threads. */
 #ifndef CPU_PASS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent_cuda.cu: softmax cross-entropy: one warp per row, whose losses one block adds in order; and its gradient,
  * elementwise. */
 #include "trainer/backends/cuda/cuda.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* xent_ref.c: softmax cross-entropy and its gradient, row by row. */
 #include <math.h>
 #include <string.h>

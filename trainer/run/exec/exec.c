@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec.c: what all executors share: the kinds of time, and the values that a program returns. */
 #include "trainer/run/exec/exec_inside.h"
 

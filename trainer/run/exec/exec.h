@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec.h: runs the schedules of prepared programs. An executor defines how nodes run, on host threads (exec_host.c) or
  * on a device, and allocates its own struct. Nothing is allocated after exec_new and exec_profile.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_calls.c: chooses the executor of a backend and calls it. */
 #include "trainer/run/exec/exec_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
  * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
  * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */

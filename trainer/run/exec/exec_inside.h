@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_inside.h: what is the same for every executor: the kind of a step's time that a node counts as, storage for
  * times of nodes, the results that the host reads after a run and what it clears before. */
 #ifndef DPT_RUN_EXEC_INSIDE_H

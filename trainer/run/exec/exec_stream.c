@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_stream.c: the executor of backends with streams. A schedule is enqueued, with an event wherever one stream waits
  * for another, and recorded once as a graph, so that a step costs one launch. Events are created at set-up. Every
  * program is rehearsed first, so that one-time work of libraries and drivers happens there. A watched step runs node by

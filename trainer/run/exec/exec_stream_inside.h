@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_stream_inside.h: the executor of devices as its files see it: programs as items of streams, and the data of a
  * run. */
 #ifndef DPT_EXEC_STREAM_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec_stream_program.c: turns a schedule into stream items: operands, events where one stream waits for another, and
  * marks where the compute stream changes its kind of work; groups them; reads the times of a finished run. */
 #include "trainer/run/exec/exec_stream_inside.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring.c: copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
  * between them. Two events order the batches: a batch is uploaded after the one before was placed, and placed after its
  * upload. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_artifacts.c: MLflow's artifact routes: of the proxy, a run, a logged model. */
 #include "web/api/mlflow/mlflow_request.h"
 

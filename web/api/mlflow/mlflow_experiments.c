@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_experiments.c: MLflow's /experiments. */
 #include "web/api/mlflow/mlflow_request.h"
 

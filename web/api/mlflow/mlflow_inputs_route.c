@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_inputs_route.c: logs the inputs and outputs of a run: data sets and logged models. */
 #include "web/api/mlflow/mlflow_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs in one request, samples. */
 #include "web/api/mlflow/mlflow_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_models.c: MLflow's logged models, and the description of the server that its clients query. */
 #include "web/api/mlflow/mlflow_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_names.c: MLflow's rules for the names of params, metrics, tags, runs and experiments. */
 #include "web/api/mlflow/mlflow_request.h"
 

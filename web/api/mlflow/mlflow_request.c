@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_request.c: what MLflow's routes share: requests parsed as protobuf's JSON parser does (numbers may be strings,
  * names have two spellings, unknown members are ignored), error replies, submission of changes. Knows no route. */
 #include "web/api/mlflow/mlflow_request.h"

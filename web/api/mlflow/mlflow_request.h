@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_request.h: shared by the handlers of MLflow's routes: reading of requests (lenient, as protobuf's JSON
  * parser), error bodies, and rules for names. Their names begin with ml_. */
 #ifndef DPT_API_MLFLOW_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_run_json.c: a run in MLflow's JSON, with its inputs and outputs; /runs/search. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_runs.c: MLflow's /runs: creation, reading, changes, deletion. */
 #include "web/api/mlflow/mlflow_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_sources.c: the source of a version of a registered model: which URIs are accepted, what they refer to, and
  * where the files are. A client's URI never names a file of this server outside the artifacts. */
 #include "web/api/mlflow/mlflow_request.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_versions.c: MLflow's versions of registered models: creation, description, stages, tags, search. */
 #include "web/api/mlflow/mlflow_request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_artifacts.c: /runs/{run}/artifacts, files that clients uploaded; /runs/{run}/files, files in the run's own
  * folder. */
 #include "web/api/blob.h"

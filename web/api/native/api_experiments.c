@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_experiments.c: /experiments and /keys. */
 #include "web/api/api.h"
 

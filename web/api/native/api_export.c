@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_export.c: exports of runs and of every point of runs as CSV, JSON or JSON lines. Every format has the same
  * columns with the same names; doubles read back bit for bit. */
 #include "web/api/native/api_export.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_export.h: shared by the exports: a row in three formats, and the entity tag of a stream. */
 #ifndef DPT_API_API_EXPORT_H
 #define DPT_API_API_EXPORT_H

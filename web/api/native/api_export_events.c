@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_export_events.c: /export/parts.json and /export/series.tfevents: exports a run as event files for TensorBoard and
  * other readers. Each rank and segment has a file with every bit of every scalar. Params become hparams, notes a
  * text. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_page.c: serves the files of the page. With index.html it sends preload links for the first requests of the page.
  */
 #include "web/api/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_points.c: points of a run: /runs/{run}/journal accepts byte ranges of a journal and replies with the durable
  * offset, POST /runs/{run}/metrics a batch of points as JSON. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_run_records.c: /runs/{run}/console, code, alerts and media: records of a run other than metrics and params. */
 #include "web/store/read/run_records.h"
 

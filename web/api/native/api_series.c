@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_series.c: /series: M4 buckets for charts (Jugel et al., VLDB 2014), and raw points in pages. */
 #include "web/api/api.h"
 

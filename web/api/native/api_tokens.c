@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_tokens.c: who may ask: /tokens, the access tokens of the server, and the login of a browser. Only the reply that
  * creates a token contains its text. */
 #include <string.h>

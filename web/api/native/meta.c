@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta.c: the server itself: health, versions, metrics for Prometheus, openapi.json; and the maintenance of its store:
  * /gc, /backup, /doctor. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.c: arguments that several routes of v1 share, and the error of a refused query. */
 #include "web/api/native/request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.h: arguments that several routes of v1 share, and the error of a refused query. */
 #ifndef DPT_NATIVE_REQUEST_H
 #define DPT_NATIVE_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_json.h: writes a run in v1's JSON, in full or as an item of a list. */
 #ifndef DPT_NATIVE_RUN_JSON_H
 #define DPT_NATIVE_RUN_JSON_H

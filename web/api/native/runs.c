@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs.c: /runs: the list, one run, and the changes of a run other than points; /changes (polling) and /events
  * (server-sent events): ids of runs that changed. */
 #include <inttypes.h>

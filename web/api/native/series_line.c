@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series_line.c: converts buckets to the polyline that a chart draws, quantized to small integers. Knows no request. */
 #include "web/api/native/series_line.h"
 

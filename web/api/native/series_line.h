@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series_line.h: a line of a chart as the points to draw, with as many digits as pixels need. Private to
  * web/api/native. */
 #ifndef DPT_NATIVE_SERIES_LINE_H

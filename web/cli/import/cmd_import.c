@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it.
  */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* deferred.c: the queue of requests to the store after all runs are imported: files, and everything that journals
  * cannot contain. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import_events.c: imports a folder of event files of other programs as runs. The records of a file are copied byte for
  * byte after a first record that identifies the run. The result is an ordinary journal, so TensorBoard reads it and a
  * repeated import changes nothing. */

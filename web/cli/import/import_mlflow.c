@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import_mlflow.c: requests to the store, by MLflow's own routes, after MLflow's runs are imported. */
 #include "web/cli/import/import_mlflow.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import_mlflow.h: shared by the readers of MLflow's two kinds of stores: status names, locations of files, and
  * requests by MLflow's own routes after the runs are imported. Knows neither SQLite nor YAML folders. */
 #ifndef DPT_CLI_IMPORT_MLFLOW_H

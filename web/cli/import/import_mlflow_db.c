@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import_mlflow_db.c: reads MLflow's SQLite store. */
 #include <limits.h>
 #include <math.h>

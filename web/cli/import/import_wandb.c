@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* import_wandb.c: finds W&B's offline runs in a folder. */
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* importer.c: writes imported runs as journals, into a folder or to a server. */
 #include "web/cli/import/importer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* importer.h: converts data of other trackers to runs. A reader passes on one run after the other. Each run becomes
  * journals, in a folder of runs or sent to a server. What journals cannot contain (files, tags of experiments,
  * deletions, the registry) is queued until all runs are stored, and then requested from the store. Everything is

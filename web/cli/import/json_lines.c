@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json_lines.c: imports runs that a program writes as lines of JSON, one object with one member each. A table has a
  * function for each kind of line. `python -m dptrack.importers` writes the runs of Aim, Neptune and W&B; a script can
  * do the same for any other tracker. The first line is {"dptrack_runs": 1}. Times are seconds since 1970; numbers may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sync.c: `dptrack sync`: sends journals and files below a folder that a server lacks, for example after training
  * without a network. */
 #include <jansson.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_file.c: reads the records of a .wandb file (wandb_internal.proto) in the order of the file. Logged values are
  * JSON by path; wandb_items.c converts them to points and media. */
 #include "web/cli/import/wandb_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_file.h: reads one .wandb file, which is a session of a run. Knows no folders but the given one. */
 #ifndef DPT_CLI_WANDB_FILE_H
 #define DPT_CLI_WANDB_FILE_H

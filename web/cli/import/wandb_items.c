@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_items.c: converts W&B's JSON to points, images, histograms, tables, params. */
 #include "web/cli/import/wandb_items.h"
 

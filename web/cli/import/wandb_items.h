@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_items.h: converts what W&B stores as JSON by path: rows of its history, its config, its summary. Knows neither
  * the order of records nor files other than those that a row names. */
 #ifndef DPT_CLI_WANDB_ITEMS_H

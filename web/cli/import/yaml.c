@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.c: parses YAML as PyYAML's emitter writes it (safe_dump: block mappings, width 80). */
 #include "web/cli/import/yaml.h"
 

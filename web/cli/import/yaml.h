@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.h: reads the YAML that PyYAML's safe_dump writes for a mapping of scalars and of mappings of scalars, as in
  * MLflow's file store: plain, quoted and folded scalars. Not general YAML: sequences are skipped, and anything but a
  * mapping is refused. Knows no files. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alert.c: reads rules and alerts, and changes them. */
 #include "web/store/alert/alert.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alert.h: alert rules for runs, and the alerts they fired. A rule fires once per run: the row of the alert records
  * that, for all processes and restarts. Changes go through ingest_submit. */
 #ifndef DPT_STORE_ALERT_H

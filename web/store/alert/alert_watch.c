@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* alert_watch.c: evaluates rules after commits, and periodically for silent runs. */
 
 #include <pthread.h>

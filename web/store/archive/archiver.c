@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archiver.c: one thread that looks for ended runs periodically, and is woken to restore runs. */
 #include "web/store/archive/archiver.h"
 

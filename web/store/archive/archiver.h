@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archiver.h: moves points of ended runs to the object store, and restores them when the run is written again. The
  * object is written and verified first; then one transaction names it and deletes the rows. After a crash in
  * between, gc removes the object. A thread of its own; only writers to an archived run wait for it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack_run.c: writes the chunks of a run to an object, some rows at a time, then names the object and deletes the
  * rows, or makes them rows again. No snapshot is held: changes in the meantime are detected when the object is
  * named. */

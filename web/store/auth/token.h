@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token.h: access to the server. Tokens and page sessions are rows of the store (only their SHA-256). This process
  * also has fixed tokens (of the lock file, of DPTRACK_TOKEN). Checks use a copy of the rows that is read again after
  * each change, so revoking works at once in every process. Any thread. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_change.c: creates, revokes and deletes tokens and sessions, as kinds of changes. Knows hashes, never the text
  * of a token. */
 #include "tracker/base/clock.h"

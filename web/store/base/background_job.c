@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* background_job.c: the thread of background jobs, and the pool of threads for short tasks. Both start with the
  * store. */
 #include "web/store/base/background_job.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* background_job.h: work outside the threads that answer requests: background jobs, one at a time, and a pool for
  * short tasks. Their threads are started with the store: one started by a thread that answers requests would inherit
  * its sandbox. */

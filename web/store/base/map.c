@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
 #include "web/store/base/map.h"
 

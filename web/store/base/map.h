@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* map.h: a hash table from short byte keys (copied) to values of one fixed size (stored inside), and lists in
  * arenas. One thread. */
 #ifndef DPT_STORE_MAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parts.h: the parts of an open store. Each is a pointer that only its own room looks into; store.c makes and frees
  * them. Private to web/store. */
 #ifndef DPT_STORE_PARTS_H

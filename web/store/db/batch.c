@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c: many rows in one statement, and arrays in PostgreSQL's binary format. */
 #include "web/store/db/batch.h"
 

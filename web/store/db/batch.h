@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h: the rows of one statement, sent together as one array per column, for remote databases (db_shared). The
  * statement reads them with unnest. */
 #ifndef DPT_STORE_BATCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blob_pg.c: reads bytes of PostgreSQL rows. A row costs a round trip, so rows are read ahead: first one, then twice
  * as many each time the next id follows closely. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* db.c: calls the engine of a connection. */
 #include "web/store/db/db.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* db.h: the interface to the database: connections, the statements of schema/sql/queries.sql by name, and rows with
  * columns by name. The engine is SQLite, or PostgreSQL where the place of the store is an address (postgresql://…);
  * only web/store/db knows which. One thread at a time uses a connection.

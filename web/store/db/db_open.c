@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* db_open.c: chooses the engine by the place of a store. */
 #include <stdio.h>
 #include <string.h>

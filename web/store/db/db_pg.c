@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* db_pg.c: PostgreSQL as an engine. In a transaction, a query without rows is only sent; the next read, at the
  * latest the commit, reports its failure. Queries with rows are also only sent, until a row is read. So a group
  * costs one round trip plus one for each read that depends on another. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* db_sqlite.c: SQLite as an engine: prepares the named queries, reads rows and blobs, maps errors. */
 #include <errno.h>
 #include <fcntl.h>

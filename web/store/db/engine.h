@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h: the interface between db.c and an engine: SQLite in this process, PostgreSQL at an address. The engine's
  * own structs begin with these. Members do what db.h says of the functions with their names; comments name those
  * that may be NULL. */

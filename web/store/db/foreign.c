@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.c: reads a SQLite file of another program. */
 #include "web/store/db/foreign.h"
 

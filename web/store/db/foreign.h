@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.h: reads a SQLite file of another program (MLflow's store) with the queries of schema/sql/mlflow.sql.
  * Never writes to it; the file may be in use. One thread at a time. */
 #ifndef DPT_STORE_FOREIGN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pg_inside.h: libpq and the state of a connection, shared by the files that use PostgreSQL. */
 #ifndef DPT_STORE_PG_INSIDE_H
 #define DPT_STORE_PG_INSIDE_H

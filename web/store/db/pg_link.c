@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pg_link.c: libpq, loaded on demand, and the connection: connecting, sending queries without waiting, reading
  * answers together. Knows nothing of transactions. */
 

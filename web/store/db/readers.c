@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
  * that answer requests must not connect to anything (web/server/sandbox.c). */
 #include "tracker/base/thread.h"

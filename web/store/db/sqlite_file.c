@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_file.c: files of SQLite: opens them with the settings for durability, migrates and copies them. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_inside.h: the state of a connection, shared by the files that use SQLite. */
 #ifndef DPT_STORE_SQLITE_INSIDE_H
 #define DPT_STORE_SQLITE_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tables.c: reads and fills whole tables with queries generated from their columns. */
 #include "web/store/db/db.h"
 

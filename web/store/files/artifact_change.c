@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifact_change.c: rows with digests of artifacts, the objects with their bytes, and pictures that MLflow's client
  * uploads, as kinds of changes. Accesses no file. */
 #include <stdio.h>

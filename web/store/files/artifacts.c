@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifacts.c: which paths clients may use; lists, reads and writes files below a folder (disk.h) or objects
  * (objects.h). */
 #include "web/store/files/artifacts.h"

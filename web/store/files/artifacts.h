@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* artifacts.h: files that clients store with their runs, below one folder: <experiment>/<run>/artifacts/…, and
  * <experiment>/models/<model>/artifacts/…. Paths come from clients: every segment is checked, and nothing outside
  * the folder can be reached, whatever it has in it. Alternatively files are objects of an S3 store (objects.h) and

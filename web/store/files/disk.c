@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
  * one. Symbolic links are never followed. */
 

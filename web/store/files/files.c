@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.c: opening, removing and copying. */
 #include "web/store/files/files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.h: files and folders below an open folder, and artifacts in one. Paths are resolved segment by segment and
  * never through symbolic links, so nothing outside is reached. Private to web/store. */
 #ifndef DPT_STORE_FILES_H

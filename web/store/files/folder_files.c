@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_files.c: which folder belongs to a run, and which of its files are listed. */
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* object_read.c: downloads a file: one piece is fetched while the previous one is returned. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* objects.c: address, client and threads of the object store; lookups of files in rows. */
 #include "web/store/files/objects.h"
 

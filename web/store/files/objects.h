@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* objects.h: artifacts as objects of an S3 store. A row maps a path to an object with a random name; paths are never
  * keys. First a row records that the object begins, then its bytes are sent, then a row makes it the file of its
  * path. So a file is complete or absent, and gc finds what a killed process left by its row.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* orphan_blobs.h: objects that are not files of a path (orphan blobs until named). Their creator names one in a row of
  * its own, in a change that takes it off the list of unnamed objects (DB_object_named). Before that gc may remove it.
  */

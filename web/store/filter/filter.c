@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter.c: shared by both search grammars: the plan, its evaluation, the order of values. */
 #include "web/store/filter/filter_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter.h: the search grammar: parses `filter` and `order_by` into a plan over named fields, and evaluates the plan
  * on their values. No SQL, no I/O.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter_inside.h: the plan that both search grammars produce and filter.c evaluates. Private to filter*.c. */
 #ifndef DPT_STORE_FILTER_INSIDE_H
 #define DPT_STORE_FILTER_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter_mlflow.c: MLflow's search grammar, with its messages. */
 #include <stdarg.h>
 #include <stdio.h>

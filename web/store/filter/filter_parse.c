@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter_parse.c: recursive-descent parser of our own search grammar. */
 #include "web/store/filter/filter_inside.h"
 

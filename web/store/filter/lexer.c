@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.c: reads one token at a time. */
 #include "web/store/filter/lexer.h"
 

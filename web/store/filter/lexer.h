@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.h: the tokens of filters, orders and formulas. A grammar's rules name its words and operators. Pure. */
 #ifndef DPT_STORE_LEXER_H
 #define DPT_STORE_LEXER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder_tree.c: scans with one inotify watch per folder (none per file, so idle files cost nothing). A folder is
  * watched as soon as it is found, long before a large scan lists it, so its changes are noticed from then on. */
 #include "web/store/follow/folder_tree.h"

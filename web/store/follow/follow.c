@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow.c: the follower's thread: learns what is stored, scans in steps, reads what changed, sleeps. */
 #include "web/store/follow/follow_inside.h"
 

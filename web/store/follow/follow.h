@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow.h: keeps the store up to date with a growing folder of runs: our journals and foreign event files. Watches
  * with inotify where that works, else polls. Never writes below the folder. */
 #ifndef DPT_STORE_FOLLOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_files.c: the known files and their queues, and the status line. */
 #include "web/store/follow/follow_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_inside.h: shared by the follow*.c files: the follower, and its state of each file. All of it belongs to the
  * follower's thread, except what the lock guards. Private to them. */
 #ifndef DPT_STORE_FOLLOW_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_read.c: reads files range by range and submits whole records to the writer's thread. One range of a file is
  * in transfer at a time; the next one starts at the durable offset. */
 #include "web/store/follow/follow_inside.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_sources.c: keeps runs and event files of other programs together while files are renamed, moved, copied,
  * replaced and deleted. A file is known by its first records. The run of a folder has exactly the content of its files:
  * content that turns up at another path moves, a copy in the same folder counts once. follow_sweep.c has the rest. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow_sweep.c: decides about files whose content is no longer at their paths, once what took their place is known:
  * the content moved, a copy of it is left, or it is gone. A run without some of its content keeps all it had and is
  * marked gone; the files that remain become a new run. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* origin.c: reads the first records of a file. */
 #include "web/store/follow/origin.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* origin.h: what a file below a folder of runs is. Our journals name their run in the first record. Event files of
  * other programs are known by their first records, whatever their name; their folder is the run, and its path supplies
  * the names. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tb_hparams.c: classifies the first records of event files in a folder, its parent and its siblings. */
 #include "web/store/follow/tb_hparams.h"
 

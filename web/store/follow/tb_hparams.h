@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tb_hparams.h: TensorBoard hparams folders. `add_hparams` of PyTorch and tensorboardX writes the hparams and metrics
  * of a run to a folder of its own below the run's. That is not a run, but a note on the run above. Trials of a search
  * look alike and are runs; there are several of them, or the folder above has no run. Used for followed and for

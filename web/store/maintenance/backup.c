@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backup.c: copies the file page by page through the writer's connection, which also copies its new commits, so that
  * a backup under load ends; or the rows of a database from one snapshot. Then copies the artifacts. The copy gets its
  * name when all is synced. */

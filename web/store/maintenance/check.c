@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: the checks, one function each. */
 #include "web/store/maintenance/maintenance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gc.c: removes deleted data for good. Runs one after another: first the run is marked as gone (its journals are
  * refused from then on), then its files are removed, then its rows, some at a time. */
 #include <errno.h>

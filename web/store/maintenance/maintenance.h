@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* maintenance.h: maintenance of an open store: garbage collection and backups. Work is split into small steps in the
  * writer's queue, so writers never wait long. Calls block, so servers run them as background jobs (store_work). */
 #ifndef DPT_STORE_MAINTENANCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* experiments.c: reads experiments. There are few, so a search reads all of them. */
 #include "web/store/mlflow/experiments.h"
 

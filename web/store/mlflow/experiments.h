@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* experiments.h: experiments for MLflow's API: with tags, including deleted ones, searched in pages. */
 #ifndef DPT_STORE_EXPERIMENTS_H
 #define DPT_STORE_EXPERIMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logged_models.c: reads one logged model, and searches those of some experiments, in pages. */
 #include "web/store/mlflow/logged_models.h"
 

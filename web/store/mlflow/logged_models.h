@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logged_models.h: reads logged models, and the inputs and outputs of runs. */
 #ifndef DPT_STORE_LOGGED_MODELS_H
 #define DPT_STORE_LOGGED_MODELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow.c: copies operations of MLflow's API for the writer's thread; creates, renames, tags and deletes
  * experiments. */
 #include "web/store/mlflow/mlflow.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_inside.h: shared by the kinds of changes of this room; writer's thread where a struct state is passed.
  * Private to the room. */
 #ifndef DPT_STORE_MLFLOW_INSIDE_H

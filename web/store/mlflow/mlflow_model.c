@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_model.c: creates, finishes, tags and deletes logged models, stores points logged with one, and links them
  * and data sets to runs. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow_run.c: creates runs with a given start time and writes to active ones, by MLflow's rules. Points that are
  * stored already are found by the series' summary when they arrive in order, else in the chunks that overlap them and
  * in the log. */

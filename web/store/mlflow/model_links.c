@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.c: opens both ends of a move, then moves rows and files in steps: mark the target as incomplete, copy files
  * (each confirmed by its row, so that a retry keeps it), copy all rows in one transaction, whose rows are read back
  * before the commit. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.h: moves a whole store, rows and files, between a file and a database in both directions, and between a
  * folder of files and an object store. The source is only read, after an upgrade to this version. The target becomes
  * a store only when it is complete and proved equal. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move_files.c: copies files between folders and object stores. A file is complete once its row is in the target; a
  * killed process leaves only a temporary file, or an object that gc finds. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move_inside.h: shared by the files of this room: the two ends of a move, its files, and a store as text. */
 #ifndef DPT_STORE_MOVE_INSIDE_H
 #define DPT_STORE_MOVE_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* walk.c: visits all rows of a store, and archived chunks as the rows they were, in one order, and prints them. So
  * the text of a store, and its copy, do not depend on where its points are. */
 

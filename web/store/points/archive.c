@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.c: format of archives, and an LRU cache of pieces and indexes. */
 #include "web/store/points/archive.h"
 

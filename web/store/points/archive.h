@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.h: the chunks of an ended run as one object, and a cache of such objects. Reads objects only through a
  * function of the caller. Private to web/store.
  * Format, little-endian: the chunks, by id; the index, one entry per chunk (the members of struct archive_entry in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk.c: packs points as differences with few bits, group by group, and rows of the ingest log. */
 #include "web/store/points/chunk.h"
 

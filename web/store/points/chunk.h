@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunk.h: up to 2048 points of one series as bytes. Groups of 64 points are packed separately: differences from the
  * smallest value of the group, with as many bits as the largest needs. A table at the start describes each group, so
  * a reader can skip or decode single groups. Points keep their order and every bit, including NaN payloads.

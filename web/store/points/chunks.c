@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunks.c: reads rows first; a series without rows may be archived. */
 #include "web/store/points/chunks.h"
 

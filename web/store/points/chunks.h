@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chunks.h: iterates over the folded chunks of a series, from rows of the table or from the archive of an ended run.
  * One iteration of each kind at a time on a connection, inside one snapshot. Private to web/store. */
 #ifndef DPT_STORE_CHUNKS_H

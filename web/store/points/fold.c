@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold.c: moves log rows to chunks. */
 #include "web/store/points/fold.h"
 

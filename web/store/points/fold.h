@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold.h: folding: moves points from the ingest log to the chunks of their series, in a transaction of the caller on
  * the read-write connection. Readers see no difference. */
 #ifndef DPT_STORE_FOLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
 #include "web/store/points/fold.h"
 

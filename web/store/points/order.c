@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.c: the sequence of series, predicted from the sequence so far. */
 #include "web/store/points/order.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.h: the order in which points of several series arrived, as bytes; kept for imported files. The successor of
  * a series is predicted to be the one it had last time, so series that alternate cost almost nothing.
  * Format: u8 format (1), 3 zero bytes, u32le crc32c of the rest; varint number of series, their ids as varints in

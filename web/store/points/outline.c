@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* outline.c: computes outlines and caches them in a direct-mapped table, where a new entry replaces the old one. */
 #include "web/store/points/outline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* outline.h: summaries of chunks for charts: ends and extremes by step and by time, of each group of 64 points and
  * of the whole chunk. Outlines of full chunks (which never change) are cached, so that a chart of a long series
  * decodes only groups that straddle a bucket edge. On a remote database the bytes of these chunks are cached too,

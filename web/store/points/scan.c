@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan.c: visits chunks, then log rows. */
 #include "web/store/points/scan.h"
 

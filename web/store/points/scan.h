@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan.h: visits every point of some series of a run: folded chunks in order, then the ingest log. Works on any
  * connection, in its snapshot. Private to web/store. */
 #ifndef DPT_STORE_SCAN_H

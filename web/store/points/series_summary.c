@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series_summary.c: summaries of points, independent of order; points in memory; spikes; what a restart hides. */
 #include "web/store/points/series_summary.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series_summary.h: what is known of a series besides its chunks: the summary (number of points, first, last,
  * smallest, largest, independent of order), points that are not folded, its worst spike, and which points a restart
  * hides. */

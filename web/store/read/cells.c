@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cells.c: reads one value at a time, so a search reads only what it needs and keeps only the values of candidate
  * runs. */
 #include "web/store/read/read_inside.h"

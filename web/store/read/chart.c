@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chart.c: M4 buckets (first, min, max, last per bucket). A first pass finds the edges, from summaries where
  * possible; a second sorts the points into buckets. Both use one snapshot, so the lines of all runs are consistent. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c: rows and columns of the runs in memory. */
 #include "web/store/read/columns.h"
 

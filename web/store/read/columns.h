@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* columns.h: the data that searches read, in memory: one row per run and one column per param, tag or metric in use.
  * A column is loaded when first needed and updated from the runs that changed since (run.rev). Memory is bounded.
  * Private to web/store. */

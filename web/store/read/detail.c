@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* detail.c: reads the rows of one run into structs, and derives its alerts. */
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export_order.c: one cursor per series. Folded points are read from chunks window by window, the others are copied at
  * the start. Folding only appends, so a position in a series stays valid while points are folded. */
 #include "web/store/read/export_order.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export_order.h: all points of one part of a run (one rank, one segment) across its keys, bit for bit and including
  * hidden ones, in order of arrival. For an imported file that is the order of its records. For other writers the
  * order across keys is unknown, and wall times decide. */

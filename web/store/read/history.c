@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* history.c: pages by (time, step, value). A heap keeps the smallest points after a place while chunks and log are
  * scanned; chunks that cannot have any are not read. */
 #include "web/store/read/history.h"

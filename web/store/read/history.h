@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* history.h: the run-level points of one key in the order of MLflow's histories: time, step, value. */
 #ifndef DPT_STORE_HISTORY_H
 #define DPT_STORE_HISTORY_H

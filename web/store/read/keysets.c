@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keysets.c: sets of keys by content, the set of each requested run, and the names of keys. */
 #include "web/store/read/keysets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keysets.h: the metric keys of runs, in memory. Runs of an experiment share few sets of up to thousands of keys, so
  * lists are counted set by set. The set of a run is valid for its rev and is read again when that grows. Memory is
  * bounded. Threads may share one. Private to web/store. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
 #include "web/store/read/read_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page_token.c: page tokens. That of a search is the hex form of: plan; for each key its class, number and cut text;
  * start time; run id. */
 #include "web/store/read/page_token.h"

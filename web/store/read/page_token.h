@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page_token.h: page tokens of searches: the position of the last run of a page, as text. A token is valid only for the
  * search that made it. Private to web/store. */
 #ifndef DPT_STORE_PAGE_TOKEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* points.c: raw points in order. Each refill takes a new snapshot and finds its position by (series, step, number of
  * points of that step already returned). Points are never removed, so that position stays valid while points are
  * folded. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* points.h: reads points: raw in order, as a stream or in pages; and as M4 buckets for charts. A reader merges the
  * folded chunks with the ingest log, so it sees every acknowledged point. Points that a restart rolled back are
  * hidden unless all_segments is set. */

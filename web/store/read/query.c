@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* query.c: reads experiments, one run, changes and keys; addresses of artifacts. */
 #include "web/store/read/query.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* query.h: reads without points: experiments, runs, one run, changes. Each call sees one snapshot that has every
  * acknowledged write. Results live in the caller's arena; all text is UTF-8 and never NULL unless stated. */
 #ifndef DPT_STORE_QUERY_H

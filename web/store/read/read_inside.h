@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read_inside.h: parts of queries: runs with their data, metrics and params of a list of runs, the values of a search's
  * fields, the series that a selection covers. Private to web/store. */
 #ifndef DPT_STORE_READ_INSIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
 #include "tracker/base/array.h"
 #include "web/store/read/read_inside.h"

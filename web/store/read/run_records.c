@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_records.c: reads records besides numbers and settings. Decodes only rows of the console that may have requested
  * lines. */
 #include "web/store/read/run_records.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_records.h: reads the records of a run besides numbers and settings: console lines, code, files, alerts, media.
  * All results live in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 #ifndef DPT_STORE_RUN_RECORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_search.c: query_runs. Rows and one column per field of filter and order come from the store's columns; a search
  * that names its runs reads them one by one. Filter, order and page are computed in memory, and only the runs of the
  * page are loaded completely. Points are never read. */

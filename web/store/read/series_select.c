@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series_select.c: looks up runs and series by name, and what is hidden of them. */
 #include "web/store/read/read_inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* registered.c: reads registered models and versions by name, and searches them in pages. */
 #include "web/store/registry/registered.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* registered.h: the model registry: one registered model or version, searches in pages, changes. Skips deleted
  * versions. Text lives in the caller's arena. */
 #ifndef DPT_STORE_REGISTERED_H

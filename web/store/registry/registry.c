@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c: changes of registered models and versions. */
 #include "web/store/registry/registered.h"
 

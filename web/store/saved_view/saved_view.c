@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* saved_view.c: reads saved views and reports, and changes them. */
 #include "web/store/saved_view/saved_view.h"
 

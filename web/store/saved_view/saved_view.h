@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* saved_view.h: saved views of the page and reports, by name in an experiment, each with its last editions. Texts are
  * opaque here. Changes go through ingest_submit. */
 #ifndef DPT_STORE_SAVED_VIEW_H

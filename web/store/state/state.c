@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.c: the writer's cache of rows, loaded on demand: lifetime, and the flush of changes. */
 #include "tracker/base/array.h"
 #include "web/store/state/state_inside.h"

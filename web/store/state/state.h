@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: the writer thread's cache of the store between batches: runs, series, keys, journals, visible summaries.
  * Changes are marked here, and state_flush writes them once per commit. Writer's thread only. */
 #ifndef DPT_STORE_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state_inside.h: shared by the state*.c files. Private to them. */
 #ifndef DPT_STORE_STATE_INSIDE_H
 #define DPT_STORE_STATE_INSIDE_H

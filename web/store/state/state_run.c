@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state_run.c: runs with their segments, and experiments by name. */
 #include "tracker/base/text.h"
 #include "web/store/state/state_inside.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state_series.c: the data below a run: keys, series, visible summaries, journals; spikes as points arrive. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state_sets.c: looks up and adds what a batch of points needs in sets, with a fixed number of round trips. Only for
  * remote databases; in this process single lookups are cheap. */
 #include "web/store/state/state_inside.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* apply.c: writes points, params, tags, patches, data sets, console lines, alerts and media of a run as rows. Knows
  * no kind of change. */
 #include "web/store/write/apply.h"

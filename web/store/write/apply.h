@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* apply.h: steps that several kinds of changes share. Writer's thread, inside its transaction. */
 #ifndef DPT_STORE_APPLY_H
 #define DPT_STORE_APPLY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* change.c: what kinds of changes share: checks, copies, refusals; and the change that only waits. */
 #include "web/store/write/change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* change.h: what a kind of change consists of, and the steps that several kinds share.
  * A kind is one const struct change_ops and one line in the changes.def of its room. Rooms above this one define
  * kinds of their own; ingest.h accepts them all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* change_journal.c: stores a range of journal bytes: decoded on the caller's thread, written as rows on the
  * writer's. The durable offset of the journal recognises bytes that both a followed folder and a POST deliver. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* change_purge.c: removes deleted runs, models and experiments for good, a bounded part at a time, and returns free
  * pages. The id of a removed run is kept in the table gone. Touches no file but the store's. Each table that holds
  * rows of runs must be in the list below. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* change_run.c: runs that clients create, patch, give params, tags and points, delete and restore; descriptions of
  * experiments. */
 #include <stdio.h>

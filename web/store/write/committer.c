@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* committer.c: the loop of the writer's thread: what it does next. */
 #include "web/store/write/committer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* committer.h: the thread that owns the read-write connection. It commits what is queued as one group and answers
  * after the commit. In between it folds the log, checkpoints and marks silent runs as killed. */
 #ifndef DPT_STORE_COMMITTER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folding.c: when to fold, for one process and for several. */
 #include "web/store/write/folding.h"
 

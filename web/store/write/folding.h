@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folding.h: decides when logged points are folded into series, and runs the transactions that fold. One process
  * alone counts what it logs and folds in quiet moments; with other writers a backlog decides. Writer's thread only,
  * except folding_ask. */

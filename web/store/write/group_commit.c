@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_commit.c: locks the runs of a group, applies its changes, commits, and answers. One bad operation must not
  * fail the others: a failed group is retried one by one. A disk error fails them all at once. */
 #include "web/store/write/group_commit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group_commit.h: commits groups of queued changes on the writer's thread. Private to the committer. */
 #ifndef DPT_STORE_GROUP_COMMIT_H
 #define DPT_STORE_GROUP_COMMIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ingest.c: checks and copies an operation by its kind, then queues it to the writer's thread. */
 #include "web/store/write/ingest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ingest.h: the one entry to everything that changes the store. An operation is checked, decoded and copied on the
  * calling thread, then queued to the writer's thread. That thread commits it with all that waits (group commit) and
  * answers after the commit. What was answered is stored exactly once and survives kill -9 and power loss.

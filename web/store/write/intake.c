@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intake.c: decodes journal bytes and point lists into batches; groups points by series. */
 #include "web/store/write/intake.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intake.h: decodes what a client sent (journal bytes, points) into a batch that the writer's thread stores without
  * parsing: points grouped by series, the rest as a list in order. Knows no SQL.
  * Decoding always runs on the caller's thread. When a batch begins before the durable offset at the time of storing,

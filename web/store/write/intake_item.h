@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* intake_item.h: copies the items of records into a batch. Private to web/store/write/intake.c. */
 #ifndef DPT_STORE_INTAKE_ITEM_H
 #define DPT_STORE_INTAKE_ITEM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lease.c: leases as rows, taken on the writer's thread. */
 #include "web/store/write/lease.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lease.h: work that only one process of a store does at a time. A lease is a row that its holder renews; another
  * process takes it over some seconds after the holder has died. A store that one process holds alone has every
  * lease.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c: one list in order of arrival; a group is cut from its front. */
 #include "web/store/write/queue.h"
 

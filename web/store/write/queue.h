@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* queue.h: the queue of the writer's thread: operations, and steps that run between commits. It hands out groups
  * that one commit stores. The cost of a group is bounded, which bounds the wait of each operation.
  * Cheap operations overtake expensive ones that no longer fit, but never one on the same run. Any thread puts, one

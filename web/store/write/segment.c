@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment.c: segments, hidden points and status of runs, and runs that fell silent. */
 #include "web/store/write/segment.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment.h: what a restart does to a run. It opens segments, decides which points of older segments are hidden, and
  * keeps the visible summaries and the status of the run up to date. Writer's thread only. */
 #ifndef DPT_STORE_SEGMENT_H

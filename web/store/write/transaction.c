@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transaction.c: begin, commit, undo, and the wait for a database that is away; what is returned to the system
  * afterwards. */
 #include "web/store/write/transaction.h"

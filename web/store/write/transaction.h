@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transaction.h: begins and ends the transactions of the writer's thread. While the database is away, a transaction
  * waits some seconds for it, then fails. When the answer of a commit is lost, its outcome is queried until it is
  * known. Writer's thread only. */

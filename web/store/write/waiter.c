@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* waiter.c: a condition and the answer; the list of watchers. */
 #include "web/store/write/waiter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* waiter.h: who waits for the writer's thread: one answer in the caller's storage, and callbacks for committed
  * changes (the list behind store_watch). Private to web/store. */
 #ifndef DPT_STORE_WAITER_H

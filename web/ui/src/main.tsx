@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entry point: starts the state and shows the view of the address.
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modules that need no browser, bundled for the tests.
 export * from './base/types.ts';
 export * from './base/text/ansi.ts';

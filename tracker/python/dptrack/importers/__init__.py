@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports the runs of trackers that only a Python package can read:
 
     python -m dptrack.importers aim REPOSITORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line of python -m dptrack.importers."""
 import argparse
 import importlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads Aim's runs with its SDK: metrics with their contexts, params, tags, images, audio, texts, distributions, logs, artifacts."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads Neptune's runs from the Parquet files of neptune-exporter: one file (or several parts) per run, one row per attribute
 or point of a series."""
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads W&B's runs with its API: all rows of the history, config, summary, tags, notes, console, images, files. Run ids equal
 those that `dptrack import` gives to the offline folders of the same runs."""
 import datetime

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_block.c: both engines of bf16_block.h, and their stand-ins. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/bf16_conv/bf16_block.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_block.h: the inner product of bf16 convolutions: up to 32 x 32 f32 sums of products of pairs of bf16 terms. Two
  * engines compute it: the tile registers of AMX, and the dot products of AVX512_BF16. Plain C stands in for either
  * instruction where the processor lacks it, so tests run the same loops on any machine. */

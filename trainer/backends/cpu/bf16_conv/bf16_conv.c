@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_conv.c: which convolutions are taken, which pass computes them, and their weights: f32 [k][r][s][c] is packed
  * for block products. The order is panel of 32 results, phase, tap, step of 32 terms; a step is 16 pairs of terms of 32
  * results in bf16. Terms and results that do not exist are zero. */

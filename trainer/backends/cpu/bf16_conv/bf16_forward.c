@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_forward.c: forward passes and data gradients. A part copies a chunk of units into cells (conv_plan.h); then each
  * panel of 32 results multiplies all blocks of the chunk, two tiles of 16 result numbers each. Terms are cut into runs
  * whose weights stay in the first-level cache for all blocks of the chunk; sums are kept in the workspace between runs.

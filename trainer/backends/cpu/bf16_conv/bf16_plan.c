@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_plan.c: the geometry of conv_plan.h, and the copy of a source into cells. */
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_plan.h: how a bf16 convolution becomes block products.
  *
  * Source pixels are copied into a buffer of cells with zeros around them. A cell holds the terms of one tap of the

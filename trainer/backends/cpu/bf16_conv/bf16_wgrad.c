@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_wgrad.c: gradients of weights: dw[k][tap] = sum over pixels of dy[pixel][k] x[pixel + tap]. The terms of a block
  * are result numbers (conv_plan.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* block.h: tiles of a tensor become the 36 matrices of a block, and matrices are multiplied. To be included where
  * AVX-512 is the target, below immintrin.h, string.h, cpu.h and plan.h. */
 #ifndef DPT_BACKENDS_CPU_WINOGRAD_BLOCK_H

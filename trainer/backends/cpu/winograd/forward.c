@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* forward.c: y = A^T [(G w G^T) . (B^T x B)] A. Of a block of tiles, every input is transformed, 16 channels at a time,
  * into 36 matrices [tile][channel]; each is multiplied by its matrix of transformed weights [channel][result channel],
  * of at most 64 by 64 at a time: weights are transformed right before they are multiplied by, for four times their size

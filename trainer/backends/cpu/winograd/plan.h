@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h: how a convolution is cut into tiles and blocks of tiles, and where these lie in the workspace: what both
  * halves of the code, forward.c and wgrad.c, work by. */
 #ifndef DPT_BACKENDS_CPU_WINOGRAD_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wgrad.c: dw = G^T [sum over tiles of (A dy A^T) . (B^T x B)] G: both activations are transformed, and the 36 products
  * sum over tiles. Threads share tiles and then sums, block by block. Where all sums are small, each thread has its own
  * groups of tiles and sums, which are added in the order of the groups, for any number of threads. */

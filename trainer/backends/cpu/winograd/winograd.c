@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* winograd.c: what a convolution's tiles, blocks and workspace are, and which half of the code runs. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* derived.c: evaluates a formula over the series of a run: walks them in parallel by step and puts the results into
  * buckets. */
 #include "web/api/native/formula/derived.h"

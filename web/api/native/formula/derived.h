@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* derived.h: evaluates a formula over the series of runs. The result has a point at each step at which all metrics of
  * the formula have one; bucketing comes afterwards. */
 #ifndef DPT_NATIVE_DERIVED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formula.h: arithmetic over metrics and params: `train/loss - val/loss`, `log(params.lr) * 2`, `"a name" / 3`.
  * Operators + - * / ^ (right-associative), brackets, numbers, and the functions of formula.c. Names consist of letters,
  * digits and _ . / : @ -, so operators between names need blanks around them; a quoted name may contain anything. The

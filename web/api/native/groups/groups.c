@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* groups.c: groups of runs, their statistics, and the lists and charts of groups, see groups.h. */
 #include "web/api/native/groups/groups.h"
 

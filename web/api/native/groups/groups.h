@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* groups.h: groups runs by params and tags, computes statistics of a group (mean, sample standard deviation, quantile
  * for a confidence band), and replies with lists and charts of groups. */
 #ifndef DPT_NATIVE_GROUPS_H

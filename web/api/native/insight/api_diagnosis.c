@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_diagnosis.c: /runs/{run}/diagnosis: what limits the speed of a run. Reads the inputs; tracker/insight judges
  * them. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_trace.c: /runs/{run}/trace: converts the spans that ranks recorded (tables under trace/spans) to Chrome's trace
  * events, which Perfetto opens. A process is a rank, a thread is one of its rows; all share one clock. */
 #include "web/api/api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_why.c: /compare/why: the speedup of each change between consecutive runs, and the phases it comes from; as JSON,
  * CSV, Markdown or SVG. */
 #include <math.h>

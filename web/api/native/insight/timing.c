@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timing.c: reads the points of a run as timed steps. */
 #include "web/api/native/insight/timing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timing.h: the timed steps of a stored run, input of comparison and diagnosis. */
 #ifndef DPT_NATIVE_TIMING_H
 #define DPT_NATIVE_TIMING_H

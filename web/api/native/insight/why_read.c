@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* why_read.c: reads runs, their repeats and the cost of a sample of each from the store. It decides which runs are
  * repeats; tracker/insight does the statistics. */
 #include "web/api/native/insight/why_read.h"

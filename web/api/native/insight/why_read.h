@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* why_read.h: reads runs, their repeats and the cost of a sample of each from the store. */
 #ifndef DPT_NATIVE_WHY_READ_H
 #define DPT_NATIVE_WHY_READ_H

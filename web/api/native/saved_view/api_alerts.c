@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_alerts.c: /alerts: fired alerts, and the rules. A rule has no recipient: the administrator sets the webhook. */
 #include "web/store/alert/alert.h"
 

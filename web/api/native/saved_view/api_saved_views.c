@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* api_saved_views.c: /views and /reports: named texts that users store. The two kinds differ in the name of the text,
  * and only lists of views contain it. */
 #include "web/store/saved_view/saved_view.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns a look (colour and dash) to each run: hue by one param, dash by another, shades within. A chosen numeric
 // param is a colour scale. Looks are assigned in run order, so a new run changes no existing look. Up to 64 looks are
 // distinct; with more runs, only the drawn ones are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Myers' diff of two lists of lines or words: the shortest edit script.
 
 export interface Edit {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formats numbers, times and names. Values of a column share one precision, so that digits line up.
 
 /** Decimals for three significant digits of the largest value and two of the spread; null selects exponents. */

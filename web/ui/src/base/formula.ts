@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic over params and metrics of a run: `params.lr * params.batch_size`, `val/loss.min - train/loss.min`, `"a
 // name" / 3`. The grammar equals that of the server's formulas over points (web/api/native/formula), but a metric is
 // one number: its last value, or the one selected by .first, .min or .max.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The goal metric: which one, which direction is better, and how runs rank by it.
 import type { Alert, Metric, Run } from './types.ts';
 

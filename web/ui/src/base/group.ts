@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups runs with equal values.
 import { natural } from './format.ts';
 import type { Run } from './types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank × step matrix of bucket means, and the rank that the others wait for.
 import type { BucketColumns } from './types.ts';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nested runs: a tag (as MLflow's clients set it) names the parent.
 import type { Run } from './types.ts';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order of the charts: the training curve and the goal, then groups by key prefix.
 
 import { natural } from './format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User-defined panels: several metrics, or all that match a pattern, over the view's axis or another metric.
 import type { Series } from './types.ts';
 import { valueAt } from './series.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Params that differ between runs, and those that are equal in all.
 import type { Run } from './types.ts';
 import { natural } from './format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress of a run whose params define the number of steps.
 import { runTime } from './rank.ts';
 import type { Run } from './types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order of the rows: by the goal or any column; excluded runs last, missing values last.
 import { formulaOf } from './formula.ts';
 import { bestOf, fellOut, type Direction, type Goal } from './goal.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Curves of one metric by rank: which ranks are drawn, and a summary of all.
 import { count } from './format.ts';
 import type { Series } from './types.ts';

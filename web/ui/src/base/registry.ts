@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Versions of a registered model with their runs: the metric of each, and what changed since the previous version.
 // Needs no browser.
 import { bestOf, type Goal } from './goal.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Repeats of a setting: which params define them; count, mean and sample standard deviation.
 import { tellingParams, type splitParams } from './params.ts';
 

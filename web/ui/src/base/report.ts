@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text of a report: Markdown with panels as fenced blocks. A panel has one setting per line: "metrics: train/loss,
 // val/loss", "runs: 1a2b3c4d 5e6f7a8b" or "filter: params.lr > 0.1", and optionally "x: epoch", "scale: log", "title:
 // …", "experiment: …". A frozen panel has "frozen: 2" and is drawn from the block "frozen 2" at the end of the text,

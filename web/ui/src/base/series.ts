@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts bucket columns to the polyline of a chart, finds the nearest point and smooths. The minimum and maximum of
 // each bucket are always on the line, so no extreme is lost.
 import type { BucketColumns, Coded, LineColumns, Series } from './types.ts';

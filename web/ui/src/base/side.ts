@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Side-by-side comparison: a row per name, a cell per run, and whether they differ. Needs no browser.
 import { bytes, natural } from './format.ts';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses Chrome trace events of a run into rows of spans, one per rank and thread, and finds the rank that the others
 // waited for.
 

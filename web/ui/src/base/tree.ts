@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tree of experiments by the slashes in their names.
 import { natural } from './format.ts';
 import type { Experiment } from './types.ts';

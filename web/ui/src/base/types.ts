@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Types of decoded REST replies and of data derived from them. Needs no browser, sends no requests.
 
 /** Summary of a run-level series. Non-finite values are numbers here, not strings. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encodes the view as a short query string and parses it: everything that another reader must see, and nothing else.
 import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Removes common Markdown marks from a text, for a single line in the table. Unknown marks are kept.
 
 const LINE_MARKS = /^\s*(?:>\s?|#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)*/;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heat map on one canvas, coloured relative to a reference or between two limits. Rows beyond the height share pixels,
 // which show the most extreme cell, so no slow rank is lost.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parallel coordinates: an axis per value, a line per run. Ranges of axes can be brushed; other lines are dimmed.
 // drawn() returns what is on the screen.
 import { Chart } from './base/chart.ts';

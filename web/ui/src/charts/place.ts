@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps positions from 0 to 1 on two axes to pixels of an element.
 
 export interface Place {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An axis for values: numbers on a linear or log scale, or categories. Needs no canvas or DOM.
 import { evenTicks, logTicks, tickTexts } from './base/ticks.ts';
 

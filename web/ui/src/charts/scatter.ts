@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatter plot of runs over two axes, each numeric or categorical, with the Pareto front as a line. Takes points, emits
 // events.
 import { Chart } from './base/chart.ts';

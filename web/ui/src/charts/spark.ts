@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sparkline: one small polyline without axes as an SVG path, for the cards of narrow screens.
 
 /** SVG path of a polyline scaled to width x height; gaps are kept. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stacked horizontal bars of the phases of a step; widths in percent.
 
 export interface Part {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Timeline: spans over time, a band per row, nested spans below each other, with highlighted parts. Dragging pans, the
 // wheel zooms.
 import { Chart } from './base/chart.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The unit of x: that of the view, and of charts that count epochs while the view counts steps.
 import { computed } from '@preact/signals';
 import type { Run } from '../base/types.ts';

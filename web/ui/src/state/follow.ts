@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Live updates: reads changed runs again and appends points to their curves. Loaded after the first screen is drawn.
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of runs by params and tags, and their curves for the visible charts. Reloaded when the view or the runs
 // change.
 import { computed, effect, signal } from '@preact/signals';

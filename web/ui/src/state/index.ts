@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All state of the page as signals. Views read it and call its functions; nothing else changes it. State of parts that
 // load later has separate modules: run.ts, tagging.ts, and saved/.
 export * from './view.ts';

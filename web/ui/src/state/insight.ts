@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnosis of a run and speed comparisons, from the server; used by the page of one run.
 import type { TraceEvent } from '../base/trace.ts';
 import { ApiError, num, numOrNull, request, type Json } from './server/api.ts';

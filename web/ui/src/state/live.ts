@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lifetime of the page: loads what it needs, follows changes, and retries an unavailable server.
 import { effect, untracked } from '@preact/signals';
 import * as api from './server/api.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads runs and experiments in pages, and the first screen's curves before anything is drawn.
 import { batch, computed } from '@preact/signals';
 import * as api from './server/api.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scripts that the first screen does not need, loaded on first use. A failure has one of three reasons: the server is
 // unavailable (retried once it is back), it has another version of the page (reload), or a single error.
 import { effect, signal, type ReadonlySignal } from '@preact/signals';

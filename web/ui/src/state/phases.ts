@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean seconds per step by phase, of runs and of their ranks.
 import { signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All requests for points and the decoding of their replies. Caches nothing.
 import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Console, code, alerts and media of a run. Loaded on demand; caches nothing.
 import { num, request, type Json } from './server/api.ts';
 import { pointsBetween, pointsUpTo } from './points.ts';

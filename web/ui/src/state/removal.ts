@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Undo of removals.
 import { signal } from '@preact/signals';
 import { report } from './runs.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of one run that restarts rolled back, shown behind its curves on request.
 import { signal } from '@preact/signals';
 import type { RunDetail, Series } from '../base/types.ts';

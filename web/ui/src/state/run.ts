@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests of the page of one run; loaded with it.
 import { batch } from '@preact/signals';
 import { byName } from '../base/format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of an experiment and what follows from them and the view: goal, order, keys, drawn runs.
 import { computed, signal } from '@preact/signals';
 import { ApiError, type Session } from './server/api.ts';

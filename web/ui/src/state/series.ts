@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cache of the series that the charts draw: which are needed, loaded, and requested.
 import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Complete runs for the side-by-side page: requested once each, and again when one changes.
 import { signal } from '@preact/signals';
 import type { SideFile } from '../base/side.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of tags: shown at once, reverted if the server refuses. Loaded on demand.
 import { batch } from '@preact/signals';
 import type { Run } from '../base/types.ts';

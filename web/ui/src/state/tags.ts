@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tags of the runs with the user's pending changes.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The view: the state in the address, and what the pointer or the keyboard is on.
 import { computed, signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands for the module wandb 0.31.0 in a program that `python -m dptrack.as_wandb` runs: what trainers and their callbacks call
 of it, recorded by dptrack. Every other public name of W&B says once that it is not recorded, and the program continues."""
 import importlib.abc

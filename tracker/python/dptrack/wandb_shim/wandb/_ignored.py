@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of W&B that dptrack does not record: each says so once, does nothing and returns something that a program can use."""
 import os
 import tempfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """W&B's media by their own arguments, as dptrack's. Arguments that only W&B's page knows (boxes, masks, classes) are left."""
 import functools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public names of wandb 0.31.0 and of its runs. A name that this module does not define says once that it is not recorded; one
 that is not here does not exist. tests/python/with_wandb.py compares the lists with the package."""
 

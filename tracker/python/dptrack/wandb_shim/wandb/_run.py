@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run by W&B's rules over one of dptrack's: rows that several calls of log fill, numbered from 0; a step metric; a config that
 is the run's params."""
 import atexit

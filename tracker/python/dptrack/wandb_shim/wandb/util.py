@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What programs take of W&B's helpers."""
 from wandb._run import new_id
 

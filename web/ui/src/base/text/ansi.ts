@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits terminal lines into coloured pieces. Escape sequences for colour and weight are interpreted; all others are
 // dropped.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses Markdown (GitHub flavour) of notes to marked's tokens. They are rendered as elements, never as HTML: HTML in a
 // note stays text, and only safe links become links.
 import { lexer, type MarkedToken } from 'marked';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formats a table as Markdown or LaTeX, for papers and issues.
 
 export interface TextCell {

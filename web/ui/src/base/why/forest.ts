@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Extremely randomised regression trees over numeric columns. Deterministic for a given seed.
 
 /** Random numbers in [0, 1) by mulberry32. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Importance of params for a metric: the share of the variance that is lost when a param's values are permuted among
 // runs unseen by the model (total Sobol index). Every model also gets permuted copies of the params; a param that is no
 // better than the best copy is not significant.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neighbours of a run: runs that differ in a single param, and whether the difference of the goal exceeds that of
 // repeats.
 import { signed, short } from '../format.ts';

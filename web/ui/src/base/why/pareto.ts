@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pareto front of two numbers.
 import type { Direction } from '../goal.ts';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pivot table: runs by two of their fields, repeats combined in a cell.
 import { natural } from '../format.ts';
 import { together, type Together } from '../repeats.ts';

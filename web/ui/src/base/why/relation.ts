@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rank correlation of two columns (Spearman, ties by mean rank) with its interval, in words. Ranks, because params span
 // orders of magnitude and relations are rarely linear.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A smooth sparse model for few runs, where trees are weak: params with wave-like effects or interactions. A sparse
 // polynomial chaos expansion (Blatman and Sudret, 2011, J. Comput. Phys. 230, 2345): Legendre polynomials of single
 // columns and products of two, selected by orthogonal matching pursuit (Pati et al., 1993). The number of terms

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base class of charts: stacked canvases that fill an element, drawing in the next frame and on resize, a highlighted
 // line, and hit testing under the pointer.
 import { themeOf, type Theme } from './ink.ts';

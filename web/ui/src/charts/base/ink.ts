@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drawing helpers of all charts: colours of the page, text, canvases.
 
 export interface Theme {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions and labels of axis ticks. Needs no canvas.
 
 const LOG_STEPS = [1, 2, 5];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Axes of a line chart: plot area, grid, ticks and labels.
 import type { Range } from './geometry.ts';
 import { FONT } from '../base/ink.ts';

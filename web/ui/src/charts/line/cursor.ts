@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cursor of a line chart: vertical line, points, x label, and the selected range.
 import { yAt, type ChartLine } from './geometry.ts';
 import { disc, halo, segment } from '../base/ink.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Geometry of line charts: axis range, clipping, label placement, hit testing. Needs no canvas or DOM.
 
 /** A text or value attached to a place on a line. */

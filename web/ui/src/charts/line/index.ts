@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Line chart of many runs: its class and the helpers that prepare and describe lines.
 export { LineChart } from './line.ts';
 export { fitRange, lastPoint } from './geometry.ts';

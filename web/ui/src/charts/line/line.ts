@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Line chart of many runs on three canvases: axes, lines, and an overlay that follows the pointer, so that a hover
 // never redraws all lines. Takes lines, emits events. drawn() returns what is on the screen, for tests and the text
 // alternative.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of a chart and their ends: a run that became NaN ends hollow with a cross on the axis; a failed run ends with a
 // cross.
 import { FEW, lastPoint, type ChartLine } from './geometry.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks of a chart: arrows at the edge for clipped values, and flags, the labels above the plot area for places on a
 // line.
 import { packRows, type ChartLine, type Outside } from './geometry.ts';

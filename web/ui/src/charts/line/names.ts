@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names at the ends of the lines, in place of a legend.
 import { spreadLabels, yAt } from './geometry.ts';
 import { cut, FONT, inkOf, segment } from '../base/ink.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared types of a line chart: its data, its events, and the pane, which maps values to pixels.
 import type { ChartLine, Fit, Range } from './geometry.ts';
 import type { Theme } from '../base/ink.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves a chart as PNG, or as SVG by recording the canvas calls. Loaded on demand.
 import { blank, FONT } from '../base/ink.ts';
 import type { LineChart } from './line.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alert rules and the alerts that they raised. Loaded with their panel.
 import { signal } from '@preact/signals';
 import { num, numOrNull, request, type Json } from '../server/api.ts';

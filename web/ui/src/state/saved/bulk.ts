@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bulk changes: runs are deleted, moved or archived; each change can be undone. Loaded on demand.
 import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

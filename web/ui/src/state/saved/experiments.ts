@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes of experiments, and the trash; loaded with their page.
 import { batch, signal } from '@preact/signals';
 import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model registry: models, versions and aliases, through MLflow's routes. Loaded with the page of models.
 import { signal } from '@preact/signals';
 import { defaultGoal, directionOf, type Goal } from '../../base/goal.ts';

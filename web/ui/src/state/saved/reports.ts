@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saved reports: their texts, current data of a panel, and frozen data. Loaded with the page of reports.
 import { signal } from '@preact/signals';
 import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';

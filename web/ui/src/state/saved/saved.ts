@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saved views of the experiment. Loaded with their panel.
 import { signal } from '@preact/signals';
 import { viewQuery } from '../../base/url.ts';

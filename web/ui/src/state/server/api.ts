@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests of /api/v1, decoded into the types of base/types.ts. This module has what the first screen needs; run.ts and
 // tagging.ts have the rest. Addresses are relative to the page, so that it works below any proxy prefix.
 import { FORMULA } from '../../base/panel.ts';

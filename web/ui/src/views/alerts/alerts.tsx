@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Alerts of the experiment and their rules, which users with write access edit.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

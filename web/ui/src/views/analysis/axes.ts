@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Possible axes of runs: params, metrics, times; by column id, with the values of the runs.
 import type { Run } from '../../base/types.ts';
 import { duration, natural, paramText, short, when } from '../../base/format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A colour between pale and strong, when there are too many runs for a colour each.
 import { theme } from '../base/theme.ts';
 

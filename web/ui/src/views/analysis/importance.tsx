@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Importance of each param for the goal, with intervals, and the best run's nearest neighbours in words.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

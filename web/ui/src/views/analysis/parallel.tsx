@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parallel coordinates: an axis for each differing param and for the goal, a line per run. The brushed runs can be
 // charted.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';

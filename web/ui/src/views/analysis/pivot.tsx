@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pivot table of two params: mean, standard deviation and number of runs of the goal, or of another column.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { count, decimalsFor, fixed } from '../../base/format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Summaries of the analysis panels, as sentences and as a table.
 import { useSignal, type Signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scatter plot of runs over any two columns, coloured by a third, with the Pareto front.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';

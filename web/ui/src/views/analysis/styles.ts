@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Styles of the analysis panels.
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';

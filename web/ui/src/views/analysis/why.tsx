@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Analysis of runs: parallel coordinates, scatter plot, pivot table, importance of params, and media side by side.
 import type { ComponentChildren } from 'preact';
 import { emptyPivot, emptyScatter } from '../../base/url.ts';

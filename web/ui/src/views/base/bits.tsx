@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared elements: a run's key (colour and dash), names, status shapes, empty pages, folding sections, buttons with
 // panels, internal links.
 import { useSignal, type Signal } from '@preact/signals';

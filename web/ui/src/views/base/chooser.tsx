@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A button that shows the current choice, with a searchable panel of options.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows a table as text for papers and issues.
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';

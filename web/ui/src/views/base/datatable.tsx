@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of a chart as a table in a panel, one row per line or point.
 import { Panel } from './bits.tsx';
 import './later.ts';

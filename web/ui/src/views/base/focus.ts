@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keyboard focus: an opened part takes the focus before the next key, and returns it when closed.
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that need not be in the first frame.
 
 /** Calls a function after the next frame; returns the function that cancels it. */

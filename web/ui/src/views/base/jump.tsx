@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statements about a run, with links to their place in the charts: the link zooms there and highlights the run.
 import type { Alert, Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A component that is loaded when first shown, with a placeholder and an error message.
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useMemo } from 'preact/hooks';

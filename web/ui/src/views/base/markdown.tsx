@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renders the Markdown tokens of base/text/markdown.ts as elements.
 import { createElement, type ComponentChildren } from 'preact';
 import type { MarkedToken, Tokens } from 'marked';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step time as a bar with a segment per phase.
 import { phaseClass, stack, type Segment } from '../../charts/stack.ts';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves a file on the user's machine.
 
 const LATER_MS = 60000;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short texts about a run, the same in all views.
 import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';

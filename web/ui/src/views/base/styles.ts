@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds the styles of a script to the page once, when it is loaded.
 
 export function addStyles(text: string): void {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Light or dark theme: the user's choice, else the system's; and a run's colour in it.
 import { signal } from '@preact/signals';
 import { lookAt, type Look } from '../../base/colour.ts';

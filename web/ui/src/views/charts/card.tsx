@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chart of one metric over the shown runs, connected to the state; can be enlarged and saved as a picture.
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Charts below the table: the training curve and the goal first, then groups by prefix. A group draws a few charts at
 // first; charts off the screen neither draw nor request data.
 import { signal } from '@preact/signals';

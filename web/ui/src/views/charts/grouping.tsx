@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Controls of grouping: the fields, and how a group's line and band are computed.
 import { useSignal } from '@preact/signals';
 import { fieldText, TAG_FIELD } from '../../base/group.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts runs and series to lines with flags for charts/line; also the range of the axis and the text of x.
 import { lastPoint, type ChartLine, type Flag } from '../../charts/line/index.ts';
 import type { Alert, Run, Series } from '../../base/types.ts';

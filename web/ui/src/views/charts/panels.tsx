@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // User-defined panels: several metrics, or all that match a pattern, over the view's axis or another metric. Stored in
 // the address.
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tools of a chart: values as a table, limits of the y axis, and export.
 import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of a chart as a table: the lines at some positions, and their extremes.
 import { count, valueText } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First screen: runs of an experiment as a table (cards if narrow) with linked charts.
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

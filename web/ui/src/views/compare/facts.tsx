@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Summary line above the table: number of runs, problems, common params.
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';

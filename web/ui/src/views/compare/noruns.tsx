@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Empty state: how to start a run, or how to clear a filter without matches.
 import * as s from '../../state/index.ts';
 import { Empty } from '../base/bits.tsx';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step time of the charted runs by phase, on one scale.
 import { useSignal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

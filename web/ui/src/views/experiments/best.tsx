@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Best run of an experiment, loaded when its row becomes visible.
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // List of experiments, most recently written first; users with write access rename and delete them.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deleted experiments and runs, which can be restored until gc removes them.
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

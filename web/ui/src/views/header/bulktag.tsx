@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets one tag of many runs: the charted ones, or all in the table.
 import { useSignal } from '@preact/signals';
 import { count } from '../../base/format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Search for the goal among thousands of metrics.
 import { useSignal } from '@preact/signals';
 import { matchesWords } from '../../base/url.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page header: location, filter, goal, columns, export, theme.
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Help on keys; opened by ? and closed by Escape.
 import { useRef } from 'preact/hooks';
 import { useFocus } from '../base/focus.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Archives, moves or deletes many runs; the page offers undo.
 import { useSignal } from '@preact/signals';
 import { count } from '../../base/format.ts';

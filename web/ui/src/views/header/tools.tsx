@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Actions on the table and the view: saved views, bulk tag, export.
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

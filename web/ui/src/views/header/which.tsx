@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scope of a bulk change: the charted runs, or all in the table.
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';

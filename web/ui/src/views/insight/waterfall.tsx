@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speed by change: from run to run, seconds per sample by phase, the factor with its interval, the changed params and
 // the effect on the goal. All numbers come from the server.
 import { useSignal } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Address of a model's page; '' for the list.
 import { emptyView, type View } from '../../base/url.ts';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A registered model: versions with their runs, metric and changes, and aliases, which users with write access set.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

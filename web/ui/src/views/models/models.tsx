@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page of registered models: the list, or one with its versions.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

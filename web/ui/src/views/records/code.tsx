@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code of a run: commit, diff, packages; and its alerts.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Console of a run by rank: loaded in pieces around the visible lines, searched, followed live. Lines link to their
 // time in the charts and back.
 import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Renders one image, histogram, text, table or sound.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

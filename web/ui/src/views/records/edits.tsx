@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Displays the diff of two texts.
 import { around, diff, wordsOf } from '../../base/diff.ts';
 import './styles.ts';

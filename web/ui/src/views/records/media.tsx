@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Media of one or several runs over their steps: a card per key with a slider linked to the charts' cursor; runs side
 // by side.
 import { computed, signal, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';

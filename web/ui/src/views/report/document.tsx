@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One report: text and panels, older versions, and editing for users with write access.
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Editor of a report's text without frozen data, with a form that adds a panel.
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves a report as one HTML file without a server: text, drawings, numbers, and the series as REST replies.
 import type { LineChart } from '../../charts/line/index.ts';
 import { saveBlob } from '../base/save.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A panel of a report: curves of its runs and all numbers in a table; live or frozen.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page of reports: the list of an experiment or of all, or one report.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

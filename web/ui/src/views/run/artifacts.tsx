@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Artifacts of a run; a click previews a file.
 import { useSignal } from '@preact/signals';
 import type { Artifact, RunDetail } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Line below a run's name: its position among the runs, times and progress.
 import { count, duration, ordinal, short, when } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parent and children of a run, as MLflow's clients nest runs.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

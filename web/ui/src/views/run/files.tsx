@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files next to a run's journals in the followed folder (weights, checkpoints): names, sizes and path; the server does
 // not read them.
 import { useSignal } from '@preact/signals';

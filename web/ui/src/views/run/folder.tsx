@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // File browser of a run.
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Header of a run's page: name and status; users with write access rename and delete it.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All metrics of a run in a table: best and last value with their steps.
 import { useSignal } from '@preact/signals';
 import { byName, valueText } from '../../base/format.ts';

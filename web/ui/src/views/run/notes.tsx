@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes of a run, rendered, and editable for users with write access.
 import { useSignal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preview of a run's file: images, tables, texts; for others a link. Files are untrusted: text is never interpreted.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step time by rank: a bar each on one scale, and the slow rank in words.
 import { stack } from '../../charts/stack.ts';
 import { count, seconds } from '../../base/format.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Curves by rank of a run's metrics. Charts exist while the group is open and load when visible; each has its own zoom.
 import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';

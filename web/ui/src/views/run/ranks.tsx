@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heat map of ranks over steps relative to the median rank, with the slow rank in words.
 import { useComputed, useSignal, type ReadonlySignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Model versions registered from a run.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page of one run: metadata, metrics, charts, step time by rank, notes.
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Source of a run as MLflow's clients record it: user, program, commit, data sets.
 import { bytes, count, natural } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diagnosis of a run's speed with recommendations, from the server; link to its trace.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tags of a run: added, changed and removed in place by users with write access.
 import { useSignal, type Signal } from '@preact/signals';
 import { useRef } from 'preact/hooks';

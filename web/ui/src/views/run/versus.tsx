@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speed-up over another run of the experiment, as a sentence and as bars of phases.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

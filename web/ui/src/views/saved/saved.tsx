@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saved views of the experiment: open, share by link; users with write access save, rename, delete and set the default.
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Diff of two runs' uncommitted code: lines that only one of them has.
 import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Metrics of runs side by side: best and last value, and the difference to the first run.
 import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
 import { bestOf, directionOf, type Direction, type Goal } from '../../base/goal.ts';

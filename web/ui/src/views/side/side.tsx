@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two to twelve runs side by side: params, metrics, code, packages, environment, data, files; by default only
 // differences. The first run is the baseline.
 import { signal, useSignal, useSignalEffect } from '@preact/signals';

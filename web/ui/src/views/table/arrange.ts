@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order and width of columns: dragged by their headers and edges, or moved by keys. The name stays first.
 import * as s from '../../state/index.ts';
 import { columns } from './columns.tsx';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs as cards, for narrow screens: name, goal, differing params, sparkline, status.
 import { useEffect } from 'preact/hooks';
 import { computed, signal } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table column, and its width measured from the displayed texts in the page's font.
 import type { ComponentChildren } from 'preact';
 import type { Run } from '../../base/types.ts';

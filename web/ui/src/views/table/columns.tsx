@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Columns of the comparison table: available, default, and their cells.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports the displayed table as Markdown or LaTeX, the best in bold.
 import { isValidElement, type ComponentChildren } from 'preact';
 import type { TextCell, TextTable } from '../../base/text/texttable.ts';

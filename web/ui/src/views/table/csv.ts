@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports the table as CSV in displayed order, in full precision. Loaded on demand.
 import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';

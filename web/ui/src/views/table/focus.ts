@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cell in the tab order: its position, how keys move it, and key actions.
 import { batch, signal } from '@preact/signals';
 import { directionOf } from '../../base/goal.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Columns of groups: the common value or the number of values; for numbers mean and standard deviation.
 import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Table of groups of runs with number, mean and standard deviation per column; open groups list their runs. Keys as in
 // the table of runs.
 import { batch, useSignalEffect } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Height of the table: set by the user, else from its rows and the window. Known before the first draw, so that no
 // invisible rows are created.
 import { computed, signal } from '@preact/signals';

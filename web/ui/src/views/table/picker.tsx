@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Column picker: a search field and a virtual list of check boxes that opens at once with thousands of metrics. Input
 // that starts with = is a formula for a column.
 import { useSignal } from '@preact/signals';

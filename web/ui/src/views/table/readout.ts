@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values of the runs' curves at the pointer.
 import { computed } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of the table: the header, and one per visible run.
 import type { Run } from '../../base/types.ts';
 import { parentOf } from '../../base/nest.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Order of the rows: by the state, nested, or by the values under the pointer.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparison table: an ARIA grid with virtual rows of fixed height. One cell is in the tab order; arrows move it, Space
 // toggles the run in the charts, Enter opens it or activates the cell.
 import { useSignalEffect } from '@preact/signals';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Value columns: params, tags, metrics, formulas, and the difference to the best run.
 import { decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
 import { formulaOf } from '../../base/formula.ts';

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Virtual scrolling: which rows are rendered.
 import { signal } from '@preact/signals';
 import type { RefObject } from 'preact';

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks that W&B has itself."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """W&B's callback of numbers for Keras, over whichever Keras the program uses."""
 import keras
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What callbacks name of W&B's insides."""
 
 
