@@ -100,7 +100,7 @@ libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_audio.3 tracker/man/d
 	tracker/man/dptrack_console.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
 	tracker/man/dptrack_environment.3 tracker/man/dptrack_file.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_gpu.3 \
 	tracker/man/dptrack_log.3 tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
-	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
+	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 tracker/man/dptrack_param_change.3 \
 	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 tracker/man/dptrack_read.3 \
 	tracker/man/dptrack_run_close.3 tracker/man/dptrack_run_dir.3 tracker/man/dptrack_run_id.3 \
 	tracker/man/dptrack_run_name.3 tracker/man/dptrack_run_open.3 tracker/man/dptrack_run_segment.3 \
