@@ -122,7 +122,8 @@ EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml trac
 	tracker/python/dptrack/accelerate.py \
 	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
 	tracker/python/dptrack/wandb_shim/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/wandb_shim/wandb/__init__.py \
-	tracker/python/dptrack/wandb_shim/wandb/_media.py tracker/python/dptrack/wandb_shim/wandb/_run.py \
+	tracker/python/dptrack/wandb_shim/wandb/_ignored.py tracker/python/dptrack/wandb_shim/wandb/_media.py \
+	tracker/python/dptrack/wandb_shim/wandb/_names.py tracker/python/dptrack/wandb_shim/wandb/_run.py \
 	tracker/python/dptrack/wandb_shim/wandb/util.py tracker/python/dptrack/wandb_shim/wandb/wandb_run.py \
 	tracker/python/dptrack/wandb_shim/wandb/integration/__init__.py tracker/python/dptrack/wandb_shim/wandb/integration/keras.py \
 	tracker/python/dptrack/wandb_shim/wandb/sdk/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/wandb_run.py \

@@ -11,7 +11,7 @@ import tempfile
 import tree
 
 LINTS = ("includes.sh", "banned.sh", "functions.sh", "circles.py", "calls.py", "folders.py", "columns.py", "page.py",
-         "documents.py", "licence.py", "language.py", "dialect.py")
+         "documents.py", "licence.py", "language.py", "dialect.py", "tarball.py")
 HEAD = f"/* {tree.LICENCE} */\n/* planted.c: a fault. */\n"
 
 
@@ -132,8 +132,13 @@ def path_of_nothing(copy):
 
 
 def no_licence(copy):
-    copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\\n")
+    copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\n")
     return copy.lint("licence.py"), "trainer/graph/planted.c: must begin with"
+
+
+def left_out_of_the_tarball(copy):
+    copy.write("trainer/graph/planted.c", HEAD)
+    return copy.lint("tarball.py"), "trainer/graph/planted.c: not in the tarball"
 
 
 LANGUAGE = HEAD + """struct planted_tag {
@@ -178,7 +183,8 @@ def dialect(copy):
 
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
-          path_of_nothing, no_licence, language, dialect)
+          path_of_nothing, no_licence, left_out_of_the_tarball, language,
+          dialect)
 
 
 def check(copy):
