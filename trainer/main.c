@@ -41,7 +41,10 @@ static int print_run_plan(struct job *job, struct err *err)
 	int rc;
 
 	buf_init(&text, TEXT_MAX);
-	rc = job->cfg->auto_plan ? auto_plan(job, &text, err) : describe_plan(job, &text, err);
+	if (job->cfg->map)
+		rc = map_plan(job->cfg, &text, err);
+	else
+		rc = job->cfg->auto_plan ? auto_plan(job, &text, err) : describe_plan(job, &text, err);
 	if (rc) {
 		buf_done(&text);
 		return rc;
@@ -191,6 +194,8 @@ static int (*find_command(const struct run_config *cfg))(struct job *job, struct
 		return run_in_children;
 	if (cfg->command == COMMAND_BENCH && cfg->calibrate)
 		return run_calibrate;
+	if (cfg->command == COMMAND_PLAN && cfg->map)
+		return print_run_plan;
 	if (cfg->command == COMMAND_DOCTOR && cfg->run)
 		return diagnose_runs;
 	return alone[cfg->command];

@@ -2,11 +2,8 @@
 /* study.c: see study.h. */
 #include "tests/advise/study.h"
 
-#include <math.h>
+#include "trainer/advise/gpt_cost.h"
 
-#define TOKENS 256.0	/* per sample */
-#define MFU 0.5		/* share of a product's rate that a complete pass reaches: 35 % of the data sheet's */
-#define HALF 2.0	/* bytes */
 #define FULL 0.95	/* share of memory that a caching allocator can use at full speed */
 
 const struct study_size study_sizes[STUDY_SIZES] = {
@@ -19,30 +16,6 @@ const struct study_size study_sizes[STUDY_SIZES] = {
 	[STUDY_1T] = { "1T", 1008, 128, 160, 25600 },
 };
 
-/* For b samples. Memory by the study's rules: 2 bytes per parameter, 2 per gradient, 2 more if ranks hold it
- * completely; activations of 34 h + 5 a T bytes per token and layer, or only the layers' inputs with recomputation.
- * The parts of a model are the two halves of each layer, attention and MLP. */
-static struct advise_model model_of(const struct study_size *s, double b, bool again, const struct hardware *h)
-{
-	const int parts = 2 * s->layers;
-	const double rows = b * TOKENS, block = 6 * s->width * s->width;
-	const double rest = fmax(1e9 * s->billions - parts * block, 0);
-	const double product = 2 * rows * s->width * 4 * s->width;
-	const double rate = MFU * product / hardware_node_s(h, "study", "f16", product, 1);
-	const double kept = rows * (17 * s->width + 2.5 * s->heads * TOKENS), cross = rows * HALF * s->width;
-	const double forward_s = 2 * rows * block / rate, rest_s = 2 * rows * rest / rate;
-	struct advise_model m = { .blocks = parts, .master_bytes = HALF, .moments = 1,
-				  .cross_bytes = cross, .cross_back_bytes = cross };
-
-	m.block = (struct advise_part){ .params = block, .read_bytes = HALF * block, .forward_s = forward_s,
-					.backward_s = (again ? 3 : 2) * forward_s,
-					.kept_bytes = again ? cross / 2 : kept };
-	m.back = (struct advise_part){ .params = rest, .read_bytes = HALF * rest, .forward_s = rest_s,
-				       .backward_s = 2 * rest_s };
-	m.work_bytes = m.stage_bytes = again ? 2 * kept : 0;
-	return m;
-}
-
 static struct study_result cost_of(const struct study_run *r, enum study_kind kind, bool again, int chunks,
 				   const struct hardware *h)
 {
@@ -54,7 +27,9 @@ static struct study_result cost_of(const struct study_run *r, enum study_kind ki
 				   .bucket_bytes = 25e6, .offload_params = r->offload,
 				   .offload_optimizer = r->offload };
 	const double b = stages ? (double)r->batch * stages / chunks : (double)r->batch;
-	const struct advise_model m = model_of(&study_sizes[r->size], b, again, h);
+	const struct study_size *s = &study_sizes[r->size];
+	const struct gpt_size gpt = { s->name, 1e9 * s->billions, s->layers, s->heads, s->width };
+	const struct advise_model m = gpt_cost_model(&gpt, b, again, h);
 	struct advise_cost c;
 	double bytes;
 

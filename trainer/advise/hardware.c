@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PRODUCT "product" /* op of a square product in the table of nodes */
 #define NEAREST 4	  /* timed nodes that are averaged */
@@ -449,4 +450,20 @@ int hardware_place(char *ret, size_t n, struct err *err)
 		return err_set(err, ERR_USAGE, "hardware file: neither XDG_CONFIG_HOME nor HOME is set: use --hardware "
 			       "FILE (--calibrate: --out FILE)");
 	return 0;
+}
+
+int hardware_open_chosen(struct hardware *ret, const char *name, struct err *err)
+{
+	char path[4096];
+	int rc;
+
+	if (name)
+		return hardware_open_rated(ret, name, err);
+	rc = hardware_place(path, sizeof(path), err);
+	if (rc)
+		return rc;
+	if (access(path, R_OK))
+		return err_set(err, ERR_USAGE, "%.300s: does not exist: measure this machine once (dptrain bench "
+			       "--calibrate --nproc-per-node N), or name one: --hardware a100-40gb-x8", path);
+	return hardware_open_rated(ret, path, err);
 }

@@ -65,6 +65,8 @@ struct hardware {
 int hardware_open(struct hardware *ret, const char *text, struct err *err);
 /* The same, but requires the rates from which seconds are estimated. */
 int hardware_open_rated(struct hardware *ret, const char *text, struct err *err);
+/* The same for the file that a user named; name NULL: the one that --calibrate wrote on this machine. ERR_USAGE. */
+int hardware_open_chosen(struct hardware *ret, const char *name, struct err *err);
 void hardware_done(struct hardware *h); /* a zeroed struct is fine */
 
 /* Returns the seconds of a node with that op, type, number of operations and bytes of operands: from the nearest timed

@@ -40,9 +40,10 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			     "\n" },
 	[COMMAND_BACKENDS] = { "dptrain backends [--describe]",
 			       "Lists the backends with their versions, or why one cannot run.\n" },
-	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
+	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]] | --map",
 			   "Prepares the program of a run and prints its memory plan; --auto ranks the plans for its "
-			   "global\nbatch, on this machine or on one that --hardware describes.\n" },
+			   "global\nbatch, on this machine or on one that --hardware describes. --map: the fastest "
+			   "strategy by size of a\nGPT, batch and link.\n" },
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
 			     "Trains for a while, or reads a recorded run, and reports what makes it slow: the share "
 			     "of the\ntime, the evidence, what to do next and the expected gain.\n" },

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tracker/base/log.h"
 #include "trainer/advise/advise.h"
@@ -88,23 +87,6 @@ static int whole_plan(struct advise_cost *ret, double *work, const struct job *j
 
 #define WHOLE_MOST 24	   /* largest number of plans that are planned in full */
 #define WHOLE_WORK 3e7   /* sum of their programs' squared items after which only the first is: about 0.2 s */
-
-/* Opens the file that --hardware names, else the one that --calibrate wrote on this machine. */
-static int open_hardware(struct hardware *ret, const struct run_config *cfg, struct err *err)
-{
-	char path[4096];
-	int rc;
-
-	if (cfg->hardware)
-		return hardware_open_rated(ret, cfg->hardware, err);
-	rc = hardware_place(path, sizeof(path), err);
-	if (rc)
-		return rc;
-	if (access(path, R_OK))
-		return err_set(err, ERR_USAGE, "%.300s: does not exist: measure this machine once (dptrain bench "
-			       "--calibrate --nproc-per-node N), or name one: --hardware a100-40gb-x8", path);
-	return hardware_open_rated(ret, path, err);
-}
 
 static const char *const strategy_words[STRATEGY_COUNT] = {
 #define STRATEGY(word, ...) [STRATEGY_##word] = #word,
@@ -302,7 +284,7 @@ static int search_plans(struct auto_found *ret, const struct job *job, struct er
 	struct run_config *cfg = job->cfg;
 	struct workload s = { .data = NULL };
 	struct costing *work = NULL;
-	int rc = open_hardware(&ret->hardware, cfg, err);
+	int rc = hardware_open_chosen(&ret->hardware, cfg->hardware, err);
 
 	if (rc)
 		return rc;

@@ -56,6 +56,12 @@ int auto_plan(const struct job *job, struct buf *out, struct err *err);
  * precision stay. Returns 0 or a negative code. */
 int auto_choose(struct job *job, struct err *err);
 
+/* ---- map_text.c ---- */
+
+/* `dptrain plan --map`: adds the fastest strategy for each size of a GPT, batch and link to out, as a table or with
+ * --json an object; --out FILE also writes an SVG. cfg need not be resolved. Returns 0 or a negative code. */
+int map_plan(const struct run_config *cfg, struct buf *out, struct err *err);
+
 /* ---- describe.c: all return 0 or a negative code ---- */
 
 int describe_plan(const struct job *job, struct buf *out, struct err *err);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_map.h: the fastest strategy for each size of a GPT, batch and link: ddp, fsdp (stage 3) or pdp, the same ranks
+ * as one machine (fast link) and as several (slow link). All follow from the formulas of advise.h. */
+#ifndef DPT_ADVISE_PLAN_MAP_H
+#define DPT_ADVISE_PLAN_MAP_H
+
+#include "trainer/advise/gpt_cost.h"
+
+enum { PLAN_MAP_SIZES = 11, PLAN_MAP_BATCHES = 6, PLAN_MAP_KINDS = 8, PLAN_MAP_REASON = 240 };
+enum plan_map_link { PLAN_MAP_SLOW, PLAN_MAP_FAST, PLAN_MAP_LINKS };
+
+extern const struct gpt_size plan_map_sizes[PLAN_MAP_SIZES];
+extern const int plan_map_batches[PLAN_MAP_BATCHES]; /* samples of a rank; a pipeline has those of all its stages */
+extern const char *const plan_map_links[PLAN_MAP_LINKS];
+
+/* A strategy in one cell. */
+struct plan_map_entry {
+	enum advise_id strategy;
+	int stages;
+	bool fits, roomy; /* roomy: memory is not completely full, which slows an allocator with a cache */
+	double bytes, seconds; /* of a rank, of a step; infinite seconds: there is no such link */
+	struct advise_cost cost;
+};
+
+struct plan_map_cell {
+	const struct gpt_size *size;
+	int batch_size;
+	enum plan_map_link link;
+	const struct plan_map_entry *best; /* one of entries; NULL: nothing fits */
+	struct plan_map_entry entries[PLAN_MAP_KINDS];
+	int n_entries;
+	double samples_per_s; /* of all ranks */
+	double aco; /* amortised communication overhead: seconds that ddp waits for it, per sample of a rank */
+	char reason[PLAN_MAP_REASON];
+};
+
+struct plan_map_opts {
+	const struct hardware *hardware;
+	int ranks; /* at least 2 */
+	int nodes; /* machines that the slow link connects; divides ranks */
+};
+
+/* Fills one cell. Stages of a pipeline are on one machine if a machine has more than one rank. */
+void plan_map_fill(struct plan_map_cell *ret, const struct plan_map_opts *o, int size, int batch,
+		   enum plan_map_link link);
+
+#endif
