@@ -53,14 +53,14 @@ static void route(const char *target)
 	char *rest, *part;
 
 	for (method = METHOD_GET; c.arena && method <= METHOD_DELETE; method++) {
-		memset(c.vars, 0, sizeof(c.vars));
-		c.arg_count = 0;
-		c.rest = NULL;
+		memset(c.address.vars, 0, sizeof(c.address.vars));
+		c.address.arg_count = 0;
+		c.address.rest = NULL;
 		if (!router_find(&m, &c, (enum call_method)method, target) || !m.route)
 			continue;
-		for (i = 0; i < CALL_VARS_MAX && c.vars[i]; i++)
-			check_segment(c.vars[i]);
-		rest = c.rest && *c.rest ? arena_strdup(c.arena, c.rest) : NULL;
+		for (i = 0; i < CALL_VARS_MAX && c.address.vars[i]; i++)
+			check_segment(c.address.vars[i]);
+		rest = c.address.rest && *c.address.rest ? arena_strdup(c.arena, c.address.rest) : NULL;
 		while ((part = strsep(&rest, "/")))
 			FUZZ_HOLDS(strcmp(part, "..") && strcmp(part, "."));
 	}

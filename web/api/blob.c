@@ -337,7 +337,7 @@ static void apply_range_header(struct call *c, uint64_t bytes)
 	const char *have = c->host->header(c, "If-None-Match");
 	enum blob_range kind;
 
-	if (!range || (only && strcmp(only, c->etag)) || (have && strstr(have, c->etag)))
+	if (!range || (only && strcmp(only, c->reply.etag)) || (have && strstr(have, c->reply.etag)))
 		return;
 	kind = blob_range(range, bytes, &c->file.from, &c->file.bytes);
 	if (kind == BLOB_PART) {
@@ -396,8 +396,8 @@ static enum call_next begin_object_stream(struct call *c)
 	struct err err = ERR_INIT;
 
 	if (artifact_read_result(f->read, &err)) {
-		c->etag = c->disposition = NULL;
-		c->header_count = 0;
+		c->reply.etag = c->reply.disposition = NULL;
+		c->reply.more_count = 0;
 		return f->fail(c, &err);
 	}
 	f->sent = true;
@@ -441,11 +441,11 @@ static bool describe_blob(struct call *c, const struct artifact_file *f, const c
 	struct tm tm;
 
 	c->type = blob_type(path);
-	c->disposition = format_disposition(c, path, download || !is_shown_by_browser(c->type));
-	c->etag = f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256) :
+	c->reply.disposition = format_disposition(c, path, download || !is_shown_by_browser(c->type));
+	c->reply.etag = f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256) :
 				 arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes,
 					      (uint64_t)f->time_ns);
-	if (!c->etag || !c->disposition)
+	if (!c->reply.etag || !c->reply.disposition)
 		return false;
 	if (gmtime_r(&when, &tm) && strftime(changed, sizeof(changed), "%a, %d %b %Y %H:%M:%S GMT", &tm))
 		call_header(c, "Last-Modified", arena_strdup(c->arena, changed));
@@ -465,9 +465,9 @@ static void allow_framing(struct call *c, const struct blob_reply *reply)
 {
 	if (!reply->frame || strcmp(c->type, "text/html"))
 		return;
-	c->csp = frame_csp;
-	c->framed = true;
-	c->disposition = NULL;
+	c->reply.csp = frame_csp;
+	c->reply.framed = true;
+	c->reply.disposition = NULL;
 }
 
 enum call_next blob_reply(struct call *c, const struct blob_reply *reply)

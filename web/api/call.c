@@ -67,7 +67,7 @@ static void write_mlflow_error(struct call *c, enum call_error code, const char 
 
 	if (code == CALL_disk_full) {
 		c->status = call_error_status(CALL_busy);
-		c->retry_after_s = c->retry_after_s ? c->retry_after_s : 10;
+		c->reply.retry_after_s = c->reply.retry_after_s ? c->reply.retry_after_s : 10;
 	}
 	js_open(&j, '{');
 	js_key_str(&j, "error_code", call_errors[code].mlflow);
@@ -87,11 +87,9 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	if (c->stream.release)
 		c->stream.release(c->stream.state);
 	c->stream = (struct call_stream){ 0 };
-	c->fixed = NULL;
+	c->fixed.bytes = NULL;
 	c->file.set = false;
-	c->header_count = 0;
-	c->etag = c->cache = c->disposition = c->location = c->cookie = c->csp = NULL;
-	c->framed = false;
+	c->reply = (struct call_reply){ .page = c->reply.page, .retry_after_s = c->reply.retry_after_s };
 	c->status = call_error_status(code);
 	c->type = "application/json";
 	buf_reset(&c->out);
@@ -122,7 +120,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		if (map[i].err == err->code)
 			code = map[i].code;
 	if (code == CALL_busy)
-		c->retry_after_s = err->code == ERR_IO ? 10 : 1;
+		c->reply.retry_after_s = err->code == ERR_IO ? 10 : 1;
 	if (!field && err->field[0])
 		field = err->field;
 	return call_fail(c, code, field, "%s", err->text);
@@ -146,11 +144,11 @@ const char *call_arg(struct call *c, const char *name)
 	const char *found = NULL;
 	size_t i;
 
-	for (i = 0; i < c->arg_count; i++)
-		if (!c->args[i].used && !strcmp(c->args[i].name, name)) {
+	for (i = 0; i < c->address.arg_count; i++)
+		if (!c->address.args[i].used && !strcmp(c->address.args[i].name, name)) {
 			/* a second one stays unused; call_args_done reports it */
-			c->args[i].used = true;
-			found = c->args[i].value;
+			c->address.args[i].used = true;
+			found = c->address.args[i].value;
 			break;
 		}
 	return found;
@@ -158,14 +156,14 @@ const char *call_arg(struct call *c, const char *name)
 
 size_t call_arg_all(struct call *c, const char *name, const char *const **ret)
 {
-	const char **all = arena_array(c->arena, c->arg_count + 1, sizeof(*all));
+	const char **all = arena_array(c->arena, c->address.arg_count + 1, sizeof(*all));
 	size_t i, n = 0;
 
 	*ret = all;
-	for (i = 0; all && i < c->arg_count; i++)
-		if (!strcmp(c->args[i].name, name)) {
-			c->args[i].used = true;
-			all[n++] = c->args[i].value;
+	for (i = 0; all && i < c->address.arg_count; i++)
+		if (!strcmp(c->address.args[i].name, name)) {
+			c->address.args[i].used = true;
+			all[n++] = c->address.args[i].value;
 		}
 	return n;
 }
@@ -232,15 +230,15 @@ bool call_args_done(struct call *c)
 {
 	size_t i, k;
 
-	for (i = 0; i < c->arg_count; i++) {
-		if (c->args[i].used)
+	for (i = 0; i < c->address.arg_count; i++) {
+		if (c->address.args[i].used)
 			continue;
 		for (k = 0; k < i; k++)
-			if (!strcmp(c->args[k].name, c->args[i].name)) {
-				call_fail(c, CALL_bad_value, c->args[i].name, "%s: given twice", c->args[i].name);
+			if (!strcmp(c->address.args[k].name, c->address.args[i].name)) {
+				call_fail(c, CALL_bad_value, c->address.args[i].name, "%s: given twice", c->address.args[i].name);
 				return false;
 			}
-		call_fail(c, CALL_unknown_argument, c->args[i].name, "%s: no such argument", c->args[i].name);
+		call_fail(c, CALL_unknown_argument, c->address.args[i].name, "%s: no such argument", c->address.args[i].name);
 		return false;
 	}
 	return true;
@@ -253,16 +251,16 @@ bool call_is_run_id(const char *text)
 
 const char *call_run_id(struct call *c, size_t var)
 {
-	if (call_is_run_id(c->vars[var]))
-		return c->vars[var];
+	if (call_is_run_id(c->address.vars[var]))
+		return c->address.vars[var];
 	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return NULL;
 }
 
 void call_header(struct call *c, const char *name, const char *value)
 {
-	if (c->header_count < CALL_HEADERS_MAX && value)
-		c->headers[c->header_count++] = (struct call_header){ name, value };
+	if (c->reply.more_count < CALL_HEADERS_MAX && value)
+		c->reply.more[c->reply.more_count++] = (struct call_header){ name, value };
 }
 
 bool call_defer(struct call *c, void (*fn)(void *arg), void *arg)

@@ -98,48 +98,68 @@ struct call_host {
 	void (*wake)(struct call *c);                                 /* see call_wake */
 };
 
+/* Who asks. */
+struct call_client {
+	uint64_t from; /* hash of the client's address; 0: a command of this process */
+	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
+	bool secure; /* encrypted, on this connection or up to a trusted proxy */
+	bool accepts_gzip;
+};
+
+/* What the request's target says beside its route, decoded. */
+struct call_address {
+	const char *vars[CALL_VARS_MAX];
+	const char *rest; /* segments that the last * matched, without the leading slash */
+	struct call_arg *args;
+	size_t arg_count;
+};
+
+/* Borrowed bytes that outlive the call (embedded assets). */
+struct call_fixed {
+	const void *bytes; /* NULL: the body is in call.out */
+	size_t len;
+	bool gzip; /* the bytes are gzip */
+};
+
+/* Headers of the reply beside its type. NULL: absent, where nothing else is said. */
+struct call_reply {
+	const char *cache;       /* Cache-Control; NULL: no-cache */
+	const char *etag;        /* quoted; NULL: computed from the body of a GET */
+	const char *disposition; /* Content-Disposition */
+	const char *location;    /* Location */
+	const char *cookie;      /* Set-Cookie */
+	const char *csp;         /* Content-Security-Policy; NULL: the default */
+	bool framed;             /* pages of this server may frame the reply */
+	bool page;               /* gets the content security policy of the page */
+	int retry_after_s;       /* 0: none */
+	struct call_header more[CALL_HEADERS_MAX];
+	size_t more_count;
+};
+
 struct call {
 	/* request */
 	const struct api *api;
 	const struct call_host *host;
 	const struct route *route;
 	struct arena *arena; /* lives until the reply is sent */
-	const char *vars[CALL_VARS_MAX];
-	const char *rest; /* decoded segments that the last * matched, without the leading slash */
-	struct call_arg *args;
-	size_t arg_count;
+	struct call_client client;
+	struct call_address address;
 	const char *body; /* decoded (inflated); NUL-terminated */
 	size_t body_len;
-	bool accepts_gzip;
-	bool secure; /* encrypted, on this connection or up to a trusted proxy */
 	enum call_dialect dialect; /* of the route, else of the address space */
-	uint64_t from; /* hash of the client's address; 0: a command of this process */
-	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
 	/* reply */
-	int status;              /* 200 unless the handler sets it */
-	const char *type;        /* application/json unless the handler sets it */
-	struct buf out;          /* the body, unless fixed is set; of a stream its first piece */
+	int status;       /* 200 unless the handler sets it */
+	const char *type; /* application/json unless the handler sets it */
+	struct call_reply reply;
+	struct buf out;   /* the body, unless fixed is set; of a stream its first piece */
+	struct call_fixed fixed;
 	struct call_stream stream;
-	const void *fixed;       /* borrowed bytes that outlive the call (embedded assets) */
-	size_t fixed_len;
-	bool fixed_gzip;         /* the fixed bytes are gzip */
-	const char *cache;       /* Cache-Control; NULL: no-cache */
-	const char *etag;        /* quoted; NULL: computed from the body of a GET */
-	const char *disposition; /* Content-Disposition or NULL */
-	const char *location;    /* Location or NULL */
-	const char *cookie;      /* Set-Cookie or NULL */
-	const char *csp;         /* Content-Security-Policy; NULL: the default */
-	bool framed;             /* pages of this server may frame the reply */
-	int retry_after_s;       /* 0: none */
-	bool page;               /* gets the content security policy of the page */
+	struct call_file file; /* in place of out */
 	enum call_next (*resume)(struct call *c);
 	void *waiting; /* private to api_submit, between CALL_WAIT and resume */
 	void *own;     /* private to the handler */
 	/* For CALL_BODY. Negative: the call has failed. CALL_LATER: nothing was consumed; call_wake announces room. */
 	int (*take)(struct call *c, const void *bytes, size_t n);
-	struct call_file file; /* in place of out */
-	struct call_header headers[CALL_HEADERS_MAX]; /* additional headers */
-	size_t header_count;
 	struct call_cleanup *cleanups;
 };
 

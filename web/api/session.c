@@ -46,8 +46,8 @@ enum call_next session_form(struct call *c, const char *query, const char *probl
 	buf_reset(&c->out);
 	c->status = 401;
 	c->type = "text/html; charset=utf-8";
-	c->csp = LOGIN_CSP;
-	c->cache = "no-store";
+	c->reply.csp = LOGIN_CSP;
+	c->reply.cache = "no-store";
 	buf_adds(&c->out, head);
 	if (query && *query) {
 		buf_adds(&c->out, "<input type=\"hidden\" name=\"query\" value=\"");

@@ -129,16 +129,16 @@ static bool check_exchange_access(struct exchange *x)
 	/* an OPTIONS request to an address that cannot be read has no route */
 	struct access_query q = {
 		.req = &x->req, .pass = &x->pass, .cookie = session_cookie_name(&x->call),
-		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.from
+		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.client.from
 	};
 	struct access_answer answer;
 
 	x->tokens = token_generation(x->srv->api.store);
 	if (access_check(&x->srv->access, &q, &answer)) {
-		x->call.has = answer.has;
+		x->call.client.has = answer.has;
 		return true;
 	}
-	x->call.retry_after_s = answer.retry_s;
+	x->call.reply.retry_after_s = answer.retry_s;
 	refuse_exchange(x, answer.code, answer.why);
 	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && accepts_html(x))
 		session_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
@@ -176,9 +176,9 @@ static void begin_exchange(struct exchange *x, const char *method, const char *v
 		const union MHD_ConnectionInfo *info =
 			MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
-		x->call.from = access_from(&x->srv->access, &x->req, info ? info->client_addr : NULL);
-		x->call.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
-		x->call.accepts_gzip = gzip_accepted(exchange_header(&x->call, "Accept-Encoding"));
+		x->call.client.from = access_from(&x->srv->access, &x->req, info ? info->client_addr : NULL);
+		x->call.client.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
+		x->call.client.accepts_gzip = gzip_accepted(exchange_header(&x->call, "Accept-Encoding"));
 		if (find_exchange_route(x) && check_exchange_access(x)) {
 			if (x->pass.verb == VERB_OPTIONS)
 				begin_options(x);
@@ -187,7 +187,7 @@ static void begin_exchange(struct exchange *x, const char *method, const char *v
 		}
 	}
 	if (atomic_load(&x->srv->stopping) && !x->refused) {
-		x->call.retry_after_s = 1;
+		x->call.reply.retry_after_s = 1;
 		refuse_exchange(x, CALL_busy, "the server is stopping");
 	}
 	conns_phase(x->srv->conns, x->slot, x->pass.chunked || x->pass.content_length > 0 ? CONN_BODY : CONN_BUSY);
@@ -290,7 +290,7 @@ static enum taken consume_body_piece(struct exchange *x, const char *data, size_
 	else if (rc)
 		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
 	if (!count_held_bytes(x) && !x->refused) {
-		x->call.retry_after_s = 1;
+		x->call.reply.retry_after_s = 1;
 		refuse_exchange(x, CALL_busy, "too many large bodies at once");
 	}
 	return !x->streamed || !x->gunzip || x->refused || pass_inflated(x) ? TAKEN : TAKEN_LATER;

@@ -156,8 +156,8 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 		rc = send_local_stream(&l, sink, err);
 	else if (l.call.file.set)
 		rc = send_local_file(&l, sink, err);
-	else if (l.call.fixed)
-		rc = sink->take(sink->arg, l.call.fixed, l.call.fixed_len, err);
+	else if (l.call.fixed.bytes)
+		rc = sink->take(sink->arg, l.call.fixed.bytes, l.call.fixed.len, err);
 	else
 		rc = send_local_buffer(&l.call.out, sink, err);
 	call_finish(&l.call);

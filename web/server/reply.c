@@ -47,25 +47,26 @@ static void add_reply_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
-	MHD_add_response_header(r, "X-Frame-Options", c->framed ? "SAMEORIGIN" : "DENY");
-	MHD_add_response_header(r, "Content-Security-Policy", c->csp ? c->csp : c->page ? page_csp : data_csp);
-	MHD_add_response_header(r, "Cache-Control", c->cache ? c->cache : "no-cache");
+	MHD_add_response_header(r, "X-Frame-Options", c->reply.framed ? "SAMEORIGIN" : "DENY");
+	MHD_add_response_header(r, "Content-Security-Policy",
+				c->reply.csp ? c->reply.csp : c->reply.page ? page_csp : data_csp);
+	MHD_add_response_header(r, "Cache-Control", c->reply.cache ? c->reply.cache : "no-cache");
 	if (c->status != MHD_HTTP_NO_CONTENT)
 		MHD_add_response_header(r, "Content-Type", c->type);
 	if (is_compressible(c->type))
 		MHD_add_response_header(r, "Vary", "Accept-Encoding");
-	if (c->etag)
-		MHD_add_response_header(r, "ETag", c->etag);
-	if (c->disposition)
-		MHD_add_response_header(r, "Content-Disposition", c->disposition);
-	if (c->location)
-		MHD_add_response_header(r, "Location", c->location);
-	if (c->cookie)
-		MHD_add_response_header(r, "Set-Cookie", c->cookie);
-	for (size_t i = 0; i < c->header_count; i++)
-		MHD_add_response_header(r, c->headers[i].name, c->headers[i].value);
-	if (c->retry_after_s) {
-		snprintf(text, sizeof(text), "%d", c->retry_after_s);
+	if (c->reply.etag)
+		MHD_add_response_header(r, "ETag", c->reply.etag);
+	if (c->reply.disposition)
+		MHD_add_response_header(r, "Content-Disposition", c->reply.disposition);
+	if (c->reply.location)
+		MHD_add_response_header(r, "Location", c->reply.location);
+	if (c->reply.cookie)
+		MHD_add_response_header(r, "Set-Cookie", c->reply.cookie);
+	for (size_t i = 0; i < c->reply.more_count; i++)
+		MHD_add_response_header(r, c->reply.more[i].name, c->reply.more[i].value);
+	if (c->reply.retry_after_s) {
+		snprintf(text, sizeof(text), "%d", c->reply.retry_after_s);
 		MHD_add_response_header(r, "Retry-After", text);
 	}
 	if (x->options || c->status == MHD_HTTP_METHOD_NOT_ALLOWED) {
@@ -166,7 +167,7 @@ static struct MHD_Response *make_file_response(const struct call_file *f)
 static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct call *c = &x->call;
-	bool gzip = c->accepts_gzip && is_compressible(c->type);
+	bool gzip = c->client.accepts_gzip && is_compressible(c->type);
 	struct MHD_Response *r;
 
 	if (c->stream.fill && x->pass.verb == VERB_HEAD) {
@@ -180,9 +181,10 @@ static struct MHD_Response *make_response(struct exchange *x)
 		return stream_response(x, gzip && !c->stream.events && !c->stream.sized);
 	if (c->file.set)
 		return make_file_response(&c->file);
-	if (c->fixed) {
-		r = MHD_create_response_from_buffer(c->fixed_len, (void *)(uintptr_t)c->fixed, MHD_RESPMEM_PERSISTENT);
-		if (r && c->fixed_gzip)
+	if (c->fixed.bytes) {
+		r = MHD_create_response_from_buffer(c->fixed.len, (void *)(uintptr_t)c->fixed.bytes,
+						    MHD_RESPMEM_PERSISTENT);
+		if (r && c->fixed.gzip)
 			MHD_add_response_header(r, "Content-Encoding", "gzip");
 		return r;
 	}
@@ -194,13 +196,13 @@ static void set_reply_etag(struct call *c)
 {
 	uint64_t h = hash_fnv(HASH_FNV_BEGIN, c->out.data, c->out.len);
 
-	c->etag = arena_printf(c->arena, "W/\"%016llx-%zx\"", (unsigned long long)h, c->out.len);
+	c->reply.etag = arena_printf(c->arena, "W/\"%016llx-%zx\"", (unsigned long long)h, c->out.len);
 }
 
 static bool is_reply_unchanged(struct exchange *x)
 {
 	const char *have = x->call.host->header(&x->call, "If-None-Match");
-	const char *tag = x->call.etag;
+	const char *tag = x->call.reply.etag;
 
 	/* weak comparison (RFC 9110, 13.1.2) */
 	return have && tag && (!strcmp(have, "*") || strstr(have, tag + (tag[0] == 'W' ? 2 : 0)));
@@ -211,7 +213,7 @@ static void limit_streams(struct exchange *x)
 {
 	if (!x->call.stream.events || x->srv->counters.streams < x->srv->max_connections / 2)
 		return;
-	x->call.retry_after_s = 5;
+	x->call.reply.retry_after_s = 5;
 	call_fail(&x->call, CALL_busy, NULL, "too many event streams: poll /changes instead");
 }
 
@@ -221,15 +223,15 @@ enum MHD_Result reply_send(struct exchange *x)
 	struct MHD_Response *r;
 	enum MHD_Result ok;
 
-	if (buf_failed(&c->out) && !c->fixed && !c->stream.fill)
+	if (buf_failed(&c->out) && !c->fixed.bytes && !c->stream.fill)
 		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: request less");
-	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->etag &&
-	    !c->cache && !x->refused && !x->options)
+	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->reply.etag &&
+	    !c->reply.cache && !x->refused && !x->options)
 		set_reply_etag(c);
 	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && is_reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
-		c->fixed = NULL;
-		c->fixed_gzip = false;
+		c->fixed.bytes = NULL;
+		c->fixed.gzip = false;
 		if (c->stream.fill)
 			c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };

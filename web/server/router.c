@@ -112,13 +112,14 @@ static bool match_route_pattern(struct call *c, const struct router_path *p, con
 		pattern++; /* the slash */
 		len = strcspn(pattern, "/");
 		if (len == 1 && pattern[0] == '*') {
-			c->rest = join_segments_from(c->arena, p, i);
-			return c->rest && (*c->rest || !i); /* the rest is not empty, except that the page is at / */
+			c->address.rest = join_segments_from(c->arena, p, i);
+			/* The rest is not empty, except that the page is at /. */
+			return c->address.rest && (*c->address.rest || !i);
 		}
 		if (i == p->count)
 			return len == 0;
 		if (pattern[0] == '{' && var < CALL_VARS_MAX)
-			c->vars[var++] = p->segment[i];
+			c->address.vars[var++] = p->segment[i];
 		else if (strlen(p->segment[i]) != len || memcmp(p->segment[i], pattern, len))
 			return false;
 		pattern += len;
@@ -138,24 +139,24 @@ static const char *read_query_args(struct call *c, const char *query)
 		max += *end == '&';
 	if (max > CALL_ARGS_MAX)
 		return "more than 2048 query arguments; use the POST form of the query";
-	c->args = arena_array(c->arena, max, sizeof(*c->args));
-	while (c->args && *at) {
+	c->address.args = arena_array(c->arena, max, sizeof(*c->address.args));
+	while (c->address.args && *at) {
 		size_t n = strcspn(at, "&");
 
 		end = at + n;
 		eq = memchr(at, '=', n);
 		if (n) {
-			struct call_arg *a = &c->args[c->arg_count];
+			struct call_arg *a = &c->address.args[c->address.arg_count];
 
 			a->name = decode_url_text(c->arena, at, (size_t)((eq ? eq : end) - at), true);
 			a->value = eq ? decode_url_text(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
 			if (!a->name || !a->value)
 				return undecoded;
-			c->arg_count++;
+			c->address.arg_count++;
 		}
 		at = *end ? end + 1 : end;
 	}
-	return c->args ? NULL : "out of memory";
+	return c->address.args ? NULL : "out of memory";
 }
 
 /* A line of spaces.def: the dialect of the addresses below a prefix, and the errors for those that are no routes. */

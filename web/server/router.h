@@ -13,8 +13,8 @@ struct router_match {
 	const char *why;
 };
 
-/* Splits and decodes target (path?query), finds its route and fills c->vars, c->rest and c->args. Returns false with
- * code and why if there is no such address, or it cannot be decoded. */
+/* Splits and decodes target (path?query), finds its route and fills c->address. Returns false with code and why
+ * if there is no such address, or it cannot be decoded. */
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target);
 
 /* "GET, HEAD, OPTIONS, POST" for the bits of router_match.methods; text has room for 64 bytes. */

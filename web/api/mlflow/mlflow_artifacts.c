@@ -159,7 +159,7 @@ enum call_next on_ml_proxy_list(struct call *c)
 
 enum call_next on_ml_proxy_get(struct call *c)
 {
-	const char *path = c->rest;
+	const char *path = c->address.rest;
 
 	if (!*path)
 		return on_ml_proxy_list(c);
@@ -174,10 +174,10 @@ static enum call_next finish_proxy_put(struct call *c, const struct artifact_fil
 
 enum call_next on_ml_proxy_put(struct call *c)
 {
-	if (!*c->rest)
+	if (!*c->address.rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
-	return check_ml_artifact_path(c, c->rest)
-		       ? blob_put(c, &(struct blob_put){ c->rest, fail_artifact, finish_proxy_put })
+	return check_ml_artifact_path(c, c->address.rest)
+		       ? blob_put(c, &(struct blob_put){ c->address.rest, fail_artifact, finish_proxy_put })
 		       : CALL_DONE;
 }
 
@@ -188,10 +188,10 @@ static enum call_next finish_proxy_delete(struct call *c)
 
 enum call_next on_ml_proxy_delete(struct call *c)
 {
-	if (!*c->rest)
+	if (!*c->address.rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
-	return check_ml_artifact_path(c, c->rest)
-		       ? blob_remove(c, &(struct blob_remove){ c->rest, fail_artifact, finish_proxy_delete })
+	return check_ml_artifact_path(c, c->address.rest)
+		       ? blob_remove(c, &(struct blob_remove){ c->address.rest, fail_artifact, finish_proxy_delete })
 		       : CALL_DONE;
 }
 
@@ -328,7 +328,7 @@ static const char *find_model_folder(struct call *c, const char *path)
 {
 	struct model m;
 
-	if (!ml_find_model(c, c->vars[0], &m))
+	if (!ml_find_model(c, c->address.vars[0], &m))
 		return NULL;
 	return arena_printf(c->arena, "%lld/models/%s/artifacts%s%s", (long long)m.experiment, m.id, *path ? "/" : "",
 			    path);

@@ -192,14 +192,14 @@ enum call_next on_ml_model_get(struct call *c)
 {
 	const char *deleted = call_arg(c, "allow_deleted");
 
-	return reply_logged_model(c, c->vars[0], deleted && !strcasecmp(deleted, "true"));
+	return reply_logged_model(c, c->address.vars[0], deleted && !strcasecmp(deleted, "true"));
 }
 
 enum call_next on_ml_model_finish(struct call *c)
 {
 	static const char *const names[] = { "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
 					     "LOGGED_MODEL_UPLOAD_FAILED" };
-	struct mlflow_op op = { .kind = &mlflow_model_status, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_status, .model = c->address.vars[0] };
 	json_t *request = ml_request(c), *status;
 	const char *text;
 	json_int_t number;
@@ -223,12 +223,12 @@ enum call_next on_ml_model_finish(struct call *c)
 
 enum call_next on_ml_model_delete(struct call *c)
 {
-	return ml_submit(c, &(struct mlflow_op){ .kind = &mlflow_model_delete, .model = c->vars[0] }, ml_empty);
+	return ml_submit(c, &(struct mlflow_op){ .kind = &mlflow_model_delete, .model = c->address.vars[0] }, ml_empty);
 }
 
 enum call_next on_ml_model_tag(struct call *c)
 {
-	struct mlflow_op op = { .kind = &mlflow_model_tags, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_tags, .model = c->address.vars[0] };
 	json_t *tags = NULL;
 	const struct ml_field fields[] = { { "tags", ML_LIST, false, &tags, NULL }, { 0 } };
 
@@ -240,13 +240,13 @@ enum call_next on_ml_model_tag(struct call *c)
 enum call_next on_ml_model_untag(struct call *c)
 {
 	return ml_submit(c,
-			 &(struct mlflow_op){ .kind = &mlflow_model_untag, .model = c->vars[0], .name = c->vars[1] },
+			 &(struct mlflow_op){ .kind = &mlflow_model_untag, .model = c->address.vars[0], .name = c->address.vars[1] },
 			 ml_empty);
 }
 
 enum call_next on_ml_model_params(struct call *c)
 {
-	struct mlflow_op op = { .kind = &mlflow_model_params, .model = c->vars[0] };
+	struct mlflow_op op = { .kind = &mlflow_model_params, .model = c->address.vars[0] };
 	json_t *params = NULL;
 	const struct ml_field fields[] = { { "params", ML_LIST, false, &params, NULL }, { 0 } };
 

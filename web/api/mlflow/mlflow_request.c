@@ -63,7 +63,7 @@ enum call_next ml_fail_err(struct call *c, const struct err *err)
 		if (map[i].err == err->code)
 			code = map[i].code;
 	if (code == ML_TEMPORARILY_UNAVAILABLE)
-		c->retry_after_s = err->code == ERR_NOSPC || err->code == ERR_IO ? 10 : 1;
+		c->reply.retry_after_s = err->code == ERR_NOSPC || err->code == ERR_IO ? 10 : 1;
 	return ml_fail(c, code, "%s", err->text);
 }
 
@@ -110,16 +110,16 @@ static json_t *build_request_from_args(struct call *c)
 	json_t *root = json_object(), *have;
 	size_t i;
 
-	for (i = 0; root && i < c->arg_count; i++) {
-		json_t *value = json_string(c->args[i].value);
+	for (i = 0; root && i < c->address.arg_count; i++) {
+		json_t *value = json_string(c->address.args[i].value);
 
-		have = json_object_get(root, c->args[i].name);
+		have = json_object_get(root, c->address.args[i].name);
 		if (!have)
-			json_object_set_new(root, c->args[i].name, value);
+			json_object_set_new(root, c->address.args[i].name, value);
 		else if (json_is_array(have))
 			json_array_append_new(have, value);
 		else
-			json_object_set_new(root, c->args[i].name, json_pack("[O, o]", have, value));
+			json_object_set_new(root, c->address.args[i].name, json_pack("[O, o]", have, value));
 	}
 	return defer_json_free(c, root);
 }
@@ -218,7 +218,7 @@ static json_t *parse_ml_body(struct call *c)
 
 json_t *ml_request(struct call *c)
 {
-	if (c->route->method == METHOD_GET && (c->arg_count || !c->body_len))
+	if (c->route->method == METHOD_GET && (c->address.arg_count || !c->body_len))
 		return build_request_from_args(c);
 	return check_ml_media_type(c) ? parse_ml_body(c) : NULL;
 }

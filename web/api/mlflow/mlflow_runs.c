@@ -222,7 +222,7 @@ enum call_next on_ml_run_update(struct call *c)
 static enum call_next reply_deleted_run(struct call *c, const struct ingest_result *res)
 {
 	if (res->code == ERR_NOENT || res->code == ERR_USAGE)
-		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", (const char *)c->vars[0]);
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", (const char *)c->address.vars[0]);
 	return res->code ? ml_fail_err(c, &res->err) : ml_empty(c, res);
 }
 
@@ -233,7 +233,7 @@ static enum call_next submit_run_deletion(struct call *c, const struct change_op
 
 	if (!ml_args(c, fields))
 		return CALL_DONE;
-	c->vars[0] = op.run;
+	c->address.vars[0] = op.run;
 	if (!call_is_run_id(op.run))
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", op.run);
 	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = reply_deleted_run });

@@ -149,7 +149,7 @@ enum call_next on_artifact_get(struct call *c)
 	const char *place;
 	int view = -1;
 
-	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = find_artifact_path(c, c->rest)))
+	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = find_artifact_path(c, c->address.rest)))
 		return CALL_DONE;
 	return blob_reply(c, &(struct blob_reply){ .path = place, .frame = !view, .fail = fail_native_artifact });
 }
@@ -159,7 +159,7 @@ static enum call_next reply_stored_artifact(struct call *c, const struct artifac
 	struct js j = { .out = &c->out };
 
 	js_open(&j, '{');
-	js_key_str(&j, "path", c->rest);
+	js_key_str(&j, "path", c->address.rest);
 	js_key_int(&j, "bytes", (int64_t)file->bytes);
 	js_key_str(&j, "sha256", file->sha256);
 	js_close(&j, '}');
@@ -173,9 +173,9 @@ enum call_next on_artifact_put(struct call *c)
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	if (!*c->rest)
+	if (!*c->address.rest)
 		return call_fail(c, CALL_bad_value, "path", "path: expected a file name");
-	place = find_artifact_path(c, c->rest);
+	place = find_artifact_path(c, c->address.rest);
 	return place ? blob_put(c, &(struct blob_put){ place, fail_native_artifact, reply_stored_artifact })
 		     : CALL_DONE;
 }
@@ -190,9 +190,9 @@ enum call_next on_artifact_delete(struct call *c)
 {
 	const char *place;
 
-	if (!call_args_done(c) || !(place = find_artifact_path(c, c->rest)))
+	if (!call_args_done(c) || !(place = find_artifact_path(c, c->address.rest)))
 		return CALL_DONE;
-	if (!*c->rest)
+	if (!*c->address.rest)
 		return call_fail(c, CALL_bad_value, "path", "path: expected a file or folder");
 	return blob_remove(c, &(struct blob_remove){ place, fail_native_artifact, reply_removed_artifact });
 }

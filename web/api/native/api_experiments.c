@@ -83,13 +83,13 @@ static enum call_next reply_created_experiment(struct call *c, const struct inge
 static enum call_next reply_changed_experiment(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return reply_native_experiment(c, c->vars[0]);
+	return reply_native_experiment(c, c->address.vars[0]);
 }
 
 /* Parses the id in the path. Returns false after failing the call. */
 static bool parse_experiment_var(struct call *c, int64_t *ret)
 {
-	const char *text = c->vars[0];
+	const char *text = c->address.vars[0];
 	size_t n = strlen(text);
 
 	if (!n || n > 18 || strspn(text, "0123456789") != n || (n > 1 && *text == '0'))

@@ -20,13 +20,13 @@ void export_tag(struct call *c, const struct query_run *runs, size_t count, uint
 
 	buf_init(&text, 64 << 20);
 	buf_addf(&text, "%s\n%s\n%" PRIu64 "\n", c->route->pattern, store_id(c->api->store), rev);
-	for (i = 0; i < c->arg_count; i++)
-		buf_addf(&text, "%s=%s\n", c->args[i].name, c->args[i].value);
+	for (i = 0; i < c->address.arg_count; i++)
+		buf_addf(&text, "%s=%s\n", c->address.args[i].name, c->address.args[i].value);
 	for (i = 0; i < count; i++)
 		buf_addf(&text, "%s %" PRIu64 "\n", runs[i].id, runs[i].rev);
 	if (!buf_failed(&text)) {
 		sha256_hex(text.data, text.len, digest);
-		c->etag = arena_printf(c->arena, "W/\"%.32s\"", digest);
+		c->reply.etag = arena_printf(c->arena, "W/\"%.32s\"", digest);
 	}
 	buf_done(&text);
 }

@@ -63,7 +63,7 @@ static void add_preload_link(struct call *c)
 
 enum call_next on_page_get(struct call *c)
 {
-	const char *path = c->rest[0] ? arena_printf(c->arena, "/%s", c->rest) : "/index.html";
+	const char *path = c->address.rest[0] ? arena_printf(c->arena, "/%s", c->address.rest) : "/index.html";
 	const struct asset *a = path ? asset_find(path) : NULL;
 
 	/* openapi.json has a route of its own */
@@ -72,11 +72,11 @@ enum call_next on_page_get(struct call *c)
 	if (!strcmp(path, "/index.html"))
 		add_preload_link(c);
 	c->type = a->mime;
-	c->etag = a->etag;
-	c->page = true;
-	c->cache = a->immutable ? "public, max-age=31536000, immutable" : "no-cache";
-	c->fixed_gzip = a->gz && c->accepts_gzip;
-	c->fixed = c->fixed_gzip ? a->gz : a->raw;
-	c->fixed_len = c->fixed_gzip ? a->gz_len : a->raw_len;
+	c->reply.etag = a->etag;
+	c->reply.page = true;
+	c->reply.cache = a->immutable ? "public, max-age=31536000, immutable" : "no-cache";
+	c->fixed.gzip = a->gz && c->client.accepts_gzip;
+	c->fixed.bytes = c->fixed.gzip ? a->gz : a->raw;
+	c->fixed.len = c->fixed.gzip ? a->gz_len : a->raw_len;
 	return CALL_DONE;
 }

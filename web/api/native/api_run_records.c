@@ -278,7 +278,7 @@ static void write_media_text(struct call *c, struct media m)
 
 enum call_next on_media_get(struct call *c)
 {
-	const char *run = call_run_id(c, 0), *digest = c->vars[1];
+	const char *run = call_run_id(c, 0), *digest = c->address.vars[1];
 	struct err err = ERR_INIT;
 	struct event_span content;
 	struct media m;
@@ -290,7 +290,7 @@ enum call_next on_media_get(struct call *c)
 	if (media_read(content, &m))
 		return call_fail(c, CALL_not_found, "content", "the content is damaged");
 	c->type = media_type(&m);
-	c->cache = "private, max-age=31536000, immutable";
+	c->reply.cache = "private, max-age=31536000, immutable";
 	if (m.kind == MEDIA_HISTOGRAM)
 		write_media_histogram(c, &m);
 	else if (m.kind == MEDIA_TABLE)

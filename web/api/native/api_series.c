@@ -361,22 +361,22 @@ static bool take_body_args(struct call *c, json_t *body)
 
 	json_object_foreach(body, name, value)
 		room += json_is_array(value) ? json_array_size(value) : 1;
-	c->args = arena_array(c->arena, room + 1, sizeof(*c->args));
-	c->arg_count = c->args ? room : 0;
+	c->address.args = arena_array(c->arena, room + 1, sizeof(*c->address.args));
+	c->address.arg_count = c->address.args ? room : 0;
 	json_object_foreach(body, name, value) {
-		for (i = 0; c->args && i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
+		for (i = 0; c->address.args && i < (json_is_array(value) ? json_array_size(value) : 1); i++) {
 			item = json_is_array(value) ? json_array_get(value, i) : value;
-			c->args[n].name = arena_strdup(c->arena, name);
-			c->args[n].value = json_is_array(value) && !json_is_string(item)
+			c->address.args[n].name = arena_strdup(c->arena, name);
+			c->address.args[n].value = json_is_array(value) && !json_is_string(item)
 				? NULL : request_scalar(c, item);
-			if (!c->args[n++].value)
-				return call_fail(c, CALL_bad_value, c->args[n - 1].name, "%s: expected %s", name,
-						 json_is_array(value) ? "an array of strings"
+			if (!c->address.args[n++].value)
+				return call_fail(c, CALL_bad_value, c->address.args[n - 1].name,
+						 "%s: expected %s", name, json_is_array(value) ? "an array of strings"
 								      : "a string or a number"),
 				       false;
 		}
 	}
-	return c->args || (call_fail(c, CALL_busy, NULL, "out of memory"), false);
+	return c->address.args || (call_fail(c, CALL_busy, NULL, "out of memory"), false);
 }
 
 enum call_next on_series_query(struct call *c)

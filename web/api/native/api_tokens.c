@@ -70,7 +70,7 @@ static enum call_next reply_new_token(struct call *c, const struct ingest_result
 
 	(void)res;
 	c->status = 201;
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	write_token_row(&j, &m->row, m->text);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
@@ -142,7 +142,7 @@ static enum call_next submit_revocation(struct call *c, const char *name)
 
 enum call_next on_token_delete(struct call *c)
 {
-	return submit_revocation(c, c->vars[0]);
+	return submit_revocation(c, c->address.vars[0]);
 }
 
 enum call_next on_tokens_delete(struct call *c)
@@ -197,14 +197,14 @@ static const char *check_login_query(const char *query)
 static const char *format_session_cookie(struct call *c, const char *value, const char *more)
 {
 	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value,
-			    more, c->secure ? "; Secure" : "");
+			    more, c->client.secure ? "; Secure" : "");
 }
 
 static enum call_next redirect_after_login(struct call *c, const char *query)
 {
 	c->status = 303;
-	c->cache = "no-store";
-	c->location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
+	c->reply.cache = "no-store";
+	c->reply.location = arena_printf(c->arena, "./%s%s", *query ? "?" : "", query);
 	return CALL_DONE;
 }
 
@@ -218,7 +218,7 @@ static enum call_next finish_login(struct call *c, const struct ingest_result *r
 enum call_next on_login_post(struct call *c)
 {
 	const char *token = find_form_value(c, "token"), *query = check_login_query(find_form_value(c, "query"));
-	struct token_try try = { .from = c->from, .text = token, .len = strlen(token) };
+	struct token_try try = { .from = c->client.from, .text = token, .len = strlen(token) };
 	char session[TOKEN_TEXT_MAX];
 	struct err err = ERR_INIT;
 	struct session_new row;
@@ -231,10 +231,10 @@ enum call_next on_login_post(struct call *c)
 	if (token_session(c->api->store, &try, session, &row, &err)) {
 		session_form(c, query, err.text);
 		c->status = try.wait_s ? 429 : err.code == ERR_BUSY ? 503 : c->status;
-		c->retry_after_s = try.wait_s;
+		c->reply.retry_after_s = try.wait_s;
 		return CALL_DONE;
 	}
-	c->cookie = format_session_cookie(c, session, "");
+	c->reply.cookie = format_session_cookie(c, session, "");
 	c->own = (void *)(uintptr_t)query;
 	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_login });
 }
@@ -254,12 +254,12 @@ enum call_next on_session_get(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	id = find_request_session(c, &n);
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	js_open(&j, '{');
 	js_key(&j, "signed_in");
 	js_bool(&j, id && token_session_check(c->api->store, id, n) > TOKEN_NONE);
-	if (c->has != TOKEN_NONE)
-		js_key_str(&j, "scope", token_scope_name(c->has));
+	if (c->client.has != TOKEN_NONE)
+		js_key_str(&j, "scope", token_scope_name(c->client.has));
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
@@ -282,7 +282,7 @@ enum call_next on_session_delete(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	id = find_request_session(c, &n);
-	c->cookie = format_session_cookie(c, "", "; Max-Age=0");
+	c->reply.cookie = format_session_cookie(c, "", "; Max-Age=0");
 	if (!id)
 		return finish_logout(c, NULL);
 	token_hash(id, n, hash);

@@ -306,7 +306,7 @@ enum call_next on_health_get(struct call *c)
 	if (!call_arg_int(c, "verbose", &verbose, 0, 1) || !call_args_done(c))
 		return CALL_DONE;
 	c->type = "text/plain; charset=utf-8";
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	store_stats(c->api->store, &s);
 	if (s.write_error) /* reads still work, but monitoring must learn that writes fail */
 		c->status = s.write_error == ERR_NOSPC ? 507 : 503;
@@ -328,7 +328,7 @@ enum call_next on_ready_get(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	c->type = "text/plain; charset=utf-8";
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	store_stats(c->api->store, &s);
 	if (n && atomic_load(&n->draining))
 		buf_adds(&c->out, "stopping\n");
@@ -379,9 +379,9 @@ enum call_next on_openapi_get(struct call *c)
 		return CALL_DONE;
 	if (!a)
 		return call_fail(c, CALL_not_found, NULL, "openapi.json is not built in");
-	c->fixed = a->raw;
-	c->fixed_len = a->raw_len;
-	c->etag = a->etag;
+	c->fixed.bytes = a->raw;
+	c->fixed.len = a->raw_len;
+	c->reply.etag = a->etag;
 	return CALL_DONE;
 }
 
@@ -479,7 +479,7 @@ enum call_next on_metrics_text_get(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	c->type = "text/plain; version=0.0.4; charset=utf-8";
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	buf_addf(&c->out, "# HELP dptrack_build_info Version.\n# TYPE dptrack_build_info gauge\n"
 			  "dptrack_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
 	write_prometheus_metric(&c->out, "process_start_time_seconds", "gauge", "Start of the process.",

@@ -321,5 +321,5 @@ enum call_next run_json_reply(struct call *c, const char *id, enum run_json_deta
 
 enum call_next run_json_changed(struct call *c, const struct ingest_result *res)
 {
-	return run_json_reply(c, res->id[0] ? res->id : c->vars[0], RUN_JSON_FULL);
+	return run_json_reply(c, res->id[0] ? res->id : c->address.vars[0], RUN_JSON_FULL);
 }

@@ -159,9 +159,9 @@ enum call_next on_run_get(struct call *c)
 	if (!call_arg_word(c, "include", includes, &include) || !call_args_done(c))
 		return CALL_DONE;
 	/* a unique prefix of an id is accepted */
-	if (!text_is_hex(c->vars[0], 0, 32))
+	if (!text_is_hex(c->address.vars[0], 0, 32))
 		return call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
-	return run_json_reply(c, c->vars[0], include < 0 ? RUN_JSON_FULL : RUN_JSON_SERIES);
+	return run_json_reply(c, c->address.vars[0], include < 0 ? RUN_JSON_FULL : RUN_JSON_SERIES);
 }
 
 static enum call_next reply_created(struct call *c, const struct ingest_result *res)
@@ -267,7 +267,7 @@ enum call_next on_run_params_post(struct call *c)
 
 enum call_next on_run_tag_put(struct call *c)
 {
-	struct ingest_kv kv = { .key = c->vars[1] };
+	struct ingest_kv kv = { .key = c->address.vars[1] };
 	struct ingest_op op = { .kind = &change_run_tags, .tags = &kv, .tag_count = 1, .start_ms = INGEST_NO_TIME,
 				.end_ms = INGEST_NO_TIME };
 	json_t *body;
@@ -286,7 +286,7 @@ enum call_next on_run_tag_put(struct call *c)
 
 enum call_next on_run_tag_delete(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_run_untag, .name = c->vars[1], .start_ms = INGEST_NO_TIME,
+	struct ingest_op op = { .kind = &change_run_untag, .name = c->address.vars[1], .start_ms = INGEST_NO_TIME,
 				.end_ms = INGEST_NO_TIME };
 
 	op.run = call_run_id(c, 0);
@@ -381,7 +381,7 @@ enum call_next on_events_get(struct call *c)
 	e->store = c->api->store;
 	snprintf(e->token, sizeof(e->token), "%s", since && !ch.reset ? since : "");
 	c->type = "text/event-stream";
-	c->cache = "no-store";
+	c->reply.cache = "no-store";
 	c->stream = (struct call_stream){ .fill = fill_event_feed, .release = free, .state = e, .events = true };
 	return CALL_DONE;
 }

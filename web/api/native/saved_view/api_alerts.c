@@ -190,7 +190,7 @@ static enum call_next reply_deleted_rule(struct call *c, const struct ingest_res
 
 enum call_next on_alert_rule_delete(struct call *c)
 {
-	const char *text = c->vars[0];
+	const char *text = c->address.vars[0];
 	size_t n = strlen(text);
 	const struct alert_op op = { .kind = &alert_change_unrule, .id = strtoll(text, NULL, 10) };
 	const struct ingest_op ingest = alert_ingest(&op);

@@ -84,7 +84,7 @@ static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 /* Parses the id in the path; 0 after failing the call. */
 static int64_t parse_kept_var(struct call *c, const struct kept_kind *shelf)
 {
-	const char *text = c->vars[0];
+	const char *text = c->address.vars[0];
 	size_t n = strlen(text);
 
 	if (n && n <= 18 && strspn(text, "0123456789") == n && *text != '0')
