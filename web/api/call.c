@@ -235,10 +235,12 @@ bool call_args_done(struct call *c)
 			continue;
 		for (k = 0; k < i; k++)
 			if (!strcmp(c->address.args[k].name, c->address.args[i].name)) {
-				call_fail(c, CALL_bad_value, c->address.args[i].name, "%s: given twice", c->address.args[i].name);
+				call_fail(c, CALL_bad_value, c->address.args[i].name, "%s: given twice",
+					  c->address.args[i].name);
 				return false;
 			}
-		call_fail(c, CALL_unknown_argument, c->address.args[i].name, "%s: no such argument", c->address.args[i].name);
+		call_fail(c, CALL_unknown_argument, c->address.args[i].name, "%s: no such argument",
+			  c->address.args[i].name);
 		return false;
 	}
 	return true;

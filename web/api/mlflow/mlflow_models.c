@@ -240,7 +240,8 @@ enum call_next on_ml_model_tag(struct call *c)
 enum call_next on_ml_model_untag(struct call *c)
 {
 	return ml_submit(c,
-			 &(struct mlflow_op){ .kind = &mlflow_model_untag, .model = c->address.vars[0], .name = c->address.vars[1] },
+			 &(struct mlflow_op){ .kind = &mlflow_model_untag, .model = c->address.vars[0],
+					     .name = c->address.vars[1] },
 			 ml_empty);
 }
 

@@ -222,7 +222,8 @@ enum call_next on_ml_run_update(struct call *c)
 static enum call_next reply_deleted_run(struct call *c, const struct ingest_result *res)
 {
 	if (res->code == ERR_NOENT || res->code == ERR_USAGE)
-		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", (const char *)c->address.vars[0]);
+		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found",
+			       (const char *)c->address.vars[0]);
 	return res->code ? ml_fail_err(c, &res->err) : ml_empty(c, res);
 }
 

@@ -149,7 +149,8 @@ enum call_next on_artifact_get(struct call *c)
 	const char *place;
 	int view = -1;
 
-	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = find_artifact_path(c, c->address.rest)))
+	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) ||
+	    !(place = find_artifact_path(c, c->address.rest)))
 		return CALL_DONE;
 	return blob_reply(c, &(struct blob_reply){ .path = place, .frame = !view, .fail = fail_native_artifact });
 }
@@ -190,7 +191,8 @@ enum call_next on_artifact_delete(struct call *c)
 {
 	const char *place;
 
-	if (!call_args_done(c) || !(place = find_artifact_path(c, c->address.rest)))
+	if (!call_args_done(c) ||
+	    !(place = find_artifact_path(c, c->address.rest)))
 		return CALL_DONE;
 	if (!*c->address.rest)
 		return call_fail(c, CALL_bad_value, "path", "path: expected a file or folder");

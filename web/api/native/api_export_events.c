@@ -204,8 +204,9 @@ static enum call_next open_events_export(struct call *c, const char *id, struct 
 	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
 	c->type = "application/octet-stream";
-	c->reply.disposition = arena_printf(c->arena, "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
-				      run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);
+	c->reply.disposition = arena_printf(c->arena,
+					    "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
+					    run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);
 	return CALL_DONE;
 }
 
