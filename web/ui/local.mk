@@ -22,7 +22,8 @@ ui_files = \
 	web/ui/src/charts/line/axes.ts web/ui/src/charts/line/cursor.ts web/ui/src/charts/line/geometry.ts \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
-	web/ui/src/charts/line/picture.ts \
+	web/ui/src/charts/line/picture.ts web/ui/src/charts/line/read.ts web/ui/src/charts/line/tip.ts \
+	web/ui/src/charts/line/tiptext.ts \
 	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
 	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
 	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/server/api.ts \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assigns a look (colour and dash) to each run: hue by one param, dash by another, shades within. A chosen numeric
-// param is a colour scale. Looks are assigned in run order, so a new run changes no existing look. Up to 64 looks are
-// distinct; with more runs, only the drawn ones are.
+// param is a colour scale. Looks are assigned in run order from all runs of an experiment, so neither a new run nor
+// what is charted changes an existing look. The first 64 are distinct as far as the hues of their values have room,
+// later runs take the looks of the earlier ones of the same values in turn.
 import type { Run } from './types.ts';
 import { natural } from './format.ts';
 import { splitParams } from './params.ts';
@@ -124,8 +125,17 @@ export function lookAt(n: number): Look {
 	return look(HUES[n % HUES.length]!, Math.floor(n / HUES.length), 0);
 }
 
+/** Whether pairs of looks are far apart: there are few looks and many runs. */
+const apartness = new Map<string, boolean>();
+
 function farApart(a: Look, b: Look): boolean {
-	return distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART;
+	const pair = a.light + b.light + a.dark + b.dark;
+	let far = apartness.get(pair);
+	if (far === undefined) {
+		far = distance(a.light, b.light) >= APART && distance(a.dark, b.dark) >= APART;
+		apartness.set(pair, far);
+	}
+	return far;
 }
 
 /** Returns true if two looks can be distinguished: by dash, or by colour in both themes. */
@@ -170,29 +180,18 @@ function candidates(hueIndex: number, dash: number): Look[] {
 	return SHADES.map((_, s) => look(HUES[hueIndex % HUES.length]!, s, dash));
 }
 
-/** Prefers a unique colour, then a colour used only with other dashes, then any dash, then any hue. */
-function choose(used: readonly Look[], hue: number, dash: number): Look | undefined {
+/** Prefers a unique colour, then a colour used only with other dashes, then any dash; all in its own hue. */
+function chooseOwn(used: readonly Look[], hue: number, dash: number): Look | undefined {
 	const own = candidates(hue, dash);
 	const free = (c: Look) => used.every((u) => differ(u, c));
 	return own.find((c) => used.every((u) => farApart(u, c))) ?? own.find(free)
-		?? [1, 2, 3].flatMap((d) => candidates(hue, dash + d)).find(free)
-		?? HUES.flatMap((_, h) => candidates(h, dash)).find(free);
+		?? [1, 2, 3].flatMap((d) => candidates(hue, dash + d)).find(free);
 }
 
-/** A number derived from the id alone. */
-function salt(id: string): number {
-	return parseInt(id.slice(-4), 16) || 0;
-}
-
-/** With many runs: drawn runs get distinct shades, the others the colour of their value. */
-function lookOfMany(r: Run, [hue, dash]: [number, number], drawn: boolean, used: Look[]): Look {
-	if (!drawn || used.length >= LIMIT) return look(HUES[hue % HUES.length]!, 0, dash);
-	const own = candidates(hue, dash);
-	const from = salt(r.id) % own.length;
-	const turned = [...own.slice(from), ...own.slice(0, from)];
-	const got = turned.find((c) => used.every((u) => farApart(u, c))) ?? choose(used, hue, dash) ?? own[0]!;
-	used.push(got);
-	return got;
+/** A look unlike those used, in its own hue if that has a meaning (keeps). */
+function choose(used: readonly Look[], hue: number, dash: number, keeps: boolean): Look | undefined {
+	const other = () => HUES.flatMap((_, h) => candidates(h, dash)).find((c) => used.every((u) => differ(u, c)));
+	return chooseOwn(used, hue, dash) ?? (keeps ? undefined : other());
 }
 
 /** From small (blue) over magenta to large (gold); lightness increases too. */
@@ -208,12 +207,10 @@ type Scale = (text: string | undefined) => number;
 
 /** Maps a number to 0..1 between the smallest and the largest of the runs, logarithmically over large ranges. Null if
  * the param is not numeric or has few values. */
-function scaleOf(all: readonly Run[], some: readonly Run[], key: string): Scale | null {
-	const texts = (list: readonly Run[]) =>
-		[...new Set(list.map((r) => r.params[key]).filter((v): v is string => v !== undefined))];
-	const every = texts(all);
+function scaleOf(runs: readonly Run[], key: string): Scale | null {
+	const every = [...new Set(runs.map((r) => r.params[key]).filter((v): v is string => v !== undefined))];
 	if (every.length < 3 || every.some((v) => v.trim() === '' || !Number.isFinite(Number(v)))) return null;
-	const list = (texts(some).length > 1 ? texts(some) : every).map(Number);
+	const list = every.map(Number);
 	const [low, high] = [Math.min(...list), Math.max(...list)];
 	const place = low > 0 && high / low > 30 ? (v: number) => Math.log(Math.max(v, low)) : (v: number) => v;
 	const whole = (place(high) - place(low)) || 1;
@@ -230,38 +227,44 @@ interface Meaning {
 	chosen: boolean;
 }
 
-function meaningOf(runs: readonly Run[], drawn: ReadonlySet<string>, choice: LookChoice): Meaning {
+function meaningOf(runs: readonly Run[], choice: LookChoice): Meaning {
 	const { among } = choice;
 	const differing = splitParams(runs).differ.filter((k) => !among || among.has(k));
 	const hueParam = choice.hue ?? splitter(runs, differing, HUE_FIRST, HUES.length, choice.dash);
 	const dashParam = choice.dash ?? splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
 	return {
 		hueParam, dashParam, hues: indexOfValues(runs, hueParam), dashes: indexOfValues(runs, dashParam),
-		part: choice.hue === null ? null : scaleOf(runs, runs.filter((r) => drawn.has(r.id)), choice.hue),
+		part: choice.hue === null ? null : scaleOf(runs, choice.hue),
 		chosen: choice.hue !== null,
 	};
 }
 
-/** drawn: ids of the runs in the charts. */
-export function assignLooks(all: readonly Run[], drawn: ReadonlySet<string> = new Set(),
-	choice: LookChoice = { hue: null, dash: null }): Looks {
+/** all: the runs of an experiment. */
+export function assignLooks(all: readonly Run[], choice: LookChoice = { hue: null, dash: null }): Looks {
 	const runs = byStart(all);
-	const m = meaningOf(runs, drawn, choice);
+	const m = meaningOf(runs, choice);
 	const byRun = new Map<string, Look>();
 	const used: Look[] = [];
+	/** Looks of the first runs of each pair of values, and the number of its runs. */
+	const classes = new Map<string, { looks: Look[]; n: number }>();
 	runs.forEach((r, n) => {
 		const hue = m.hueParam === null ? n : m.hues.get(r.params[m.hueParam])!;
 		const dash = m.dashParam === null ? (m.hueParam === null ? Math.floor(n / 16) : 0)
 			: m.dashes.get(r.params[m.dashParam])!;
 		const value = m.hueParam === null ? undefined : r.params[m.hueParam];
-		if (m.part && value !== undefined) byRun.set(r.id, shadeOf(m.part(value), dash));
-		else if (m.chosen) byRun.set(r.id, look(HUES[hue % HUES.length]!, Math.floor(hue / HUES.length), dash));
-		else if (runs.length > LIMIT) byRun.set(r.id, lookOfMany(r, [hue, dash], drawn.has(r.id), used));
-		else {
-			const got = choose(used, hue, dash) ?? look(HUES[n % HUES.length]!, n >> 3, n >> 5);
+		if (m.part && value !== undefined) return byRun.set(r.id, shadeOf(m.part(value), dash));
+		if (m.chosen)
+			return byRun.set(r.id, look(HUES[hue % HUES.length]!, Math.floor(hue / HUES.length), dash));
+		const name = m.hueParam === null ? '' : hue + ' ' + dash;
+		const own = classes.get(name) ?? { looks: [], n: 0 };
+		classes.set(name, own);
+		const got = n >= LIMIT ? undefined : choose(used, hue, dash, m.hueParam !== null);
+		if (got) {
 			used.push(got);
-			byRun.set(r.id, got);
-		}
+			own.looks.push(got);
+			own.n = own.looks.length - 1;
+		} else if (!own.looks.length) own.looks.push(candidates(hue, dash)[0]!);
+		return byRun.set(r.id, own.looks[own.n++ % own.looks.length]!);
 	});
 	return { byRun, hueParam: m.hueParam, dashParam: m.dashParam, scale: m.part !== null };
 }

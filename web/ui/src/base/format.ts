@@ -104,9 +104,24 @@ export function bytes(n: number): string {
 	return (i ? n.toFixed(1) : String(n)) + ' ' + units[i];
 }
 
+/** Returns true if the metric counts bytes. */
+export function isBytes(key: string): boolean {
+	return /(^|[/_.])bytes$/.test(key);
+}
+
+/** Formats values of a metric that are read together: four significant digits, as far as the unit to which they are
+ * exact allows, and common decimals, which an isolated spike does not reduce. */
+export function valueTexts(key: string, values: readonly number[], unit: number): string[] {
+	const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+	const wanted = decimalsFor(sorted.slice(0, Math.ceil(sorted.length * 0.8)));
+	const known = unit > 0 ? Math.max(0, Math.round(-Math.log10(unit))) : Infinity;
+	const d = wanted === null || wanted === 0 ? wanted : Math.min(wanted + 1, known);
+	return values.map(isBytes(key) ? valueText(key) : (v) => fixed(v, d));
+}
+
 /** Returns a formatter for a metric: byte counts get units. */
 export function valueText(key: string): (v: number) => string {
-	return /(^|[/_.])bytes$/.test(key)
+	return isBytes(key)
 		? (v) => (Number.isFinite(v) ? (v < 0 ? '−' : '') + bytes(Math.abs(v)) : short(v)) : short;
 }
 

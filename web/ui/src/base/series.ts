@@ -73,7 +73,7 @@ function decoded(list: readonly Coded[], unit: number): number[] {
 
 /** A drawn series in the server's encoding. */
 export function lineOf(run: string, key: string, rank: number, count: number, c: LineColumns): Series {
-	const s: Series = { ...emptySeries(run, key, rank), count };
+	const s: Series = { ...emptySeries(run, key, rank), count, unit: c.q };
 	const [xs, ys] = [decoded(c.x, c.xq), decoded(c.y, c.q)];
 	const means = c.m && decoded(c.m, c.q);
 	let mean = 0;

@@ -136,6 +136,8 @@ export interface Series {
 	mx: number[];
 	mean: number[];
 	weight: number[];
+	/** The values are exact to this unit; absent: in full precision. */
+	unit?: number;
 	/** x of the first non-finite point, or null. */
 	badX: number | null;
 	/** True if no finite point follows badX. */

@@ -3,7 +3,7 @@
 import { computed } from '@preact/signals';
 import type { Run } from '../base/types.ts';
 import type { XAxis } from '../base/url.ts';
-import { drawn } from './runs.ts';
+import { drawn, runs } from './runs.ts';
 import { go, view } from './view.ts';
 
 /** steps_per_epoch of a run, or null. */
@@ -12,10 +12,22 @@ export function stepsPerEpoch(r: Run | undefined): number | null {
 	return n > 0 ? n : null;
 }
 
-/** The x unit of a chart: series named epoch/… count epochs. */
+/** Series named epoch/… count epochs if a run has at least two steps for each of their points' positions. Other tools
+ * log them at optimiser steps. */
+const inEpochs = computed(() => {
+	const known = new Map<string, boolean>();
+	for (const r of runs.value)
+		for (const [key, m] of Object.entries(r.metrics)) {
+			if (!key.startsWith('epoch/') || r.last_step === null || known.get(key) === false) continue;
+			known.set(key, m.last_step * 2 <= r.last_step);
+		}
+	return known;
+});
+
+/** The x unit of a chart. */
 export function unitOf(key: string): XAxis {
 	const x = view.value.x;
-	return x === 'step' && key.startsWith('epoch/') ? 'epoch' : x;
+	return x === 'step' && key.startsWith('epoch/') && inEpochs.value.get(key) !== false ? 'epoch' : x;
 }
 
 /** Steps per epoch if all shown runs agree, to convert a cursor or a zoom. */

@@ -194,8 +194,17 @@ const chosen = computed<Set<string>>(() => {
 /** Params considered for looks while some params are not loaded; null: all. Later params change no colour. */
 export const lookParams = signal<ReadonlySet<string> | null>(null);
 
-export const looks = computed(() => assignLooks(runs.value, chosen.value,
-	{ hue: view.value.hue, dash: view.value.dash, among: lookParams.value }));
+/** All runs of the experiment that the page has held: a filter on the server changes no look. */
+const known = new Map<string, Run>();
+
+/** Depends on the runs and the user's choice alone, not on what is listed or charted. */
+export const looks = computed(() => {
+	const of = runs.value[0]?.experiment;
+	for (const [id, r] of known) if (of !== undefined && r.experiment !== of) known.delete(id);
+	for (const r of runs.value) known.set(r.id, r);
+	const { hue, dash } = view.value;
+	return assignLooks([...known.values()], { hue, dash, among: lookParams.value });
+});
 
 /** Charted runs, in table order. */
 export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));

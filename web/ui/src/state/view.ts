@@ -4,8 +4,6 @@ import { computed, signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
 
 const ADDRESS_MS = 120;
-/** After this time on a chart the table is sorted by the values under the pointer. */
-const DWELL_MS = 150;
 
 export const view = signal<View>(parseView(linkedQuery(location.hash) ?? location.search));
 /** The run under the pointer or the keyboard, whose lines are in front. */
@@ -68,24 +66,9 @@ export function openExperiment(name: string): void {
 	go({ ...emptyView, experiment: name }, true);
 }
 
-/** Rows are sorted by the values under the pointer. */
-export const byCursor = signal(false);
-
-let dwell = 0;
-
 /** Sets the position of the cursor in a metric's chart, in its unit; null: left. */
 export function setCursor(key: string, x: number | null): void {
 	cursor.value = x === null ? null : { key, x };
-	if (x === null) {
-		clearTimeout(dwell);
-		dwell = 0;
-		byCursor.value = false;
-	} else if (!dwell && !byCursor.value) {
-		dwell = window.setTimeout(() => {
-			dwell = 0;
-			byCursor.value = cursor.value !== null;
-		}, DWELL_MS);
-	}
 }
 
 addEventListener('popstate', () => {

@@ -69,6 +69,12 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 			this.el.addEventListener(type, f as EventListener, { signal: this.gone.signal });
 	}
 
+	/** Listens to events of the page, also those that do not bubble, until it is destroyed. */
+	protected listenOutside(to: Record<string, (e: Event) => void>): void {
+		for (const [type, f] of Object.entries(to))
+			addEventListener(type, f, { signal: this.gone.signal, capture: true, passive: true });
+	}
+
 	/** Opacity of a line while another one is highlighted. */
 	protected front<Line extends { id: string }>(lines: readonly Line[], others: string): Line | undefined {
 		const line = lines.find((l) => l.id === this.lit);

@@ -66,3 +66,24 @@ export function tickTexts(ticks: readonly number[], log: boolean, format: (v: nu
 	if (new Set(out).size === ticks.length) return out;
 	return ticks.map((v) => (v === ticks[0] ? format(v) : '+' + format(v - ticks[0]!)));
 }
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** The largest unit that is at most a number of bytes: its index. */
+function byteUnit(v: number): number {
+	return Math.max(0, Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.abs(v) || 1) / 10)));
+}
+
+/** About `most` ticks at round multiples of the unit of the largest value. */
+export function byteTicks(lo: number, hi: number, most: number): number[] {
+	const per = 1024 ** byteUnit(Math.max(Math.abs(lo), Math.abs(hi)));
+	return evenTicks(lo / per, hi / per, most).map((v) => v * per);
+}
+
+/** Labels of byteTicks, all in one unit and with as many decimals as make them distinct. */
+export function byteTexts(ticks: readonly number[]): string[] {
+	const unit = byteUnit(Math.max(0, ...ticks.map(Math.abs)));
+	const values = ticks.map((v) => Number((v / 1024 ** unit).toPrecision(12)));
+	const digits = Math.max(0, ...values.map(digitsAfter));
+	return values.map((v) => v.toFixed(Math.min(20, digits)).replace('-', '−') + ' ' + BYTE_UNITS[unit]!);
+}

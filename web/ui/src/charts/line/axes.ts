@@ -3,7 +3,7 @@
 import type { Range } from './geometry.ts';
 import { FONT } from '../base/ink.ts';
 import type { Box, LineData, Pane } from './pane.ts';
-import { evenTicks, logTicks, tickTexts, timeTicks } from '../base/ticks.ts';
+import { byteTexts, byteTicks, evenTicks, logTicks, tickTexts, timeTicks } from '../base/ticks.ts';
 
 const TOP = 8;
 const BOTTOM = 24;
@@ -15,7 +15,12 @@ const APART_Y = 32;
 
 function ticksY(d: LineData, range: Range, height: number): number[] {
 	const most = height / APART_Y;
-	return d.log ? logTicks(range.lo, range.hi, most) : evenTicks(range.lo, range.hi, most);
+	if (d.log) return logTicks(range.lo, range.hi, most);
+	return d.bytes ? byteTicks(range.lo, range.hi, most) : evenTicks(range.lo, range.hi, most);
+}
+
+function textsY(d: LineData, ticks: readonly number[], format: (y: number) => string): string[] {
+	return d.bytes && !d.log ? byteTexts(ticks) : tickTexts(ticks, d.log, format);
 }
 
 /** The plot area; lanes is the height of the flags above it. */
@@ -25,7 +30,7 @@ export function boxOf(g: CanvasRenderingContext2D, d: LineData, range: Range,
 	const height = Math.max(10, size.height - TOP - size.lanes - BOTTOM);
 	g.font = FONT;
 	const widest =
-		Math.max(0, ...tickTexts(ticksY(d, range, height), d.log, formatY).map((t) => g.measureText(t).width));
+		Math.max(0, ...textsY(d, ticksY(d, range, height), formatY).map((t) => g.measureText(t).width));
 	const left = Math.min(size.width / 3, Math.max(LEFT, Math.ceil(widest) + 12));
 	return { left, top: TOP + size.lanes, width: Math.max(10, size.width - left - (d.gutter || RIGHT)), height };
 }
@@ -38,24 +43,44 @@ export function ticksX({ box, d }: Pane, apart = APART_X): number[] {
 	return timeTicks(d.from, d.to, box.width / apart, zone);
 }
 
+interface TickBox {
+	/** Pixel of the tick, and of its label. */
+	x: number;
+	left: number;
+	width: number;
+	text: string;
+}
+
+/** The ticks of x with their labels, in pixels. */
+export function tickBoxes(g: CanvasRenderingContext2D, p: Pane): TickBox[] {
+	const widest = Math.max(0, ...ticksX(p).map((v) => g.measureText(p.formatX(v)).width));
+	return ticksX(p, Math.max(APART_X, widest + 14)).map((v) => {
+		const x = p.x(v);
+		const text = p.formatX(v);
+		const width = g.measureText(text).width;
+		return { x, text, width, left: Math.min(p.width - width - 1, Math.max(0, x - width / 2)) };
+	});
+}
+
 function drawX(g: CanvasRenderingContext2D, p: Pane): void {
 	const b = p.box;
-	const widest = Math.max(0, ...ticksX(p).map((v) => g.measureText(p.formatX(v)).width));
-	for (const v of ticksX(p, Math.max(APART_X, widest + 14))) {
-		const x = p.x(v);
-		g.fillRect(Math.round(x), b.top, 1, b.height);
-		const text = p.formatX(v);
-		const w = g.measureText(text).width;
+	for (const t of tickBoxes(g, p)) {
+		g.fillRect(Math.round(t.x), b.top, 1, b.height);
 		g.fillStyle = p.theme.dim;
-		g.fillText(text, Math.min(p.width - w - 1, Math.max(0, x - w / 2)), b.top + b.height + 12);
+		g.fillText(t.text, t.left, b.top + b.height + 12);
 		g.fillStyle = p.theme.grid;
 	}
+}
+
+/** Labels of the ticks of y. */
+export function labelsY(p: Pane): string[] {
+	return textsY(p.d, ticksY(p.d, p.range, p.box.height), p.formatY);
 }
 
 function drawY(g: CanvasRenderingContext2D, p: Pane): void {
 	const b = p.box;
 	const ticks = ticksY(p.d, p.range, b.height);
-	const texts = tickTexts(ticks, p.d.log, p.formatY);
+	const texts = labelsY(p);
 	ticks.forEach((v, i) => {
 		const y = p.y(v);
 		g.fillRect(b.left, Math.round(y), b.width, 1);

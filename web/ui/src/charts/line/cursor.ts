@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cursor of a line chart: vertical line, points, x label, and the selected range.
-import { yAt, type ChartLine } from './geometry.ts';
-import { disc, halo, segment } from '../base/ink.ts';
+// The cursor of a line chart: vertical line, the nearest real point of each line, x label, and the selected range.
+import { tickBoxes } from './axes.ts';
+import { disc, segment } from '../base/ink.ts';
 import { isInside, type Pane } from './pane.ts';
+import type { Reading } from './read.ts';
 
-/** Label of the highlighted (or only) line at x, next to its point. */
-function drawValue(g: CanvasRenderingContext2D, p: Pane, x: number, front: ChartLine | null): void {
-	const l = front ?? (p.d.lines.length === 1 ? p.d.lines[0]! : null);
-	const y = l ? yAt(l.xs, l.ys, x) : null;
-	if (!l || y === null || !isInside(p, x, y)) return;
-	const text = (p.d.lines.length > 1 ? l.name + ' ' : '') + p.formatY(y);
-	const w = g.measureText(text).width;
-	const px = p.x(x);
-	const right = px + 8 + w <= p.box.left + p.box.width;
-	halo(g, p.theme, text, { x: right ? px + 8 : Math.max(p.box.left + 2, px - 8 - w),
-		y: Math.max(p.box.top + 7, p.y(y) - 10), colour: l.colour });
+/** Half the height of the x labels, and pixels around them. */
+const HALF = 9;
+const MARGIN = 4;
+
+/** Pixels [left, right] that the cursor's label takes below the axis: its own and those of each tick label that it
+ * would cover in part. */
+function labelSpan(g: CanvasRenderingContext2D, p: Pane, x: number): { left: number; cover: [number, number] } {
+	const b = p.box;
+	const w = g.measureText(p.formatX(x)).width;
+	const left = Math.min(b.left + b.width - w - MARGIN, Math.max(b.left, p.x(x) - w / 2));
+	let cover: [number, number] = [left - MARGIN, left + w + MARGIN];
+	for (const t of tickBoxes(g, p))
+		if (t.left < cover[1] && t.left + t.width > cover[0])
+			cover = [Math.min(cover[0], t.left - 1), Math.max(cover[1], t.left + t.width + 1)];
+	return { left, cover };
 }
 
-/** front: the highlighted line. */
-export function drawCursor(g: CanvasRenderingContext2D, p: Pane, x: number, front: ChartLine | null): void {
+export function drawCursor(g: CanvasRenderingContext2D, p: Pane, x: number, list: readonly Reading[]): void {
 	const b = p.box;
 	const px = p.x(x);
 	g.strokeStyle = p.theme.dim;
 	g.lineWidth = 1;
 	segment(g, [px, b.top], [px, b.top + b.height], [3, 3]);
-	for (const l of p.d.lines) {
-		const y = yAt(l.xs, l.ys, x);
-		if (y === null || !isInside(p, x, y)) continue;
-		g.fillStyle = l.colour;
-		disc(g, px, p.y(y), 2.4);
+	for (const r of list) {
+		if (r.beyond || !isInside(p, r.x, r.y)) continue;
+		g.fillStyle = r.line.colour;
+		disc(g, p.x(r.x), p.y(r.y), 3);
 	}
-	drawValue(g, p, x, front);
-	const text = p.formatX(x);
-	const w = g.measureText(text).width;
-	const left = Math.min(b.left + b.width - w - 4, Math.max(b.left, px - w / 2));
+	const { left, cover } = labelSpan(g, p, x);
+	const middle = b.top + b.height + 12;
 	g.fillStyle = p.theme.back;
-	g.fillRect(left - 10, b.top + b.height + 3, w + 20, 18);
+	g.fillRect(cover[0], middle - HALF, cover[1] - cover[0], 2 * HALF);
 	g.fillStyle = p.theme.text;
-	g.fillText(text, left, b.top + b.height + 12);
+	g.fillText(p.formatX(x), left, middle);
 }
 
 /** Pixel range from one end to the other, in ascending order. */

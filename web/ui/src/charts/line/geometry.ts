@@ -18,8 +18,10 @@ export interface ChartLine {
 	xs: number[];
 	ys: number[];
 	smooth: { xs: number[]; ys: number[] } | null;
-	/** The band around the line: low and high at each of xs. */
-	band?: { low: number[]; high: number[] };
+	/** The values are exact to this unit; absent: in full precision. */
+	/** The band around the line: low and high at each of xs. A loose band does not count for the axis, because one
+	 * of its runs is excluded. */
+	band?: { low: number[]; high: number[]; loose?: boolean };
 	/** False for an excluded run, which may be clipped so that it does not flatten the others. */
 	fit: boolean;
 	badX: number | null;
@@ -64,7 +66,7 @@ function spanOf(lines: readonly ChartLine[], from: number, to: number, log: bool
 	};
 	for (const l of lines) {
 		for (let i = 0; i < l.ys.length; i++) if (visible(l, i, from, to, log)) take(l.ys[i]!);
-		for (const side of l.band ? [l.band.low, l.band.high] : [])
+		for (const side of l.band && !l.band.loose ? [l.band.low, l.band.high] : [])
 			side.forEach((y, i) => visible({ ...l, ys: side }, i, from, to, log) && take(y));
 		// where a line with few points leaves a zoomed axis
 		for (const x of [from, to]) {
@@ -228,7 +230,7 @@ function toSegment(px: number, py: number, ax: number, ay: number, bx: number, b
 }
 
 /** First index with x of at least v. */
-function lowerBound(xs: readonly number[], v: number): number {
+export function lowerBound(xs: readonly number[], v: number): number {
 	let lo = 0;
 	let hi = xs.length;
 	while (lo < hi) {
@@ -254,13 +256,13 @@ export function distanceTo(xs: readonly number[], ys: readonly number[],
 	return best;
 }
 
-/** x of the drawn point nearest in pixels in both directions, so that the tip of a spike can be selected; the
- * position's x if no point is within reach. */
+/** x of the drawn point nearest in pixels in both directions, so that the tip of a spike can be selected; null if none
+ * is within reach: in x units, and in pixels. */
 export function snapX(xs: readonly number[], ys: readonly number[],
-	at: { x: number; px: number; py: number; reach: number },
-	sx: (x: number) => number, sy: (y: number) => number): number {
-	let best = at.x;
-	let dist = Infinity;
+	at: { x: number; px: number; py: number; reach: number; pixels: number },
+	sx: (x: number) => number, sy: (y: number) => number): number | null {
+	let best: number | null = null;
+	let dist = at.pixels;
 	for (let i = lowerBound(xs, at.x - at.reach); i < xs.length && xs[i]! <= at.x + at.reach; i++) {
 		if (!Number.isFinite(ys[i]!)) continue;
 		const d = Math.hypot(sx(xs[i]!) - at.px, sy(ys[i]!) - at.py);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line chart of many runs on three canvases: axes, lines, and an overlay that follows the pointer, so that a hover
-// never redraws all lines. Takes lines, emits events. drawn() returns what is on the screen, for tests and the text
-// alternative.
-import { boxOf, drawAxes, ticksX } from './axes.ts';
+// never redraws all lines; a tooltip lists the values at the cursor. Takes lines, emits events. drawn() returns what is
+// on the screen, for tests and the text alternative.
+import { boxOf, drawAxes, labelsY, ticksX } from './axes.ts';
 import { Chart } from '../base/chart.ts';
 import { drawCursor, drawSelection } from './cursor.ts';
-import { distanceTo, fitRange, snapX, type ChartLine } from './geometry.ts';
+import { distanceTo, fitRange, lastPoint, snapX, type ChartLine } from './geometry.ts';
 import { blank } from '../base/ink.ts';
 import { drawEnd, drawLine } from './lines.ts';
 import { drawFlags, drawNotOnLog, drawOutside, flagRows, LANE } from './marks.ts';
 import { drawLabel, labelsOf, type Label } from './names.ts';
 import { clip, mapsOf, type Box, type LineData, type LineEvents, type Mark, type Pane } from './pane.ts';
+import { nextX, readLines, snapTo, type Reading } from './read.ts';
+import { Tip } from './tip.ts';
+import { tipText } from './tiptext.ts';
 
 interface DrawnLine {
 	id: string;
@@ -36,12 +39,15 @@ interface Drawn {
 	lines: DrawnLine[];
 	marks: Mark[];
 	names: string[];
-	/** Labels of the x ticks. */
+	/** Labels of the ticks. */
 	ticks: string[];
+	ticksY: string[];
 }
 
 const NEAR_PX = 24;
 const SNAP_PX = 12;
+/** Keys that move the cursor, and where. */
+const WALKS: Record<string, 1 | -1> = { ArrowLeft: -1, ArrowRight: 1 };
 /** Shorter drags count as clicks. */
 const DRAG_PX = 4;
 
@@ -73,15 +79,21 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private rows = 0;
 	/** Pixels of a drag. */
 	private drag: [number, number] | null = null;
+	private readonly tip: Tip;
+	/** What reads the values here, with the height of the pointer; null: the cursor is elsewhere. */
+	private reader: { by: 'pointer' | 'touch' | 'keys'; py: number | null } | null = null;
 
 	constructor(el: HTMLElement, ev: LineEvents) {
 		super(el, ev);
 		this.axes = this.layer('chart-axes');
 		el.prepend(this.axes);
+		this.tip = new Tip(el);
 		this.listen({
 			keydown: this.key, pointermove: this.move, pointerleave: this.leave, pointerdown: this.down,
 			pointerup: this.up, pointercancel: this.cancel, dblclick: this.reset, click: this.click,
+			blur: this.blur,
 		});
+		this.listenOutside({ pointerdown: this.elsewhere, scroll: this.elsewhere });
 	}
 
 	/** Shows the cursor at x. */
@@ -93,6 +105,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 
 	override destroy(): void {
 		super.destroy();
+		this.tip.remove();
 		this.pane = null;
 	}
 
@@ -102,7 +115,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			lo: p.range.lo, hi: p.range.hi, from: p.d.from, to: p.d.to, at: this.at, box: p.box,
 			marks: this.marks,
 			lines: p.d.lines.map((l) => drawnLine(l, p)), names: this.labels.map((l) => l.text),
-			ticks: ticksX(p).map(p.formatX),
+			ticks: ticksX(p).map(p.formatX), ticksY: labelsY(p),
 		};
 	}
 
@@ -121,6 +134,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const width = this.el.clientWidth;
 		const height = this.el.clientHeight;
 		if (!d || width < 40 || height < 40) return;
+		if (!d.lines.some((l) => l.badX !== null || lastPoint(l.ys) >= 0)) return this.clear(width, height);
 		const g = this.axes.getContext('2d')!;
 		const range = fitRange(d.lines, d);
 		this.rows = flagRows(g, d, width);
@@ -129,6 +143,13 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.pane =
 			{ d, range, box, width, height, theme: this.theme, formatX, formatY, ...mapsOf(d, range, box) };
 		this.drawPane(this.pane);
+	}
+
+	/** Without any point there is nothing to measure: no axes. */
+	private clear(width: number, height: number): void {
+		for (const c of [this.axes, this.base, this.over]) blank(c, width, height);
+		this.pane = null;
+		this.tip.hide();
 	}
 
 	private drawPane(p: Pane): void {
@@ -160,8 +181,24 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		const line = this.front(p.d.lines, '0.28');
 		if (this.drag) drawSelection(g, p, this.drag);
 		if (line) this.drawFront(g, p, line);
-		if (this.at !== null && this.at >= p.d.from && this.at <= p.d.to)
-			drawCursor(g, p, this.at, line ?? null);
+		if (this.at === null || this.at < p.d.from || this.at > p.d.to) return this.tip.hide();
+		const list = readLines(p.d.lines, this.at, this.reach(p, p.x(this.at), SNAP_PX));
+		drawCursor(g, p, this.at, list);
+		this.tell(p, this.at, list);
+	}
+
+	/** Shows or hides the tooltip. */
+	private tell(p: Pane, x: number, list: readonly Reading[]): void {
+		if (!this.reader || this.drag || !list.length) return this.tip.hide();
+		const y = this.reader.py ?? p.box.top + p.box.height / 2;
+		this.tip.show(tipText(p, this.ev, { x, list, front: this.lit, py: y }), { x: p.x(x), y },
+			this.reader.by === 'keys');
+	}
+
+	/** Moves the cursor, here and for those who listen. */
+	private point(x: number | null): void {
+		this.cursor(x);
+		this.ev.onCursor(x);
 	}
 
 	private drawFront(g: CanvasRenderingContext2D, p: Pane, line: ChartLine): void {
@@ -189,11 +226,19 @@ export class LineChart extends Chart<LineData, LineEvents> {
 			return this.hover(this.labels.find((k) => Math.abs(k.at - py) < 7)?.id ?? null);
 		if (px < b.left || px > b.left + b.width + 4 || py < b.top - 20 || py > b.top + b.height + 20) return;
 		const id = this.closest(p, x, px, py);
-		const line = p.d.lines.find((l) => l.id === id) ?? p.d.lines[0];
-		const at = { x, px, py, reach: this.reach(p, px, SNAP_PX) };
-		this.ev.onCursor(line ? snapX(line.xs, line.ys, at, p.x, id === null ? () => py : p.y) : x);
+		this.reader = { by: e.pointerType === 'touch' ? 'touch' : 'pointer', py };
+		this.point(this.snap(p, id, { x, px, py, reach: this.reach(p, px, SNAP_PX), pixels: SNAP_PX }));
 		this.hover(id);
 	};
+
+	/** The position of a real point: the nearest in both directions on the line under the pointer, so that the tip
+	 * of a spike can be selected, else the nearest in x of all lines. */
+	private snap(p: Pane, id: string | null,
+		at: { x: number; px: number; py: number; reach: number; pixels: number }): number {
+		const line = p.d.lines.find((l) => l.id === id);
+		const near = line ? snapX(line.xs, line.ys, at, p.x, p.y) : null;
+		return near ?? snapTo(line ? [line] : p.d.lines, at.x, [p.d.from, p.d.to]) ?? at.x;
+	}
 
 	/** Converts a distance in pixels around a position to x units (the larger of both sides). */
 	private reach(p: Pane, px: number, pixels: number): number {
@@ -220,15 +265,33 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		super.hover(id);
 	}
 
-	private readonly leave = (): void => {
-		if (this.drag) return;
-		this.ev.onCursor(null);
+	/** A finger that is lifted leaves what it has read. */
+	private readonly leave = (e: PointerEvent): void => {
+		if (this.drag || e.pointerType === 'touch') return;
+		this.forget();
+	};
+
+	private forget(): void {
+		this.reader = null;
+		this.point(null);
 		this.hover(null);
+		this.tip.hide();
+	}
+
+	private readonly blur = (): void => {
+		if (this.reader?.by === 'keys') this.reader = null;
+		this.drawOver();
+	};
+
+	/** A tap or a scroll elsewhere ends the reading of a touch. */
+	private readonly elsewhere = (e: Event): void => {
+		if (this.reader?.by === 'touch' && !this.el.contains(e.target as Node)) this.forget();
 	};
 
 	/** Touch reads values and scrolls; only a mouse or a pen selects. */
 	private readonly down = (e: PointerEvent): void => {
 		const p = this.pane;
+		if (e.pointerType === 'touch') this.move(e);
 		if (!p || e.button !== 0 || e.pointerType === 'touch') return;
 		const [px, py] = this.pixelsOf(e);
 		if (px < p.box.left || px > p.box.left + p.box.width || py < p.box.top || py > p.box.top + p.box.height)
@@ -262,18 +325,42 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	private readonly key = (e: KeyboardEvent): void => {
 		const p = this.pane;
 		if (!p || e.ctrlKey || e.metaKey || e.altKey) return;
-		const { from, to } = p.d;
 		const { left, width } = p.box;
-		const step = width / (e.shiftKey ? 20 : 200);
 		const at = this.at === null ? left + width / 2 : p.x(this.at);
-		if (e.key === 'ArrowLeft') this.ev.onCursor(Math.max(from, p.xAt(at - step)));
-		else if (e.key === 'ArrowRight') this.ev.onCursor(Math.min(to, p.xAt(at + step)));
-		else if (e.key === 'Home') this.ev.onCursor(from);
-		else if (e.key === 'End') this.ev.onCursor(to);
+		if (e.key in WALKS || e.key === 'Home' || e.key === 'End') this.step(p, e);
+		else if (e.key === 'ArrowUp' || e.key === 'ArrowDown') this.walk(p, e.key === 'ArrowUp' ? -1 : 1);
+		else if (e.key === 'Enter' && this.lit !== null) this.ev.onOpen(this.lit);
 		else if (e.key === '+' || e.key === '=') this.ev.onZoom(p.xAt(at - width / 4), p.xAt(at + width / 4));
 		else if (e.key === 'Escape' && this.drag) this.cancel();
 		else if (e.key === '-' || e.key === 'Escape') this.ev.onReset();
 		else return;
 		e.preventDefault();
 	};
+
+	/** Moves the cursor to another real point: the next one, or further on in dense lines. */
+	private step(p: Pane, e: KeyboardEvent): void {
+		const { from, to, lines } = p.d;
+		const dir = WALKS[e.key] ?? 0;
+		const at = this.at ?? p.xAt(p.box.left + p.box.width / 2);
+		const wide = p.xAt(p.x(at) + (dir * p.box.width) / (e.shiftKey ? 20 : 200));
+		const aim = e.key === 'Home' ? from : e.key === 'End' ? to : Math.min(to, Math.max(from, wide));
+		const near = snapTo(lines, aim, [from, to]);
+		const next = dir ? nextX(lines, at, dir) : null;
+		const x = near !== null && (!dir || (near - at) * dir > 0) ? near : next;
+		this.reader = { by: 'keys', py: null };
+		if (x !== null) this.point(Math.min(to, Math.max(from, x)));
+		else this.drawOver();
+	}
+
+	/** Emphasises the next line in the order of the values at the cursor. */
+	private walk(p: Pane, by: number): void {
+		this.reader = { by: 'keys', py: null };
+		if (this.at === null) this.point(snapTo(p.d.lines, p.d.to, [p.d.from, p.d.to]));
+		const list = this.at === null ? []
+			: readLines(p.d.lines, this.at, this.reach(p, p.x(this.at), SNAP_PX));
+		const now = list.findIndex((r) => r.line.id === this.lit);
+		const next = list[now < 0 ? (by > 0 ? 0 : list.length - 1) : (now + by + list.length) % list.length];
+		if (next) this.walkTo(next.line.id);
+		this.drawOver();
+	}
 }

@@ -12,6 +12,8 @@ export interface LineData extends Fit {
 	logX?: boolean;
 	/** x counts things: integer ticks only. */
 	whole: boolean;
+	/** y counts bytes: ticks at round KiB, MiB, …. */
+	bytes?: boolean;
 	/** Width of the names at the line ends; 0 hides them. */
 	gutter: number;
 }
@@ -19,6 +21,10 @@ export interface LineData extends Fit {
 export interface LineEvents {
 	formatX(x: number): string;
 	formatY(y: number): string;
+	/** x in the tooltip, in full precision; the default is formatX. */
+	exactX?(x: number): string;
+	/** Values in the tooltip, with common decimals; they are exact to the unit. The default is formatY. */
+	sayY?(ys: readonly number[], unit: number): string[];
 	/** The cursor (pointer or arrow keys) is at x, or has left. */
 	onCursor(x: number | null): void;
 	onHover(id: string | null): void;

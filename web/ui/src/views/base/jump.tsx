@@ -12,9 +12,9 @@ export function jumpTo(r: Run, a: Alert): void {
 	if (!s.isShown(r.id)) s.toggleShown(r.id);
 	const key = a.key ?? s.curve.value ?? s.goal.value?.key;
 	const last = Math.max(lastStep(r) ?? step, step);
-	const around = Math.max(5, Math.round((key?.startsWith('epoch/') ? last : Math.max(last, 100)) * 0.08));
+	const around = Math.max(5, Math.round((key && s.unitOf(key) === 'epoch' ? last : Math.max(last, 100)) * 0.08));
 	s.go({ x: 'step', zoom: [Math.max(0, step - around), step + around],
-		full: a.kind === 'spike' || s.view.value.full });
+		full: a.kind !== 'failed' || s.view.value.full });
 	s.lit.value = r.id;
 	if (key) s.cursor.value = { key, x: step };
 	document.querySelector(`[data-chart="${CSS.escape(key ?? '')}"]`)?.scrollIntoView({ block: 'nearest' });

@@ -4,15 +4,19 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
-import { valueText } from '../../base/format.ts';
+import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
-import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
+import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
-/** Pixels for the names at the lines' ends; pixels beside the axes hold no points either. */
+/** Pixels for the names at the lines' ends: their number for a letter, limits, and the largest share of a chart; pixels
+ * next to the axes hold no points either. */
 const GUTTER = 128;
-const GUTTER_NARROW = 84;
+const LETTER = 5.9;
+const GUTTER_MIN = 60;
+const SHARE = 0.28;
+const SHARE_GROUPS = 0.38;
 const MARGIN = 50;
 const ChartTools = lazy(() => import('./tools.tsx').then((m) => m.ChartTools));
 /** The metric of the enlarged chart. */
@@ -21,8 +25,8 @@ const large = signal<string | null>(null);
 /** Creates the chart and requests its points while it is visible; returns the cleanup. */
 function begin(metric: string, el: HTMLElement, chart: { current: LineChart | null }): () => void {
 	const c = new LineChart(el, {
-		formatX: (x) => formatX(metric, x),
-		formatY: valueText(metric),
+		formatX: (x) => formatX(metric, x), exactX: (x) => exactX(metric, x),
+		formatY: valueText(metric), sayY: (ys, unit) => valueTexts(metric, ys, unit),
 		onCursor: (x) => s.setCursor(metric, x),
 		onHover: (id) => (s.lit.value = id),
 		onZoom: (from, to) => s.zoomTo(metric, from, to),
@@ -62,6 +66,15 @@ function tickKind(unit: string): LineData['ticksX'] {
 	return unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even';
 }
 
+/** Pixels of the names at the lines' ends: in the first and in the enlarged charts; the tooltip names the others. */
+function gutterOf(lines: readonly ChartLine[], el: HTMLElement | null): number {
+	const width = el?.clientWidth ?? 0;
+	if (lines.length < 2 || width < 300 || !el!.closest('.first, .large')) return 0;
+	const widest = Math.max(...lines.map((l) => l.name.length)) * LETTER + 18;
+	const share = s.isGrouped.value ? SHARE_GROUPS : SHARE;
+	return Math.round(Math.max(GUTTER_MIN, Math.min(widest, width * share)));
+}
+
 /** Keeps the chart up to date with its lines, the view, the highlighted line and the cursor. */
 function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	lines: ReadonlySignal<ChartLine[]>): RefObject<LineChart | null> {
@@ -73,12 +86,12 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 		const [from, to] = rangeOf(metric, l);
 		const unit = s.unitOf(metric);
 		void theme();
-		const width = box.current?.clientWidth ?? 0;
+		void large.value;
 		chart.current?.set({
 			lines: l, from, to, log, logX, full, limits: limits[metric], xLabel: unit,
 			ticksX: tickKind(unit),
 			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
-			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : GUTTER_NARROW) : 0,
+			bytes: isBytes(metric), gutter: gutterOf(l, box.current),
 		});
 	});
 	useSignalEffect(() => {

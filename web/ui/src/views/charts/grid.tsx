@@ -128,7 +128,8 @@ function Group({ group }: { group: ChartGroup }) {
 				{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => show(n + AT_ONCE)}>
-					{Math.min(AT_ONCE, keys.length - n)} more of {keys.length - n}
+					{keys.length - n > AT_ONCE ? `Show ${AT_ONCE} more of ${keys.length - n}`
+						: `Show ${keys.length - n} more`}
 				</button>
 			)}
 		</section>

@@ -43,7 +43,7 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 		if (a.kind === 'diverged' && r.alerts.some((b) => b.kind === 'nan' && b.key === key)) continue;
 		const x = flagX(a, t, unit);
 		if (x === null) continue;
-		const at = unit === 'step' && a.step !== null ? ' ' + a.step : '';
+		const at = ' ' + (unit === 'step' && a.step !== null ? a.step : formatX(key, x));
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
@@ -70,6 +70,7 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 function groupLines(key: string): ChartLine[] {
 	const nameOf = (values: Readonly<Record<string, string | null>>) => groupName(Object.fromEntries(
 		s.view.value.group.map((f) => [f, values[fieldAddress(f)] ?? null])));
+	const fallen = new Set(s.drawn.value.filter(fellOut).map((r) => r.id));
 	const list = (s.groupCurves.value.get(key) ?? []).map((g) => ({ g, name: nameOf(g.group) }));
 	list.sort((a, b) => natural(a.name, b.name));
 	return list.map(({ g, name }) => {
@@ -78,8 +79,10 @@ function groupLines(key: string): ChartLine[] {
 		const of = (v: number | null) => v ?? NaN;
 		return {
 			id: GROUP + name, name: `${name} (${g.runs.length})`, colour: colourOf(lookAt(n)), dash: [],
-			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: true, badX: null, badToEnd: false,
-			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)) },
+			xs, ys: g.buckets.map(s.middleOf), smooth: null, fit: !g.runs.every((id) => fallen.has(id)),
+			badX: null, badToEnd: false,
+			band: { low: g.buckets.map((b) => of(b.low)), high: g.buckets.map((b) => of(b.high)),
+				loose: g.runs.some((id) => fallen.has(id)) },
 			end: 'none' as const, flags: [],
 		};
 	});
@@ -97,9 +100,9 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 		const look = s.looks.value.byRun.get(r.id);
 		out.push({
 			id: r.id, name: s.nameOf(r.id, r), colour: colourOf(look),
-			dash: list.length === 1 ? [] : look?.dash ?? [],
+			dash: look?.dash ?? [],
 			xs: t.xs, ys: t.ys, smooth: alpha > 0 && t.count >= SMOOTH_FROM ? smooth(t, alpha) : null,
-			fit: !fellOut(r) || list.length === 1,
+			unit: t.unit, fit: !fellOut(r) || list.length === 1,
 			badX: t.badX, badToEnd: t.badToEnd,
 			end: r.status === 'failed' || r.status === 'killed' ? 'failed'
 				: r.status === 'running' ? 'running' : 'none',
@@ -131,6 +134,11 @@ export function rangeOf(key: string, lines: readonly ChartLine[]): [number, numb
 export function stepText(x: number): string {
 	return x >= 1e6 ? short(x / 1e6) + 'M' : x >= 1e4 ? short(Number((x / 1e3).toFixed(1))) + 'k'
 		: String(Math.round(x * 100) / 100);
+}
+
+/** x in full precision. */
+export function exactX(key: string, x: number): string {
+	return s.unitOf(key) === 'step' ? String(Math.round(x)) : formatX(key, x);
 }
 
 export function formatX(key: string, x: number): string {

@@ -4,7 +4,7 @@
 import { useComputed, useSignal, useSignalEffect, type ReadonlySignal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { valueText } from '../../base/format.ts';
+import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
@@ -12,7 +12,7 @@ import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
 import { ChartTools } from './tools.tsx';
-import { formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
+import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
 
 const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 const GUTTER = 150;
@@ -48,9 +48,10 @@ const panelX = (p: Panel, x: number) => (p.x ? valueText(p.x)(x) : formatX(VIEW,
 function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
-		formatX: (x) => panelX(p, x), formatY: valueText(keys[0] ?? ''),
+		formatX: (x) => panelX(p, x), exactX: (x) => (p.x ? panelX(p, x) : exactX(VIEW, x)),
+		formatY: valueText(keys[0] ?? ''), sayY: (ys, unit) => valueTexts(keys[0] ?? '', ys, unit),
 		onCursor: (x) => !p.x && keys[0] && s.setCursor(keys[0], x === null ? null : s.toUnit(keys[0], x)),
-			onHover: (id) => (s.lit.value = runOf(id)),
+		onHover: (id) => (s.lit.value = runOf(id)),
 		onZoom: (from, to) => !p.x && s.zoomTo(VIEW, from, to), onReset: s.resetZoom,
 		onOpen: (id) => !id.startsWith(GROUP) && s.openRun(runOf(id)!),
 	});
@@ -97,10 +98,10 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 		void theme();
 		chart.current?.set({
 			lines: l, from, to, log, full, limits: limits[LIMITS + titleOf(p)],
-			xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
+			bytes: isBytes(keys[0] ?? ''), xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
 				&& unit === 'step',
 			ticksX: p.x ? 'even' : unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even',
-			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0,
+			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 640 ? GUTTER : 0,
 		});
 	});
 	useSignalEffect(() => {
@@ -109,7 +110,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 	});
 	useSignalEffect(() => {
 		const c = s.cursor.value;
-		chart.current?.cursor(c && !p.x ? s.fromUnit(c.key, c.x) : null);
+		if (!p.x) chart.current?.cursor(c && s.fromUnit(c.key, c.x));
 	});
 	return chart;
 }

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { lookAt, type Look } from '../../base/colour.ts';
-import { count, short, sinceStart, valueText, when } from '../../base/format.ts';
+import { count, isBytes, short, sinceStart, valueText, valueTexts, when } from '../../base/format.ts';
 import type { ReportPanel } from '../../base/report.ts';
 import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
@@ -86,6 +86,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 		const c = new LineChart(box.current!, {
 			formatX: (x) => (p.x === 'elapsed' ? sinceStart(x) : short(x)),
 			formatY: valueText(p.metrics[0] ?? ''),
+			sayY: (ys, unit) => valueTexts(p.metrics[0] ?? '', ys, unit),
 			onCursor: (x) => {
 				at.value = x;
 				c.cursor(x);
@@ -99,7 +100,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 	useEffect(() => {
 		const [from, to] = rangeOf(lines);
 		chart.current?.set({ lines, from, to, log: p.log, full: true, xLabel: AXIS[p.x], whole: p.x === 'step',
-			ticksX: p.x === 'elapsed' ? 'time' : 'even',
+			ticksX: p.x === 'elapsed' ? 'time' : 'even', bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
 	}, [d, p.log, p.x, p.metrics.join(), look]);
 	const words = lines.map((l) => `${l.name} ends at ${short(l.ys[lastPoint(l.ys)] ?? NaN)}`);

@@ -7,7 +7,7 @@ import { lookAt } from '../../base/colour.ts';
 import type { RunDetail, Series } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getRankKeys } from '../../state/run.ts';
-import { valueText } from '../../base/format.ts';
+import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { AT_ONCE } from '../../base/order.ts';
 import { drawnRanks, HIGH, LOW, ranksAt, ranksSaid } from '../../base/ranks.ts';
 import { seriesOf, valueAt } from '../../base/series.ts';
@@ -47,7 +47,8 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 	useEffect(() => {
 		const el = box.current!;
 		const c = new LineChart(el, {
-			formatX: stepText, formatY: valueText(metric),
+			formatX: stepText, exactX: String, formatY: valueText(metric),
+			sayY: (ys, unit) => valueTexts(metric, ys, unit),
 			onCursor: (x) => {
 				c.cursor(x);
 				at.value = x;
@@ -81,7 +82,7 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 	const beside = from === to ? 0.5 : 0;
 	return {
 		lines: list.map(lineOf), from: from - beside, to: to + beside, log, full, xLabel: 'step', whole: true,
-		ticksX: 'even',
+		ticksX: 'even', bytes: isBytes(list[0]?.key ?? ''),
 		gutter: list.length > 1 ? GUTTER : 0,
 	};
 }

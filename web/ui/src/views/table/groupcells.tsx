@@ -11,7 +11,6 @@ import * as s from '../../state/index.ts';
 import { statements } from '../base/says.ts';
 import { widthOf, type Column } from './column.ts';
 import { columns } from './columns.tsx';
-import { cursorColumnShown } from './readout.ts';
 
 export type Group = typeof s.runGroups.value[number];
 
@@ -72,7 +71,7 @@ function metricGroups(of: Column): GroupColumn {
 	return { ...c, cell: (g) => (c.value(g) === top ? <b class="best">{c.cell(g)}</b> : c.cell(g)) };
 }
 
-/** Difference between a group's mean goal and the best one; at the cursor its value. */
+/** Difference between a group's mean goal and the best one. */
 function deltaGroups(of: Column): GroupColumn {
 	const goal = s.goal.value!;
 	const mean = (g: Group) => together(g.runs.map((r) => bestOf(r.metrics[goal.key], goal.dir))).mean;
@@ -83,8 +82,6 @@ function deltaGroups(of: Column): GroupColumn {
 	return {
 		of, value: mean, full: (g) => String((mean(g) - top) * per),
 		cell: (g) => {
-			if (s.cursor.value && !cursorColumnShown.value) return <span
-				class="reading">{underCursor(g)}</span>;
 			const v = mean(g);
 			return Number.isNaN(v) ? <span class="none">–</span>
 				: v === top ? <span class="best">best</span> : signed((v - top) * per, d);
@@ -119,7 +116,8 @@ function statusGroups(of: Column): GroupColumn {
 	const text = (g: Group) => {
 		const kinds = new Map<string, number>();
 		for (const r of g.runs) for (const t of statements(r)) kinds.set(t.kind, (kinds.get(t.kind) ?? 0) + 1);
-		return [...kinds].sort((a, b) => b[1] - a[1]).map(([k, n]) => `${n} ${k}`).join(', ');
+		return [...kinds].sort((a, b) => b[1] - a[1])
+			.map(([k, n]) => `${n} ${k === 'nan' ? 'NaN' : k}`).join(', ');
 	};
 	return { of, cell: text, full: text, value: text };
 }

@@ -36,6 +36,3 @@ export function reading(r: Run): string {
 	const v = c?.by.get(r.id);
 	return c && v !== undefined && v !== null ? fixed(v, c.decimals) : '';
 }
-
-/** The read-out replaces the difference unless its column is shown. */
-export const cursorColumnShown = computed(() => s.view.value.columns?.includes('cursor') ?? false);

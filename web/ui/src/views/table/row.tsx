@@ -8,7 +8,7 @@ import { followed, Key, Name } from '../base/bits.tsx';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, sortBy } from './focus.ts';
-import { cursorColumnShown, cursorTitle } from './readout.ts';
+import { cursorTitle } from './readout.ts';
 import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
 /** Pixels of a row. */
@@ -25,7 +25,7 @@ function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 export function HeadCell({ c, i }: { c: Column; i: number }) {
 	const order = ariaSort(c);
 	const on = active.value.row === -1 && active.value.col === i;
-	const reads = c.id === 'cursor' || (c.id === 'delta' && !cursorColumnShown.value && s.cursor.value !== null);
+	const reads = c.id === 'cursor';
 	const title = reads ? cursorTitle.value : c.title;
 	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '');
 	return (

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of the rows: by the state, nested, or by the values under the pointer.
+// Order of the rows: by the state, or nested.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
-import { natural } from '../../base/format.ts';
-import { directionOf } from '../../base/goal.ts';
 import { nest, type Nested } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
-import { readout } from './readout.ts';
 
 /** Pixels of indent per level, limited, because names need the room. */
 export const INDENT = 14;
@@ -27,7 +24,7 @@ export function isFolded(id: string): boolean {
 
 /** Nesting by run id; null for a flat list. */
 export const nesting = computed<ReadonlyMap<string, Nested> | null>(() => {
-	if (!s.view.value.nest || s.byCursor.value || !s.haveParents.value) return null;
+	if (!s.view.value.nest || !s.haveParents.value) return null;
 	return new Map(nest(s.rows.value, folded.value).map((n) => [n.run.id, n]));
 });
 
@@ -57,18 +54,5 @@ export const fallenAt = computed(() => {
 export const visibleRows = computed<Run[]>(() => {
 	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);
 	const above = new Set(pinned.value);
-	return above.size ? [...above, ...ordered.value.filter((r) => !above.has(r))] : ordered.value;
-});
-
-const ordered = computed<Run[]>(() => {
-	const list = s.rows.value;
-	const at = s.byCursor.value ? readout.value?.by : null;
-	const c = s.cursor.value;
-	if (!at || !c) return list;
-	const down = directionOf(c.key) === 'max';
-	const rank = (r: Run) => {
-		const v = at.get(r.id);
-		return v === undefined || v === null ? Infinity : Number.isNaN(v) ? 1e308 : down ? -v : v;
-	};
-	return [...list].sort((a, b) => rank(a) - rank(b) || natural(a.name, b.name));
+	return above.size ? [...above, ...s.rows.value.filter((r) => !above.has(r))] : s.rows.value;
 });

@@ -90,7 +90,7 @@ export function Table() {
 			active.value = { row: Math.max(0, list.length - 1), col: active.value.col };
 	}, [list.length]);
 	const onKey = useKeys(box);
-	const divide = s.byCursor.value || nesting.value ? 0 : fallenAt.value;
+	const divide = nesting.value ? 0 : fallenAt.value;
 	const row = (n: number, at: number) => <Row key={list[n]!.id} r={list[n]!} n={n} at={at} cols={cols}
 		divide={n > pins && n === divide} />;
 	return (

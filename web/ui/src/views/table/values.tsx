@@ -7,7 +7,6 @@ import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { sample, widthOf, type Column } from './column.ts';
-import { cursorColumnShown, reading, readout } from './readout.ts';
 
 export function paramColumn(key: string): Column {
 	const list = s.rows.value;
@@ -95,9 +94,8 @@ export function deltaColumn(): Column | null {
 	return {
 		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false, width: 74,
 		hint: `difference to ${base ? base.name : 'the best run'}'s ${g.key}`
-			+ (points ? ', in hundredths' : '') + '; while the pointer is in a chart, the value under it',
+			+ (points ? ', in hundredths' : ''),
 		cell: (r) => {
-			if (readout.value && !cursorColumnShown.value) return <span class="reading">{reading(r)}</span>;
 			const v = delta(r);
 			return v === null ? <span class="none">–</span>
 				: top!.id === r.id ? <span class="best">{word}</span> : signed(v, digits);

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading values of charts: the tooltip at the cursor lists real points, compared with the points that REST returns,
+// and nothing else moves. Axes, names at line ends and colours are what a reader expects.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { chart, charted, says, until } from './browser.mjs';
+import { writeTwelve } from './serve.mjs';
+import { stage } from './stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const LOSS = 'train/loss';
+const here = stage(writeTwelve);
+
+async function run(experiment, name, series, params = {}) {
+	const { id } = await here.ask('POST', 'runs', { experiment, name, params });
+	const points = Object.entries(series).flatMap(([key, list]) => list.map(([step, value]) =>
+		({ key, step, value, wall_time: 1.8e9 + step })));
+	await here.ask('POST', `runs/${id}/metrics`, { points });
+	await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+	return id;
+}
+
+const plot = (key) => `[data-chart="${key}"]`;
+/** The tooltip: its head and its rows. */
+const tip = (page) => page.evaluate(() => {
+	const e = [...document.querySelectorAll('.readings')].find((t) => !t.hidden);
+	return !e ? null : { head: e.querySelector('p').textContent, rows: [...e.querySelectorAll('li')].map((l) =>
+		({ id: l.dataset.line, name: l.querySelector('.name').textContent,
+			value: l.querySelector('b').textContent, note: l.querySelector('small')?.textContent ?? '',
+			front: l.classList.contains('front') })) };
+});
+const rowIds = (page) => page.$$eval('.grid .body .row', (l) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+	.map((r) => r.dataset.run).join());
+/** The position in the window of a point of a chart, by its shares of the plot area. */
+async function place(page, key, across, up = 0.5) {
+	const d = await chart(page, key);
+	const el = await page.locator(plot(key)).boundingBox();
+	return [el.x + d.box.left + across * d.box.width, el.y + d.box.top + up * d.box.height];
+}
+const valueAt = async (id, key, step) => (await here.ask('GET', `series?run=${id}&key=${encodeURIComponent(key)}`
+	+ `&rank=-1&from=${step}&to=${step}`)).points[0]?.value;
+
+test('the pointer reads every charted run at real points, highest first, and the table does not move', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await charted(page, LOSS, (d) => d.lines.length === 12);
+	const head = await page.textContent('.grid .head');
+	const before = await rowIds(page);
+	const divided = await page.getAttribute('.row.divide', 'data-run');
+	for (let i = 0; i < 60; i++) {
+		await page.mouse.move(...await place(page, LOSS, 0.05 + i / 70, 0.9 - (i % 7) / 30));
+		await page.evaluate(() => new Promise(requestAnimationFrame));
+		assert.equal(await rowIds(page), before, `movement ${i}`);
+	}
+	await page.waitForTimeout(300);
+	assert.equal(await rowIds(page), before);
+	assert.equal(await page.textContent('.grid .head'), head);
+	assert.equal(await page.getAttribute('.row.divide', 'data-run'), divided);
+	await page.mouse.move(...await place(page, LOSS, 0.4, 0.85));
+	const { head: where, rows } = await until(() => tip(page), (s) => s !== null && s.rows.length === 12);
+	const step = Number(/^step (\d+)$/.exec(where)[1]);
+	const there = rows.filter((r) => !/ends at/.test(r.note));
+	for (const r of there) {
+		const at = Number(/at (\d+)/.exec(r.note)?.[1] ?? step);
+		const value = await valueAt(r.id, LOSS, at);
+		assert.equal(r.value, value.toFixed(r.value.split('.')[1].length), `${r.name} at ${at}: ${value}`);
+	}
+	const values = there.map((r) => Number(r.value)).filter(Number.isFinite);
+	assert.deepEqual(values, [...values].sort((a, b) => b - a));
+	await page.mouse.move(5, 5);
+	await until(() => tip(page), (s) => s === null);
+});
+
+test('between two points the nearest is shown, never a value between', async (t) => {
+	const ys = [[50, 0.2], [100, 0.6], [150, 0.8], [200, 0.9], [250, 0.91]];
+	await run('sparse', 'a', { 'val/acc': ys });
+	await run('sparse', 'b', { 'val/acc': ys.filter(([x]) => x !== 150).map(([x, y]) => [x, y / 2]) });
+	const page = await here.open(t, '?e=sparse');
+	await charted(page, 'val/acc', (d) => d.lines.length === 2);
+	await page.mouse.move(...await place(page, 'val/acc', 117 / 200, 0.02));
+	const s = await until(() => tip(page), (x) => x !== null);
+	assert.equal(s.head, 'step 150');
+	assert.deepEqual(s.rows.map((r) => [r.name, Number(r.value), r.note]),
+		[['a', 0.8, ''], ['b', 0.45, 'at 200']]);
+});
+
+test('the enlarged chart and a tap on a phone read values', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await charted(page, LOSS, (d) => d.lines.length === 12);
+	await page.hover(plot(LOSS));
+	await page.click(`button[aria-label="enlarge ${LOSS}"]`);
+	await charted(page, LOSS, (d) => d.box.width > 900);
+	await page.mouse.move(...await place(page, LOSS, 0.5, 0.9));
+	const s = await until(() => tip(page), (x) => x?.rows.length === 12);
+	const step = Number(s.head.slice(5));
+	assert.ok(Math.abs(step - 300) < 12, s.head);
+	const free = await page.$eval('.large .readings', (e) => {
+		const b = e.getBoundingClientRect();
+		return b.width > 0 && b.left >= 0 && b.right <= innerWidth && b.top >= 0 && b.bottom <= innerHeight;
+	});
+	assert.ok(free, 'the tooltip is in the window');
+	const phone = await here.browser.newContext({ viewport: { width: 390, height: 844 }, hasTouch: true,
+		isMobile: true });
+	t.after(() => phone.close());
+	const small = await phone.newPage();
+	await small.goto(here.server.url + '?e=fashion');
+	await charted(small, LOSS, (d) => d.lines.length === 12);
+	await small.locator(plot(LOSS)).scrollIntoViewIfNeeded();
+	await small.touchscreen.tap(...await place(small, LOSS, 0.5, 0.8));
+	const tapped = await until(() => tip(small), (x) => x?.rows.length === 12);
+	assert.match(tapped.head, /^step \d+$/);
+	await small.waitForTimeout(300);
+	assert.ok(await tip(small), 'it stays after the finger is lifted');
+	await small.touchscreen.tap(20, 20);
+	await until(() => tip(small), (x) => x === null);
+});
+
+test('keys move from point to point and from run to run; Enter opens the run', async (t) => {
+	const ys = (k) => [[10, k], [20, 2 * k], [40, 3 * k]];
+	const ids = [await run('keys', 'a', { loss: ys(1) }), await run('keys', 'b', { loss: ys(2) })];
+	const page = await here.open(t, '?e=keys');
+	await charted(page, 'loss', (d) => d.lines.length === 2);
+	await page.focus(plot('loss'));
+	await page.keyboard.press('Home');
+	for (const at of [10, 20, 40]) {
+		await until(() => tip(page), (s) => s?.head === `step ${at}`);
+		await page.keyboard.press('ArrowRight');
+	}
+	await page.keyboard.press('ArrowDown');
+	await until(() => tip(page), (s) => s?.rows.find((r) => r.front)?.id === ids[1]);
+	await page.keyboard.press('ArrowDown');
+	await until(() => tip(page), (s) => s?.rows.find((r) => r.front)?.id === ids[0]);
+	await page.keyboard.press('Enter');
+	await says(page, 'h1', /^a/);
+});
+
+test('among 200 lines the tooltip shows those around the pointer and counts the others', async (t) => {
+	for (let i = 0; i < 40; i++) await run('crowd', 'r' + i, { loss: [[1, i], [2, i], [3, i]] });
+	const page = await here.open(t, '?e=crowd&o=' + (await here.ask('GET', 'runs?experiment=crowd&limit=40')).runs
+		.map((r) => r.id.slice(0, 8)).join('.'));
+	await charted(page, 'loss', (d) => d.lines.length >= 10);
+	await page.mouse.move(...await place(page, 'loss', 0.5, 0.5));
+	const s = await until(() => tip(page), (x) => x !== null);
+	assert.ok(s.rows.length >= 4 && s.rows.length <= 24, String(s.rows.length));
+});
+
+/** Words of ink below the axis as [left, right], and the span that the cursor's label covers. */
+const labels = (page, key) => page.evaluate((k) => {
+	const el = document.querySelector(`[data-chart="${k}"]`);
+	const { box } = el.chart.drawn();
+	const inked = (layer, test) => {
+		const c = el.querySelector(layer);
+		const { data, width } = c.getContext('2d').getImageData(0, box.top + box.height + 6, c.width, 12);
+		const columns = Array.from({ length: width }, (_, x) => Array.from({ length: 12 }, (_, y) =>
+			data[4 * (y * width + x) + 3]).some((a) => test(a)));
+		const spans = [];
+		columns.forEach((on, x) => {
+			if (!on) return;
+			if (spans.length && x - spans.at(-1)[1] < 8) spans.at(-1)[1] = x;
+			else spans.push([x, x]);
+		});
+		return spans;
+	};
+	return { words: inked('.chart-axes', (a) => a > 60),
+		covers: inked('.chart-over', (a) => a > 250) };
+}, key);
+
+test('the cursor\'s label covers no tick label in part', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	const d = await charted(page, LOSS, (c) => c.lines.length === 12 && c.ticks.includes('300'));
+	let covered = 0;
+	for (const step of [270, 280, 285, 290, 310, 320]) {
+		await page.mouse.move(...await place(page, LOSS, (step - d.from) / (d.to - d.from), 0.3));
+		await until(() => chart(page, LOSS), (c) => c.at !== null && Math.abs(c.at - step) < 4);
+		const { words, covers } = await labels(page, LOSS);
+		assert.equal(covers.length, 1, JSON.stringify(covers));
+		const [[left, right]] = covers;
+		for (const [a, b] of words)
+			if (a <= right && b >= left) {
+				covered++;
+				assert.ok(a >= left && b <= right,
+					`${step}: the label [${left}, ${right}] cuts [${a}, ${b}]`);
+			}
+	}
+	assert.ok(covered > 0, 'a position next to a tick was tried');
+});
+
+test('in time mode a label says where NaN begins', async (t) => {
+	const page = await here.open(t, '?e=fashion&x=time');
+	const d = await charted(page, LOSS, (c) => c.marks.some((m) => m.kind === 'flag-nan'));
+	assert.match(d.marks.find((m) => m.kind === 'flag-nan').text, /^NaN from \d+(\.\d+)? (s|min|h)/);
+});
+
+test('a chart without points draws no axes', async (t) => {
+	const a = await run('bare', 'a', { loss: [[1, 1], [2, 2]], 'only/a': [[1, 1], [2, 2]] });
+	const b = await run('bare', 'b', { loss: [[1, 1], [2, 2]] });
+	const page = await here.open(t, '?e=bare');
+	await charted(page, 'only/a', (d) => d.lines.length === 1);
+	const ink = () => page.$eval(`${plot('only/a')} .chart-axes`, (c) =>
+		c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v > 0));
+	await until(ink, (on) => on);
+	await page.click(`[data-run="${a}"] .eye`);
+	await until(ink, (on) => !on, 'nothing is drawn');
+	await charted(page, 'loss', (d) => d.lines.length === 1 && d.lines[0].id === b);
+});
+
+test('x counts steps where epoch/ series are logged at steps, epochs where at epochs', async (t) => {
+	const steps = Array.from({ length: 600 }, (_, i) => [i + 1, 1 / (i + 1)]);
+	await run('atsteps', 'a', { 'train/loss': steps, 'epoch/top1': [60, 300, 600].map((x) => [x, x / 700]) });
+	await run('atepochs', 'a', { 'train/loss': steps, 'epoch/top1': [1, 5, 10].map((x) => [x, x / 12]) });
+	for (const [experiment, head] of [['atsteps', /^step 300$/], ['atepochs', /^epoch 5$/]]) {
+		const page = await here.open(t, '?e=' + experiment);
+		await charted(page, 'epoch/top1', (d) => d.lines.length === 1);
+		await page.mouse.move(...await place(page, 'epoch/top1', 0.46));
+		const s = await until(() => tip(page), (x) => x !== null);
+		assert.match(s.head, head);
+	}
+});
+
+test('a click on where NaN begins shows that run in full', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await charted(page, LOSS, (d) => d.lines.length === 12);
+	await page.click('.c-status button:has-text("NaN from step 400")');
+	const d = await charted(page, LOSS, (c) => c.from > 300 && c.to < 500);
+	const id = d.marks.find((m) => m.kind === 'nan-cross').id;
+	const line = d.lines.find((l) => l.id === id);
+	assert.ok(line.points > 0 && d.hi >= line.top && d.lo <= line.bottom, JSON.stringify([d.lo, d.hi, line]));
+	assert.deepEqual(d.marks.filter((m) => m.id === id && m.kind.startsWith('arrow')), []);
+});
+
+test('names are at the line ends of the first charts only, and are not cut there', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await page.setViewportSize({ width: 1440, height: 900 });
+	const room = async (key) => {
+		await page.locator(plot(key)).scrollIntoViewIfNeeded();
+		const d = await charted(page, key, (c) => c.lines.length > 1);
+		const { width } = await page.locator(plot(key)).boundingBox();
+		return [d, width - d.box.left - d.box.width];
+	};
+	const [first, gutter] = await room(LOSS);
+	const widest = await page.evaluate((names) => {
+		const g = document.createElement('canvas').getContext('2d');
+		g.font = getComputedStyle(document.body).fontFamily;
+		g.font = '11px ' + getComputedStyle(document.documentElement).fontFamily;
+		return Math.max(...names.map((n) => g.measureText(n).width));
+	}, first.names);
+	assert.ok(first.names.length >= 10 && gutter - 16 >= widest, `${gutter} px for ${widest}`);
+	const [small, edge] = await room('epoch/val_loss');
+	assert.deepEqual(small.names, []);
+	assert.ok(edge <= 14, `${edge} px at the right`);
+});
+
+test('byte axes have round ticks in one unit', async (t) => {
+	const GiB = 2 ** 30;
+	const grows = Array.from({ length: 20 }, (_, i) => [i, 1.6 * GiB + i * 2e6]);
+	await run('bytes', 'a', { 'system/memory_bytes': grows });
+	const page = await here.open(t, '?e=bytes');
+	const d = await charted(page, 'system/memory_bytes', (c) => c.lines.length === 1);
+	assert.ok(d.ticksY.length > 1, d.ticksY.join());
+	for (const text of d.ticksY) assert.match(text, /^1\.\d+ GiB$/);
+	assert.equal(new Set(d.ticksY).size, d.ticksY.length);
+	assert.equal(new Set(d.ticksY.map((x) => x.length)).size, 1, d.ticksY.join());
+});
+
+test('groups: a diverged run does not flatten the others', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await charted(page, 'epoch/top1', (d) => d.lines.length === 12);
+	await page.click('button:text-is("Group by all but seed")');
+	const d = await charted(page, 'epoch/top1', (c) => c.lines.length === 10);
+	assert.ok(d.lo > 0.5 && d.hi > 0.92, `${d.lo} to ${d.hi}`);
+	const texts = await page.$$eval('.grouped .c-status', (l) => l.map((e) => e.textContent));
+	assert.ok(texts.some((s) => /1 NaN/.test(s)) && !texts.some((s) => /nan/.test(s)), texts.join('; '));
+});
+
+test('a run looks the same whatever is charted, filtered or opened', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	const looks = (d) => Object.fromEntries(d.lines.map((l) => [l.id, l.colour + ' ' + l.dash]));
+	const all = looks(await charted(page, LOSS, (d) => d.lines.length === 12));
+	const id = await page.$eval('.row:has-text("cnn-ddp4-bf16")', (e) => e.dataset.run);
+	await page.hover(`[data-run="${id}"]`);
+	await page.click(`[data-run="${id}"] .only >> nth=0`);
+	assert.equal(looks(await charted(page, LOSS, (d) => d.lines.length === 1))[id], all[id]);
+	await page.fill('.filter input', 'params.strategy = \'ddp\'');
+	await page.keyboard.press('Enter');
+	await until(() => page.locator('.grid .body .row').count(), (n) => n > 0 && n < 12);
+	await page.waitForTimeout(200);
+	assert.equal(looks(await charted(page, LOSS, (d) => d.lines.length >= 1))[id], all[id]);
+	await page.click(`[data-run="${id}"] a`);
+	await page.waitForSelector('.runpage h1', WAIT);
+	assert.equal(looks(await charted(page, LOSS, (d) => d.lines.length === 1))[id], all[id]);
+});
