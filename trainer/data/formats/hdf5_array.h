@@ -12,6 +12,7 @@
 #include "trainer/data/dataset.h"
 
 #ifdef HAVE_HDF5
+#define H5_USE_110_API /* from 1.12 on, objects have tokens in place of addresses */
 #include <hdf5.h>
 #endif
 
