@@ -19,6 +19,7 @@ export interface ChartLine {
 	ys: number[];
 	smooth: { xs: number[]; ys: number[] } | null;
 	/** The values are exact to this unit; absent: in full precision. */
+	unit?: number;
 	/** The band around the line: low and high at each of xs. A loose band does not count for the axis, because one
 	 * of its runs is excluded. */
 	band?: { low: number[]; high: number[]; loose?: boolean };
