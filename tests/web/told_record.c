@@ -7,11 +7,23 @@
 
 #include "tracker/dptrack.h"
 
-enum { STEPS = 40, EVERY = 10, LINES = 1500 };
+enum { STEPS = 40, EVERY = 10, LINES = 1500, LARGE_WIDTH = 240, LARGE_HEIGHT = 160 };
 
 /* A GIF of one pixel. */
 static const unsigned char pixel[] = { 'G', 'I', 'F', '8', '9', 'a', 1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff,
 				       0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3b };
+
+/* Logs the pixel on a larger screen. */
+static int log_large_image(struct dptrack_run *run, int step)
+{
+	unsigned char large[sizeof(pixel)];
+
+	memcpy(large, pixel, sizeof(pixel));
+	large[6] = LARGE_WIDTH;
+	large[8] = LARGE_HEIGHT;
+	return dptrack_image(run, step, "seen/large", &(struct dptrack_bytes){ large, sizeof(large) }, LARGE_WIDTH,
+			     LARGE_HEIGHT);
+}
 
 static int log_media(struct dptrack_run *run, int step)
 {
@@ -21,7 +33,7 @@ static int log_media(struct dptrack_run *run, int step)
 	char text[64];
 
 	snprintf(text, sizeof(text), "the quick fox of step %d", step);
-	return dptrack_image(run, step, "seen/picture", &file, 1, 1) |
+	return dptrack_image(run, step, "seen/picture", &file, 1, 1) | log_large_image(run, step) |
 	       dptrack_histogram(run, step, "seen/weights", edges, counts, 3) |
 	       dptrack_text(run, step, "seen/words", text) | dptrack_table(run, step, "seen/cells", cells, 2, 2) |
 	       dptrack_audio(run, step, "seen/tone", &sound, "audio/wav");

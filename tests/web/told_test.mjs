@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { charted, require, says, until } from './browser.mjs';
+import { charted, clean, require, says, until } from './browser.mjs';
 import { builddir } from './serve.mjs';
 import { stage } from './stage.mjs';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,6 @@ test('media over steps: a slider, the charts\' cursor, changes between steps', a
 	await page.keyboard.press('Home');
 	await says(page, card('seen/words'), /step 0, 1 of 4/);
 	await until(() => page.$$eval(`${card('seen/weights')} svg rect`, (l) => l.length), (n) => n === 3);
-	await page.click(`${card('seen/weights')} button:has-text("ridges")`);
 	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
 		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');
 	await says(page, card('seen/weights'), /middle .* at step 0, .* at step 30/);
@@ -55,6 +54,45 @@ test('media over steps: a slider, the charts\' cursor, changes between steps', a
 	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
 	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
 	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);
+});
+
+test('media of several runs: names, true sizes, aligned tables, all steps in a grid, by keys', async (t) => {
+	const page = await here.open(t, '?e=told');
+	await page.setViewportSize({ width: 1440, height: 900 });
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	await page.click('button[aria-expanded]:has-text("media")');
+	await page.waitForSelector(`${card('seen/large')} img`, WAIT);
+	const keys = await page.$$eval('[data-media] .whose .key',
+		(l) => l.map((e) => e.getBoundingClientRect().width));
+	assert.ok(keys.length >= 6 && keys.every((w) => w <= 24), keys.join());
+	const outside = await page.$$eval('[data-media]', (l) => l.flatMap((c) => [...c.querySelectorAll('.item')]
+		.filter((e) => e.getBoundingClientRect().right > c.getBoundingClientRect().right + 1
+			|| e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)));
+	assert.deepEqual(outside, []);
+	const size = await until(() => page.$eval(`${card('seen/large')} img`,
+		(i) => [i.naturalWidth, i.width, i.height]),
+		([natural]) => natural > 0);
+	assert.deepEqual(size, [240, 240, 160]);
+	await page.waitForSelector(`${card('seen/cells')} td`, WAIT);
+	const aligned = await page.$$eval(`${card('seen/cells')} table`, (l) => l.map((e) => [
+		[...e.querySelectorAll('th')].map((c) => getComputedStyle(c).textAlign.replace('start', 'left')),
+		[...e.querySelectorAll('tbody tr:first-child td')].map((c) => getComputedStyle(c).textAlign
+			.replace('start', 'left')), e.clientWidth / e.closest('.item').clientWidth]));
+	for (const [heads, cells, share] of aligned) {
+		assert.deepEqual(heads, cells);
+		assert.deepEqual(cells, ['left', 'right']);
+		assert.ok(share > 0.95, `the table takes ${share} of its place`);
+	}
+	await page.focus(`${card('seen/words')} .items`);
+	await page.keyboard.press('Home');
+	await says(page, card('seen/words'), /step 0, 1 of 4/);
+	await page.keyboard.press('ArrowRight');
+	await says(page, card('seen/words'), /step 10, 2 of 4.*fox of step 10.*fox of step 10/);
+	await page.click(`${card('seen/words')} button:text-is("All steps")`);
+	await until(() => page.$$eval(`${card('seen/words')} .stepgrid tbody tr`, (l) => l.map((r) =>
+		[...r.querySelectorAll('td')].map((c) => /step \d+/.exec(c.textContent)?.[0]).join())),
+		(l) => l.join(';') === Array(2).fill('step 0,step 10,step 20,step 30').join(';'));
+	await clean(page);
 });
 
 test('the console: its end first, search, colours, a link from a line to its time and back', async (t) => {

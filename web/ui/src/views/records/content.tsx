@@ -10,8 +10,9 @@ import { Words } from './edits.tsx';
 import { Heat } from './heat.tsx';
 
 const ROWS_MAX = 200;
-/** Narrower images are enlarged without smoothing. */
+/** Narrower images are enlarged without smoothing by a whole number, to at most this width. */
 const SMALL = 64;
+const ENLARGED = 128;
 const WIDTH = 300;
 const HEIGHT = 96;
 
@@ -39,10 +40,11 @@ function Wrong({ text }: { text: string }) {
 }
 
 function Picture({ m }: { m: Media }) {
-	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)}
-		class={m.width && m.width < SMALL ? 'small' : ''} width={m.width || undefined} height={m.height
-			|| undefined}
-		style={{ height: 'auto' }} alt={`step ${m.step}`} /></a>;
+	const tiny = m.width > 0 && m.width < SMALL;
+	const scale = tiny ? Math.max(1, Math.floor(ENLARGED / m.width)) : 1;
+	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)} loading="lazy"
+		class={tiny ? 'small' : ''} width={m.width * scale || undefined} height={m.height * scale || undefined}
+		alt={`step ${m.step}`} /></a>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -51,7 +53,7 @@ function Bars({ h }: { h: Histogram }) {
 	const x = (v: number) => ((v - lo) / (hi - lo || 1)) * WIDTH;
 	const total = h.counts.reduce((a, n) => a + n, 0);
 	return (
-		<><svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+		<><svg class="bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
 			aria-label={`${total} values from ${short(lo)} to ${short(hi)}`}>
 			{h.counts.map((n, i) => <rect key={i} x={x(h.edges[i]!)} y={HEIGHT * (1 - n / top)}
 				height={HEIGHT * n / top}
@@ -82,15 +84,22 @@ function TextOf({ m, before }: { m: Media; before: Media | null }) {
 	);
 }
 
+const isNumber = (text: string | undefined) => text === undefined || text.trim() === ''
+	|| !Number.isNaN(Number(text)) || /^[+-]?(nan|inf(inity)?)$/i.test(text);
+
 function TableOf({ m }: { m: Media }) {
 	const { value, wrong } = useContent(m, getTable);
 	const [head, ...body] = value ?? [];
+	const kind = (i: number) => (body.length > 0 && body.every((row) => isNumber(row[i])) ? 'num' : '');
+	const kinds = head?.map((_, i) => kind(i)) ?? [];
 	return (
 		<>
 			<div class="long" tabIndex={0} role="region" aria-label={`table at step ${m.step}`}><table>
-				<thead><tr>{head?.map((c, i) => <th key={i}>{c}</th>)}</tr></thead>
+				<thead><tr>{head?.map((c, i) =>
+					<th key={i} scope="col" class={kinds[i]}>{c}</th>)}</tr></thead>
 				<tbody>{body.slice(0, ROWS_MAX).map((row, n) => (
-					<tr key={n}>{row.map((c, i) => <td key={i}>{c}</td>)}</tr>))}</tbody>
+					<tr key={n}>{row.map((c, i) =>
+						<td key={i} class={kinds[i]}>{c}</td>)}</tr>))}</tbody>
 			</table></div>
 			{body.length > ROWS_MAX && <p class="dim">the first {ROWS_MAX} of {body.length} rows</p>}
 			<Wrong text={wrong} />

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms of a run over its steps: a heat map column each, or ridges with the latest in front.
+// Histograms of a run over its steps: ridges with the latest in front, or a column of a heat map each.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { count, short } from '../../base/format.ts';
@@ -16,8 +16,8 @@ const RIDGE_WIDTH = 320;
 const APART = 9;
 const HIGH = 36;
 
-/** Show ridges instead of columns. */
-const asRidges = signal(false);
+/** Show ridges, else columns of a heat map. */
+const asRidges = signal(true);
 
 /** Evenly spaced items, including the first and the last. */
 function some(list: readonly Media[]): Media[] {
@@ -145,7 +145,7 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	return (
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
-				onClick={() => (asRidges.value = !asRidges.value)}>ridges</button>
+				onClick={() => (asRidges.value = !asRidges.value)}>Ridges</button>
 			{rows.length > 0 && <TableOf name="histograms" rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
 				key={String(asRidges.value)}

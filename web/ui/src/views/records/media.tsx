@@ -11,8 +11,9 @@ import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
 
-/** Initial number of keys. */
+/** Initial number of keys, and largest number of steps next to each other. */
 const FIRST = 12;
+const COLUMNS_MAX = 24;
 /** Cursor position that a slider has set. */
 let own: { key: string; x: number } | null = null;
 
@@ -76,6 +77,10 @@ function atStep(list: readonly Item[], step: number): { now: Item[]; before: Ite
 	return { now: upTo.filter((m) => m.step === last), before: upTo.filter((m) => m.step !== last).at(-1) ?? null };
 }
 
+function RunName({ run }: { run: Run }) {
+	return <><Key look={s.looks.value.byRun.get(run.id)} on /><Name text={s.nameOf(run.id, run)} /></>;
+}
+
 interface RunItemsOptions {
 	run: Run;
 	many: boolean;
@@ -83,28 +88,79 @@ interface RunItemsOptions {
 	step: number;
 }
 
+/** What a run recorded at a step, or last before it. */
 function RunItems({ run, many, list, step }: RunItemsOptions) {
 	const { now, before } = atStep(list, step);
+	const ranks = now.length > 1;
 	return (
-		<>{now.length ? now.map((m) => (
-			<div key={m.content + m.rank} class="item">
-				{many && <p><Key look={s.looks.value.byRun.get(run.id)} on /><Name
-					text={s.nameOf(run.id, run)} /></p>}
-				{(m.rank >= 0 && now.length > 1 || m.step !== step) && <p class="dim">
-					{m.rank >= 0 && now.length > 1 ? `rank ${m.rank}` : ''} {m.step !== step
-						? `step ${m.step}` : ''}</p>}
-				<Content m={m} before={before} all={list} />
-			</div>
-		)) : many && <div class="item"><p><Key look={s.looks.value.byRun.get(run.id)} on />
-			<Name text={s.nameOf(run.id, run)} /></p><p class="dim">none yet</p></div>}</>
+		<div class="item" data-of={run.id}>
+			{many && <p class="whose"><RunName run={run} /></p>}
+			{!now.length && <p class="dim">Nothing up to this step.</p>}
+			{now.map((m) => (
+				<div key={m.content + m.rank}>
+					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
+						{m.rank >= 0 && ranks ? `rank ${m.rank}` : ''}
+						{m.step !== step ? ` step ${m.step}` : ''}</p>}
+					<Content m={m} before={before} all={list} />
+				</div>))}
+		</div>
 	);
 }
 
-function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
+interface GridOptions {
+	name: string;
+	runs: readonly Run[];
+	items: readonly Item[][];
+	steps: readonly number[];
+	at: Signal<number>;
+}
+
+/** Evenly spaced steps, with the first and the last. */
+function someSteps(steps: readonly number[]): number[] {
+	if (steps.length <= COLUMNS_MAX) return [...steps];
+	return Array.from({ length: COLUMNS_MAX },
+		(_, i) => steps[Math.round((i * (steps.length - 1)) / (COLUMNS_MAX - 1))]!);
+}
+
+/** A row for each run and a column for each step, to scroll. A click on a step selects it. */
+function StepGrid({ name, runs, items, steps, at }: GridOptions) {
+	const columns = someSteps(steps);
+	const cell = (list: readonly Item[], step: number) => {
+		const now = list.filter((m) => m.step === step);
+		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]} />);
+	};
+	return (
+		<div class="stepgrid" tabIndex={0} role="region" aria-label={`${name}: runs and steps`}>
+			<table>
+				<thead><tr><th scope="col">run</th>{columns.map((c) => (
+					<th key={c} scope="col"><button type="button" class="quiet"
+						aria-pressed={steps[at.value] === c}
+						onClick={() => (at.value = steps.indexOf(c))}>step {c}</button>
+					</th>))}</tr></thead>
+				<tbody>{runs.map((r, i) => (
+					<tr key={r.id}>
+						<th scope="row"><span class="whose"><RunName run={r} /></span></th>
+						{columns.map((c) => <td key={c}>{cell(items[i] ?? [], c)}</td>)}
+					</tr>))}</tbody>
+			</table>
+			{columns.length < steps.length
+				&& <p class="dim">{columns.length} of {steps.length} steps</p>}
+		</div>
+	);
+}
+
+/** Arrow keys on the items move the step, as on the slider. */
+function moved(e: KeyboardEvent, at: Signal<number>, last: number): void {
+	const by = { ArrowLeft: -1, ArrowRight: 1, Home: -last, End: last }[e.key];
+	if (!by || e.target !== e.currentTarget) return;
+	e.preventDefault();
+	at.value = Math.min(last, Math.max(0, at.value + by));
+}
+
+/** All items of a key by run; null while they load. */
+function useItems(of: MediaKey, runs: readonly Run[]): { items: Item[][] | null; wrong: string } {
 	const items = useSignal<Item[][] | null>(null);
 	const wrong = useSignal('');
-	const at = useSignal(-1);
-	const ids = runs.map((r) => r.id).join();
 	useEffect(() => {
 		let here = true;
 		Promise.all(runs.map((r) => getMedia(r.id, of.key))).then((l) => here && (items.value = l),
@@ -112,10 +168,19 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 		return () => {
 			here = false;
 		};
-	}, [ids, of.key, of.count]);
+	}, [runs.map((r) => r.id).join(), of.key, of.count]);
+	return { items: items.value, wrong: wrong.value };
+}
+
+function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
+	const { items, wrong } = useItems(of, runs);
+	const at = useSignal(-1);
+	const every = useSignal(false);
+	const shown = useSignal(items);
+	shown.value = items;
 	// memoised: a slider move must not collect thousands of items again
 	const steps = useComputed(() =>
-		[...new Set((items.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
+		[...new Set((shown.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
 	const last = steps.length - 1;
 	useSignalEffect(() => {
 		const x = pointed.value;
@@ -125,17 +190,21 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 	chosen.value = at.value < 0 || at.value > last ? Math.max(0, last) : at.value;
 	const place = { get value() { return chosen.value; }, set value(i: number) {
 		at.value = i; } } as Signal<number>;
-	const broad = of.kind !== 'image';
 	return (
-		<figure class={'card' + (of.kind === 'table' ? ' wide' : '')} data-media={of.key}>
-			<figcaption><b>{of.key}</b> <span class="dim">{of.kind}</span></figcaption>
-			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
-			{last >= 0 && <Slider name={of.key} steps={steps} at={place} />}
-			<div class={'items' + (broad && runs.length < 2 ? ' broad' : '')}>{last >= 0 && runs.map((r,
-				i) => (
-				<RunItems key={r.id} run={r} many={runs.length > 1} list={items.value![i] ?? []}
-					step={steps[chosen.value]!} />
-			))}</div>
+		<figure class={`card of-${of.kind}${runs.length > 1 || every.value ? ' wide' : ''}`}
+			data-media={of.key}>
+			<figcaption><b>{of.key}</b> <span class="dim">{of.kind}</span><span class="grow" />
+				{last > 0 && <button type="button" class="quiet" aria-pressed={every.value}
+					onClick={() => (every.value = !every.value)}>All steps</button>}</figcaption>
+			{wrong && <p class="problem" role="alert">{wrong}</p>}
+			{last >= 0 && <p class="slide"><Slider name={of.key} steps={steps} at={place} /></p>}
+			{last >= 0 && every.value && <StepGrid name={of.key} runs={runs} items={items!} steps={steps}
+				at={place} />}
+			{last >= 0 && !every.value && <div class="items" tabIndex={0} role="group"
+				aria-label={`${of.key}: ← and → move the step`}
+				onKeyDown={(e) => moved(e, place, last)}>{runs.map((r, i) => (
+					<RunItems key={r.id} run={r} many={runs.length > 1} list={items![i] ?? []}
+						step={steps[chosen.value]!} />))}</div>}
 		</figure>
 	);
 }
