@@ -591,6 +591,21 @@ test('next to the best run: what differs, and whether seeds differ as much', () 
 	assert.match(found[1].text, /: significant$/);
 });
 
+test('params that follow from others do not count as changes of their own', () => {
+	assert.deepEqual(p.chosenParams(['global_batch_size', 'lr', 'nproc_per_node', 'run_name', 'shard_degree',
+		'steps_per_epoch', 'threads', 'world_size']), ['lr', 'world_size']);
+	assert.deepEqual(p.chosenParams(['threads']), ['threads']);
+});
+
+test('importance: an interval of shares is within 0 and 1', () => {
+	const x = Array.from({ length: 14 }, (_, i) => String(i));
+	const params = { x, seed: x.map((v) => String((v * 5) % 3)) };
+	const work = p.importanceOf(params, x.map((v) => 2 ** v), { models: 12, trees: 12 });
+	let got = work.next();
+	while (!got.done) got = work.next();
+	for (const f of got.value) assert.ok(f.low >= 0 && f.high <= 1, JSON.stringify(f));
+});
+
 test('importance: a param that matters is reported, one that does not is not; repeatable', () => {
 	let seed = 3;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;

@@ -288,3 +288,15 @@ test('a run looks the same whatever is charted, filtered or opened', async (t) =
 	await page.waitForSelector('.runpage h1', WAIT);
 	assert.equal(looks(await charted(page, LOSS, (d) => d.lines.length === 1))[id], all[id]);
 });
+
+test('side by side marks a best value only where the better direction is known', async (t) => {
+	for (const k of [1, 2])
+		await run('aside', 'r' + k,
+			{ 'train/loss': [[1, k], [2, k / 2]], 'grad_norm/fc': [[1, k], [2, 3 * k]] });
+	const page = await here.open(t, '?e=aside&side');
+	const rows = await until(() => page.$$eval('main.side tbody tr', (l) => l.map((r) =>
+		[r.querySelector('th')?.textContent, r.querySelectorAll('.best').length])),
+		(l) => l.some(([name]) => /grad_norm/.test(name)));
+	assert.deepEqual(rows.filter(([name]) => /grad_norm/.test(name)), [['grad_norm/fc last', 0]]);
+	assert.ok(rows.some(([name, best]) => /train\/loss/.test(name) && best === 1), JSON.stringify(rows));
+});

@@ -22,6 +22,11 @@ export function directionOf(key: string): Direction {
 	return HIGHER.test(key) ? 'max' : 'min';
 }
 
+/** Returns true if it is known which direction of a metric is better. */
+export function hasDirection(key: string): boolean {
+	return !INNER.test(key) && (HIGHER.test(key) || LOSS.test(key));
+}
+
 /** Cache of meritOf, which is called for thousands of keys. */
 const merits = new Map<string, number>();
 

@@ -17,6 +17,19 @@ const NOISE =
 	new RegExp('^(nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date'
 	+ '|git_.*|.*_time|.*dir|.*path)$');
 
+/** Params that follow from others: set by the program, not chosen, when one of the others changes. */
+const FOLLOWS: Record<string, string[]> = {
+	global_batch_size: ['batch_size', 'world_size'],
+	steps_per_epoch: ['batch_size', 'global_batch_size', 'world_size'],
+	nproc_per_node: ['world_size'], shard_degree: ['world_size'], threads: ['world_size'],
+};
+
+/** Of params that changed together, those that were chosen: without names and times, and without those that follow from
+ * another of them. */
+export function chosenParams(changed: readonly string[]): string[] {
+	return changed.filter((k) => !NOISE.test(k) && !FOLLOWS[k]?.some((o) => changed.includes(o)));
+}
+
 function order(a: string, b: string): number {
 	const x = FIRST.indexOf(a);
 	const y = FIRST.indexOf(b);

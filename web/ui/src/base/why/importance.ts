@@ -163,7 +163,7 @@ export function* importanceOf(params: Readonly<Record<string, ParamValues>>, tar
 	return names.map((name, i): Importance => {
 		const list = found[i]!.sort((a, b) => a - b);
 		const share = list.reduce((a, v) => a + v, 0) / list.length;
-		return { name, share, low: Math.max(0, quantile(list, 0.05)), high: quantile(list, 0.95),
+		return { name, share, low: Math.max(0, quantile(list, 0.05)), high: Math.min(1, quantile(list, 0.95)),
 			sure: share > Math.max(bar, SHARE_MIN) && quantile(list, 0.05) > 0 };
 	}).sort((a, b) => b.share - a.share);
 }

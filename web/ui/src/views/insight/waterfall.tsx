@@ -4,6 +4,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { seconds, short } from '../../base/format.ts';
+import { chosenParams } from '../../base/params.ts';
 import type { Run } from '../../base/types.ts';
 import { phaseClass, stack } from '../../charts/stack.ts';
 import * as s from '../../state/index.ts';
@@ -33,9 +34,11 @@ function mostOf(p: Pair): string {
 }
 
 function Changed({ p }: { p: Pair }) {
+	const chosen = chosenParams(p.params.map((x) => x.key));
 	return (
-		<td>{p.params.map((x) => <div key={x.key}>{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
-			{p.params.length > 1 && <div class="warn">{p.params.length} params changed at once: nothing
+		<td>{p.params.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
+			{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
+			{chosen.length > 1 && <div class="warn">{chosen.length} params changed at once: nothing
 				tells which one did it</div>}</td>
 	);
 }

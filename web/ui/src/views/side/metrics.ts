@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics of runs side by side: best and last value, and the difference to the first run.
 import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
-import { bestOf, directionOf, type Direction, type Goal } from '../../base/goal.ts';
+import { bestOf, directionOf, hasDirection, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
 
@@ -14,7 +14,8 @@ export interface MetricRow extends SideRow {
 	best: ReadonlySet<number>;
 }
 
-function row(name: string, values: readonly (number | null | undefined)[], dir: Direction): MetricRow {
+/** dir: which values are the best; null: none is. */
+function row(name: string, values: readonly (number | null | undefined)[], dir: Direction | null): MetricRow {
 	const there = values.map((v) => v ?? NaN);
 	const d = decimalsFor(there);
 	const finite = there.filter(Number.isFinite);
@@ -22,7 +23,7 @@ function row(name: string, values: readonly (number | null | undefined)[], dir: 
 	const first = there[0]!;
 	const deltas = there.map((v, i) => (i && v !== first && Number.isFinite(v) && Number.isFinite(first)
 		? signed(v - first, d) : ''));
-	const apart = new Set(finite).size > 1;
+	const apart = dir !== null && new Set(finite).size > 1;
 	return {
 		name, differs: new Set(values.map((v) => (v == null ? '' : String(v)))).size > 1,
 		cells: values.map((v) => (v == null ? undefined : String(v))), texts: there.map((v) => fixed(v, d)),
@@ -31,11 +32,15 @@ function row(name: string, values: readonly (number | null | undefined)[], dir: 
 	};
 }
 
-/** The goal first, then by name; rows for the best and the last value, or one if both are equal. */
+/** The goal first, then metrics whose better direction is known, then by name; rows for the best and the last value, or
+ * one if both are equal. Of the others the last value. */
 export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[] {
 	const keys = [...new Set(runs.flatMap((r) => Object.keys(r.metrics)))]
-		.sort((a, b) => Number(b === goal?.key) - Number(a === goal?.key) || natural(a, b));
+		.sort((a, b) => Number(b === goal?.key) - Number(a === goal?.key)
+			|| Number(hasDirection(b)) - Number(hasDirection(a)) || natural(a, b));
 	return keys.flatMap((k) => {
+		if (goal?.key !== k && !hasDirection(k))
+			return [row(`${k} last`, runs.map((r) => r.metrics[k]?.last), null)];
 		const dir = goal?.key === k ? goal.dir : directionOf(k);
 		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
 		const last = row(`${k} last`, runs.map((r) => r.metrics[k]?.last), dir);
