@@ -52,8 +52,10 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 		+ '\n```panel\nmetrics: train/loss\ntitle: kept\n```\n');
 	await page.fill('[aria-label="Metrics of the panel"]', 'train/loss');
 	await page.selectOption('[aria-label="Runs of the panel"]', 'shown');
-	await page.click('button:text-is("add a panel")');
-	await page.click('.reporteditor button:text-is("save")');
+	await page.click('button:text-is("Add panel")');
+	await charted(page, 'train/loss (3)', (d) => d.lines.length === 2); // in the preview
+	await page.click('.reporteditor button:text-is("Save")');
+	await page.waitForSelector('.reporteditor', { ...WAIT, state: 'detached' });
 	await charted(page, 'kept (2)', (d) => d.lines.length === 2);
 	await charted(page, 'train/loss (3)', (d) => d.lines.length === 2);
 	assert.equal(await page.locator('.reporttext img').count(), 0, 'HTML in a text stays text');
@@ -95,6 +97,37 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	const clips = await alone.$$eval('clipPath', (l) => l.map((e) => e.id));
 	assert.equal(new Set(clips).size, clips.length, 'clip ids are unique across drawings');
 	assert.equal(await alone.locator('button, img, canvas').count(), 0);
+});
+
+test('a chart goes to a report by three clicks, with the runs of the filter and their colours', async (t) => {
+	for (const [name, lr] of [['p', 1], ['q', 2], ['r', 3]]) {
+		const { id } = await here.ask('POST', 'runs', { experiment: 'sent', name, params: { lr: String(lr) } });
+		await log(id, curve(lr));
+	}
+	const page = await here.open(t, '?e=sent');
+	const all = await charted(page, 'train/loss', (d) => d.lines.length === 3);
+	const colours = Object.fromEntries(all.lines.map((l) => [l.id, l.colour + l.dash]));
+	await page.fill('.filter input', 'params.lr > 1');
+	await page.keyboard.press('Enter');
+	await charted(page, 'train/loss', (d) => d.lines.length === 2);
+	await page.hover('[data-chart="train/loss"]');
+	await page.click('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.fill('[aria-label="Name of a new report"]', 'sent there');
+	await page.keyboard.press('Enter');
+	await page.click('.picker [role=status] a');
+	const d = await charted(page, 'train/loss (1)', (c) => c.lines.length === 2);
+	for (const l of d.lines) assert.equal(l.colour + l.dash, colours[l.id.split('\n')[0]]);
+	const { reports } = await here.ask('GET', 'reports?experiment=sent');
+	const { text } = await here.ask('GET', 'reports/' + reports[0].id);
+	assert.match(text, /^filter: params\.lr > 1$/m);
+	assert.doesNotMatch(text, /^runs:/m);
+	await page.goBack();
+	await charted(page, 'train/loss', (c) => c.lines.length === 2);
+	await page.hover('[data-chart="train/loss"]');
+	await page.click('figure:has([data-chart="train/loss"]) button:text-is("Add to report")');
+	await page.click('.picker .files button:text-is("sent there")');
+	await page.click('.picker [role=status] a');
+	await charted(page, 'train/loss (2)', (c) => c.lines.length === 2);
 });
 
 test('earlier versions are shown unchanged, and one is restored', async (t) => {

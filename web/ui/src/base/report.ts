@@ -98,6 +98,31 @@ function writeReport({ parts, data }: ReportText): string {
 	return [...body, ...kept].join('\n') + (kept.length ? '\n' : '');
 }
 
+interface PanelWords {
+	metrics: string;
+	title?: string;
+	/** Prefixes of run ids; without: the runs of the filter. */
+	runs?: readonly string[];
+	filter?: string;
+	x?: PanelX;
+	log?: boolean;
+}
+
+/** The text of a live panel. */
+export function panelBlock({ metrics, title, runs, filter, x, log }: PanelWords): string {
+	const one = (text: string) => text.replace(/\s+/g, ' ').trim();
+	return fenced('panel', [
+		...title ? [`title: ${one(title)}`] : [], `metrics: ${one(metrics)}`,
+		...runs?.length ? [`runs: ${runs.join(' ')}`] : [], ...filter ? [`filter: ${one(filter)}`] : [],
+		...x && x !== 'step' ? [`x: ${x}`] : [], ...log ? ['scale: log'] : [],
+	]);
+}
+
+/** The text with a panel at its end. */
+export function withPanel(text: string, words: PanelWords): string {
+	return withBody(text, bodyOf(text).replace(/\n*$/, '\n\n') + panelBlock(words) + '\n');
+}
+
 /** The text as its author edits it: without data blocks. */
 export function bodyOf(text: string): string {
 	const { parts } = readReport(text);

@@ -6,6 +6,7 @@ import type { ChartLine, LineChart } from '../../charts/line/index.ts';
 import type { Limits } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { Opener, Panel } from '../base/bits.tsx';
+import { lazy } from '../base/lazy.tsx';
 import { saveBlob } from '../base/save.ts';
 import '../base/later.ts';
 import { Values } from './values.tsx';
@@ -55,8 +56,11 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 	);
 }
 
+const AddToReport = lazy(() => import('./addtoreport.tsx').then((m) => m.AddToReport));
+
 export function ChartTools(o: Options) {
 	const open = useSignal(false);
+	const adding = useSignal(false);
 	const reading = useSignal(false);
 	const button = (kind: 'png' | 'svg', title: string) => (
 		<button type="button" class="quiet" title={`save as ${title}`}
@@ -71,6 +75,8 @@ export function ChartTools(o: Options) {
 					close={close} />} /></span>
 			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? 'y set' : 'y'} open={open}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
+			{s.session.value?.mayWrite && o.metric && <Opener word="Add to report" open={adding}
+				panel={(close) => <AddToReport metric={o.metric} close={close} />} />}
 			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
 		</>
 	);

@@ -92,6 +92,7 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 			{naming.value && <NameForm was={r.name} close={() => (naming.value = false)}
 				save={async (name) => took(await changeReport(r.id, { name }))} />}
 			{editing.value && put && <Editor text={r.text} close={() => (editing.value = false)}
+				preview={(text) => <Parts r={{ ...r, text }} put={null} fail={fail} />}
 				save={async (text) => {
 					await put(text);
 					editing.value = false;

@@ -1,32 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Editor of a report's text without frozen data, with a form that adds a panel.
-import { useSignal } from '@preact/signals';
+// Editor of a report's text without frozen data: the text, a live preview next to it, and a form that adds a panel for
+// the runs of a filter.
+import { useSignal, useSignalEffect } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import { bodyOf, withBody } from '../../base/report.ts';
+import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
+import { isExpression } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 
-const ROWS = 24;
+const ROWS = 30;
+/** The preview follows the text after this pause. */
+const PAUSE_MS = 300;
 
 interface Options {
 	text: string;
 	/** Throws if the server refuses. */
 	save: (text: string) => Promise<void>;
 	close: () => void;
+	/** Renders a text. */
+	preview: (text: string) => ComponentChildren;
 }
 
-/** Form for a panel of metrics of the newest or the charted runs. */
-function blockOf(metrics: string, only: boolean): string {
-	const runs = only ? [`runs: ${s.shown.value.map((r) => r.id.slice(0, 8)).join(' ')}`] : [];
-	return ['', '```panel', `metrics: ${metrics}`, ...runs, '```', ''].join('\n');
-}
+type Which = 'filter' | 'shown';
 
+/** Form for a panel of metrics of the runs of a filter, or of those charted now. */
 function AddPanel({ add }: { add: (block: string) => void }) {
 	const metric = useSignal('');
-	const which = useSignal<'all' | 'shown'>('all');
+	const which = useSignal<Which>('filter');
+	const filter = useSignal(isExpression(s.view.value.filter) ? s.view.value.filter : '');
+	const charted = s.shown.value.map((r) => r.id.slice(0, 8));
+	const block = () => panelBlock({ metrics: metric.value.trim(),
+		...which.value === 'shown' ? { runs: charted } : { filter: filter.value } });
 	return (
 		<form class="options" onSubmit={(e) => {
 			e.preventDefault();
-			if (metric.value.trim()) add(blockOf(metric.value.trim(), which.value === 'shown'));
+			if (metric.value.trim()) add(block());
 		}}>
 			<input aria-label="Metrics of the panel" placeholder="metrics: train/loss, val/loss"
 				list="reportkeys" value={metric.value}
@@ -34,31 +42,48 @@ function AddPanel({ add }: { add: (block: string) => void }) {
 			<datalist id="reportkeys">{s.metricKeys.value.map((k) =>
 				<option key={k} value={k} />)}</datalist>
 			<select aria-label="Runs of the panel" value={which.value}
-				onChange={(e) => (which.value = e.currentTarget.value as 'all' | 'shown')}>
-				<option value="all">the newest runs</option>
-				<option value="shown">these {s.shown.value.length} of the charts</option></select>
-			<button type="submit">add a panel</button>
+				onChange={(e) => (which.value = e.currentTarget.value as Which)}>
+				<option value="filter">Runs of a filter</option>
+				<option value="shown">The {charted.length} charted runs</option></select>
+			{which.value === 'filter' && <input aria-label="Filter of the panel" value={filter.value}
+				placeholder="filter: params.lr > 0.1 (empty: the newest runs)"
+				onInput={(e) => (filter.value = e.currentTarget.value)} />}
+			<button type="submit">Add panel</button>
 		</form>
 	);
 }
 
-export function Editor({ text, save, close }: Options) {
+export function Editor({ text, save, close, preview }: Options) {
 	const body = useSignal(bodyOf(text));
+	const seen = useSignal(body.value);
 	const wrong = useSignal('');
 	const box = useRef<HTMLTextAreaElement>(null);
+	useSignalEffect(() => {
+		const now = body.value;
+		const later = setTimeout(() => (seen.value = now), PAUSE_MS);
+		return () => clearTimeout(later);
+	});
 	const add = (block: string) => {
 		const at = box.current?.selectionEnd ?? body.value.length;
-		const before = body.value.slice(0, at).replace(/\n*$/, '\n');
-		body.value = before + block + body.value.slice(at).replace(/^\n*/, '\n');
+		const before = body.value.slice(0, at).replace(/\n*$/, '\n\n');
+		body.value = before.trimStart() + block + '\n' + body.value.slice(at).replace(/^\n*/, '\n');
 	};
 	const begin = () => save(withBody(text, body.value)).catch((e: Error) => (wrong.value = e.message));
 	return (
-		<div class="box reporteditor">
+		<div class="box reporteditor" onKeyDown={(e) => {
+			if (e.key !== 's' || !(e.ctrlKey || e.metaKey)) return;
+			e.preventDefault();
+			void begin();
+		}}>
 			<AddPanel add={add} />
-			<textarea ref={box} aria-label="Text of the report" rows={ROWS} value={body.value}
-				onInput={(e) => (body.value = e.currentTarget.value)} />
-			<p class="options"><button type="button" onClick={() => void begin()}>save</button>
-				<button type="button" onClick={close}>cancel</button>
+			<div class="both">
+				<textarea ref={box} aria-label="Text of the report" rows={ROWS} value={body.value}
+					onInput={(e) => (body.value = e.currentTarget.value)} />
+				<section class="reporttext" aria-label="Preview" tabIndex={0}>
+					{preview(withBody(text, seen.value))}</section>
+			</div>
+			<p class="options"><button type="button" onClick={() => void begin()}>Save</button>
+				<button type="button" onClick={close}>Cancel</button>
 				<span class="dim">Markdown. A panel takes metrics, runs or filter, x (step, elapsed,
 					epoch), scale (log), title, experiment: a line each.</span>
 				{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</p>

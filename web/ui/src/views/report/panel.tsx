@@ -45,9 +45,9 @@ function nameIn(d: PanelData, id: string): string {
 	return d.runs.find((r) => r.id === id)?.name || id.slice(0, 8);
 }
 
-/** Assigns the n-th look to the n-th run. */
+/** The look of a run as in the table and the charts; of a run of another experiment, by its place in the panel. */
 function lookIn(d: PanelData, id: string): Look {
-	return lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
+	return s.looks.value.byRun.get(id) ?? lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
 }
 
 function linesOf(d: PanelData, metrics: readonly string[]): ChartLine[] {
@@ -57,7 +57,8 @@ function linesOf(d: PanelData, metrics: readonly string[]): ChartLine[] {
 		return {
 			id: t.run + '\n' + t.key, name: metrics.length > 1 ? `${name} ${t.key}` : name,
 			colour: colourOf(lookIn(d, t.run)),
-			dash: DASHES[Math.max(0, metrics.indexOf(t.key)) % DASHES.length]!,
+			dash: metrics.length > 1 ? DASHES[Math.max(0, metrics.indexOf(t.key)) % DASHES.length]!
+				: lookIn(d, t.run).dash,
 			xs: line.xs, ys: line.ys, smooth: null, fit: true, badX: line.badX, badToEnd: line.badToEnd,
 			end: 'none' as const, flags: [],
 		};
@@ -102,7 +103,7 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 		chart.current?.set({ lines, from, to, log: p.log, full: true, xLabel: AXIS[p.x], whole: p.x === 'step',
 			ticksX: p.x === 'elapsed' ? 'time' : 'even', bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
-	}, [d, p.log, p.x, p.metrics.join(), look]);
+	}, [d, p.log, p.x, p.metrics.join(), look, s.looks.value]);
 	const words = lines.map((l) => `${l.name} ends at ${short(l.ys[lastPoint(l.ys)] ?? NaN)}`);
 	return <div class="plot" ref={box} tabIndex={0} role="group" data-chart={name}
 		aria-label={`${name}, ${count(lines.length, 'line')}. ${words.slice(0, 30).join('; ')}`} />;

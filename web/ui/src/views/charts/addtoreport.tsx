@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds a chart to a report of the experiment, or to a new one: the metric with the axis, scale and runs of the view.
+// Loaded when its panel opens.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { panelBlock, withPanel } from '../../base/report.ts';
+import { isExpression } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
+import { changeReport, getReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
+import { followed, Panel } from '../base/bits.tsx';
+
+const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'step' } as const;
+
+/** The chart in the words of a report. Runs that the user chose are named; else the filter finds them. */
+function wordsOf(metric: string) {
+	const { x, log, shown, filter } = s.view.value;
+	const chosen = shown === null ? [] : s.shown.value.map((r) => r.id.slice(0, 8));
+	return { metrics: metric, x: AXES[x], log, runs: chosen,
+		filter: chosen.length || !isExpression(filter) ? '' : filter };
+}
+
+const pageOf = (id: string) => ({ page: 'report' as const, report: id, edition: null });
+
+export function AddToReport({ metric, close }: { metric: string; close: () => void }) {
+	const experiment = s.experiment.value ?? '';
+	const name = useSignal('');
+	const wrong = useSignal('');
+	const done = useSignal<{ id: string; name: string } | null>(null);
+	useEffect(() => void loadReports(experiment), [experiment]);
+	const take = (work: Promise<{ id: string; name: string }>) =>
+		work.then((r) => (done.value = r), (e: Error) => (wrong.value = e.message));
+	const add = (id: string) => take(getReport(id, null).then((r) =>
+		changeReport(id, { text: withPanel(r.text, wordsOf(metric)) })));
+	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric)) + '\n'));
+	if (done.value) {
+		const { id, name: title } = done.value;
+		return <Panel label="Add to report" close={close}>
+			<span role="status">Added to <a href={s.addressOf(pageOf(id))}
+				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span></Panel>;
+	}
+	return (
+		<Panel label="Add to report" close={close}>
+			<form class="tagform" onSubmit={(e) => {
+				e.preventDefault();
+				if (name.value.trim()) void make();
+			}}>
+				<input aria-label="Name of a new report" placeholder="Name of a new report"
+					value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
+				<button type="submit" disabled={!name.value.trim()}>New report</button>
+			</form>
+			{!!reports.value?.length && <ul class="files">{reports.value.map((r) => (
+				<li key={r.id}><button type="button" class="quiet"
+					onClick={() => void add(r.id)}>{r.name}</button></li>))}</ul>}
+			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+		</Panel>
+	);
+}
