@@ -42,6 +42,7 @@ PROGRAM = '''
     run.log({'weights': dptrack.Histogram(np_histogram=([1, 0, 4], [-1, 0, 0.5, 2])),
              'words': dptrack.Text('# said ' + 'ü' * 3), 'note of a step': 'plain words',
              'rows': dptrack.Table(columns=['a', 'b'], data=[[1, 'x'], [2.5]]),
+             'page': dptrack.Html('<b>ü</b>'), 'figure': dptrack.Plotly({'data': [{'y': [1, 2]}]}), 'film': dptrack.Video(b'\\x1a\\x45\\xdf\\xa3film'),
              'sound': dptrack.Audio(wav), 'pair': [dptrack.Image(pictures[0]), dptrack.Image(pictures[1])]}, step=last)
     '''
 
@@ -64,7 +65,7 @@ def media_are_read_back(folder):
     with Server(runs) as server:
         listed = server.get(run_id, 'media')
         assert [(k['key'], k['kind'], k['count'], k['first_step'], k['last_step']) for k in listed['keys']] == [
-            ('note of a step', 'text', 1, 6, 6), ('pair/0', 'image', 1, 6, 6), ('pair/1', 'image', 1, 6, 6), ('picture', 'image', 6, 1, 6),
+            ('figure', 'text', 1, 6, 6), ('film', 'audio', 1, 6, 6), ('note of a step', 'text', 1, 6, 6), ('page', 'text', 1, 6, 6), ('pair/0', 'image', 1, 6, 6), ('pair/1', 'image', 1, 6, 6), ('picture', 'image', 6, 1, 6),
             ('rows', 'table', 1, 6, 6), ('sound', 'audio', 1, 6, 6), ('weights', 'histogram', 1, 6, 6), ('words', 'text', 1, 6, 6)]
         pictures = server.get(run_id, 'media', key='picture')['media']
         assert [m['step'] for m in pictures] == [1, 2, 3, 4, 5, 6]
@@ -75,12 +76,14 @@ def media_are_read_back(folder):
         got = {m['key']: fetch(server, run_id, m['content']) for m in listed['media'] if m['step'] == 6}
         assert got['sound'] == ('audio/wav', WAV) and got['words'][1].decode() == '# said üüü'
         assert got['note of a step'][1] == b'plain words'
+        assert got['page'] == ('text/html; charset=utf-8', '<!doctype html><meta charset="utf-8"><b>ü</b>'.encode())
+        assert got['film'] == ('video/webm', b'\x1a\x45\xdf\xa3film') and json.loads(got['figure'][1]) == {'data': [{'y': [1, 2]}]}
         assert json.loads(got['weights'][1]) == {'edges': [-1, 0, 0.5, 2], 'counts': [1, 0, 4]}
         assert json.loads(got['rows'][1]) == {'rows': [['a', 'b'], ['1', 'x'], ['2.5', '']]}
         assert [m['key'] for m in server.get(run_id, 'media', kind='image', **{'from': 6})['media']] == ['pair/0', 'pair/1', 'picture']
         exported = export(folder, runs, run_id)
     wanted = [v for p in lib.only(runs).payloads for v in values(p)]
-    assert sorted(v for p in exported for v in values(p)) == sorted(wanted) and len(wanted) == 13
+    assert sorted(v for p in exported for v in values(p)) == sorted(wanted) and len(wanted) == 16
 
 
 def values(payload):
@@ -132,7 +135,7 @@ def contents_are_deleted_with_the_last_run(folder):
             done = subprocess.run([program, words[0], '--logdir', runs, *words[1:]], capture_output=True, text=True, input='y\n')
             assert done.returncode == 0, done.stderr
         now = kept()
-        assert now < both and (len(now) == 8 if name == 'media' else not now), (name, len(now))
+        assert now < both and (len(now) == 11 if name == 'media' else not now), (name, len(now))
 
 
 def main():

@@ -813,3 +813,22 @@ test('the text of a report: parts, frozen panels, a body edited without the data
 	assert.equal(p.parseView('?e=a&report=3&edition=2').edition, 2);
 	assert.equal(p.viewQuery(p.parseView('?e=a&report=3&edition=2&log')), '?e=a&report=3&edition=2');
 });
+
+test('figures of Plotly: lists, bytes in base64, names, dates, bins, heat maps, what is left out', () => {
+	const bytes = Buffer.from(new Float64Array([1.5, 2.5]).buffer).toString('base64');
+	const f = p.figureOf(JSON.stringify({ data: [
+		{ y: { dtype: 'f8', bdata: bytes }, mode: 'lines+markers', line: { color: '#ff0000' } },
+		{ type: 'bar', x: ['a', 'b'], y: [3, 4] }, { type: 'pie' },
+	], layout: { title: { text: '<b>T</b>' }, xaxis: { title: { text: 'X' } } } }));
+	assert.deepEqual(f.traces[0].ys, [1.5, 2.5]);
+	assert.deepEqual([f.traces[0].mark, f.traces[0].dots, f.traces[0].colour], ['line', true, '#ff0000']);
+	assert.deepEqual([f.names.x, f.traces[1].xs, f.left, f.title, f.x], [['a', 'b'], [0, 1], ['pie'], 'T', 'X']);
+	const x = Array.from({ length: 900 }, (_, i) => i);
+	const many = p.figureOf(JSON.stringify({ data: [{ type: 'histogram', x }] }));
+	assert.equal(many.traces[0].ys.reduce((a, n) => a + n, 0), 900);
+	const heat = p.figureOf('{"data":[{"type":"heatmap","z":[[1,2],[3,4]],"y":["u","v"]}]}');
+	assert.deepEqual([heat.traces[0].cells, heat.names.y], [[[1, 2], [3, 4]], ['u', 'v']]);
+	assert.ok(p.figureOf('{"data":[{"x":["2026-01-02","2026-01-03"],"y":[1,null]}]}').dates);
+	for (const text of ['{"data":1}', '{"data":[', 'words', '{"data":[3]}', '[]', '{}'])
+		assert.equal(p.figureOf(text), null);
+});

@@ -69,6 +69,7 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 		.filter((e) => e.getBoundingClientRect().right > c.getBoundingClientRect().right + 1
 			|| e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent)));
 	assert.deepEqual(outside, []);
+	await page.locator(`${card('seen/large')} img >> nth=0`).scrollIntoViewIfNeeded();
 	const size = await until(() => page.$eval(`${card('seen/large')} img`,
 		(i) => [i.naturalWidth, i.width, i.height]),
 		([natural]) => natural > 0);
@@ -92,6 +93,28 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 	await until(() => page.$$eval(`${card('seen/words')} .stepgrid tbody tr`, (l) => l.map((r) =>
 		[...r.querySelectorAll('td')].map((c) => /step \d+/.exec(c.textContent)?.[0]).join())),
 		(l) => l.join(';') === Array(2).fill('step 0,step 10,step 20,step 30').join(';'));
+	await clean(page);
+});
+
+test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => {
+	const page = await opened(t, 'one');
+	await page.waitForSelector(`${card('doc/film')} video`, WAIT);
+	const frame = await page.waitForSelector(`${card('doc/html')} iframe`, WAIT);
+	assert.equal(await frame.getAttribute('sandbox'), 'allow-scripts');
+	await frame.scrollIntoViewIfNeeded();
+	const inner = await frame.contentFrame();
+	await until(() => inner.evaluate(() => document.body?.textContent ?? '').catch(() => ''),
+		(s) => s.startsWith('script of step 30'), 'its script runs');
+	assert.equal(await inner.evaluate(() => self.origin), 'null', 'it has no origin');
+	const asked = await inner.evaluate(() => fetch('/api/v1/runs').then(() => 'answered', () => 'refused'));
+	assert.equal(asked, 'refused');
+	const figure = `${card('doc/figure')} .figure`;
+	await says(page, figure, /a curve.*Not drawn: pie/s);
+	await until(() => page.$eval(`${figure} path[stroke-width]`, (e) => e.getAttribute('d')),
+		(d) => /^M.*L.*L/.test(d));
+	await page.click(`${figure} button:text-is("table")`);
+	await says(page, '.values', /roc.*0.*30.*roc.*1.*1.*roc.*2.*4/s);
+	await page.keyboard.press('Escape');
 	await clean(page);
 });
 

@@ -4,6 +4,9 @@
  * tensors. */
 #include "tracker/event/event_media.h"
 
+#include <ctype.h>
+#include <strings.h>
+
 #include "tracker/event/extension.h"
 #include "tracker/event/record.h"
 #include "tracker/event/tensorboard.h"
@@ -278,6 +281,19 @@ static bool has_magic(struct event_span s, const char *magic, size_t n)
 	return (size_t)(s.end - s.at) >= n && !memcmp(s.at, magic, n);
 }
 
+/* Returns true if a text is an HTML document. */
+static bool is_html_text(struct media m)
+{
+	struct event_text text;
+
+	if (!media_string(&m.strings, &text))
+		return false;
+	for (; text.len && isspace((unsigned char)*text.at); text.at++)
+		text.len--;
+	return (text.len >= 9 && !strncasecmp(text.at, "<!doctype", 9)) ||
+	       (text.len >= 5 && !strncasecmp(text.at, "<html", 5));
+}
+
 const char *media_type(const struct media *m)
 {
 	struct event_span file = m->bytes;
@@ -285,7 +301,7 @@ const char *media_type(const struct media *m)
 	if (m->kind == MEDIA_HISTOGRAM || m->kind == MEDIA_TABLE)
 		return "application/json";
 	if (m->kind == MEDIA_TEXT)
-		return "text/plain; charset=utf-8";
+		return is_html_text(*m) ? "text/html; charset=utf-8" : "text/plain; charset=utf-8";
 	if (has_magic(file, "\x89PNG", 4))
 		return "image/png";
 	if (has_magic(file, "\xff\xd8\xff", 3))
@@ -294,6 +310,10 @@ const char *media_type(const struct media *m)
 		return "image/gif";
 	if (has_magic(file, "RIFF", 4) && (size_t)(file.end - file.at) >= 12)
 		return memcmp(file.at + 8, "WEBP", 4) ? "audio/wav" : "image/webp";
+	if ((size_t)(file.end - file.at) >= 12 && !memcmp(file.at + 4, "ftyp", 4))
+		return "video/mp4";
+	if (has_magic(file, "\x1a\x45\xdf\xa3", 4))
+		return "video/webm";
 	if (has_magic(file, "OggS", 4))
 		return "audio/ogg";
 	if (has_magic(file, "fLaC", 4))

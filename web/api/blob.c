@@ -461,13 +461,17 @@ static const char frame_csp[] = "sandbox allow-scripts; default-src 'none'; scri
 				"data: blob:; style-src 'unsafe-inline' data:; img-src data: blob:; font-src data:; "
 				"media-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-static void allow_framing(struct call *c, const struct blob_reply *reply)
+void blob_allow_frame(struct call *c)
 {
-	if (!reply->frame || strcmp(c->type, "text/html"))
-		return;
 	c->reply.csp = frame_csp;
 	c->reply.framed = true;
 	c->reply.disposition = NULL;
+}
+
+static void allow_framing(struct call *c, const struct blob_reply *reply)
+{
+	if (reply->frame && !strcmp(c->type, "text/html"))
+		blob_allow_frame(c);
 }
 
 enum call_next blob_reply(struct call *c, const struct blob_reply *reply)

@@ -37,6 +37,10 @@ struct blob_reply {
 
 enum call_next blob_reply(struct call *c, const struct blob_reply *reply);
 
+/* Lets a page of this server show the reply, an HTML document, in a frame: its scripts run, in a sandbox without origin
+ * and network. */
+void blob_allow_frame(struct call *c);
+
 /* Parses a Range header with one range. BLOB_PART: from and count are set (at least one byte, inside the file).
  * BLOB_BAD: the range is outside the file. BLOB_WHOLE: ignore the header; it has several ranges, another unit or a
  * syntax error. */

@@ -5,7 +5,7 @@
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
 	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
-	web/ui/src/base/colour.ts web/ui/src/base/diff.ts \
+	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/figure.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/ranks.ts \
@@ -71,7 +71,7 @@ ui_files = \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
 	web/ui/src/views/table/values.tsx web/ui/src/views/table/window.ts \
 	web/ui/src/views/records/code.tsx web/ui/src/views/records/console.tsx web/ui/src/views/records/content.tsx \
-	web/ui/src/views/records/edits.tsx web/ui/src/views/records/heat.tsx web/ui/src/views/records/media.tsx \
+	web/ui/src/views/records/edits.tsx web/ui/src/views/records/figure.tsx web/ui/src/views/records/heat.tsx web/ui/src/views/records/media.tsx \
 	web/ui/src/views/records/styles.ts web/ui/src/views/records/told.part.css \
 	web/ui/src/views/analysis/axes.ts web/ui/src/views/analysis/grade.ts web/ui/src/views/analysis/importance.tsx \
 	web/ui/src/views/analysis/parallel.tsx web/ui/src/views/analysis/pivot.tsx web/ui/src/views/analysis/said.tsx web/ui/src/views/analysis/scatter.tsx web/ui/src/views/analysis/styles.ts \

@@ -17,7 +17,8 @@ __all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init',
 
 # Modules of the names that are imported on first use.
 _LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio': '_media', 'Histogram': '_media',
-          'Text': '_media', 'Table': '_media', 'File': '_media', 'watch': '_watch'}
+          'Text': '_media', 'Table': '_media', 'File': '_media', 'Html': '_media', 'Plotly': '_media', 'Video': '_media',
+          'watch': '_watch'}
 
 
 def _current(what):

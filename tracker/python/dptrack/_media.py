@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Media for Run.log: images, histograms, texts, tables and audio. Each class encodes its data for libdptrack. Files are recorded
+"""Media for Run.log: images, histograms, texts, tables, audio, videos, HTML and Plotly figures. Each class encodes its data for libdptrack. Files are recorded
 unchanged; arrays are converted with NumPy."""
 import ctypes
 import os
@@ -180,6 +180,53 @@ class Text(Media):
 
     def record(self, library, handle, step, key, hidden):
         library.text(handle, step, key, hidden(self.text).encode('utf-8', 'replace').replace(b'\0', b''))
+
+
+class Html(Text):
+    """A string of HTML, or the path of an HTML file. The page shows it in a frame whose scripts reach no address."""
+
+    def __init__(self, data):
+        if hasattr(data, 'read'):
+            data = data.read()
+        elif hasattr(data, '__fspath__') or (isinstance(data, str) and data.endswith(('.html', '.htm')) and os.path.isfile(data)):
+            with open(data, encoding='utf-8', errors='replace') as f:
+                data = f.read()
+        start = str(data).lstrip()[:9].lower()
+        super().__init__(data if start.startswith(('<!doctype', '<html')) else '<!doctype html><meta charset="utf-8">' + str(data))
+
+
+class Plotly(Text):
+    """A figure of Plotly, or its JSON."""
+
+    def __init__(self, figure):
+        if hasattr(figure, 'to_json'):
+            figure = figure.to_json()
+        if not isinstance(figure, str):
+            import json
+            figure = json.dumps(figure)
+        super().__init__(figure)
+
+
+class Video(Media):
+    """A path or bytes of an MP4, WebM or GIF file."""
+
+    def __init__(self, data, caption=None):
+        self.file, self.caption = _file(data), caption
+        if self.file is None:
+            raise ValueError('a video is the path or the bytes of an MP4, WebM or GIF file: encode arrays first')
+        self.type = ('video/mp4' if self.file[4:8] == b'ftyp' else 'video/webm' if self.file[:4] == b'\x1a\x45\xdf\xa3' else
+                     'image/gif' if self.file[:4] == b'GIF8' else None)
+        if self.type is None:
+            raise ValueError('a video file is an MP4, WebM or GIF file')
+
+    def record(self, library, handle, step, key, hidden):
+        file = ctypes.byref(Bytes(self.file, len(self.file)))
+        if self.type == 'image/gif':
+            library.image(handle, step, key, file, *_size(self.file))
+        else:
+            library.audio(handle, step, key, file, self.type.encode())
+        if self.caption:
+            library.text(handle, step, key + b'/caption', hidden(str(self.caption)).encode('utf-8', 'replace'))
 
 
 class Table(Media):

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/api/api.h"
+#include "web/api/blob.h"
 #include "web/api/native/request.h"
 
 enum { CONSOLE_LINES = 1000, CONSOLE_LINES_MAX = 50000 };
@@ -276,20 +277,25 @@ static void write_media_text(struct call *c, struct media m)
 	}
 }
 
+static const char *const media_views[] = { "frame", NULL };
+
 enum call_next on_media_get(struct call *c)
 {
 	const char *run = call_run_id(c, 0), *digest = c->address.vars[1];
 	struct err err = ERR_INIT;
 	struct event_span content;
 	struct media m;
+	int view = -1;
 
-	if (!run || !call_args_done(c))
+	if (!run || !call_arg_word(c, "view", media_views, &view) || !call_args_done(c))
 		return CALL_DONE;
 	if (media_get(c->api->store, &(struct media_ref){ run, digest }, c->arena, &content, &err))
 		return call_fail_err(c, "content", &err);
 	if (media_read(content, &m))
 		return call_fail(c, CALL_not_found, "content", "the content is damaged");
 	c->type = media_type(&m);
+	if (!view && !strncmp(c->type, "text/html", 9))
+		blob_allow_frame(c);
 	c->reply.cache = "private, max-age=31536000, immutable";
 	if (m.kind == MEDIA_HISTOGRAM)
 		write_media_histogram(c, &m);

@@ -91,8 +91,9 @@ export interface Media {
 	kind: MediaKind;
 	rank: number;
 	step: number;
-	/** Digest of the content. */
+	/** Digest of the content, and its media type. */
 	content: string;
+	type: string;
 	width: number;
 	height: number;
 }
@@ -110,6 +111,7 @@ export async function getMedia(run: string, key: string): Promise<Media[]> {
 	const r = await request(addressOf(run, `media?limit=${MEDIA_MAX}&key=${encodeURIComponent(key)}`));
 	return (r.media as Json[]).map((m) => ({
 		run, kind: m.kind as MediaKind, rank: num(m.rank), step: num(m.step), content: String(m.content),
+		type: String(m.type ?? ''),
 		width: Number(m.width ?? 0), height: Number(m.height ?? 0),
 	}));
 }

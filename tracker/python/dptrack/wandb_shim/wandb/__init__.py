@@ -9,7 +9,7 @@ import types
 from dptrack._run import say as _say
 from wandb import _ignored
 from wandb._ignored import Artifact  # noqa: F401
-from wandb._media import Audio, Histogram, Image, Table  # noqa: F401
+from wandb._media import Audio, Histogram, Html, Image, Plotly, Table, Video  # noqa: F401
 from wandb._names import MODULE as _NAMES
 from wandb._run import Run, begin as _begin, new_id as _new_id
 

@@ -50,3 +50,27 @@ class Table(_media.Table):
     @_careful
     def __init__(self, columns=None, data=None, rows=None, dataframe=None, **left):
         super().__init__(columns, rows if data is None else data, dataframe=dataframe)
+
+
+class Html(_media.Html):
+    """data: as dptrack.Html's."""
+
+    @_careful
+    def __init__(self, data, inject=True, **left):
+        super().__init__(data)
+
+
+class Plotly(_media.Plotly):
+    """val: as dptrack.Plotly's figure."""
+
+    @_careful
+    def __init__(self, val):
+        super().__init__(val)
+
+
+class Video(_media.Video):
+    """data_or_path: as dptrack.Video's data."""
+
+    @_careful
+    def __init__(self, data_or_path, caption=None, **left):
+        super().__init__(data_or_path, caption=caption)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Renders one image, histogram, text, table or sound.
+// Renders one image, histogram, text, table, sound, video, HTML document or figure.
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
+import { figureOf } from '../../base/figure.ts';
 import { short } from '../../base/format.ts';
 import {
 	contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media,
 } from '../../state/records.ts';
 import { Words } from './edits.tsx';
+import { FigureOf } from './figure.tsx';
 import { Heat } from './heat.tsx';
 
 const ROWS_MAX = 200;
@@ -68,10 +70,18 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 		{all.length > 1 && <Heat list={all.filter((o) => o.rank === m.rank)} step={m.step} />}</>;
 }
 
+/** A document in a frame without origin; its scripts reach no address. */
+function FrameOf({ m }: { m: Media }) {
+	return <iframe src={contentAddress(m) + '?view=frame'} title={`step ${m.step}`} sandbox="allow-scripts"
+		loading="lazy" referrerpolicy="no-referrer" />;
+}
+
 function TextOf({ m, before }: { m: Media; before: Media | null }) {
 	const { value, wrong } = useContent(m, getMediaText);
+	const figure = useMemo(() => (value === null ? null : figureOf(value)), [value]);
 	const was = useContent(before, getMediaText).value;
 	const changes = useSignal(false);
+	if (figure) return <FigureOf f={figure} />;
 	return (
 		<>
 			<div class="text" tabIndex={0}>{value === null ? '…'
@@ -119,9 +129,11 @@ export function Content({ m, before, all }: Options) {
 	switch (m.kind) {
 	case 'image': return <Picture m={m} />;
 	case 'histogram': return <HistogramOf m={m} all={all} />;
-	case 'text': return <TextOf m={m} before={before} />;
+	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;
-	case 'audio': return <audio controls preload="none" src={contentAddress(m)} aria-label={`step ${m.step}`} />;
+	case 'audio': return m.type.startsWith('video/')
+		? <video controls preload="metadata" src={contentAddress(m)} aria-label={`step ${m.step}`} />
+		: <audio controls preload="none" src={contentAddress(m)} aria-label={`step ${m.step}`} />;
 	default: return null;
 	}
 }
