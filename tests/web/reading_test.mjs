@@ -133,14 +133,21 @@ test('keys move from point to point and from run to run; Enter opens the run', a
 	await says(page, 'h1', /^a/);
 });
 
-test('among 200 lines the tooltip shows those around the pointer and counts the others', async (t) => {
+test('among 40 lines the tooltip shows those around the pointer and counts the others', async (t) => {
 	for (let i = 0; i < 40; i++) await run('crowd', 'r' + i, { loss: [[1, i], [2, i], [3, i]] });
 	const page = await here.open(t, '?e=crowd&o=' + (await here.ask('GET', 'runs?experiment=crowd&limit=40')).runs
 		.map((r) => r.id.slice(0, 8)).join('.'));
-	await charted(page, 'loss', (d) => d.lines.length >= 10);
-	await page.mouse.move(...await place(page, 'loss', 0.5, 0.5));
-	const s = await until(() => tip(page), (x) => x !== null);
-	assert.ok(s.rows.length >= 4 && s.rows.length <= 24, String(s.rows.length));
+	await charted(page, 'loss', (d) => d.lines.length === 40);
+	for (const [up, near] of [[0.02, 39], [0.5, 20], [0.98, 0]]) {
+		await page.mouse.move(...await place(page, 'loss', 0.5, up));
+		const s = await until(() => tip(page),
+			(x) => x?.rows.some((r) => Math.abs(Number(r.value) - near) <= 2),
+			`the value ${near} is shown`);
+		const rest = await page.textContent('.readings:not([hidden]) .dim');
+		const [above, below] = /^(\d+) above, (\d+) below$/.exec(rest).slice(1).map(Number);
+		assert.equal(above + s.rows.length + below, 40);
+		assert.ok(s.rows.length <= 24);
+	}
 });
 
 /** Words of ink below the axis as [left, right], and the span that the cursor's label covers. */
