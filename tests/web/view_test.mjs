@@ -377,7 +377,7 @@ test('a saved view opens alike for others; it can be the experiment\'s default; 
 		.map(([k, d]) => JSON.stringify([k, d.from, d.to, d.lines.map((l) => [l.id, l.points, l.colour])])));
 	const second = await here.open(t, address);
 	await charted(second, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
-	await until(() => seen(second), (s) => s.length === 3);
+	await until(() => seen(second), (s) => s.length === 2); // b/y has no point in the zoom
 	assert.deepEqual(await seen(second), await seen(first));
 	assert.equal(await second.textContent('.grid .body .row[aria-rowindex="2"] a'), 'v3');
 	assert.equal(await second.evaluate(() => location.search), await first.evaluate(() => location.search));
