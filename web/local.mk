@@ -15,6 +15,7 @@ libwebapi_la_SOURCES = \
 	web/api/session.c web/api/session.h \
 	web/api/native/api_artifacts.c \
 	web/api/native/api_compare.c \
+	web/api/native/api_docs.c \
 	web/api/native/api_experiments.c \
 	web/api/native/api_export.c web/api/native/api_export.h \
 	web/api/native/api_export_events.c \
@@ -55,6 +56,7 @@ libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
 	web/assets/asset.c web/assets/asset.h \
+	web/assets/docs_site.c web/assets/docs_site.h web/assets/mime_type.h \
 	web/server/access.c web/server/access.h \
 	web/server/sandbox.c web/server/sandbox.h \
 	web/server/conns.c web/server/conns.h \
@@ -69,7 +71,7 @@ libwebserver_la_SOURCES = \
 	web/server/reply.c web/server/reply.h \
 	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/assets/table.c
-libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
+libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) -DDPTRACK_DOCS_DIR='"$(pkgdatadir)/docs"' $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
@@ -104,7 +106,7 @@ $(libwebcli_la_OBJECTS): $(store_defs)
 
 # The page and openapi.json are embedded in the program.
 noinst_PROGRAMS += web/assets/embed
-web_assets_embed_SOURCES = web/assets/embed_assets.c
+web_assets_embed_SOURCES = web/assets/embed_assets.c web/assets/mime_type.h
 web_assets_embed_LDADD = $(ZLIB_LIBS)
 if WITH_UI
 embed_page = $(UI_DIST_DIR)

@@ -28,9 +28,12 @@ struct api_counters {
 	atomic_bool confined;      /* Landlock confines the answering threads to the store */
 };
 
+struct docs_site;
+
 struct api {
 	struct store *store;
 	struct follow *follow;         /* NULL: no folder is followed */
+	const struct docs_site *docs;  /* NULL: not installed, or outside a server */
 	struct api_counters *counters; /* NULL outside a server */
 	double started_s;              /* clock_wall_s */
 };

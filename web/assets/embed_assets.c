@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "tracker/base/hash.h"
+#include "web/assets/mime_type.h"
 
 enum { EMBED_FILES_MAX = 1000, EMBED_PATH_MAX = 1024 };
 
@@ -30,24 +31,6 @@ static void exit_with_error(const char *what, const char *name)
 {
 	fprintf(stderr, "embed: %s %s: %s\n", what, name, strerror(errno));
 	exit(1);
-}
-
-static const char *find_mime_type(const char *path)
-{
-	static const char *const types[][2] = {
-		{ ".html", "text/html; charset=utf-8" }, { ".js", "text/javascript; charset=utf-8" },
-		{ ".css", "text/css; charset=utf-8" },   { ".svg", "image/svg+xml" },
-		{ ".json", "application/json" },         { ".png", "image/png" },
-		{ ".ico", "image/x-icon" },              { ".woff2", "font/woff2" },
-		{ ".txt", "text/plain; charset=utf-8" }, { ".webmanifest", "application/manifest+json" },
-	};
-	const char *dot = strrchr(path, '.');
-	size_t i;
-
-	for (i = 0; dot && i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(dot, types[i][0]))
-			return types[i][1];
-	return "application/octet-stream";
 }
 
 /* The bundler puts a hash of at least eight letters and digits before the extension. */
@@ -161,7 +144,7 @@ static void write_embed_file(FILE *out, FILE *table, const struct embed_file *f,
 	write_byte_array(out, "raw", index, &raw);
 	if (keep)
 		write_byte_array(out, "gz", index, &gz);
-	fprintf(table, "\t{ \"%s\", \"%s\", \"\\\"%016llx\\\"\", raw_%zu, %zu, ", f->path, find_mime_type(f->path),
+	fprintf(table, "\t{ \"%s\", \"%s\", \"\\\"%016llx\\\"\", raw_%zu, %zu, ", f->path, mime_type_of(f->path),
 		(unsigned long long)hash_embed_file(&raw), index, raw.len);
 	if (keep)
 		fprintf(table, "gz_%zu, %zu, ", index, gz.len);

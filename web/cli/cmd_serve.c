@@ -21,6 +21,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "web/assets/docs_site.h"
 #include "web/server/server.h"
 #include "web/store/alert/alert.h"
 #include "web/store/auth/token.h"
@@ -38,7 +39,7 @@
 #define NEAR_MAX 1000 /* folders compared with a name */
 
 struct serve_options {
-	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
+	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key, *docs;
 	const char *webhook_url, *webhook_secret_file, *archive_after;
 	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
@@ -51,6 +52,7 @@ struct serve_options {
 	struct server *server;
 	struct alert_watch *watch;
 	struct webhook *webhook; /* NULL: no alerts are posted */
+	struct docs_site *site;  /* NULL: no documents */
 	sigset_t signals;
 	bool reloads; /* SIGHUP reads certificate and token file again; else it ends, or is ignored */
 	bool fresh;   /* there was no folder logdir */
@@ -244,6 +246,19 @@ static int start_alerts(struct serve_options *o, struct err *err)
 	return rc ? rc : alert_watch_start(&o->watch, o->store, o->webhook != NULL, err);
 }
 
+/* Reads the documents, those of --docs or of this installation, before the sandbox closes their folder. */
+static int load_docs(struct serve_options *o, struct err *err)
+{
+	struct err damaged = ERR_INIT;
+	char folder[PATH_MAX];
+
+	if (o->docs)
+		return docs_site_load(&o->site, o->docs, err);
+	if (docs_site_locate(folder, sizeof folder) && docs_site_load(&o->site, folder, &damaged))
+		log_warn("/docs is not served: %s", damaged.text);
+	return 0;
+}
+
 /* Opens the store, binds the address and starts the server, then waits for the first scan. */
 static int start_serving(struct serve_options *o, bool *ret_stop, struct err *err)
 {
@@ -254,6 +269,8 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 	struct api api = { .started_s = clock_wall_s() };
 	int rc = read_fixed_token(o, err);
 
+	if (!rc)
+		rc = load_docs(o, err);
 	if (!rc)
 		rc = open_served_store(o, err);
 	if (!rc)
@@ -272,6 +289,7 @@ static int start_serving(struct serve_options *o, bool *ret_stop, struct err *er
 		return rc;
 	api.store = o->store;
 	api.follow = o->follow;
+	api.docs = o->site;
 	api.counters = server_counters(o->server);
 	rc = start_alerts(o, err);
 	if (!rc)
@@ -387,6 +405,7 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	follow_stop(o->follow);
 	alert_watch_stop(o->watch);
 	webhook_free(o->webhook);
+	docs_site_free(o->site);
 	store_close(o->store);
 	return rc;
 }
@@ -432,6 +451,8 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  &o.drain_s, 0, 3600 },
 		{ "max-connections", FLAG_NUMBER, "N", "most connections at a time (default: 500)", &o.max_connections,
 		  4, 100000 },
+		{ "docs", FLAG_PATH, "DIR",
+		  "serve the documents in this folder at /docs (default: those that are installed)", &o.docs, 0, 0 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
 		  0 },
 		{ "webhook", FLAG_TEXT, "URL", "post alerts there as JSON (default: no posts)", &o.webhook_url, 0, 0 },
