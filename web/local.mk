@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 include web/store/local.mk
 include web/ui/local.mk
+include web/site/local.mk
 
 # libwebapi: the handlers. libwebserver: HTTP around them. libwebcli: the commands.
 noinst_LTLIBRARIES += libwebapi.la libwebserver.la libwebcli.la
