@@ -35,6 +35,7 @@ include tests/tracker/local.mk
 include tests/sweep/local.mk
 include tests/insight/local.mk
 include tests/python/local.mk
+include tests/release/local.mk
 include tests/whole/local.mk
 include tests/fault/local.mk
 include tests/api/local.mk

@@ -86,7 +86,7 @@ include_HEADERS += tracker/dptrack.h
 lib_LTLIBRARIES += libdptrack.la
 libdptrack_la_SOURCES =
 libdptrack_la_LIBADD = libtracker.la
-libdptrack_la_LDFLAGS = $(AM_LDFLAGS) -version-info 1:0:0 -no-undefined \
+libdptrack_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-Wl,--version-script=$(top_srcdir)/tracker/dptrack.map
 libdptrack_la_DEPENDENCIES = libtracker.la tracker/dptrack.map
 EXTRA_DIST += tracker/dptrack.map
@@ -117,6 +117,7 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package wraps the library; pip builds it with build_dptrack.py, make is not involved.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
+	tracker/python/dptrack/__main__.py tracker/python/dptrack/_program.py \
 	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/aim.py \
 	tracker/python/dptrack/importers/neptune.py tracker/python/dptrack/importers/wandb.py \
 	tracker/python/dptrack/accelerate.py \

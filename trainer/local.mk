@@ -8,6 +8,8 @@ libtrainer_la_SOURCES =
 libtrainer_la_CPPFLAGS = $(AM_CPPFLAGS)
 libtrainer_la_LIBADD = libgraph.la libinsight.la libobject.la
 
+EXTRA_DIST += trainer/python/README.md trainer/python/dptrack_trainer/__init__.py trainer/python/dptrack_trainer/__main__.py
+
 bin_PROGRAMS += dptrain
 dptrain_SOURCES = trainer/main.c trainer/job.c trainer/job.h
 dptrain_LDADD = libtrainer.la libtracker.la libtrackbase.la

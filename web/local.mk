@@ -149,3 +149,5 @@ dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/schema/gen/man.sh
 	$(AM_V_GEN)$(SHELL) $(top_srcdir)/schema/gen/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
 		'trains a network and records the run' \
 		$$(./dptrain --help | sed -n 's/^ dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@
+
+include web/deploy/local.mk

@@ -4,7 +4,7 @@
 build/venv), Compose validates the other file (if docker-compose is installed). The programs are started here as the
 containers start them, with the same arguments and variables, on a PostgreSQL and an object store of the test: the
 tables are created, a second call changes nothing, the probes answer, and the server stops within its grace period. The
-image's content: tests/whole/image.sh."""
+image itself: tests/fresh/run 12 image."""
 import json
 import os
 import re

@@ -88,7 +88,7 @@ def places():
     if named:
         return [named]
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'libdptrack.so')
-    return [bundled] if os.path.exists(bundled) else ['libdptrack.so.1', 'libdptrack.so']
+    return [bundled] if os.path.exists(bundled) else ['libdptrack.so.0', 'libdptrack.so']
 
 
 def load():

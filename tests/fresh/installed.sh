@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# installed.sh PYTHON: tests installed programs, which are on PATH: the server answers, a script logs to its folder and
+# over HTTP, dptrain trains on Fashion-MNIST. No compiler is on this machine.
+set -e
+python=$1
+cd "$(mktemp -d)"
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+serve() {
+	dptrack serve --logdir runs --port 0 >served 2>&1 &
+	server=$!
+	trap 'kill $server' EXIT
+	for i in $(seq 200); do
+		address=$(sed -n 's/^dptrack: serving \([^ ]*\).*/\1/p' served)
+		[ -z "$address" ] || break
+		sleep 0.05
+	done
+	[ -n "$address" ] || { cat served; fail "dptrack serve"; }
+	$python -c "import urllib.request as u; assert b'<html' in u.urlopen('$address/').read(); assert u.urlopen('$address/health').status == 200"
+}
+
+log() { # experiment
+	$python -c "
+import dptrack
+run = dptrack.init(experiment='$1', run_name='first', config={'lr': 0.1})
+for step in range(1, 101):
+    run.log({'train/loss': 1 / step}, step=step)
+run.finish()
+assert dptrack.__version__ == '$version', dptrack.__version__
+"
+}
+
+train() {
+	flags="--experiment fashion --run-name base --model resnet20 --data-path /usr/share/datasets/fashion-mnist -b 128 --lr 0.4"
+	dptrain $flags --max-steps 20 --threads 2 >trained 2>&1 || { cat trained; fail "dptrain"; }
+	grep 'step 20/' trained || { cat trained; fail "dptrain did no 20 steps"; }
+}
+
+finished() { # experiment
+	for i in $(seq 100); do
+		! dptrack ls --logdir runs --experiment "$1" --csv | grep -q finished || return 0
+		sleep 0.1
+	done
+	cat served
+	fail "the server has no finished run of $1"
+}
+
+! command -v gcc cc node || fail "this machine has a compiler"
+version=$(dptrack --version | cut -d ' ' -f 2)
+[ "$(dptrain --version)" = "dptrain $version" ] || fail "dptrain --version: $(dptrain --version)"
+dptrain backends
+dptrain backends | grep -q '^cpu .*oneDNN' || fail "dptrain has no cpu backend"
+serve
+now=$(date +%s%N)
+[ -z "$STARTED" ] || echo "from the start of the installation until the server answers: $(((now - STARTED) / 1000000)) ms"
+[ -z "$STARTED" ] || [ $((now - STARTED)) -le 15000000000 ] || fail "more than 15 s"
+log here
+finished here
+mkdir elsewhere
+(cd elsewhere && DPTRACK_URL=$address log sent)
+finished sent
+train
+finished fashion
+dptrack compare --logdir runs --experiment fashion
+dptrack show --logdir runs base | sed -n 1,20p
+echo "installed: ok"

