@@ -3,7 +3,7 @@
 # and with flags of their own.
 EXTRA_DIST += web/deploy/release/project.py web/deploy/release/programs.py web/deploy/release/wheel_file.py \
 	web/deploy/release/curl_library.py web/deploy/release/wheels.py web/deploy/release/deb.py \
-	web/deploy/release/health_check.py web/deploy/image.sh web/deploy/health.sh
+	web/deploy/release/sbom.py web/deploy/release/release.py web/deploy/release/health_check.py web/deploy/image.sh web/deploy/health.sh
 EXTRA_DIST += web/deploy/debian/control web/deploy/debian/copyright web/deploy/debian/rules web/deploy/debian/source/format \
 	web/deploy/debian/dptrack.default web/deploy/debian/dptrack.docs web/deploy/debian/dptrack.examples \
 	web/deploy/debian/dptrack.install web/deploy/debian/dptrack.manpages web/deploy/debian/dptrack.postinst \
@@ -11,8 +11,8 @@ EXTRA_DIST += web/deploy/debian/control web/deploy/debian/copyright web/deploy/d
 	web/deploy/debian/dptrain.manpages web/deploy/debian/libdptrack0.install web/deploy/debian/libdptrack-dev.install \
 	web/deploy/debian/libdptrack-dev.manpages web/deploy/debian/python3-dptrack.install
 
-wheels deb:
+wheels deb release:
 	python3 $(srcdir)/web/deploy/release/$@.py $(builddir)
 image:
 	sh $(srcdir)/web/deploy/image.sh $(builddir)
-.PHONY: wheels deb image
+.PHONY: wheels deb release image

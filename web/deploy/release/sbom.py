@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bill of materials of a release, as CycloneDX 1.5 in JSON: its files, the libraries in the wheels, the packages in
+the page and those in the image."""
+import hashlib
+import json
+import os
+import time
+import uuid
+
+import project
+
+NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dptrack")
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def file_component(path):
+    return {"type": "file", "bom-ref": "file:" + os.path.basename(path), "name": os.path.basename(path),
+            "hashes": [{"alg": "SHA-256", "content": digest(path)}]}
+
+
+def debian_component(name, version):
+    return {"type": "library", "bom-ref": f"pkg:deb/debian/{name}@{version}?arch=amd64", "name": name, "version": version,
+            "purl": f"pkg:deb/debian/{name}@{version.replace('+', '%2B').replace(':', '%3A')}?arch=amd64"}
+
+
+def installed_version(package):
+    return project.run(["dpkg-query", "-W", "-f", "${Version}\n", package]).split()[0]
+
+
+def page_components():
+    """The npm packages whose code is in the page: those that are not for development alone."""
+    locked = json.loads(project.text("web/ui/package-lock.json"))["packages"]
+    for path, package in sorted(locked.items()):
+        if path and not package.get("dev") and not package.get("optional"):
+            name = path.rpartition("node_modules/")[2]
+            purl = f"pkg:npm/{name.replace('@', '%40')}@{package['version']}"
+            found = {"type": "library", "bom-ref": purl, "name": name, "version": package["version"], "purl": purl}
+            if package.get("license"):
+                found["licenses"] = [{"expression": package["license"]}]
+            yield found
+
+
+def bill(files, bundled, image):
+    """files: paths; bundled: {wheel: [Debian packages]}; image: {package: version} or an empty one."""
+    libraries = {name: installed_version(name) for names in bundled.values() for name in names}
+    debian = {(name, version) for packages in (libraries, image) for name, version in packages.items()}
+    page = list(page_components())
+    parts = [*map(file_component, sorted(files)), *page, *(debian_component(*pair) for pair in sorted(debian))]
+    links = [{"ref": "file:" + wheel, "dependsOn": [debian_component(n, libraries[n])["bom-ref"] for n in names]
+              + ([p["bom-ref"] for p in page] if wheel.startswith("dptrack-") else [])} for wheel, names in sorted(bundled.items())]
+    links += [{"ref": "file:" + os.path.basename(path), "dependsOn": [debian_component(*pair)["bom-ref"] for pair in sorted(image.items())]}
+              for path in files if path.endswith(".oci.tar")]
+    top = {"type": "application", "bom-ref": "dptrack", "name": "dptrack", "version": project.version(),
+           "licenses": [{"license": {"id": project.LICENCE}}]}
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(project.epoch()))
+    content = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"timestamp": when, "component": top},
+               "components": parts, "dependencies": links}
+    name = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return {**content, "serialNumber": "urn:uuid:" + str(uuid.uuid5(NAMESPACE, name))}
