@@ -25,9 +25,9 @@ def tools(release):
     return debian.kept("tools-" + release, " ".join(wanted), lambda folder: fill(release, folder, wanted))
 
 
-def builder(release, name):
+def builder(release, name, source=None):
     """A root with ccache, and a clone."""
-    root = debian.machine(release, name, source=tools(release))
+    root = debian.machine(release, name, source=source or tools(release))
     cache = os.path.join(debian.CACHE, "ccache-" + release)
     os.makedirs(cache, exist_ok=True)
     root.binds.append(cache + ":/var/cache/ccache:rw")

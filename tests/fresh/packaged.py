@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs what `make wheels` and `make deb` left below a build folder into bare roots."""
+"""Installs what `make wheels`, `make deb` and `make image` left below a build folder into bare roots. Debian packages of
+another Debian than this machine's are built in a root first."""
 import glob
 import json
 import os
@@ -8,6 +9,10 @@ import socket
 import subprocess
 
 import debian
+import matrix
+import settings
+
+PACKING = ["debhelper", "dh-python", "lintian"]
 
 
 def place(root, *paths):
@@ -24,9 +29,32 @@ def made(build, what):
     return folder
 
 
-def test(args, log, what):
+def fill_packing(release, folder):
+    """A root for builds with what make deb needs besides."""
+    debian.copied(matrix.tools(release), folder)
+    debian.Root(folder).install(PACKING)
+
+
+def built_there(args, log):
+    """Builds the packages in a root of another Debian than this machine's; returns their folder there, or None."""
+    source = debian.kept("packing-" + args.release, " ".join(PACKING), lambda folder: fill_packing(args.release, folder))
+    root = matrix.builder(args.release, args.name + "-build", source)
+    failed = root.run(["sh", "-ec", "cd dptrack && ./autogen.sh >/dev/null 2>&1 && mkdir build && cd build && "
+                       "sh ../configure >/dev/null && make deb"], log)
+    return None if failed else root.folder + "/root/dptrack/build/release/deb"
+
+
+def packages(args, log):
+    """The folder with packages for this Debian."""
+    here = dict(line.split("=", 1) for line in settings.lines_of("/etc/os-release") if "=" in line)
+    return made(args.build, "deb") if here.get("VERSION_CODENAME") == debian.CODENAMES[args.release] else built_there(args, log)
+
+
+def test(args, log, what, folder):
+    if folder is None:
+        return True
     root = debian.machine(args.release, args.name)
-    place(root, made(args.build, what), os.path.join(debian.HERE, what + ".sh"), os.path.join(debian.HERE, "installed.sh"))
+    place(root, folder, os.path.join(debian.HERE, what + ".sh"), os.path.join(debian.HERE, "installed.sh"))
     failed = root.run(["sh", what + ".sh", what], log)
     if not failed:
         debian.remove(root.folder)
@@ -35,12 +63,12 @@ def test(args, log, what):
 
 def wheels(args, log):
     """Returns True on a failure. pip installs both wheels without the network and without a compiler."""
-    return test(args, log, "wheels")
+    return test(args, log, "wheels", made(args.build, "wheels"))
 
 
 def deb(args, log):
     """Returns True on a failure. apt installs, upgrades, removes and purges the packages."""
-    return test(args, log, "deb")
+    return test(args, log, "deb", packages(args, log))
 
 
 def free_port():
