@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Packages without building them: what wheels contain, and how an installed one starts its program.
+# Packages without building them: what wheels contain, how an installed one starts its program, the bill of materials.
 release_tests = tests/release/wheel.py
 TESTS += $(release_tests)
-EXTRA_DIST += $(release_tests)
+CHECK_EXTRA += tests/release/bill.py
+EXTRA_DIST += $(release_tests) tests/release/bill.py
