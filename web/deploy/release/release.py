@@ -50,6 +50,7 @@ def gather(build, folder):
 
 
 def make_release(build):
+    os.environ["SOURCE_DATE_EPOCH"] = str(project.epoch())  # one time for all parts of this release
     name = f"dptrack-{project.version()}"
     folder = os.path.join(build, "release", name)
     shutil.rmtree(folder, ignore_errors=True)
