@@ -68,6 +68,10 @@ def stage(root, folder, version):
     shutil.copyfile(os.path.join(project.TOP, "NEWS.md"), folder + "/NEWS.md")
     with open(folder + "/debian/changelog", "w", encoding="utf-8") as f:
         f.write(changelog(version))
+    when = project.epoch()
+    for place, folders, names in os.walk(folder):  # dpkg only replaces times after that of the commit
+        for name in folders + names:
+            os.utime(os.path.join(place, name), (when, when), follow_symlinks=False)
 
 
 def check(packages):
