@@ -12,7 +12,9 @@ libtrackbase_la_SOURCES = \
 	tracker/base/hash.h tracker/base/json_print.h tracker/base/little.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
+	tracker/base/run_folders.c tracker/base/run_folders.h \
 	tracker/base/sha256.c tracker/base/sha256.h \
+	tracker/base/terminal.c tracker/base/terminal.h \
 	tracker/base/text.c tracker/base/text.h \
 	tracker/base/thread.c tracker/base/thread.h \
 	tracker/base/utf8.c tracker/base/utf8.h \

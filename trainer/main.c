@@ -8,11 +8,13 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "tracker/base/terminal.h"
 #include "trainer/job.h"
 #include "trainer/sweep/sweep.h"
 #include "trainer/tools/subcommands.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
+#define HELP_COLUMNS 108 /* where stdout is no terminal */
 
 static int report_error(const struct err *e)
 {
@@ -66,15 +68,30 @@ static int print_config(const struct job *job)
 	return print_and_free(&text);
 }
 
-static int print_help_or_version(const struct run_config *cfg)
+static int print_help_or_version(const struct run_config *cfg, struct err *err)
 {
+	const struct config_help_opts o = { cfg->command, cfg->help_word, terminal_help_columns(HELP_COLUMNS) };
 	struct buf text;
+	int rc = 0;
 
 	buf_init(&text, TEXT_MAX);
 	if (cfg->version)
 		buf_addf(&text, "dptrain %s\n", PACKAGE_VERSION);
 	else
-		config_help(cfg->command, &text);
+		rc = config_help(&o, &text, err);
+	if (!rc)
+		return print_and_free(&text);
+	buf_done(&text);
+	return rc;
+}
+
+/* `dptrain complete WORD...`, which the shells call. */
+static int print_candidates(int argc, char *const argv[])
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	config_complete(argc, argv, &text);
 	return print_and_free(&text);
 }
 
@@ -231,7 +248,7 @@ static int run_command(struct job *job, struct err *err)
 	int (*run)(struct job *job, struct err *err);
 
 	if (job->cfg->help || job->cfg->version)
-		return print_help_or_version(job->cfg);
+		return print_help_or_version(job->cfg, err);
 	run = find_command(job->cfg);
 	return run ? run(job, err) : run_with_ranks(job, err);
 }
@@ -243,6 +260,8 @@ int main(int argc, char *argv[])
 	int rc;
 
 	log_init("dptrain");
+	if (argc > 1 && !strcmp(argv[1], "complete"))
+		return print_candidates(argc - 2, argv + 2);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes a write error */
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)

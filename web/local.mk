@@ -100,7 +100,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h \
-	web/cli/cmd_token.c
+	web/cli/cmd_token.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/flag_collector.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)
@@ -121,15 +121,31 @@ web/assets/table.c: web/assets/embed$(EXEEXT) schema/api/openapi.json $(embed_ne
 		/api/v1/openapi.json=$(srcdir)/schema/api/openapi.json && mv $@.tmp $@
 CLEANFILES += web/assets/table.c
 
-bashcompletiondir = $(datadir)/bash-completion/completions
-EXTRA_DIST += web/cli/dptrack.bash
+# Completion of both programs: one script for each shell, with the program's name filled in.
+completion_shells = bash zsh fish
+EXTRA_DIST += schema/completion/bash.in schema/completion/zsh.in schema/completion/fish.in
 install-data-local: install-completion
 uninstall-local: uninstall-completion
 install-completion:
-	$(MKDIR_P) $(DESTDIR)$(bashcompletiondir)
-	$(INSTALL_DATA) $(srcdir)/web/cli/dptrack.bash $(DESTDIR)$(bashcompletiondir)/dptrack
+	for program in dptrack dptrain; do \
+		for shell in $(completion_shells); do \
+			case $$shell in \
+			bash) to=bash-completion/completions/$$program ;; \
+			zsh) to=zsh/site-functions/_$$program ;; \
+			fish) to=fish/vendor_completions.d/$$program.fish ;; \
+			esac; \
+			to=$(DESTDIR)$(datadir)/$$to; \
+			$(MKDIR_P) "$${to%/*}" || exit 1; \
+			sed "s/@program@/$$program/g" $(srcdir)/schema/completion/$$shell.in >"$$to" || exit 1; \
+			chmod 644 "$$to"; \
+		done; \
+	done
 uninstall-completion:
-	rm -f $(DESTDIR)$(bashcompletiondir)/dptrack
+	for program in dptrack dptrain; do \
+		rm -f $(DESTDIR)$(datadir)/bash-completion/completions/$$program \
+			$(DESTDIR)$(datadir)/zsh/site-functions/_$$program \
+			$(DESTDIR)$(datadir)/fish/vendor_completions.d/$$program.fish; \
+	done
 .PHONY: install-completion uninstall-completion
 
 bin_PROGRAMS += dptrack
@@ -148,6 +164,6 @@ dptrack.1: dptrack$(EXEEXT) $(top_srcdir)/schema/gen/man.sh $(top_srcdir)/web/cl
 dptrain.1: dptrain$(EXEEXT) $(top_srcdir)/schema/gen/man.sh
 	$(AM_V_GEN)$(SHELL) $(top_srcdir)/schema/gen/man.sh ./dptrain dptrain '$(PACKAGE_VERSION)' \
 		'trains a network and records the run' \
-		$$(./dptrain --help | sed -n 's/^ dptrain \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@
+		$$(./dptrain --help | sed -n '/^Commands/,/^$$/s/^  \([a-z]*\) .*/\1/p') >$@.new && mv $@.new $@
 
 include web/deploy/local.mk

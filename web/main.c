@@ -7,6 +7,7 @@
 #include "config.h"
 #include "tracker/base/log.h"
 #include "web/cli/cli.h"
+#include "web/cli/cli_help.h"
 
 static const struct cli_command *const commands[] = {
 #define COMMAND(name) &cli_##name,
@@ -16,24 +17,15 @@ static const struct cli_command *const commands[] = {
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 
-static void print_program_help(void)
+static const struct cli_commands all = { commands, COMMAND_COUNT };
+
+static bool is_command(const char *name)
 {
-	const char *group = "";
 	size_t i;
 
-	printf("dptrack records, shows and compares training runs.\n\n"
-	       "usage: dptrack COMMAND [FLAGS]      dptrack COMMAND --help\n");
-	for (i = 0; i < COMMAND_COUNT; i++) {
-		if (strcmp(group, commands[i]->group))
-			printf("\n%s\n", commands[i]->group);
-		group = commands[i]->group;
-		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
-	}
-	printf("\n  --version prints the version\n\n"
-	       "'-' and '_' are equivalent in names of flags, as are --flag=value and --flag value.\n"
-	       "DPTRACK_TOKEN: token of the server. DPTRACK_CA: file of certificates to trust.\n"
-	       "DPTRACK_DB: address of a store in PostgreSQL. DPTRACK_URL: server for sync and import.\n"
-	       "Exit codes: 0 done, 1 failed while running, 2 bad usage or input.\n");
+	for (i = 0; i < COMMAND_COUNT && strcmp(name, commands[i]->name) != 0; i++)
+		;
+	return i < COMMAND_COUNT;
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -59,6 +51,31 @@ static int exit_code_of(int code)
 	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_EXISTS || code == ERR_LIMIT ? 2 : 1;
 }
 
+/* Handles words that are no commands: help, version, and `complete`, which the shells call. Returns false if it is
+ * another one. */
+static bool run_general(int argc, char **argv, int *ret, struct err *err)
+{
+	const char *word = argv[1], *topic = argc > 2 ? argv[2] : NULL;
+	const bool help = !strcmp(word, "help");
+
+	*ret = 0;
+	if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "version"))
+		printf("dptrack %s\n", PACKAGE_VERSION);
+	else if (!strcmp(word, "complete"))
+		cli_complete(&all, argc - 2, argv + 2);
+	else if (!help && strcmp(word, "--help") != 0 && strcmp(word, "-h") != 0)
+		return false;
+	else if (!topic)
+		cli_help_program(&all);
+	else if (!strcmp(topic, "all"))
+		cli_help_all(&all);
+	else if (help && is_command(topic))
+		*ret = find_command(topic)->run(argc > 3 ? 2 : 1, (char *[]){ "--help", argv[3], NULL }, err);
+	else
+		*ret = cli_help_search(&all, topic, err);
+	return true;
+}
+
 /* Runs argv[1] and prints errors. Returns the exit code: 0, 1 failed, 2 bad usage or input. */
 static int commands_run(int argc, char **argv)
 {
@@ -68,21 +85,15 @@ static int commands_run(int argc, char **argv)
 
 	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a failing write is an error, as on a full disk */
 	if (argc < 2) {
-		print_program_help();
+		cli_help_program(&all);
 		return 2;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		print_program_help();
-		return 0;
+	if (!run_general(argc, argv, &rc, &err)) {
+		cmd = find_command(argv[1]);
+		if (!cmd)
+			return 2;
+		rc = cmd->run(argc - 2, argv + 2, &err);
 	}
-	if (!strcmp(argv[1], "--version")) {
-		printf("dptrack %s\n", PACKAGE_VERSION);
-		return 0;
-	}
-	cmd = find_command(argv[1]);
-	if (!cmd)
-		return 2;
-	rc = cmd->run(argc - 2, argv + 2, &err);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
 		rc = err_set(&err, ERR_IO, "cannot write to standard output");
 	if (!rc)

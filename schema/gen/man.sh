@@ -6,15 +6,17 @@ set -e
 program=$1 name=$2 version=$3 line=$4
 shift 4
 escape() { sed -e 's/\\/\\e/g' -e 's/-/\\-/g' -e "s/^\([.']\)/\\\\\&\1/"; }
-help() { # command: its help, kept as it is laid out
+COLUMNS=78
+export COLUMNS
+help() { # words: their help, kept as it is laid out
 	echo .nf
-	"$program" $1 --help | escape
+	"$program" "$@" | escape
 	echo .fi
 }
 printf '.TH %s 1 "" "%s %s"\n.SH NAME\n%s \\- %s\n.SH SYNOPSIS\n' "$name" dptrack "$version" "$name" "$line"
 printf '.B %s\n[COMMAND] [FLAGS]\n.SH DESCRIPTION\n' "$name"
-help ''
+help --help
 for command; do
 	printf '.SH "%s %s"\n' "$name" "$command"
-	help "$command"
+	help "$command" --help all
 done

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one command of dptrack and checks its exit code and output."""
+import os
 import subprocess
 import lib
 
 
-def run(*args):
-    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=lib.environment_of(args))
+def run(*args, columns=None):
+    env = lib.environment_of(args)
+    if columns:
+        env = {**(os.environ if env is None else env), "COLUMNS": str(columns)}
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=env)
 
 
 def good(*args):

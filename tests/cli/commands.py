@@ -100,22 +100,6 @@ def change(place, ids):
     good("tag", "quick", "--remove", "k e", *place)
 
 
-def completion():
-    script = os.path.join(lib.SOURCE, "web", "cli", "dptrack.bash")
-
-    def complete(*words):
-        line = f'. "{script}"; COMP_WORDS=("{lib.PROGRAM}" {" ".join(repr(w) for w in words)}); COMP_CWORD={len(words)}; _dptrack; printf "%s\\n" "${{COMPREPLY[@]}}"'
-        return subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60).stdout.split()
-    if subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).returncode:
-        return
-    lib.check({"serve", "ls", "rm", "restore", "token"} <= set(complete("")), f"commands: {complete('')}")
-    lib.equal(complete("re"), ["restore"], "a command")
-    lib.check({"--filter", "--yes", "--url"} <= set(complete("rm", "--")), f"flags: {complete('rm', '--')}")
-    lib.equal(complete("ls", "--order"), ["--order-by"], "a flag")
-    lib.equal(complete("token", "add", "x", "--scope", ""), ["read", "write", "admin"], "values")
-    lib.check(lib.SOURCE + "/web" in complete("ls", "--logdir", lib.SOURCE + "/we"), "folders")
-
-
 def on_terminal(columns, *args):
     """Returns the lines that a command prints on a terminal of that width."""
     lead, follow = pty.openpty()
@@ -219,12 +203,24 @@ def misuse(folder):
     lib.equal(run().returncode, 2, "no command")
     for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):
         lib.check("dptrack" in good(*args), " ".join(args))
-    names = re.findall(r"^  (\w+) +\S", good("--help"), re.M)
+    names = re.findall(r"^  (?!dptrack )(\w+) +[a-z]", good("--help"), re.M)
     lib.equal(len(names), 17, f"commands in --help: {names}")
     for name in names:
         text = good(name, "-h")
         lib.equal(text, good(name, "--help"), f"{name} -h")
         lib.check(max(map(len, text.splitlines()), default=0) <= 108, f"{name} --help: a line of more than 108 columns")
+        lib.equal(text, good("help", name), f"help {name}")
+        lib.check(f"Examples\n  " in text and f"dptrack {name}" in text.partition("Examples")[2], f"{name} --help: no example")
+    for text in (good("--help"), good("--help", "all")):
+        lib.check(set(names) <= set(re.findall(r"\w+", text)), "commands in the help")
+    lib.check(max(map(len, run("--help", columns=80).stdout.splitlines())) <= 80, "--help of 80 columns")
+    lib.check(len(good("--help").splitlines()) <= 50, "--help fits a screen")
+    for word, expected in (("csv", "dptrack ls:"), ("--expires", "dptrack token:"), ("perfetto", "dptrack trace:"), ("order_by", "--order-by KEYS")):
+        lib.check(expected in good("--help", word), f"--help {word}")
+    lib.check("--limit" in good("ls", "--help", "at_most") and "--json" not in good("ls", "--help", "at_most"), "ls --help WORD")
+    bad(["zork", "dptrack --help"], "--help", "zork")
+    bad(["zork", "dptrack ls --help"], "ls", "--help", "zork")
+    lib.equal({good(*args) for args in (["-V"], ["--version"], ["version"])}, {good("--version")}, "version")
 
 
 @contextlib.contextmanager
@@ -263,7 +259,6 @@ def rest():
         lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "files left by commands")
         change(("--logdir", runs), ids)
         misuse(runs)
-        completion()
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
         wide(server, ("--logdir", runs))

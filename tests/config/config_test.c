@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "tracker/base/utf8.h"
 #include "trainer/config/config.h"
 #include "trainer/config/flags.h"
 #include "trainer/strategies/strategy.h"
@@ -424,27 +425,105 @@ static void schema_lists_every_flag(void **state)
 	json_decref(root);
 }
 
+/* Returns the help of a command for a terminal of that width. */
+static char *help_of(enum config_command c, const char *word, int width)
+{
+	struct err err = ERR_INIT;
+	struct buf b;
+	char *text;
+
+	buf_init(&b, 1 << 18);
+	assert_int_equal(config_help(&(struct config_help_opts){ c, word, width }, &b, &err), 0);
+	assert_false(buf_failed(&b));
+	text = strdup(b.data);
+	assert_non_null(text);
+	buf_done(&b);
+	return text;
+}
+
+/* Counts the lines; none may be wider than the terminal unless it is a single word or an example that is as given. */
+static int count_lines(const char *text, int width)
+{
+	int n = 0;
+
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1, n++) {
+		char one[400];
+
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(line, "\n"), line);
+		if ((int)utf8_chars(one) > width)
+			fail_msg("more than %d columns: %s", width, one);
+	}
+	return n;
+}
+
+static void dash_name(enum flag_id id, char *name, size_t n)
+{
+	snprintf(name, n, "--%s", flag_get(id)->name);
+	for (char *p = name; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+}
+
 static void help_names_every_flag(void **state)
 {
 	(void)state;
 	for (int c = 0; c < COMMAND_COUNT; c++) {
-		struct buf b;
+		char *all = help_of((enum config_command)c, "all", 100);
 
-		buf_init(&b, 1 << 16);
-		config_help((enum config_command)c, &b);
-		assert_false(buf_failed(&b));
 		for (int i = 0; i < FLAG_COUNT; i++) {
-			char name[60], *p = name + snprintf(name, sizeof(name), "%s", flag_get((enum flag_id)i)->name);
+			char name[60];
 
-			while (p-- > name)
-				*p = *p == '_' ? '-' : *p;
-			if (flag_known_to((enum flag_id)i, (enum config_command)c) && !strstr(b.data, name))
+			dash_name((enum flag_id)i, name, sizeof(name));
+			if (flag_known_to((enum flag_id)i, (enum config_command)c) && !strstr(all, name + 2))
 				fail_msg("help of %s lacks %s", config_command_name((enum config_command)c), name);
 		}
-		for (const char *line = b.data; *line; line += strcspn(line, "\n") + 1)
-			assert_true(strcspn(line, "\n") <= 110);
-		buf_done(&b);
+		assert_non_null(strstr(all, "\nExamples\n  dptrain "));
+		count_lines(all, 100);
+		free(all);
 	}
+}
+
+/* The short help of every command fits into 80 columns and 50 lines; that of train has twenty flags. */
+static void help_fits_a_screen(void **state)
+{
+	int flags = 0;
+
+	(void)state;
+	for (int c = 0; c < COMMAND_COUNT; c++) {
+		char *text = help_of((enum config_command)c, NULL, 80);
+
+		if (count_lines(text, 80) > 50)
+			fail_msg("help of %s: more than 50 lines", config_command_name((enum config_command)c));
+		for (const char *at = text; c == COMMAND_TRAIN && (at = strstr(at, "\n  -")); at++)
+			flags++;
+		free(text);
+	}
+	assert_int_equal(flags, 20);
+}
+
+/* A word finds flags by name, by another program's name and by text, and series; nonsense is an error. */
+static void help_is_searched(void **state)
+{
+	static const char *const expected[][2] = {
+		{ "mixup", "--cutmix-alpha" },	     { "--lr", "--lr-warmup-epochs" }, { "learning_rate", "--lr X" },
+		{ "num_workers", "--workers" },	     { "gpt2-774m", "--model" },       { "CHECKPOINT", "--save-steps" },
+		{ "noise scale", "train/noise_scale" }, { "shard-size", "dptrain shard" }, { "calibrate", "--out" },
+	};
+	struct err err = ERR_INIT;
+	struct buf b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		char *text = help_of(COMMAND_TRAIN, expected[i][0], 80);
+
+		if (!strstr(text, expected[i][1]))
+			fail_msg("--help %s lacks %s: %s", expected[i][0], expected[i][1], text);
+		free(text);
+	}
+	buf_init(&b, 1 << 16);
+	assert_int_equal(config_help(&(struct config_help_opts){ COMMAND_TRAIN, "epocs", 80 }, &b, &err), ERR_USAGE);
+	assert_non_null(strstr(err.text, "did you mean epochs?"));
+	assert_int_equal(b.len, 0);
+	buf_done(&b);
 }
 
 /* --link with every supported unit. */
@@ -496,6 +575,8 @@ int main(void)
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(schema_lists_every_flag),
 		cmocka_unit_test(help_names_every_flag),
+		cmocka_unit_test(help_fits_a_screen),
+		cmocka_unit_test(help_is_searched),
 	};
 
 	unsetenv("OMP_NUM_THREADS");

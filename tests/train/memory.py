@@ -66,7 +66,7 @@ def with_data():
 
 
 def models():
-    text = re.search(r"network to train: (.*?)\n +--act", dptrain("plan", "--help").stdout, re.S).group(1)
+    text = re.search(r"network to train: (.*?)\n +--act", dptrain("plan", "--help", "all").stdout, re.S).group(1)
     return sorted(set(re.findall(r"\b(?:resnet|gpt2?-)[a-z0-9.]+", text)))
 
 

@@ -105,8 +105,8 @@ def evaluation(tmp, data):
 
 
 def documented():
-    """Keys of series in `dptrain --help`, which is also the man page."""
-    lines = iter(dptrain("--help").stdout.splitlines())
+    """Keys of series in `dptrain --help all`, which is also the man page."""
+    lines = iter(dptrain("--help", "all").stdout.splitlines())
     for line in lines:
         if line.startswith("Series of a run"):
             break

@@ -76,6 +76,7 @@ struct run_config {
 	struct arena *arena;
 	enum config_command command;
 	bool help, version; /* print config_help or the version and exit 0; nothing else was checked */
+	const char *help_word;  /* with help: "all" or a word to search; NULL: none */
 
 	/* One member per line of flags.def. After config_resolve these are final: batch_size (largest micro-batch of a
 	 * rank), global_batch_size, grad_accum_steps, strategy, threads, precision, backend (stays auto), max_steps
@@ -170,7 +171,19 @@ struct config_print_opts {
 	int64_t parameters; /* trained numbers of the model; 0: not known */
 };
 
-void config_help(enum config_command c, struct buf *out);
+/* Text of --help for a terminal of `width` columns. word: NULL: what fits in one screen; "all": every flag; otherwise
+ * the flags, series and commands that mention it (ERR_USAGE: nothing does). */
+struct config_help_opts {
+	enum config_command command;
+	const char *word;
+	int width;
+};
+
+/* Candidates for the last of the words that follow the program's name, one a line: the candidate, a tab, what it is.
+ * A line ":files" or ":folders" asks the shell for names of files or folders. */
+void config_complete(int argc, char *const argv[], struct buf *out);
+
+int config_help(const struct config_help_opts *o, struct buf *out, struct err *err);
 void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out);
 
 /* Returns the name in the list that is nearest to the typed one, or NULL if none is near. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flags.c: the tables of flags.def and series.def; converts values of flags from text and back. */
+/* flags.c: the tables of flags.def, brief.def and series.def; converts values of flags from text and back. */
 #include "trainer/config/flags.h"
 
 #include <errno.h>
@@ -121,6 +121,18 @@ static const struct flag_env envs[] = {
 	{ "OMP_NUM_THREADS", FLAG_threads },
 	{ "DPTRACK_URL", FLAG_report_to },
 };
+
+static const struct flag_brief briefs[] = {
+#define BRIEF(field, commands_, text_) { FLAG_##field, commands_, text_ },
+#include "trainer/config/brief.def"
+#undef BRIEF
+};
+
+const struct flag_brief *flag_briefs(size_t *ret_n)
+{
+	*ret_n = sizeof(briefs) / sizeof(briefs[0]);
+	return briefs;
+}
 
 const struct flag *flag_get(enum flag_id id)
 {

@@ -43,6 +43,15 @@ struct flag_env {
 
 const struct flag_env *flag_envs(size_t *ret_n);
 
+/* The flags that a short help shows, in its order. */
+struct flag_brief {
+	enum flag_id id;
+	unsigned commands; /* bit per enum config_command */
+	const char *text;  /* one line */
+};
+
+const struct flag_brief *flag_briefs(size_t *ret_n);
+
 /* Finds the flag or alias of that name ('-' and '_' are equal); returns false if there is none. */
 bool flag_find(const char *name, enum flag_id *ret_id, const struct flag_alias **ret_alias);
 

@@ -199,6 +199,22 @@ static int parse_short(struct flag_parser *p, const char *arg, struct err *err)
 	return rc ? rc : set_typed_flag(p, &(struct typed_flag){ id, alias, typed }, value, err);
 }
 
+/* Reads what --help is wanted for: a command where none was named, then a word. */
+static void read_help_words(struct flag_parser *p)
+{
+	const char *word = p->at < p->argc ? p->argv[p->at] : NULL;
+
+	p->cfg->help = true;
+	for (int c = 0; word && p->at == 2 && c < COMMAND_COUNT; c++)
+		if (!strcmp(word, commands[c])) {
+			p->cfg->command = (enum config_command)c;
+			word = ++p->at < p->argc ? p->argv[p->at] : NULL;
+			break;
+		}
+	if (word && strcmp(word, "--help") != 0 && strcmp(word, "-h") != 0)
+		p->cfg->help_word = word;
+}
+
 /* Reads the subcommand; without one it is train. */
 static int parse_command(struct flag_parser *p, struct err *err)
 {
@@ -215,10 +231,14 @@ static int parse_command(struct flag_parser *p, struct err *err)
 			p->at = 2;
 			return 0;
 		}
-	p->cfg->help = !strcmp(word, "help");
 	p->cfg->version = !strcmp(word, "version");
-	if (p->cfg->help || p->cfg->version)
+	if (p->cfg->version)
 		return 0;
+	if (!strcmp(word, "help")) {
+		p->at = 2;
+		read_help_words(p);
+		return 0;
+	}
 	near = config_nearest(word, commands, COMMAND_COUNT);
 	for (int c = 0; c < COMMAND_COUNT && n < sizeof(all); c++)
 		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", c ? ", " : "", commands[c]);
@@ -232,6 +252,7 @@ static bool command_takes_word(const struct run_config *cfg)
 	return (cfg->command == COMMAND_SWEEP || cfg->command == COMMAND_FIND) && !cfg->word;
 }
 
+/* Reads the arguments after the command: flags, its operand, and requests for help. */
 static int parse_arguments(struct flag_parser *p, struct err *err)
 {
 	int rc = 0;
@@ -239,9 +260,10 @@ static int parse_arguments(struct flag_parser *p, struct err *err)
 	while (!rc && p->at < p->argc && !p->cfg->help && !p->cfg->version) {
 		const char *arg = p->argv[p->at++];
 
-		if (!strcmp(arg, "--help") || !strcmp(arg, "-h"))
-			p->cfg->help = true;
-		else if (!strcmp(arg, "--version"))
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h") || !strncmp(arg, "--help=", 7)) {
+			read_help_words(p);
+			p->cfg->help_word = arg[1] == '-' && arg[6] ? arg + 7 : p->cfg->help_word;
+		} else if (!strcmp(arg, "--version") || !strcmp(arg, "-V"))
 			p->cfg->version = true;
 		else if (!strncmp(arg, "--", 2) && arg[2])
 			rc = parse_long(p, arg, err);

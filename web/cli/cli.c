@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli.c: shared by the commands: flags, command line, help, runs by name, replies to stdout. Knows no command. */
 #include "web/cli/cli.h"
+#include "web/cli/cli_help.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -116,6 +117,14 @@ static int store_flag_value(const struct flag *f, const char *value, struct err 
 	return err_set(err, ERR_USAGE, "--%s takes no value", f->name);
 }
 
+/* After --help only the next argument counts: the word to search. */
+static void keep_help_word(int argc, char **argv, struct flag_list *words)
+{
+	words->count = 0;
+	if (argc && argv[0][0] && strcmp(argv[0], "--help") != 0 && strcmp(argv[0], "-h") != 0)
+		words->items[words->count++] = argv[0];
+}
+
 int flags_read(const struct flag *table, int argc, char **argv, struct flag_list *words, struct err *err)
 {
 	bool only_words = false;
@@ -142,7 +151,10 @@ int flags_read(const struct flag *table, int argc, char **argv, struct flag_list
 			return fail_unknown_flag(table, name, n, err);
 		if (f->kind == FLAG_SWITCH && !value) {
 			*(bool *)f->into = true;
-			continue;
+			if (strcmp(f->name, "help") != 0)
+				continue;
+			keep_help_word(argc - i - 1, argv + i + 1, words);
+			return 0;
 		}
 		if (f->kind != FLAG_SWITCH && !value && ++i == argc)
 			return err_set(err, ERR_USAGE, "--%s needs a value: %s", f->name, f->value);
@@ -151,38 +163,6 @@ int flags_read(const struct flag *table, int argc, char **argv, struct flag_list
 			return rc;
 	}
 	return 0;
-}
-
-enum { HELP_COLUMN = 29, HELP_WIDTH = 108 };
-
-/* Prints from HELP_COLUMN on, with line breaks between words. */
-static void print_wrapped_help(const char *text)
-{
-	int column = HELP_COLUMN, len;
-
-	for (; *text; text += len + (text[len] == ' ')) {
-		len = (int)strcspn(text, " ");
-		if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
-			printf("\n%*s", HELP_COLUMN, "");
-			column = HELP_COLUMN;
-		}
-		column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", len, text);
-	}
-	putchar('\n');
-}
-
-static void print_command_help(const struct cli_command *cmd, const struct flag *table)
-{
-	const struct flag *f;
-	char left[64];
-
-	printf("usage: dptrack %s [FLAGS]%s%s\n\n%s\n\n", cmd->name, cmd->words[0] ? " " : "", cmd->words,
-	       cmd->summary);
-	for (f = table; f->name; f++) {
-		snprintf(left, sizeof(left), "--%s %s", f->name, f->value);
-		printf("  %-*s ", HELP_COLUMN - 3, left);
-		print_wrapped_help(f->help);
-	}
 }
 
 /* Returns true if the table has that switch and it is set. */
@@ -201,10 +181,12 @@ int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 	line->words.count = 0;
 	if (!line->words.items)
 		return err_nomem(err, NULL);
+	if (cli_flags_listed(line->cmd, line->table))
+		return 1;
 	rc = flags_read(line->table, argc, argv, &line->words, err);
 	if (!rc && *line->help) {
-		print_command_help(line->cmd, line->table);
-		rc = 1;
+		rc = cli_help_print(line->cmd, line->table, line->words.count ? line->words.items[0] : NULL, err);
+		rc = rc ? rc : 1;
 	} else if (!rc && is_switch_set(line->table, "json") && is_switch_set(line->table, "csv")) {
 		rc = err_set(err, ERR_USAGE, "--json and --csv exclude each other: use one");
 	} else if (!rc && line->words.count > line->words_max) {

@@ -43,6 +43,7 @@ struct cli_command {
 	const char *group;   /* heading in --help */
 	const char *words;   /* arguments after the flags, for --help; "" for none */
 	const char *summary; /* one line */
+	const char *examples; /* lines for --help, each of two blanks and a command */
 	int (*run)(int argc, char **argv, struct err *err);
 };
 
@@ -59,7 +60,7 @@ struct cli_common {
 	  &(c)->source.db, 0, 0 },                                                                                  \
 	{ "json", FLAG_SWITCH, "", "print JSON as in the REST API", &(c)->json, 0, 0 },                             \
 	{ "csv", FLAG_SWITCH, "", "print CSV", &(c)->csv, 0, 0 },                                                   \
-	{ "help", FLAG_SWITCH, "", "print this help", &(c)->help, 0, 0 }
+	{ "help", FLAG_SWITCH, "", "print this help; --help WORD: what concerns WORD", &(c)->help, 0, 0 }
 
 /* A command line: flags of the table and at most words_max words. */
 struct cli_line {

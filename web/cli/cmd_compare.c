@@ -527,5 +527,8 @@ static int run_compare_command(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_compare = {
 	.name = "compare", .group = "Inspect", .words = "[RUN...]",
-	.summary = "compare runs: params that differ, and results", .run = run_compare_command
+	.summary = "compare runs: params that differ, and results",
+	.examples =
+		    "  dptrack compare red-fox blue-owl\n"
+		    "  dptrack compare --experiment digits --metric epoch/top1\n", .run = run_compare_command
 };

@@ -70,6 +70,8 @@ const struct cli_command cli_trace = { .name = "trace",
 				       .group = "Inspect",
 				       .words = "RUN",
 				       .summary = "print the trace of a run (dptrain --trace-steps) for Perfetto",
+	.examples =
+		    "  dptrack trace red-fox >trace.json\n",
 				       .run = run_trace_command };
 
 /* --- event files of a run, one by one into its folder ----------------------------------------------------------- */
@@ -346,5 +348,9 @@ static int run_export_command(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_export = {
 	.name = "export", .group = "Export", .words = "[RUN...]",
-	.summary = "export the table of runs, or their series, as CSV, JSON or JSON lines", .run = run_export_command
+	.summary = "export the table of runs, or their series, as CSV, JSON or JSON lines",
+	.examples =
+		    "  dptrack export --experiment digits >runs.csv\n"
+		    "  dptrack export red-fox --series --key train/loss >loss.csv\n"
+		    "  dptrack export red-fox --events out\n", .run = run_export_command
 };

@@ -98,7 +98,11 @@ static int run_migrate_command(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_migrate = {
 	.name = "migrate", .group = "Maintain", .words = "FROM TO",
-	.summary = "move a store, rows and files, to PostgreSQL, back, or to another folder", .run = run_migrate_command
+	.summary = "move a store, rows and files, to PostgreSQL, back, or to another folder",
+	.examples =
+		    "  dptrack migrate runs postgresql://user@host/name\n"
+		    "  dptrack migrate postgresql://user@host/name copy\n",
+	.run = run_migrate_command
 };
 
 /* --- backup: copies a store that is in use, or restores a copy -------------------------------------------------- */
@@ -228,6 +232,9 @@ const struct cli_command cli_backup = {
 	.group = "Maintain",
 	.words = "DIR|FILE.db",
 	.summary = "copy the store and artifacts, also while they are served; or restore a copy",
+	.examples =
+		    "  dptrack backup /mnt/backup\n"
+		    "  dptrack backup --restore /mnt/backup\n",
 	.run = run_backup_command
 };
 
@@ -315,5 +322,9 @@ static int run_db_command(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_db = {
 	.name = "db", .group = "Maintain", .words = "init|status|upgrade",
-	.summary = "create, check or upgrade the tables of a store in PostgreSQL", .run = run_db_command
+	.summary = "create, check or upgrade the tables of a store in PostgreSQL",
+	.examples =
+		    "  DPTRACK_DB=postgresql://user@host/name dptrack db init\n"
+		    "  dptrack db status\n",
+	.run = run_db_command
 };

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terminal.h: what programs need of a terminal: its width, and one line of progress on stderr. */
+#ifndef DPT_BASE_TERMINAL_H
+#define DPT_BASE_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Columns of the terminal at fd; if fd is not a terminal, those of the variable COLUMNS; otherwise `fallback`. */
+int terminal_columns(int fd, int fallback);
+
+/* terminal_columns of stdout for help texts: between 60 and 120. */
+int terminal_help_columns(int fallback);
+
+/* A line of progress with an estimate, rewritten in place. It appears after two seconds, and only where stderr is a
+ * terminal. One thread. */
+struct terminal_progress {
+	const char *what; /* "import", "plans"; NULL: off */
+	uint64_t total;   /* 0: unknown, no estimate */
+	double start_s, shown_s;
+	bool shown;
+};
+
+void terminal_progress_begin(struct terminal_progress *p, const char *what, uint64_t total);
+
+/* Cheap: writes at most five times a second. detail: what is at work now; NULL: nothing. */
+void terminal_progress_show(struct terminal_progress *p, uint64_t done, const char *detail);
+
+/* Removes the line. Call it before anything else is printed; showing may continue after that. */
+void terminal_progress_clear(struct terminal_progress *p);
+
+/* Waits for `seconds` so that the user can press ctrl-C, which ends the program as usual. Returns at once where stderr
+ * or stdin is not a terminal. */
+void terminal_grace(double seconds);
+
+#endif
