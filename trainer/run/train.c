@@ -155,6 +155,31 @@ static int end_stopped(struct training *t)
 	return rc;
 }
 
+/* Ends a run whose step was given up, by this rank or by another one that then aborted the communicators: without any
+ * collective. The checkpoint is that of the last finished step. */
+static void end_given_up(struct training *t)
+{
+	struct err ignored = ERR_INIT;
+	const int number = rank_context_stop(t->e->rank.seat);
+	bool saved = t->e->course.saves && t->at.step > 0;
+
+	if (engine_is_root(t->e))
+		log_info("step %lld is given up%s", (long long)t->at.step + 1,
+			 saved ? "; the checkpoint is of the step before it" : "; there is no step to save");
+	if (saved && engine_is_root(t->e))
+		saved = save_last(t);
+	if (saved && engine_is_root(t->e) && save_final_weights(t, &ignored))
+		log_warn("%s", ignored.text);
+	t->stopped = true;
+	t->stop_code = exit_code_of_signal(number, saved);
+}
+
+/* Returns true if a failed step is to be given up: an end was requested, and the step has changed nothing. */
+static bool is_given_up(const struct training *t, int rc)
+{
+	return (rc == ERR_CANCELED || rc == ERR_PEER) && t->e->exec->intact && step_may_leave(t->e);
+}
+
 static int end_finished(struct training *t)
 {
 	int rc = save_requested_files(t);
@@ -277,6 +302,10 @@ static int run_training(struct training *t)
 	rc = run_training_steps(t);
 	if (t->console)
 		console_table(t->console);
+	if (is_given_up(t, rc)) {
+		end_given_up(t);
+		return 0;
+	}
 	if (rc)
 		return rc;
 	if (t->range && (t->range->exploded > 0 || t->at.step == t->e->course.steps_end)) /* not interrupted */

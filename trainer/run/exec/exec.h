@@ -34,6 +34,7 @@ struct exec_times {
 
 struct exec { /* first member of each executor's own struct */
 	const struct exec_ops *ops;
+	bool intact; /* the newest run has not begun to change parameters, moments or statistics; false: not known */
 };
 
 /* Called after each node of the compute stream, with its operands, which prepared_copy can read: a device waits for the
@@ -51,6 +52,10 @@ struct exec_call {
 	double vote;	     /* for program.vote */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look;
+	/* Asked before each node until the run begins to change the state: true gives the run up with ERR_CANCELED, as
+	 * after a failure. NULL: never. Only the executor of hosts asks. */
+	bool (*leaves)(void *user);
+	void *leaves_user;
 };
 
 /* Results of a run; zeros for tensors that its program lacks. */

@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
 #include "trainer/program/test_hooks.h"
+#include "trainer/ops/ops.h"
 #include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400
@@ -25,6 +26,7 @@ struct host_item {
 	const int *wait;       /* by stream: value that its counter must reach; NULL: nothing to wait for */
 	unsigned signal;       /* streams that wait for this item */
 	bool collective, feeds, spoils;
+	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
 	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
@@ -105,6 +107,7 @@ static int fill_host_item(struct host_executor *e, struct host_item *it, const s
 		.wait = schedule_item_waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
+		.guards = n->op == &op_step_guard,
 		.feeds = s->feeds,
 		.spoils = test_hooks_spoils(n, e->prepared->opts.sharing.rank),
 		.slot = s->slot,
@@ -456,6 +459,15 @@ static int feed_host_item(struct host_executor *e, const struct host_item *it, s
 	return copy_samples(e, it->slot, err);
 }
 
+/* Gives the run up if the caller wants that and the state is as before it. */
+static int check_leaving(struct host_executor *e, const struct host_item *it, struct err *err)
+{
+	e->exec.intact = e->exec.intact && !it->guards;
+	if (!e->exec.intact || !e->call.leaves || !e->call.leaves(e->call.leaves_user))
+		return 0;
+	return err_set(err, ERR_CANCELED, "given up on request");
+}
+
 /* Runs the items of the compute stream in the caller's thread. */
 static int run_compute_items(struct host_executor *e, const struct host_program *ep, struct stopwatch *w,
 			     struct err *err)
@@ -472,7 +484,9 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* gather_errors reports the reason */
-		rc = feed_host_item(e, it, w, err);
+		rc = check_leaving(e, it, err);
+		if (!rc)
+			rc = feed_host_item(e, it, w, err);
 		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
@@ -586,6 +600,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	for (int i = 0; i < p->schedule.slots; i++)
 		e->page[i] = exec_page(p, call->page, i);
 	e->program = p;
+	e->exec.intact = true;
 	e->call = *call;
 	e->done = (struct exec_done){ .losses = NULL };
 	e->open.name = NULL;

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job that is asked to end in a step that takes long: the step is given up, on one rank and on two, and the run that continues
+from the checkpoint of the step before it ends with the bits of an undisturbed one. Steps are slowed down by DPTRAIN_TEST_PACE, so
+they take their time however busy the machine is. Ranks that write a checkpoint together (fsdp) finish the step instead."""
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from helper import Folder, check, dptrain, finish, read_run, start
+
+PACE = {"DPTRAIN_TEST_PACE": "6e7"}  # a step of about 8 s, of many nodes
+COMMON = ["--backend", "ref", "--synthetic", "--model", "resnet20", "--classes", 10, "--image-size", 32, "-b", 2, "--max-steps", 3,
+          "--print-freq", 1, "--watch-steps", 0, "--system-interval", 0, "--report-to", "none", "--run-name", "slow"]
+
+
+def checkpoints(runs):
+    return sorted(name for _, folders, _ in os.walk(runs) for name in folders if name.startswith("step-"))
+
+
+def ask(name, runs, flags, number, after):
+    """Starts a slow run and sends the signal once it has printed `after`; returns its exit code and its output."""
+    p = start(*COMMON, *flags, "--runs-dir", runs, env=PACE)
+    said = ""
+    for line in p.stdout:
+        said += line
+        if after in line:
+            break
+    check(after in said, "%s: never printed %r: %s" % (name, after, said))
+    time.sleep(1)  # the next step has begun
+    p.send_signal(number)
+    out, errors = p.communicate(timeout=300)
+    return p.returncode, said + out + errors
+
+
+def result(runs):
+    run = read_run(runs)
+    with open(os.path.join(run["folder"], "weights.safetensors"), "rb") as f:
+        weights = f.read()
+    return {s: repr(v) for s, v in run["series"][("train/loss", -1)].items()}, weights
+
+
+def continued(tmp, ranks):
+    name = "%d ranks" % ranks
+    flags = ["--nproc-per-node", ranks]
+    runs, whole = os.path.join(tmp, "given%d" % ranks), os.path.join(tmp, "whole%d" % ranks)
+    code, said = ask(name, runs, flags, signal.SIGTERM, "step 1/3")
+    check(code == 75 and "step 2 is given up" in said, "%s: exit %d: %s" % (name, code, said))
+    check(checkpoints(runs) == ["step-1"], "%s: checkpoints: %s" % (name, checkpoints(runs)))
+    for folder, more in ((runs, ["--resume", "auto"]), (whole, [])):
+        p = dptrain(*COMMON, *flags, "--runs-dir", folder, *more, timeout=300)
+        check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr))
+    check(result(runs) == result(whole), "%s: differs from an undisturbed run: %s, %s" % (name, result(runs)[0], result(whole)[0]))
+
+
+def unsaved(tmp):
+    """Nothing is saved where no step has finished, or saving is off."""
+    for name, flags, after in (("first", [], "recorded in"), ("off", ["--save-total-limit", 0], "step 1/3")):
+        runs = os.path.join(tmp, name)
+        code, said = ask(name, runs, flags, signal.SIGTERM, after)
+        check(code == 1 and "is given up; there is no step to save" in said, "%s: exit %d: %s" % (name, code, said))
+        check(checkpoints(runs) == [], "%s: checkpoints: %s" % (name, checkpoints(runs)))
+
+
+def interrupted(tmp):
+    runs = os.path.join(tmp, "interrupted")
+    code, said = ask("ctrl-C", runs, [], signal.SIGINT, "step 1/3")
+    check(code == 130 and "step 2 is given up" in said, "ctrl-C: exit %d: %s" % (code, said))
+    check(checkpoints(runs) == ["step-1"], "ctrl-C: checkpoints: %s" % checkpoints(runs))
+
+
+def together(tmp):
+    runs = os.path.join(tmp, "fsdp")
+    code, said = ask("fsdp", runs, ["--nproc-per-node", 2, "--strategy", "fsdp"], signal.SIGTERM, "step 1/3")
+    check(code == 75 and "given up" not in said, "fsdp: exit %d: %s" % (code, said))
+    check(checkpoints(runs) in (["step-2"], ["step-3"]), "fsdp: checkpoints: %s" % checkpoints(runs))  # of a step that was finished
+
+
+def main():
+    with Folder() as tmp, ThreadPoolExecutor(4) as pool:
+        tasks = [pool.submit(continued, tmp, 1), pool.submit(continued, tmp, 2), pool.submit(unsaved, tmp),
+                 pool.submit(interrupted, tmp), pool.submit(together, tmp)]
+        for task in tasks:
+            task.result()
+    finish("given_up")
+
+
+main()
