@@ -703,7 +703,7 @@ FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (SELECT * FROM ru
 	CROSS JOIN LATERAL (SELECT id, name, location FROM experiment WHERE id = r.experiment_id OFFSET 0) AS e
 	LEFT JOIN LATERAL (SELECT text FROM note WHERE run_id = r.id OFFSET 0) AS n ON true;
 -- name: run_by_prefix
-SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
+SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 ORDER BY uuid LIMIT 6;
 -- name: params_of_run
 SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
 -- name: params_of_runs

@@ -169,6 +169,52 @@ def quoted(server, place):
     good("rm", run_id, other, "--yes", *place)
 
 
+def layers(server, place):
+    """Per-layer series are one line of show, and no part of a CSV export, unless --all is given."""
+    run_id = lib.make_run(server, "deep", "layered", {"a": 'x,"y"\nz'})
+    keys = [f"grad_norm/l{i}.weight" for i in range(5)] + ['dead_units/a,"b"', "epoch/top1", "grad_norm", "train/loss"]
+    points = [{"key": key, "step": step, "value": float(step)} for key in keys for step in (1, 2, 3)]
+    lib.equal(server.json("POST", f"/api/v1/runs/{run_id}/metrics", {"points": points})[0], 200, "points")
+    shown = good("show", "layered", *place)
+    lib.check("grad_norm/… (5 series: --all)" in shown and "dead_units/… (1 series: --all)" in shown and "l3.weight" not in shown, shown)
+    order = [shown.index(word) for word in ("status", "goal        epoch/top1 3, best 3 at step 3", "metric ", "train/loss", "param ")]
+    lib.equal(order, sorted(order), f"order of show: {shown}")
+    lib.check(all(key in good("show", "layered", "--all", *place) for key in keys), "show --all")
+    for args, column in ((("--experiment", "deep"), None), (("--series", "layered"), 2)):
+        r = run("export", *args, *place)
+        lib.equal((r.returncode, "--all exports them" in r.stderr), (0, True), f"export: {r.stderr}")
+        some, every = (list(csv.reader(io.StringIO(text))) for text in (r.stdout, good("export", "--all", *args, *place)))
+        if column is None:
+            kept = [i for i, name in enumerate(every[0]) if not re.match(r"metrics\.(grad_norm|dead_units)/", name)]
+            lib.equal(some, [[row[i] for i in kept] for row in every], "columns of export")
+            lib.equal(len(every[0]) - len(kept), 6 * 8, "columns that are left out")
+        else:
+            lib.equal(some, [row for row in every if not re.match("(grad_norm|dead_units)/", row[column])], "rows of export --series")
+            lib.equal(len(every) - len(some), 6 * 3, "rows that are left out")
+    lib.equal(len(good("export", "--series", "layered", "--key", keys[0], *place).splitlines()), 4, "a series that is named")
+    lib.equal(good("export", "--jsonl", "--series", "layered", *place).count("l3.weight"), 3, "JSON has all")
+    good("rm", "layered", "--yes", *place)
+
+
+def prefixes(server, place):
+    """A prefix of an id names its run in every route; where several begin so, one line lists them."""
+    ids = ["abcd" + digit * 28 for digit in "012345"] + ["abce" + "0" * 28]
+    for run_id in ids:
+        lib.equal(server.json("POST", "/api/v1/runs", {"id": run_id, "experiment": "twins", "name": f"t{run_id[4]}"})[0], 201, "POST runs")
+    for path in ("", "/alerts", "/console", "/diagnosis", "/artifacts"):
+        want, got = (server.request("GET", f"/api/v1/runs/{run}{path}") for run in (ids[6], "abce"))
+        lib.equal((got[0], got[2]), (want[0], want[2]), f"GET runs/abce{path}")
+        status, answer = server.json("GET", f"/api/v1/runs/abcd{path}")
+        lib.check(status == 400 and all(i in json.dumps(answer) for i in ids[:5]) and "and more" in json.dumps(answer), f"{path}: {status} {answer}")
+    lib.equal(server.json("PUT", "/api/v1/runs/abce/tags/k", {"value": "v"})[0], 200, "a tag by prefix")
+    lib.equal(server.json("GET", "/api/v1/runs/" + ids[6])[1]["tags"], {"k": "v"}, "that tag")
+    for missing in ("abcf", "abc", "ABCE", "abce" + "1" * 28):
+        lib.equal(server.json("GET", f"/api/v1/runs/{missing}/alerts")[0], 404, f"GET runs/{missing}/alerts")
+    bad([ids[0], ids[4], "and more", "give more digits"], "show", "abcd", *place)
+    lib.check(ids[1] in good("show", "abcd1", *place), "show by a longer prefix")
+    good("rm", *ids, "--yes", *place)
+
+
 def misuse(folder):
     place = ("--logdir", folder)
     bad(["serve?"], "serv")
@@ -261,6 +307,8 @@ def rest():
         misuse(runs)
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
+        layers(server, ("--logdir", runs))
+        prefixes(server, ("--logdir", runs))
         wide(server, ("--logdir", runs))
         lib.equal(server.stop(), 0, "exit code")
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/api/api.h"
 #include "web/api/js.h"
+#include "web/store/read/query.h"
 
 static const struct {
 	const char *name;
@@ -253,9 +255,19 @@ bool call_is_run_id(const char *text)
 
 const char *call_run_id(struct call *c, size_t var)
 {
-	if (call_is_run_id(c->address.vars[var]))
-		return c->address.vars[var];
-	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
+	const char *given = c->address.vars[var];
+	struct err err = ERR_INIT;
+	char *id;
+
+	if (call_is_run_id(given))
+		return given;
+	id = text_is_hex(given, 4, 31) ? arena_alloc(c->arena, 33) : NULL;
+	if (!id)
+		call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
+	else if (query_run_id(c->api->store, given, id, &err))
+		call_fail_err(c, "run", &err);
+	else
+		return id;
 	return NULL;
 }
 

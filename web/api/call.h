@@ -208,7 +208,8 @@ bool call_arg_word(struct call *c, const char *name, const char *const *words, i
 /* Returns false after failing the call because an argument is unknown or occurs twice. */
 bool call_args_done(struct call *c);
 
-/* The path variable as a run id; NULL after failing the call with 404. */
+/* The path variable as a run id, which may be a unique prefix of at least 4 digits; NULL after failing the call with
+ * 404, or 400 where several runs begin so. */
 const char *call_run_id(struct call *c, size_t var);
 bool call_is_run_id(const char *text);
 

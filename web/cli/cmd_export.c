@@ -9,6 +9,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "web/cli/cli.h"
+#include "web/cli/layer_series.h"
 #include "web/cli/source.h"
 #include "web/server/local.h"
 
@@ -201,7 +202,7 @@ static int export_events(struct source *s, const char *dir, const char *id, stru
 struct export_options {
 	struct cli_common common;
 	const char *experiment, *filter, *key, *rank, *segments, *events;
-	bool series, jsonl;
+	bool series, jsonl, all;
 };
 
 static const char *export_suffix(const struct export_options *o)
@@ -209,6 +210,28 @@ static const char *export_suffix(const struct export_options *o)
 	if (o->jsonl)
 		return "jsonl";
 	return o->common.json ? "json" : "csv";
+}
+
+/* Copies the reply to stdout; CSV without per-layer series unless --all is given. */
+static int print_export(struct source *s, const struct export_options *o, const char *target, struct err *err)
+{
+	const struct local_sink out = { cli_to_stdout, NULL };
+	struct layer_filter *f;
+	struct local_sink filtered;
+	int rc;
+
+	if (o->all || o->jsonl || o->common.json)
+		return cli_get_print(s, target, err);
+	f = layer_filter_new(&out);
+	if (!f)
+		return err_nomem(err, NULL);
+	filtered = layer_filter_sink(f);
+	rc = source_send(s, &(struct local_opts){ .method = "GET", .target = target }, &filtered, err);
+	if (!rc && layer_filter_left_out(f))
+		log_info("%zu %s of per-layer series left out: --all exports them", layer_filter_left_out(f),
+			 o->series ? "points" : "columns");
+	layer_filter_free(f);
+	return rc;
 }
 
 static int print_runs_export(struct source *s, const struct export_options *o, struct err *err)
@@ -222,7 +245,7 @@ static int print_runs_export(struct source *s, const struct export_options *o, s
 		source_arg(&target, "experiment", o->experiment);
 	if (o->filter)
 		source_arg(&target, "filter", o->filter);
-	rc = cli_get_print(s, target.data, err);
+	rc = print_export(s, o, target.data, err);
 	buf_done(&target);
 	return rc;
 }
@@ -254,7 +277,7 @@ static int print_series_export(struct source *s, const struct export_options *o,
 	if (o->segments)
 		source_arg(&target, "segments", o->segments);
 	if (!rc)
-		rc = cli_get_print(s, target.data, err);
+		rc = print_export(s, o, target.data, err);
 	buf_done(&target);
 	return rc;
 }
@@ -326,6 +349,8 @@ static int run_export_command(int argc, char **argv, struct err *err)
 		{ "events", FLAG_PATH, "DIR", "write TensorBoard event files below DIR: every point, bit for bit",
 		  &o.events, 0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
+		{ "all", FLAG_SWITCH, "", 
+		  "CSV: also the series of each layer (grad_norm/…, update_ratio/…, dead_units/…)", &o.all, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
@@ -337,6 +362,7 @@ static int run_export_command(int argc, char **argv, struct err *err)
 		rc = check_export_flags(&o, &line.words, err);
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
+	o.all = o.all || o.key; /* who names a series wants it */
 	if (!rc && o.events)
 		rc = write_event_files(s, &o, &line.words, err);
 	else if (!rc)

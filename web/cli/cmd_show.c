@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "web/cli/cli.h"
+#include "web/cli/layer_series.h"
 #include "web/cli/source.h"
 #include "web/cli/table.h"
 
@@ -37,6 +38,7 @@ static void diagnosis_print(struct source *s, const char *id)
 
 struct show_options {
 	struct cli_common common;
+	bool all;
 };
 
 /* A number, or the word for a non-finite one. */
@@ -157,15 +159,49 @@ static void print_pair_table(const char *title, json_t *pairs)
 	table_free(t);
 }
 
-/* Prints a table of the metrics with last, min, max and count. */
-static void print_metric_table(json_t *metrics)
+/* The metric that most likely is what the run is about, with its best value; nothing if it has none of goals.def. */
+static void print_goal(json_t *metrics)
+{
+	static const struct {
+		const char *key;
+		bool more;
+	} goals[] = {
+#define GOAL(key, more) { key, more },
+#include "schema/insight/goals.def"
+#undef GOAL
+	};
+	char last[32], best[32];
+	json_t *m = NULL;
+	size_t i;
+
+	for (i = 0; !m && i < sizeof(goals) / sizeof(goals[0]); i++)
+		m = json_object_get(metrics, goals[i].key);
+	if (!m)
+		return;
+	i--;
+	printf("  goal        %s %s, best %s at step %lld\n", goals[i].key,
+	       format_json_value(json_object_get(m, "last"), last),
+	       format_json_value(json_object_get(m, goals[i].more ? "max" : "min"), best),
+	       (long long)json_integer_value(json_object_get(m, goals[i].more ? "max_step" : "min_step")));
+}
+
+/* Adds a line to a table of metrics for the group of per-layer series that ends with this key. */
+static void add_folded_group(struct table *t, const char *key, size_t n)
+{
+	table_cellf(t, "%.*s/… (%zu series: --all)", (int)layer_series_group(key), key, n);
+	for (int i = 0; i < 6; i++)
+		table_cell(t, NULL);
+}
+
+/* Prints a table of the metrics with last, min, max and count. Per-layer series are one line a group unless `all`. */
+static void print_metric_table(json_t *metrics, bool all)
 {
 	static const char *const columns[] = { "last", "min", "min_step", "max", "max_step", "count" };
 	struct table *t;
-	const char *key;
+	const char *key, *last = NULL; /* the newest key of a group that is folded */
 	json_t *m;
 	char text[32];
-	size_t i;
+	size_t i, folded = 0;
 
 	if (!json_object_size(metrics))
 		return;
@@ -176,20 +212,53 @@ static void print_metric_table(json_t *metrics)
 	for (i = 0; i < 6; i++)
 		table_column(t, columns[i], true);
 	json_object_foreach(metrics, key, m) {
+		const size_t group = all ? 0 : layer_series_group(key);
+
+		if (folded && (!group || strncmp(key, last, group + 1) != 0)) {
+			add_folded_group(t, last, folded);
+			folded = 0;
+		}
+		last = key;
+		folded += group > 0;
+		if (group)
+			continue;
 		table_cell(t, key);
 		for (i = 0; i < 6; i++)
 			table_cell(t, format_json_value(json_object_get(m, columns[i]), text));
 	}
+	if (folded)
+		add_folded_group(t, last, folded);
 	printf("\n");
 	table_print(t, stdout, false);
 	table_free(t);
+}
+
+/* Prints what one wants to know first: status, goal, what limits the speed, alerts; then all the rest. */
+static void print_run_report(struct source *s, json_t *run, const char *id, bool all)
+{
+	json_t *metrics = json_object_get(run, "metrics");
+
+	print_run_head(run);
+	print_goal(metrics);
+	diagnosis_print(s, id);
+	print_run_alerts(s, id);
+	print_run_notes(cli_text(run, "notes"));
+	print_metric_table(metrics, all);
+	print_pair_table("param", json_object_get(run, "params"));
+	print_pair_table("tag", json_object_get(run, "tags"));
+	print_pair_table("environment", json_object_get(run, "environment"));
+	print_problems_and_files(run);
 }
 
 /* Reads the flags and prints the run as JSON, CSV or text. */
 static int run_show_command(int argc, char **argv, struct err *err)
 {
 	struct show_options o = { 0 };
-	const struct flag table[] = { CLI_COMMON_FLAGS(&o.common), { 0 } };
+	const struct flag table[] = {
+		{ "all", FLAG_SWITCH, "", "also the series of each layer", &o.all, 0, 0 },
+		CLI_COMMON_FLAGS(&o.common),
+		{ 0 },
+	};
 	struct cli_line line = { .cmd = &cli_show, .table = table, .help = &o.common.help, .words_max = 1 };
 	struct source *s = NULL;
 	char id[33], target[128];
@@ -210,15 +279,7 @@ static int run_show_command(int argc, char **argv, struct err *err)
 		else
 			rc = cli_get_json(s, target, &run, err);
 		if (!rc && !o.common.json && !o.common.csv) {
-			print_run_head(run);
-			print_run_notes(cli_text(run, "notes"));
-			print_run_alerts(s, id);
-			print_pair_table("param", json_object_get(run, "params"));
-			print_pair_table("tag", json_object_get(run, "tags"));
-			print_pair_table("environment", json_object_get(run, "environment"));
-			print_metric_table(json_object_get(run, "metrics"));
-			diagnosis_print(s, id);
-			print_problems_and_files(run);
+			print_run_report(s, run, id, o.all);
 			json_decref(run);
 		}
 	}

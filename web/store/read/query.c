@@ -138,11 +138,14 @@ const char *query_mlflow_status(const char *status)
 	return "RUNNING";
 }
 
-/* Finds the run whose id has the given prefix. */
-static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
+enum { RUNS_LISTED = 5 }; /* runs that an ambiguous prefix lists */
+
+/* Finds the run whose id has the given prefix. Several runs are an error that lists the first of them. */
+static int find_run_id(struct db *d, const char *id, int64_t *ret, char uuid[33], struct err *err)
 {
-	char from[40], to[40];
+	char from[40], to[40], list[256] = "";
 	struct db_rows *q;
+	size_t used = 0;
 	int rc, found = 0;
 
 	if (!text_is_hex(id, 4, 32))
@@ -152,11 +155,14 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *e
 	rc = db_start(d, &q, DB_run_by_prefix, err, "tt", from, to);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		*ret = db_i64(q, COL_run_by_prefix_id);
-		found++;
+		snprintf(uuid, 33, "%s", db_str(q, COL_run_by_prefix_uuid));
+		if (found++ < RUNS_LISTED && used < sizeof list)
+			used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", uuid);
 		rc = 0;
 	}
 	if (!rc && found > 1)
-		return err_set(err, ERR_USAGE, "several runs begin with %s: give more digits", id);
+		return err_set(err, ERR_USAGE, "several runs begin with %s: %s%s: give more digits", id, list,
+			       found > RUNS_LISTED ? " and more" : "");
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
@@ -167,16 +173,30 @@ static int load_one_run(struct db *d, int64_t id, struct arena *a, struct query_
 	return rc ? rc : detail_load_rest(d, id, a, ret, err);
 }
 
-int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+int query_run_id(struct store *s, const char *prefix, char ret[33], struct err *err)
 {
-	struct query_run run = { 0 };
-	int64_t run_id = 0;
+	int64_t run_id;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = find_run_id(d, id, &run_id, err);
+	rc = find_run_id(d, prefix, &run_id, ret, err);
+	readers_give(s, d);
+	return rc;
+}
+
+int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
+{
+	struct query_run run = { 0 };
+	int64_t run_id = 0;
+	char uuid[33];
+	struct db *d;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = find_run_id(d, id, &run_id, uuid, err);
 	if (!rc)
 		rc = load_one_run(d, run_id, a, &run, err);
 	readers_give(s, d);
@@ -189,12 +209,13 @@ int query_run_series(struct store *s, const char *id, struct arena *a, struct qu
 {
 	struct query_run run = { 0 };
 	int64_t run_id = 0;
+	char uuid[33];
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = find_run_id(d, id, &run_id, err);
+	rc = find_run_id(d, id, &run_id, uuid, err);
 	if (!rc)
 		rc = load_one_run(d, run_id, a, &run, err);
 	if (!rc)

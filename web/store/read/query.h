@@ -191,6 +191,10 @@ int query_runs(struct store *s, const struct query_runs_opts *o, struct arena *a
 /* MLflow's name of a status: "running" is "RUNNING", "preempted" is "KILLED". */
 const char *query_mlflow_status(const char *status);
 
+/* The id of the one run that begins with prefix (4 to 32 hex digits); ret is changed on failure, too. ERR_NOENT: no
+ * such run; ERR_USAGE: several, which the text lists. */
+int query_run_id(struct store *s, const char *prefix, char ret[33], struct err *err);
+
 /* One run with all its data; also a deleted run. id: 32 hex digits, or a unique prefix of at least 4. ERR_NOENT: no
  * such run; ERR_GONE: it was removed for good. */
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err);

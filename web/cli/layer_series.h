@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_series.h: the series that dptrain writes for each parameter or layer. Tables and CSV leave them out unless
+ * --all is given. */
+#ifndef DPT_CLI_LAYER_SERIES_H
+#define DPT_CLI_LAYER_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "web/server/local.h"
+
+/* Returns the length of the group's name ("grad_norm/conv1.weight": 9); 0: the series is of the run as a whole. */
+size_t layer_series_group(const char *key);
+
+/* A sink that passes CSV on to another one without per-layer series: columns metrics.KEY.… of the table of runs, or
+ * rows whose column "key" has such a KEY. One thread. */
+struct layer_filter;
+struct layer_filter *layer_filter_new(const struct local_sink *to); /* NULL: out of memory; borrows to */
+void layer_filter_free(struct layer_filter *f);			     /* NULL is fine */
+struct local_sink layer_filter_sink(struct layer_filter *f);
+
+/* Columns and rows that were left out so far. */
+size_t layer_filter_left_out(const struct layer_filter *f);
+
+#endif
