@@ -27,6 +27,7 @@ AC_DEFUN([AX_DPT_SUMMARY], [
   AX_DPT_LINE([Zstandard      ], [zstd], [texts and Parquet files that it compressed cannot be read], [libzstd-dev])
   AX_DPT_LINE([LZ4            ], [lz4], [Parquet and Arrow files that it compressed cannot be read], [liblz4-dev])
   AX_DPT_LINE([HDF5           ], [hdf5], [arrays in HDF5 files cannot be read], [libhdf5-dev])
+  AX_DPT_LINE([YAML           ], [yaml], [--config and sweeps read JSON alone], [libyaml-dev])
   AX_DPT_LINE([ucx transport  ], [ucx], [jobs on several machines need MPI], [libucx-dev])
   AX_DPT_LINE([mpi transport  ], [mpi], [ranks that mpirun or srun starts cannot use MPI between machines], [libopenmpi-dev])
   AX_DPT_LINE([PostgreSQL     ], [libpq], [a store is a folder, never a database server's], [libpq-dev])

@@ -95,6 +95,7 @@ needs_build() {
 	need_header snappy-c.h libsnappy-dev
 	need_header zstd.h libzstd-dev
 	need_header lz4.h liblz4-dev
+	need_header yaml.h libyaml-dev
 	need_file /usr/include/hdf5/serial/hdf5.h libhdf5-dev
 	need_header dnnl.h libdnnl-dev
 	need_header jpeglib.h libjpeg62-turbo-dev

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_test.c: from command lines, environment and files to a resolved configuration; refusals and their messages. */
+#include "config.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,17 +254,22 @@ static void derived_values(void **state)
 	config_free(c);
 }
 
-static const char *file_with(const char *text)
+static const char *file_named(const char *ending, const char *text)
 {
 	static char path[100];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "config_test.%ld.json", (long)getpid());
+	snprintf(path, sizeof(path), "config_test.%ld.%s", (long)getpid(), ending);
 	f = fopen(path, "w");
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
 	return path;
+}
+
+static const char *file_with(const char *text)
+{
+	return file_named("json", text);
 }
 
 static void ranks_of_origins(void **state)
@@ -297,7 +304,7 @@ static void bad_files(void **state)
 	} cases[] = {
 		{ "", ":1: " },
 		{ "{\"lr\": }", ":1: " },
-		{ "[1]", "must be one JSON object" },
+		{ "[1]", "must be one object" },
 		{ "{\"lrr\": 1}", "unknown key 'lrr'; did you mean 'lr'?" },
 		{ "{\"lr\": 1, \"lr\": 2}", "duplicate object key" },
 		{ "{\"lr\": \"1\"}", "lr is a text: expected a number" },
@@ -318,6 +325,96 @@ static void bad_files(void **state)
 	}
 	unlink(file_with(""));
 }
+
+/* A byte order mark is skipped; after it a file is as any other. */
+static void marked_files(void **state)
+{
+	char line[200];
+	struct run_config *c;
+
+	(void)state;
+	snprintf(line, sizeof(line), "--data-path d --config %s", file_with("\xef\xbb\xbf{\"lr\": 0.5}"));
+	c = good(line, 1);
+	assert_true(c->lr == 0.5);
+	config_free(c);
+	snprintf(line, sizeof(line), "--data-path d --config %s", file_with("\xef\xbb\xbf"));
+	refused(line, 1, ":1: ");
+	unlink(file_with(""));
+}
+
+#ifdef HAVE_YAML
+static const char yaml_text[] = "# settings\n"
+				"lr: 1e-3\n"
+				"batch-size: 8\n"
+				"model: \"resnet20\"\n"
+				"sync_bn: true\n"
+				"augment: crop,flip\n"
+				"run-name: 007\n"
+				"data-path: train-{000000..000146}.tar\n"
+				"experiment: >\n  two\n  words\n"
+				"workers: auto\n"
+				"max-steps: ~\n";
+
+static void yaml_files(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} cases[] = {
+		{ "lr: 1\nlr: 2\n", ":2: 'lr' is given twice" },
+		{ "lr: &a 1\nwd: *a\n", ":2: aliases are not supported" },
+		{ "lr: !!float 1\n", ":1: tags are not supported" },
+		{ "lr: [1\n", "yaml:" },
+		{ "\tlr: 1\n", "yaml:1: " },
+		{ "lr: 1\n---\nlr: 2\n", ":2: expected one document" },
+		{ "- lr\n", "must be one object" },
+		{ "", "must be one object" },
+		{ "lr: 'fast'\n", "lr is a text: expected a number" },
+		{ "lr: '1'\n", "lr is a text: expected a number" },
+		{ "sync-bn: yes\n", "sync-bn is a text: expected true or false" },
+		{ "lr: {a: 1}\n", "lr is an object: expected a number" },
+		{ "lrr: 1\n", "unknown key 'lrr'; did you mean 'lr'?" },
+		{ "epochs: 99999999999999999999\n", "epochs" },
+		{ "? [a]\n: 1\n", ":1: a key must be a text" },
+	};
+	char line[200], deep[400];
+	struct run_config *c;
+
+	(void)state;
+	for (int marked = 0; marked < 2; marked++) {
+		char text[500];
+
+		snprintf(text, sizeof(text), "%s%s", marked ? "\xef\xbb\xbf" : "", yaml_text);
+		snprintf(line, sizeof(line), "--config %s --wd 0.25", file_named("yaml", text));
+		c = good(line, 1);
+		assert_true(c->lr == 1e-3 && c->batch_size == 8 && c->sync_bn && c->wd == 0.25 && c->workers == -1);
+		assert_string_equal(c->model, "resnet20");
+		assert_string_equal(c->run_name, "007");
+		assert_string_equal(c->data_path, "train-{000000..000146}.tar");
+		assert_string_equal(c->experiment, "two words\n");
+		assert_int_equal(c->max_steps, 0);
+		config_free(c);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(line, sizeof(line), "--data-path d --config %s", file_named("yaml", cases[i].text));
+		refused(line, 1, cases[i].words);
+	}
+	snprintf(deep, sizeof(deep), "lr: %0100d\n", 0);
+	memset(deep + 4, '[', 100);
+	snprintf(line, sizeof(line), "--data-path d --config %s", file_named("yaml", deep));
+	refused(line, 1, ":1: nested too deeply");
+	unlink(file_named("yaml", ""));
+}
+#else
+static void yaml_files(void **state)
+{
+	char line[200];
+
+	(void)state;
+	snprintf(line, sizeof(line), "--data-path d --config %s", file_named("yaml", "lr: 1\n"));
+	refused(line, 1, "libyaml-dev");
+	unlink(file_named("yaml", ""));
+}
+#endif
 
 static void environment_is_checked(void **state)
 {
@@ -570,6 +667,8 @@ int main(void)
 		cmocka_unit_test(derived_values),
 		cmocka_unit_test(ranks_of_origins),
 		cmocka_unit_test(bad_files),
+		cmocka_unit_test(marked_files),
+		cmocka_unit_test(yaml_files),
 		cmocka_unit_test(environment_is_checked),
 		cmocka_unit_test(printed_reads_back),
 		cmocka_unit_test(nearest_names),

@@ -13,6 +13,7 @@ OPTIONAL = {
     "snappy": ["libsnappy-dev"],
     "zstd": ["libzstd-dev"],
     "lz4": ["liblz4-dev"],
+    "yaml": ["libyaml-dev"],
     "hdf5": ["libhdf5-dev"],
     "jpeg": ["libjpeg62-turbo-dev"],
     "png": ["libpng-dev"],

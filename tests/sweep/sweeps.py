@@ -19,6 +19,8 @@ import helper
 import journal
 
 DPTRAIN = helper.DPTRAIN
+with open(os.path.join(os.path.dirname(DPTRAIN), "config.h"), encoding="utf-8") as config:
+    HAS_YAML = "#define HAVE_YAML 1" in config.read()
 FLAGS = {"model": "resnet20", "backend": "ref", "b": 20, "workers": 0, "augment": "none", "system-interval": 0}
 
 
@@ -63,6 +65,16 @@ def epochs(journals, key="epoch/train_loss"):
     return [p[2] for j in journals for p in j.points if p[0] == key]
 
 
+def write_yaml(value, out, indent=0):
+    """Writes an object in the block style of YAML; lists in one line."""
+    for key, one in value.items():
+        if isinstance(one, dict):
+            out.write("%s%s:\n" % (" " * indent, key))
+            write_yaml(one, out, indent + 2)
+        else:
+            out.write("%s%s: %s\n" % (" " * indent, key, json.dumps(one)))
+
+
 def grid(folder):
     path = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.1]}, "opt": {"values": ["sgd", "adamw"]}}, flags={"epochs": 1})
     said = sweep(folder, path, "--max-parallel", "2")
@@ -72,6 +84,12 @@ def grid(folder):
     helper.check(settings == [(0.01, "adamw"), (0.01, "sgd"), (0.1, "adamw"), (0.1, "sgd")], "grid: %s" % settings)
     again = sweep(folder, path)
     helper.check("trial" not in again.replace("best: trial", "") and trials(folder, "grid")[1] == folders, "grid: a second call runs nothing: " + again)
+    yaml = os.path.join(folder, "grid.yaml")
+    with open(path, encoding="utf-8") as f, open(yaml, "w", encoding="utf-8") as out:
+        write_yaml(json.load(f), out)
+    again = sweep(folder, yaml, code=0 if HAS_YAML else 2)
+    helper.check(("best: trial" in again and "trial" not in again.replace("best: trial", "")) if HAS_YAML else "libyaml-dev" in again,
+                 "grid: the same settings as YAML are the same sweep: " + again)
     changed = write(folder, "grid", method="grid", parameters={"lr": {"values": [0.01, 0.2]}}, flags={"epochs": 1})
     helper.check("other settings" in sweep(folder, changed, code=2), "grid: a changed file is refused")
 
@@ -126,7 +144,7 @@ def main():
         first = killed(folder, 3)
     with helper.Folder() as folder:
         helper.check(killed(folder, 0) == first, "asha: the same file has the same settings")
-        for text, what in (("{", "line 1"), ('{"name": "x", "metod": 1}', "metod"), ('{"name": "x", "metric": 1}', "metric: expected")):
+        for text, what in (("{", "bad.json:1: "), ('{"name": "x", "metod": 1}', "metod"), ('{"name": "x", "metric": 1}', "metric: expected")):
             path = os.path.join(folder, "bad.json")
             with open(path, "w", encoding="ascii") as f:
                 f.write(text)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_file.c: the JSON file of --config: an object of flag names and values, or the output of `dptrain config
- * --json`. Of the latter only values that the user set are used, so that derived values are derived again. */
+/* config_file.c: the file of --config, in JSON or YAML: an object of flag names and values, or the output of
+ * `dptrain config --json`. Of the latter only values that the user set are used, so that derived values are derived
+ * again. */
 #include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "tracker/base/arena.h"
-#include "tracker/base/file.h"
+#include "trainer/config/document.h"
 #include "trainer/config/flags.h"
-
-#define FILE_BYTES_MAX (1u << 20)
 
 static const char *json_type_phrase(const json_t *v)
 {
@@ -115,26 +114,13 @@ static int apply_config_keys(struct run_config *cfg, const char *path, json_t *r
 
 int config_file_read(struct run_config *cfg, const char *path, struct err *err)
 {
-	struct buf text;
-	json_error_t je;
 	json_t *root = NULL;
-	int rc;
+	int rc = document_read(&root, path, err);
 
-	buf_init(&text, FILE_BYTES_MAX);
-	rc = file_load(&text, path, err);
-	if (rc)
-		err_prefix(err, "--config");
-	if (rc)
-		goto out;
-	root = json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES, &je);
-	if (!root)
-		rc = err_set(err, ERR_USAGE, "%.200s:%d: %s", path, je.line, je.text);
-	else if (!json_is_object(root))
-		rc = err_set(err, ERR_USAGE, "%.200s: must be one JSON object of flag names and values", path);
-	else
+	if (!rc && !json_is_object(root))
+		rc = err_set(err, ERR_USAGE, "%.200s: must be one object of flag names and values", path);
+	else if (!rc)
 		rc = apply_config_keys(cfg, path, root, err);
-out:
 	json_decref(root);
-	buf_done(&text);
 	return rc;
 }

@@ -68,7 +68,7 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out);
  * ret. */
 const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
-/* config_file.c: reads a JSON configuration file; values from the command line or the environment stay. */
+/* config_file.c: reads a configuration file, JSON or YAML; values from the command line or the environment stay. */
 int config_file_read(struct run_config *cfg, const char *path, struct err *err);
 
 /* ---- for the files that resolve ---- */

@@ -81,8 +81,8 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			      "  dptrain inspect --data-path 'shards/train-{000..099}.tar' --strict\n" },
 	[COMMAND_SWEEP] = { "train many settings, the promising ones longer",
 			    "dptrain sweep FILE [--max-parallel N] [--experiment NAME]",
-			    "Trains the settings that a JSON file describes, each as a separate run. Called\n"
-			    "again, it continues.\n\n"
+			    "Trains the settings that a file (JSON, or YAML in *.yaml) describes, each as a\n"
+			    "separate run. Called again, it continues.\n\n"
 			    "  {\"name\": \"lr\", \"method\": \"grid\" | \"random\" | \"asha\",\n"
 			    "   \"metric\": {\"name\": \"epoch/top1\", \"goal\": \"maximize\"}, \"seed\": 0,\n"
 			    "   \"trials\": 27,\n"

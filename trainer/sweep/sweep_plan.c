@@ -2,7 +2,6 @@
 /* sweep_plan.c: values of trials by number, successive halving, and the file that asks for them. */
 #include "trainer/sweep/sweep_plan.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/base/text.h"
+#include "trainer/config/document.h"
 #include "trainer/graph/rng.h"
 
 #define GRID_MAX 1000000
@@ -394,19 +394,14 @@ static int read_sweep_root(struct sweep_plan *p, struct err *err)
 
 int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
 {
-	json_error_t where;
-	FILE *f;
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
-	f = fopen(path, "r");
-	if (!f)
-		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	ret->root = json_loadf(f, JSON_REJECT_DUPLICATES, &where);
-	fclose(f);
-	if (!ret->root)
-		return err_set(err, ERR_USAGE, "%.300s: line %d: %s", path, where.line, where.text);
-	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) : err_set(err, ERR_USAGE, "expected a JSON object");
+	rc = document_read(&ret->root, path, err);
+	if (rc)
+		return rc;
+	rc = json_is_object(ret->root) ? read_sweep_root(ret, err) :
+					 err_set(err, ERR_USAGE, "expected an object of settings");
 	return rc ? err_prefix(err, "%.300s", path) : 0;
 }
 
