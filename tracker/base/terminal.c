@@ -88,9 +88,3 @@ void terminal_progress_clear(struct terminal_progress *p)
 		fputs("\r\033[K", stderr);
 	p->shown = false;
 }
-
-void terminal_grace(double seconds)
-{
-	if (isatty(STDERR_FILENO) && isatty(STDIN_FILENO))
-		clock_sleep_s(seconds);
-}

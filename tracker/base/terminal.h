@@ -29,8 +29,4 @@ void terminal_progress_show(struct terminal_progress *p, uint64_t done, const ch
 /* Removes the line. Call it before anything else is printed; showing may continue after that. */
 void terminal_progress_clear(struct terminal_progress *p);
 
-/* Waits for `seconds` so that the user can press ctrl-C, which ends the program as usual. Returns at once where stderr
- * or stdin is not a terminal. */
-void terminal_grace(double seconds);
-
 #endif

@@ -7,6 +7,7 @@ sys.dont_write_bytecode = True
 import base64
 import json
 import os
+import pty
 import subprocess
 import tempfile
 import time
@@ -134,11 +135,37 @@ def odd_names(folder):
     lib.equal(sorted(os.listdir(os.path.join(folder, "odd"))), ["into", "out"], "files next to the folder")
 
 
+def shows_progress(folder):
+    """An import of more than two seconds counts its runs, on a terminal alone, and leaves an empty line."""
+    for terminal in (True, False):
+        lead, follow = pty.openpty()
+        into = os.path.join(folder, f"progress{terminal}")
+        p = subprocess.Popen([lib.PROGRAM, "import", "-", "--logdir", into], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=follow if terminal else subprocess.PIPE)
+        lines = [HEAD]
+        for i in range(8):
+            lines += [{"run": {**BEGIN["run"], "id": "%032x" % (i + 1)}}, END]
+        for line in lines:
+            p.stdin.write(json.dumps(line).encode() + b"\n")
+            p.stdin.flush()
+            time.sleep(0.4 if line is END and terminal else 0)
+        out, errors = p.communicate(timeout=60)
+        os.close(follow)
+        shown = os.read(lead, 65536) if terminal else errors
+        os.close(lead)
+        lib.check(out.startswith(b"8 runs, "), f"{out!r}")
+        if terminal:
+            lib.check(b"runs imported: 8 after " in shown and shown.endswith(b"\r\x1b[K"), f"progress: {shown!r}")
+        else:
+            lib.equal(shown, b"", "no progress without a terminal")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         imports_every_kind(folder)
         refused(folder)
         odd_names(folder)
+        shows_progress(folder)
     lib.finish("import/lines")
 
 

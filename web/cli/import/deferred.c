@@ -315,6 +315,7 @@ int importer_finish(struct importer *b, struct err *err)
 	struct importer_store s = { .of = b };
 	int rc = b->http || !b->runs ? 0 : sync_import_folder(b->target->into, err);
 
+	terminal_progress_clear(&b->progress);
 	if (rc || !b->deferred)
 		return rc;
 	rc = source_open(&s.source, &o, err);

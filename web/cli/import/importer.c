@@ -35,6 +35,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 {
 	*b = (struct importer){ .target = target, .spool_fd = -1 };
 	b->deferred_end = &b->deferred;
+	terminal_progress_begin(&b->progress, "runs imported", 0);
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
 	if (!b->left_out || !b->kept)
@@ -49,6 +50,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 
 void importer_done(struct importer *b)
 {
+	terminal_progress_clear(&b->progress);
 	if (b->spool_fd >= 0)
 		close(b->spool_fd);
 	map_free(b->left_out);
@@ -466,6 +468,7 @@ int importer_run_end(struct importer_run *r, struct err *err)
 	if (!rc) {
 		r->of->runs++;
 		r->of->points += r->count;
+		terminal_progress_show(&r->of->progress, r->of->runs, NULL);
 	}
 	importer_run_drop(r);
 	return rc;

@@ -14,6 +14,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "tracker/base/terminal.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 #include "web/cli/source.h"
@@ -37,6 +38,7 @@ struct importer {
 	struct importer_deferred *deferred, **deferred_end;
 	bool links_out;       /* the tracker links to files elsewhere (W&B): links to files are followed */
 	uint64_t runs, points, files;
+	struct terminal_progress progress; /* of runs; how many there will be is not known */
 };
 
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err);
