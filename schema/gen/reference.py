@@ -54,7 +54,7 @@ def flags():
         value = registries.get(form, form)
         used = ", ".join(word.strip().lower() for word in commands.split("|"))
         groups.setdefault(group, []).append((flag, value, "" if kind == "BOOL" else default, used, about))
-    body = "`-` and `_` are alike in names. `dptrain COMMAND --help` lists the flags of a command.\n"
+    body = "`-` and `_` are alike in names. `dptrain COMMAND --help all` lists the flags of a command, `dptrain --help WORD` those that concern WORD.\n"
     for group, lines in groups.items():
         body += f"\n## {group}\n\n" + table(("flag", "value", "default", "commands", "meaning"), lines)
     return page("Flags of dptrain", "`trainer/config/flags.def`", body)
