@@ -69,7 +69,7 @@ enum dptrack_role {
 
 /* Every member is optional: a zeroed struct opens a new run with one rank. */
 struct dptrack_run_opts {
-	const char *runs_dir;   /* NULL: "runs"; created if absent */
+	const char *runs_dir;   /* NULL: $DPTRACK_RUNS_DIR, or "runs"; created if absent */
 	const char *experiment; /* NULL: "default" */
 	const char *run_name;   /* NULL: a name derived from the id */
 
@@ -123,6 +123,7 @@ struct dptrack_journal { /* one process that took part */
 	const char *run_id, *run_name, *experiment, *host;
 	int rank; /* -1: a launcher */
 	int world_size, segment;
+	double wall_time; /* when it was opened, in seconds since 1970 UTC */
 };
 
 struct dptrack_point {
@@ -141,7 +142,9 @@ struct dptrack_reader {
 	void (*journal)(void *user, const struct dptrack_journal *journal); /* before the contents of that journal */
 	void (*point)(void *user, const struct dptrack_point *point);
 	void (*fact)(void *user, enum dptrack_fact kind, const char *key, const char *value);
-	void *reserved[4]; /* NULL; space for later functions */
+	/* A change of the status, in the order of each journal; reason is "" without a reason. */
+	void (*status)(void *user, enum dptrack_status status, double wall_time, const char *reason);
+	void *reserved[3]; /* NULL; space for later functions */
 };
 
 /* Reads all journals in the folder of a run, finished or not, one by one. Returns 0, DPTRACK_NOENT without a journal,

@@ -135,4 +135,5 @@ EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml trac
 	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \
 	tracker/python/dptrack/lightning.py tracker/python/dptrack/optuna.py tracker/python/dptrack/torch.py \
-	tracker/python/dptrack/transformers.py
+	tracker/python/dptrack/transformers.py tracker/python/dptrack/_missing.py tracker/python/dptrack/_notebook.py \
+	tracker/python/dptrack/py.typed

@@ -283,9 +283,16 @@ static void ranks_of_origins(void **state)
 			   "\"run_name\": null}"));
 	setenv("OMP_NUM_THREADS", "3,2", 1);
 	setenv("DPTRACK_URL", "http://h:1", 1);
+	setenv("DPTRACK_RUNS_DIR", "elsewhere", 1);
+	c = good(line, 1);
+	assert_string_equal(c->runs_dir, "elsewhere");
+	config_free(c);
+	snprintf(line + strlen(line), sizeof(line) - strlen(line), " --logdir here");
 	c = good(line, 1);
 	unsetenv("OMP_NUM_THREADS");
 	unsetenv("DPTRACK_URL");
+	unsetenv("DPTRACK_RUNS_DIR");
+	assert_string_equal(c->runs_dir, "here");
 	assert_int_equal(c->batch_size, 4);
 	assert_int_equal(c->origin[FLAG_batch_size], ORIGIN_FLAG);
 	assert_int_equal(c->threads, 3);

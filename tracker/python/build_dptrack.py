@@ -76,7 +76,7 @@ def platform_tag(library):
 
 def metadata():
     return ('Metadata-Version: 2.1\nName: dptrack\nVersion: %s\nSummary: Records training runs: a thin layer over libdptrack\n'
-            'Requires-Python: >=3.8\n' % version())
+            'Requires-Python: >=3.9\n' % version())
 
 
 def package_files():
@@ -84,7 +84,7 @@ def package_files():
     for folder, inner, names in os.walk(package):
         inner[:] = sorted(d for d in inner if d != '__pycache__')
         for name in sorted(names):
-            if name.endswith('.py') or name == 'METADATA':
+            if name.endswith('.py') or name in ('METADATA', 'py.typed'):
                 path = os.path.join(folder, name)
                 yield os.path.relpath(path, HERE), path
 

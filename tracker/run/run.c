@@ -61,7 +61,11 @@ static int check_run_opts(const struct dptrack_run_opts *o, struct err *err)
 
 static const char *choose_runs_dir(const struct dptrack_run_opts *o)
 {
-	return o->runs_dir ? o->runs_dir : "runs";
+	const char *env = getenv("DPTRACK_RUNS_DIR");
+
+	if (o->runs_dir)
+		return o->runs_dir;
+	return env && *env ? env : "runs";
 }
 
 static const char *choose_experiment(const struct dptrack_run_opts *o)

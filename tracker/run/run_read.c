@@ -8,6 +8,7 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/file.h"
+#include "tracker/base/text.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/run/run_folder.h"
@@ -29,7 +30,7 @@ static const char *terminate_text(struct event_text t, char *to, size_t room)
 	return to;
 }
 
-static void report_run_journal(struct run_reading *r, const struct event_header *h)
+static void report_run_journal(struct run_reading *r, const struct event_header *h, double wall_time)
 {
 	char id[NAMES_ID_BYTES], name[2 * LIMIT_name_chars], experiment[2 * LIMIT_name_chars], host[256];
 
@@ -45,7 +46,8 @@ static void report_run_journal(struct run_reading *r, const struct event_header 
 					   .host = terminate_text(h->host, host, sizeof(host)),
 					   .rank = h->rank < 0 ? -1 : h->rank,
 					   .world_size = h->world_size,
-					   .segment = h->segment });
+					   .segment = h->segment,
+					   .wall_time = wall_time });
 }
 
 static void report_point(struct run_reading *r, const struct event *ev, const struct event_item *item)
@@ -65,7 +67,7 @@ static void report_point(struct run_reading *r, const struct event *ev, const st
 static const char *format_param(struct run_reading *r, const struct event_item *item)
 {
 	if (item->type == EVENT_TYPE_F64)
-		snprintf(r->value, sizeof(r->value), "%.17g", item->value);
+		text_double(r->value, item->value, 15);
 	else if (item->type == EVENT_TYPE_I64)
 		snprintf(r->value, sizeof(r->value), "%lld", (long long)item->integer);
 	else if (item->type == EVENT_TYPE_BOOL)
@@ -82,6 +84,7 @@ static void report_fact(struct run_reading *r, enum dptrack_fact kind, const str
 				format_param(r, item));
 }
 
+/* Passes the items of a record to the functions of the reader. */
 static void report_record(struct run_reading *r, const struct record *rec)
 {
 	struct event_item item;
@@ -91,9 +94,12 @@ static void report_record(struct run_reading *r, const struct record *rec)
 		return;
 	while (event_next(&ev, &item) > 0) {
 		if (item.kind == EVENT_HEADER)
-			report_run_journal(r, item.header);
+			report_run_journal(r, item.header, ev.wall_time);
 		else if (item.kind == EVENT_SCALAR)
 			report_point(r, &ev, &item);
+		else if (item.kind == EVENT_STATUS && r->reader->status)
+			r->reader->status(r->reader->user, (enum dptrack_status)item.status, ev.wall_time,
+					  terminate_text(item.text, r->value, sizeof(r->value)));
 		else if (item.kind == EVENT_PARAM)
 			report_fact(r, DPTRACK_FACT_PARAM, &item);
 		else if (item.kind == EVENT_TAG || item.kind == EVENT_ENV) {

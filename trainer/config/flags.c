@@ -65,6 +65,7 @@ static const struct flag_alias aliases[] = {
 	{ "fp16", FLAG_precision, "fp16" },
 	{ "amp", FLAG_precision, "bf16" },
 	{ "weight_decay", FLAG_wd, NULL },
+	{ "logdir", FLAG_runs_dir, NULL },
 	{ "lr_warmup_steps", FLAG_warmup_steps, NULL },
 	{ "lr_min", FLAG_min_lr, NULL },
 	{ "opt_eps", FLAG_eps, NULL },
@@ -120,6 +121,7 @@ static const struct {
 static const struct flag_env envs[] = {
 	{ "OMP_NUM_THREADS", FLAG_threads },
 	{ "DPTRACK_URL", FLAG_report_to },
+	{ "DPTRACK_RUNS_DIR", FLAG_runs_dir },
 };
 
 static const struct flag_brief briefs[] = {

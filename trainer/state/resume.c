@@ -315,8 +315,8 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "--resume %.300s: %s; give the folder of a run or of a checkpoint, or auto", cfg->resume,
 			       strerror(errno));
-	if (config_given(cfg, FLAG_runs_dir))
-		return 0;
+	if (config_given(cfg, FLAG_runs_dir) && cfg->origin[FLAG_runs_dir] != ORIGIN_ENVIRONMENT)
+		return 0; /* DPTRACK_RUNS_DIR is a default: the path is more precise */
 	up = has_entry(path, FOLDER) ? 2 : 4;
 	slash = strrchr(path, '/');
 	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||

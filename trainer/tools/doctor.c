@@ -169,7 +169,8 @@ static int open_steps(struct run_doctor *d, struct err *err)
 /* Reads ranks and series of the run in f->dir, or of the newest run in that folder: then f names that run. */
 static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
-	const struct dptrack_reader first = { d, note_journal, note_point, note_fact, { NULL } };
+	const struct dptrack_reader first = { .user = d, .journal = note_journal, .point = note_point,
+					      .fact = note_fact };
 	struct dptrack_found newest;
 	int rc = read_run_with(d, f->dir, &first, err);
 
@@ -186,7 +187,7 @@ static int read_run_facts(struct run_doctor *d, struct dptrack_found *f, struct 
 
 static int read_journals(struct run_doctor *d, struct dptrack_found *f, struct err *err)
 {
-	const struct dptrack_reader second = { d, NULL, add_step_point, NULL, { NULL } };
+	const struct dptrack_reader second = { .user = d, .point = add_step_point };
 	int rc = read_run_facts(d, f, err);
 
 	if (!rc && d->last < 0)

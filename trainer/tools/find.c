@@ -139,7 +139,7 @@ static void keep_noise_scale(void *user, const struct dptrack_point *p)
 
 static int read_noise_scale(struct batch_finding *f, const char *dir, struct err *err)
 {
-	const struct dptrack_reader reader = { &f->search.noise, NULL, keep_noise_scale, NULL, { NULL } };
+	const struct dptrack_reader reader = { .user = &f->search.noise, .point = keep_noise_scale };
 	struct dptrack_error error = { 0, "" };
 
 	f->search.noise = NAN;
@@ -234,7 +234,7 @@ static void keep_lr_and_loss(void *user, const struct dptrack_point *p)
 static int read_lr_curve(const char *dir, struct lr_range_test *ret, struct err *err)
 {
 	struct lr_loss_curve *c = calloc(1, sizeof(*c));
-	const struct dptrack_reader reader = { c, NULL, keep_lr_and_loss, NULL, { NULL } };
+	const struct dptrack_reader reader = { .user = c, .point = keep_lr_and_loss };
 	struct dptrack_error error = { 0, "" };
 	int rc = 0;
 

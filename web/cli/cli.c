@@ -57,9 +57,13 @@ const char *flags_nearest(const char *text, const char *const *candidates, size_
 	return best;
 }
 
+/* --runs-dir, dptrain's name for the folder of runs, is --logdir. */
 static bool is_flag_name(const char *want, const char *given, size_t n)
 {
 	size_t i;
+
+	if (!strcmp(want, "logdir") && is_flag_name("runs-dir", given, n))
+		return true;
 
 	if (strlen(want) != n)
 		return false;

@@ -54,7 +54,8 @@ struct cli_common {
 };
 
 #define CLI_COMMON_FLAGS(c)                                                                                         \
-	{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &(c)->source.logdir, 0, 0 },                \
+	{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: DPTRACK_RUNS_DIR, or runs)", &(c)->source.logdir,  \
+	  0, 0 },                                                                                                   \
 	{ "url", FLAG_TEXT, "URL", "use the server at URL", &(c)->source.url, 0, 0 },                               \
 	{ "db", FLAG_PATH, "FILE", "the store (default: DIR/dptrack.db); or postgresql://USER@HOST/NAME",           \
 	  &(c)->source.db, 0, 0 },                                                                                  \

@@ -54,7 +54,7 @@ static int print_unopened_store(const struct doctor_options *d, const struct err
 	struct store_paths paths;
 	json_t *list = json_array(), *reply;
 	size_t i;
-	int rc = a ? store_locate(&paths, o->logdir ? o->logdir : "runs", o->db, err) : ERR_NOMEM;
+	int rc = a ? store_locate(&paths, source_runs_dir(o->logdir), o->db, err) : ERR_NOMEM;
 
 	if (!rc)
 		rc = check_file(paths.db, a, &r, err);

@@ -416,7 +416,8 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 	struct serve_options o = { .host = "127.0.0.1", .port = 6007, .max_connections = 500, .archive_after = "1d" };
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR",
-		  "folder of runs, followed while they grow (default: runs; none if the store is in PostgreSQL)",
+		  "folder of runs, followed while they grow (default: DPTRACK_RUNS_DIR, or runs; none if the store is "
+		  "in PostgreSQL)",
 		  &o.logdir, 0, 0 },
 		{ "host", FLAG_TEXT, "HOST", "address to listen on (default: 127.0.0.1)", &o.host, 0, 0 },
 		{ "port", FLAG_NUMBER, "PORT", "port to listen on (default: 6007; 0: any free one)", &o.port, 0,
@@ -471,7 +472,7 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 	if (!rc)
 		rc = source_place(&o.db, err);
 	if (!o.logdir && !store_is_address(o.db))
-		o.logdir = "runs";
+		o.logdir = source_runs_dir(NULL);
 	if (!rc)
 		rc = serve_until_signal(&o, err);
 	cli_line_done(&line);

@@ -193,7 +193,7 @@ static int restore_backup(const struct backup_options *b, const char *from, stru
 			     shown);
 	}
 	if (!rc)
-		rc = store_locate(&paths, o->logdir ? o->logdir : "runs", db, err);
+		rc = store_locate(&paths, source_runs_dir(o->logdir), db, err);
 	if (!rc) {
 		replaced = !access(paths.db, F_OK);
 		rc = store_restore(from, &paths, err);

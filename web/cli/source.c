@@ -97,13 +97,23 @@ int source_place(const char **io_db, struct err *err)
 	return rc;
 }
 
+const char *source_runs_dir(const char *given)
+{
+	const char *env = getenv("DPTRACK_RUNS_DIR");
+
+	if (given)
+		return given;
+	return env && *env ? env : "runs";
+}
+
 int source_folder(const char *logdir, struct err *err)
 {
 	struct stat st;
 
 	if (!stat(logdir, &st) && S_ISDIR(st.st_mode))
 		return 0;
-	return err_set(err, ERR_USAGE, "no folder %s: use --logdir for the folder of runs, or --url for a server",
+	return err_set(err, ERR_USAGE,
+		       "no folder %s: use --logdir or DPTRACK_RUNS_DIR for the folder of runs, or --url for a server",
 		       logdir);
 }
 
@@ -117,7 +127,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 		return err_nomem(err, NULL);
 	rc = o->url ? 0 : source_place(&db, err);
 	if (!logdir && !store_is_address(db))
-		logdir = "runs";
+		logdir = source_runs_dir(NULL);
 	if (rc) {
 		free(s);
 		return rc;

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collects facts about the process and the machine of a run. Reads only listed environment variables, hides secrets with the
 caller's scrubber and imports no framework."""
+from __future__ import annotations
+
 import os
 import platform
 import shlex
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dptrack._secrets import Scrubber
 
 # Variables, and prefixes of variables, that define the layout of a job or change results.
 VARIABLES = ('CUDA_VISIBLE_DEVICES', 'CUBLAS_WORKSPACE_CONFIG', 'HIP_VISIBLE_DEVICES', 'HOSTNAME', 'KMP_AFFINITY', 'LOCAL_RANK',
@@ -17,12 +25,12 @@ FAMILIES = ('NCCL_', 'GLOO_', 'TORCH_NCCL_', 'UCX_')
 FRAMEWORKS = ('torch', 'lightning', 'pytorch_lightning', 'transformers', 'keras', 'tensorflow', 'jax', 'numpy', 'accelerate')
 
 
-def variables(env):
+def variables(env: Mapping[str, str]) -> dict[str, str]:
     wanted = set(VARIABLES) | set(filter(None, env.get('DPTRACK_ENV', '').split(',')))
     return {name: env[name] for name in sorted(env) if name in wanted or name.startswith(FAMILIES)}
 
 
-def processor():
+def processor() -> str:
     try:
         with open('/proc/cpuinfo') as f:
             return next((line.split(':', 1)[1].strip() for line in f if line.startswith('model name')), '')
@@ -30,14 +38,14 @@ def processor():
         return ''
 
 
-def memory_bytes():
+def memory_bytes() -> int:
     try:
         return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
     except (ValueError, OSError):
         return 0
 
 
-def gpus():
+def gpus() -> str:
     """Names of the GPUs if the program uses them: a query would initialise the driver."""
     torch = sys.modules.get('torch')
     try:
@@ -48,7 +56,7 @@ def gpus():
     return ''
 
 
-def gpu_uuid():
+def gpu_uuid() -> str:
     """UUID of the current GPU if the program uses one, else ''."""
     torch = sys.modules.get('torch')
     try:
@@ -59,12 +67,12 @@ def gpu_uuid():
     return ''
 
 
-def command():
+def command() -> str:
     argv = getattr(sys, 'orig_argv', None) or [sys.executable, *sys.argv]
     return ' '.join(shlex.quote(word) for word in argv)
 
 
-def collect(env, scrubber):
+def collect(env: Mapping[str, str], scrubber: Scrubber) -> dict[str, str]:
     """Returns {name: text} without empty values."""
     facts = {
         'command': command(),

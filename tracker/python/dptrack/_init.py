@@ -1,29 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of init, decided before a run is opened: names, folder, ranks of the job, and whether it resumes an older run."""
+from __future__ import annotations
+
 import os
 import sys
 
 from dptrack import _atexit, _job
-from dptrack._run import Error, library
+from dptrack._run import Error, Run, library
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dptrack._run import ConfigLike, TagsLike
 
 SYSTEM_S = 5.0
 SYSTEM_LEAST_S = 0.1  # the minimum of dptrack_system
 
 
-def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir=None, notes=None, run_id=None, resume=None,
-          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None, console=None, code=None, system=None):
-    """Returns a run of class make, open or waiting for its first step.
+def given(**options: Any) -> dict[str, Any]:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
-    experiment, run_name (project, name): defaults: $DPTRACK_EXPERIMENT, and a name made from the id.
-    config: params. tags: a mapping or a list of words. notes: Markdown.
-    runs_dir: default $DPTRACK_RUNS_DIR, else runs. url: a server that also receives the journal; default $DPTRACK_URL.
-    run_id: 32 hex digits. An existing run is resumed as a new segment, which hides older points from first_step on (default:
-        the first step that is logged).
-    resume: 'auto' resumes the newest run named run_name, if any; True requires the run run_id to exist.
-    rank, world_size: default from torch.distributed, else from the variables of torchrun, Slurm or mpirun.
-    console, code: False does not record output, or commit, diff and packages; $DPTRACK_CONSOLE=0, $DPTRACK_CODE=0.
-    system: sampling interval of system metrics (system/..., by rank) in seconds, 0: never; default $DPTRACK_SYSTEM, else 5.
-    mode: 'disabled' records nothing; default $DPTRACK_MODE."""
+
+def begin(make: Callable[[int, int], Run], experiment: str | None = None, run_name: str | None = None, config: ConfigLike = None,
+          tags: TagsLike = None, runs_dir: str | os.PathLike[str] | None = None, notes: str | None = None, run_id: str | None = None,
+          resume: bool | str | None = None, first_step: int | None = None, rank: int | None = None, world_size: int | None = None,
+          url: str | None = None, mode: str | None = None, project: str | None = None, name: str | None = None,
+          console: bool | None = None, code: bool | None = None, system: float | str | None = None) -> Run:
+    """Returns a run of class make, open or waiting for its first step. dptrack.init describes the options."""
     context = _job.find_rank()
     if rank is not None or world_size is not None:
         context = _job.RankContext(rank or 0, world_size or 1, context.job if (world_size or 1) > 1 else None, context.address, context.attempt)
@@ -35,7 +41,7 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
         run.config.update(config or {})
         return run
     library()
-    options = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': context.rank,
+    options: dict[str, Any] = {'experiment': _bytes(experiment), 'run_name': _bytes(run_name or name), 'rank': context.rank,
                'runs_dir': os.fsencode(runs_dir or os.environ.get('DPTRACK_RUNS_DIR') or 'runs'),
                'world_size': context.world_size, 'url': _bytes(url)}
     if first_step is not None:
@@ -58,11 +64,11 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
     return run
 
 
-def _is_on(asked, variable):
+def _is_on(asked: bool | None, variable: str) -> bool:
     return os.environ.get(variable, '1') not in ('0', 'off', 'false') if asked is None else asked
 
 
-def _seconds(asked):
+def _seconds(asked: float | str | None) -> float:
     """Sampling interval of system metrics in seconds."""
     given = os.environ.get('DPTRACK_SYSTEM', SYSTEM_S) if asked is None else asked
     try:
@@ -74,26 +80,26 @@ def _seconds(asked):
     return seconds
 
 
-def _bytes(text):
+def _bytes(text: object) -> bytes | None:
     return None if text is None else str(text).encode('utf-8', 'replace')
 
 
-def _secrets(config):
+def _secrets(config: ConfigLike) -> list[str]:
     from dptrack import _secrets as s
     from dptrack import _values
     flat = [(k, _values.plain(v)) for k, v in _values.flatten(_values.as_mapping(config), '.')]
-    named = [v for k, v in flat if s.is_secret_name(k) and s.is_secret_value(v)]
+    named = [str(v) for k, v in flat if s.is_secret_name(k) and s.is_secret_value(v)]
     named += [password for _, v in flat if isinstance(v, str) for password in s.of_addresses(v)]
     return s.of_arguments(sys.argv) + s.of_environment(os.environ) + named
 
 
-def _main_again():
+def _main_again() -> bool:
     """Returns true while multiprocessing's spawn runs the main module again in a child, where the parent has started the run."""
     process = sys.modules.get('multiprocessing.process')
     return bool(process and getattr(process.current_process(), '_inheriting', False))
 
 
-def _record_setup(run, config, tags, notes):
+def _record_setup(run: Run, config: ConfigLike, tags: TagsLike, notes: str | None) -> None:
     if run.rank == 0:
         from dptrack import _environment
         for fact, value in _environment.collect(os.environ, run._scrubber).items():
@@ -102,7 +108,8 @@ def _record_setup(run, config, tags, notes):
             run._record('segment_param', b'world_size', b'%d' % run.world_size)
         if config is not None:
             run.config.update(config)
-        for key, value in (tags.items() if hasattr(tags, 'items') else ((word, '') for word in tags or ())):
+        pairs: Any = tags
+        for key, value in (pairs.items() if hasattr(pairs, 'items') else ((word, '') for word in pairs or ())):
             run.tag(key, value)
         if notes:
             run.note(notes)
@@ -110,14 +117,14 @@ def _record_setup(run, config, tags, notes):
         run.config._values.update(_plain_mapping(config))
 
 
-def _plain_mapping(config):
+def _plain_mapping(config: ConfigLike) -> dict[str, Any]:
     from dptrack import _values
     return dict(_values.as_mapping(config).items())
 
 
 # ---- which run ----
 
-def _find(options, run_id=None):
+def _find(options: dict[str, Any], run_id: str | None = None) -> tuple[str, int, str] | None:
     """(id, newest segment, folder) of an existing run, or None."""
     import ctypes
 
@@ -133,7 +140,7 @@ def _find(options, run_id=None):
     return found.id.decode(), found.newest_segment, os.fsdecode(found.dir)
 
 
-def _wanted(options, run_id, resume):
+def _wanted(options: dict[str, Any], run_id: str | None, resume: bool | str | None) -> tuple[str, int, str] | None:
     """(id, newest segment, folder) of the run to resume, or None for a new one."""
     if run_id is None and resume == 'auto':
         if not options['run_name']:
@@ -149,14 +156,14 @@ def _wanted(options, run_id, resume):
     return found
 
 
-def _resume(run, options, run_id, segment):
+def _resume(run: Run, options: dict[str, Any], run_id: str, segment: int) -> None:
     """Adds a segment to a run. Without a given first step, the first logged step opens it."""
     options.update(run_id=_bytes(run_id), reopen=True, segment=segment)
     run.id, run.segment = run_id, segment
     run._prepare(options, open_now='first_step' in options)
 
 
-def _join(run, context, options, run_id, resume):
+def _join(run: Run, context: _job.RankContext, options: dict[str, Any], run_id: str | None, resume: bool | str | None) -> None:
     files, store = _job.meet(os.fsdecode(options['runs_dir']), context) if context.world_size > 1 or context.job else (None, None)
     if context.rank > 0 and (files or store):
         _follow(run, options, store or files)
@@ -178,7 +185,7 @@ def _join(run, context, options, run_id, resume):
             place.publish(record)
 
 
-def _follow(run, options, place):
+def _follow(run: Run, options: dict[str, Any], place: Any) -> None:
     record = place.wait()
     if record is None:
         raise Error('rank %d found no run of rank 0 within %.0f s: does rank 0 call dptrack.init, with the same runs_dir?' %

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """ctypes bindings of libdptrack. Searches $DPTRACK_LIBRARY, this folder, then the system's library path."""
+from __future__ import annotations
+
 import ctypes
 import os
 from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STATUS = {'running': 0, 'finished': 1, 'failed': 2, 'killed': 3, 'preempted': 4}
 LAUNCHER = 1
@@ -28,7 +34,7 @@ class Found(ctypes.Structure):
 
 
 # Functions that may block release the GIL.
-WAITING = {
+WAITING: dict[str, tuple[Any, ...]] = {
     'dptrack_run_open': (c_int, POINTER(c_void_p), POINTER(Options), POINTER(Failure)),
     'dptrack_find': (c_int, POINTER(Found), POINTER(Options), POINTER(Failure)),
     'dptrack_read': (c_int, c_char_p, c_void_p, POINTER(Failure)),
@@ -40,7 +46,7 @@ WAITING = {
 }
 
 # Functions that only queue keep the GIL: they return sooner than it could be released.
-QUEUEING = {
+QUEUEING: dict[str, tuple[Any, ...]] = {
     'dptrack_log': (None, c_void_p, c_int64, c_char_p, c_double),
     'dptrack_log_many': (None, c_void_p, c_int64, c_size_t, c_void_p, c_void_p),
     'dptrack_log_rank': (None, c_void_p, c_int, c_int64, c_char_p, c_double),
@@ -73,16 +79,20 @@ QUEUEING = {
 class Library:
     """The functions as attributes without their prefix: Library().log is dptrack_log."""
 
-    def __init__(self, path):
-        for table, load in ((WAITING, ctypes.CDLL), (QUEUEING, ctypes.PyDLL)):
+    def __init__(self, path: str) -> None:
+        loaders: tuple[tuple[dict[str, tuple[Any, ...]], Any], ...] = ((WAITING, ctypes.CDLL), (QUEUEING, ctypes.PyDLL))
+        for table, load in loaders:
             so = load(path)
             for name, (result, *arguments) in table.items():
                 function = getattr(so, name)
                 function.restype, function.argtypes = result, arguments
                 setattr(self, name[len('dptrack_'):], function)
 
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
 
-def places():
+
+def places() -> list[str]:
     """Candidate paths of the library, best first."""
     named = os.environ.get('DPTRACK_LIBRARY')
     if named:
@@ -91,7 +101,7 @@ def places():
     return [bundled] if os.path.exists(bundled) else ['libdptrack.so.0', 'libdptrack.so']
 
 
-def load():
+def load() -> Library:
     """Loads the library; OSError or AttributeError says what to do."""
     reasons = []
     for path in places():

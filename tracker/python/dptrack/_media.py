@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Media for Run.log: images, histograms, texts, tables, audio, videos, HTML and Plotly figures. Each class encodes its data for libdptrack. Files are recorded
 unchanged; arrays are converted with NumPy."""
+from __future__ import annotations
+
 import ctypes
 import os
 import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dptrack._library import Library
+
+    Content = Any  # a path, bytes, or an array
 
 
 class Bytes(ctypes.Structure):
@@ -11,7 +22,7 @@ class Bytes(ctypes.Structure):
     _fields_ = [('at', ctypes.c_char_p), ('n', ctypes.c_size_t)]
 
 
-def _array(data):
+def _array(data: Any) -> Any:
     """Converts an array, a tensor on any device or nested lists to a NumPy array."""
     import numpy
     for method in ('detach', 'cpu'):
@@ -22,7 +33,7 @@ def _array(data):
     return numpy.asarray(data)
 
 
-def _file(data):
+def _file(data: Content) -> bytes | None:
     """The bytes of a path or of bytes; None for anything else."""
     if isinstance(data, (bytes, bytearray)):
         return bytes(data)
@@ -35,25 +46,25 @@ def _file(data):
 class Media:
     """Base class of the media that Run.log records."""
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         """hidden: function that removes secrets from a text."""
         raise NotImplementedError
 
 
-def _png(width, height, channels, rows):
+def _png(width: int, height: int, channels: int, rows: bytes) -> bytes:
     """A PNG file of 8 bits a channel; rows: bytes, row by row."""
     import zlib
     kind = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
     line = width * channels
     raw = b''.join(b'\0' + rows[y * line:(y + 1) * line] for y in range(height))
 
-    def chunk(name, data):
+    def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack('>I', len(data)) + name + data + struct.pack('>I', zlib.crc32(name + data))
     return (b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, kind, 0, 0, 0)) +
             chunk(b'IDAT', zlib.compress(raw, 6)) + chunk(b'IEND', b''))
 
 
-def _png_of_array(data):
+def _png_of_array(data: Any) -> tuple[bytes, int, int]:
     import numpy
     pixels = _array(data)
     if pixels.ndim == 2:
@@ -74,7 +85,7 @@ def _png_of_array(data):
     return _png(width, height, channels, pixels.tobytes()), width, height
 
 
-def _jpeg_size(data):
+def _jpeg_size(data: bytes) -> tuple[int, int]:
     at = 2
     while at + 9 < len(data) and data[at] == 0xff:
         marker, length = data[at + 1], struct.unpack('>H', data[at + 2:at + 4])[0]
@@ -85,53 +96,80 @@ def _jpeg_size(data):
     raise ValueError('a JPEG file without a size')
 
 
-def _size(data):
+def _size(data: bytes) -> tuple[int, int]:
     """Width and height of an encoded image."""
     if data[:8] == b'\x89PNG\r\n\x1a\n':
-        return struct.unpack('>II', data[16:24])
+        width, height = struct.unpack('>II', data[16:24])
+        return width, height
     if data[:3] == b'\xff\xd8\xff':
         return _jpeg_size(data)
     if data[:4] == b'GIF8':
-        return struct.unpack('<HH', data[6:10])
+        width, height = struct.unpack('<HH', data[6:10])
+        return width, height
     raise ValueError('an image file is a PNG, JPEG or GIF file')
 
 
 class Image(Media):
-    """A path or bytes of a PNG, JPEG or GIF file, an array or tensor (HxW, HxWxC or CxHxW; floats of 0 to 1, or 0 to 255), a
-    PIL image, or a Matplotlib figure."""
+    """An image.
 
-    def __init__(self, data, caption=None):
-        self.caption, self.file = caption, _file(data)
-        if self.file is None and hasattr(data, 'savefig'):
+    Args:
+        data: A path or bytes of a PNG, JPEG or GIF file, an array or tensor (HxW, HxWxC or CxHxW; floats of 0 to 1, or 0 to
+            255), a PIL image, or a Matplotlib figure.
+        caption: A text that is shown below it.
+
+    Raises:
+        ValueError: The shape of the array or the format of the file is not supported.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> run.log({"samples": dptrack.Image(pixels, caption="step 100")}, step=100)
+    """
+
+    def __init__(self, data: Content, caption: object = None) -> None:
+        self.caption, encoded = caption, _file(data)
+        if encoded is None and hasattr(data, 'savefig'):
             import io
             held = io.BytesIO()
             data.savefig(held, format='png')
-            self.file = held.getvalue()
-        if self.file is None:
+            encoded = held.getvalue()
+        if encoded is None:
             self.file, self.width, self.height = _png_of_array(data)
         else:
-            self.width, self.height = _size(self.file)
+            self.file, (self.width, self.height) = encoded, _size(encoded)
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         library.image(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.width, self.height)
         if self.caption:
             library.text(handle, step, key + b'/caption', hidden(str(self.caption)).encode('utf-8', 'replace'))
 
 
 class Audio(Media):
-    """A path or bytes of a sound file (WAV, FLAC, Ogg, MP3), or samples from -1 to 1 (frames, or frames x channels) with their
-    rate."""
+    """A sound.
 
-    def __init__(self, data, sample_rate=None, caption=None):
-        self.file = _file(data)
+    Args:
+        data: A path or bytes of a sound file (WAV, FLAC, Ogg, MP3), or samples from -1 to 1 (frames, or frames x channels).
+        sample_rate: Of samples, in Hz.
+        caption: Accepted for W&B's sake.
+
+    Raises:
+        ValueError: Samples without a sample_rate.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> run.log({"speech": dptrack.Audio(samples, sample_rate=16000)}, step=100)
+    """
+
+    def __init__(self, data: Content, sample_rate: int | None = None, caption: object = None) -> None:
+        encoded = _file(data)
         self.type = 'audio/wav'
-        if self.file is None:
+        if encoded is None:
             if not sample_rate:
                 raise ValueError('samples need a sample_rate')
-            self.file = self._wav(_array(data), int(sample_rate))
+            encoded = self._wav(_array(data), int(sample_rate))
+        self.file = encoded
 
     @staticmethod
-    def _wav(samples, rate):
+    def _wav(samples: Any, rate: int) -> bytes:
         import io
         import wave
 
@@ -148,14 +186,26 @@ class Audio(Media):
             f.writeframes(samples.astype('<i2').tobytes())
         return held.getvalue()
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         library.audio(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.type.encode())
 
 
 class Histogram(Media):
-    """Values, or np_histogram=(counts, edges) as numpy.histogram returns them. Values that are not finite are left out."""
+    """A histogram. Values that are not finite are left out.
 
-    def __init__(self, values=None, bins=64, np_histogram=None):
+    Args:
+        values: An array, a tensor or a list.
+        bins: Number of bins.
+        np_histogram: (counts, edges) as numpy.histogram returns them, in place of values.
+
+    Raises:
+        ValueError: The number of edges is not that of the counts plus 1.
+
+    Example:
+        >>> run.log({"weights": dptrack.Histogram(layer.weight)}, step=100)
+    """
+
+    def __init__(self, values: Any = None, bins: int = 64, np_histogram: tuple[Any, Any] | None = None) -> None:
         if np_histogram is not None:
             counts, edges = np_histogram
         else:
@@ -167,18 +217,25 @@ class Histogram(Media):
         if len(self.edges) != len(self.counts) + 1:
             raise ValueError('a histogram of %d counts has %d edges, not %d' % (len(self.counts), len(self.counts) + 1, len(self.edges)))
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         n = len(self.counts)
         library.histogram(handle, step, key, (ctypes.c_double * (n + 1))(*self.edges), (ctypes.c_double * n)(*self.counts), n)
 
 
 class Text(Media):
-    """Markdown."""
+    """A text.
 
-    def __init__(self, text):
+    Args:
+        text: Markdown.
+
+    Example:
+        >>> run.log({"answer": dptrack.Text("**42**")}, step=100)
+    """
+
+    def __init__(self, text: object) -> None:
         self.text = str(text)
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         library.text(handle, step, key, hidden(self.text).encode('utf-8', 'replace').replace(b'\0', b''))
 
 
@@ -230,17 +287,34 @@ class Video(Media):
 
 
 class Table(Media):
-    """columns: titles; data: rows. Or dataframe: a pandas.DataFrame."""
+    """A table.
 
-    def __init__(self, columns=None, data=None, dataframe=None):
+    Args:
+        columns: The titles.
+        data: The rows.
+        dataframe: A pandas.DataFrame, in place of columns and data.
+
+    Example:
+        >>> run.log({"errors": dptrack.Table(columns=["image", "guess"], data=[[3, "cat"]])}, step=100)
+    """
+
+    def __init__(self, columns: Sequence[object] | None = None, data: Sequence[Sequence[object]] | None = None, dataframe: Any = None) -> None:
         if dataframe is not None:
             columns, data = list(dataframe.columns), dataframe.values.tolist()
         self.columns, self.data = list(columns or []), [list(row) for row in data or []]
 
-    def add_data(self, *row):
+    def add_data(self, *row: object) -> None:
+        """Adds a row.
+
+        Args:
+            row: Its cells.
+
+        Example:
+            >>> table.add_data(4, "dog")
+        """
         self.data.append(list(row))
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         width = len(self.columns) or max((len(row) for row in self.data), default=0)
         rows = [self.columns or [str(i) for i in range(width)], *self.data]
         cells = [hidden(str(cell)).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
@@ -248,16 +322,26 @@ class Table(Media):
 
 
 class File:
-    """A file of this machine, copied into the run's folder, and to the server if there is one, before log returns. name: path
-    within the run; default the file's name."""
+    """A file of this machine, copied into the run's folder, and to the server if there is one, before log returns.
 
-    def __init__(self, path, name=None):
+    Args:
+        path: The file.
+        name: Its path within the run; default: the file's name.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+
+    Example:
+        >>> run.log({"model": dptrack.File("model.pt")})
+    """
+
+    def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         self.path = os.fspath(path)
         self.name = name or os.path.basename(self.path)
         if not os.path.isfile(self.path):
             raise FileNotFoundError('there is no file %s' % self.path)
 
-    def wrong_name(self):
+    def wrong_name(self) -> str | None:
         """Reason why the name is invalid, or None."""
         if any(part in ('', '.', '..') for part in self.name.split('/')) or '\\' in self.name or not self.name.isprintable():
             return 'parts divided by single slashes, none of them "." or ".."'

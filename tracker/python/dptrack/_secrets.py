@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hides secrets: values of params, arguments and environment variables with secret names, and text in the form of well-known
 keys. All recorded text passes through a Scrubber."""
+from __future__ import annotations
+
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 HIDDEN = '(hidden)'
 SHORTEST = 6
@@ -21,24 +28,24 @@ LONG_WORD = 20
 LONGEST_WORD = 8192
 
 
-def is_secret_name(name):
+def is_secret_name(name: str) -> bool:
     return bool(_NAME.search(_CAMEL.sub('_', name)))
 
 
-def is_secret_value(value):
+def is_secret_value(value: object) -> bool:
     """Returns false for values under a secret name that cannot be secret: a tokenizer's pad_token, a number of tokens."""
     return isinstance(value, str) and len(value) >= SHORTEST and value[0] not in '<[' and not re.search(r'\s', value)
 
 
-def _parts(value):
+def _parts(value: str) -> list[str]:
     """Parts of a secret to hide: the whole, and the long words of a text with several (a PEM key)."""
     words = [] if value[:1] in ('<', '[') else value.split()  # no pad_token
     return [value] * (len(value) >= SHORTEST and bool(words)) + [word for word in words if len(words) > 1 and len(word) >= LONG_WORD]
 
 
-def of_arguments(argv):
+def of_arguments(argv: Sequence[str]) -> list[str]:
     """Values of arguments whose flags name a secret: --api-key X, --api-key=X, api_key=X, {"api_key": "X"}; passwords in URLs."""
-    found = []
+    found: list[str] = []
     for at, word in enumerate(argv):
         found += of_addresses(word)
         found += [value for name, value in _PAIR.findall(word) if is_secret_name(name) and is_secret_value(value)]
@@ -52,9 +59,9 @@ def of_arguments(argv):
     return found
 
 
-def of_environment(env):
+def of_environment(env: Mapping[str, str]) -> list[str]:
     """Values of variables with secret names, except paths; passwords in URLs."""
-    found = []
+    found: list[str] = []
     for name, value in env.items():
         found += of_addresses(value)
         if is_secret_name(name) and not value.startswith('/'):
@@ -62,7 +69,7 @@ def of_environment(env):
     return found
 
 
-def of_addresses(text):
+def of_addresses(text: str) -> list[str]:
     """Passwords in https://user:password@host/, percent-encoded and decoded."""
     if '://' not in text:
         return []
@@ -76,18 +83,19 @@ def of_addresses(text):
 class Scrubber:
     """Replaces secrets in text."""
 
-    def __init__(self, values=()):
-        self._values, self._known = set(), None
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        self._values: set[str] = set()
+        self._known: re.Pattern[str] | None = None
         self.add(values)
 
-    def add(self, values):
+    def add(self, values: Iterable[str]) -> None:
         if self._values.issuperset(values):
             return
         self._values.update(values)
         longest_first = sorted(self._values, key=len, reverse=True)
         self._known = re.compile('|'.join(map(re.escape, longest_first))) if longest_first else None
 
-    def text(self, text):
+    def text(self, text: str) -> str:
         """Adds passwords of URLs to the secrets, so they are hidden in all text."""
         if len(text) < SHORTEST:
             return text
@@ -98,7 +106,7 @@ class Scrubber:
             text = self._known.sub(HIDDEN, text)
         return _SHAPE.sub(HIDDEN, text)
 
-    def setting(self, name, value):
+    def setting(self, name: str, value: Any) -> Any:
         """Scrubs a param's value; a value with a secret name is added to the secrets."""
         if isinstance(value, str):
             if is_secret_name(name) and is_secret_value(value):
@@ -111,11 +119,11 @@ class Scrubber:
 class Pieces:
     """Buffers the last word of a stream until its end, so that a secret written in two pieces is found."""
 
-    def __init__(self, scrubber):
+    def __init__(self, scrubber: Scrubber) -> None:
         import _thread
         self._scrubber, self._word, self._lock = scrubber, '', _thread.RLock()
 
-    def add(self, text):
+    def add(self, text: str) -> str:
         """Adds text and returns what is complete."""
         with self._lock:
             text = self._word + text
@@ -125,7 +133,7 @@ class Pieces:
             self._word = text[end:]
             return self._scrubber.text(text[:end])
 
-    def rest(self):
+    def rest(self) -> str:
         with self._lock:
             word, self._word = self._word, ''
             return self._scrubber.text(word)

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts numbers and params to the library's types: flattens nested mappings, converts tensors and NumPy scalars to Python
 numbers. Needs no array library."""
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
-def number(value):
+
+def number(value: Any) -> float | None:
     """A float, or None if value is not a single number. Waits for the device of a tensor."""
     if isinstance(value, (str, bytes, bytearray)) or value is None:
         return None
@@ -15,7 +22,7 @@ def number(value):
         return None
 
 
-def flatten(values, joint, prefix=''):
+def flatten(values: Mapping[Any, Any], joint: str, prefix: str = '') -> Iterator[tuple[str, Any]]:
     """Yields (key, leaf) of a nested mapping with joined keys."""
     for key in values.keys():
         name, value = prefix + str(key), values[key]
@@ -25,7 +32,7 @@ def flatten(values, joint, prefix=''):
             yield name, value
 
 
-def as_mapping(config):
+def as_mapping(config: Any) -> Mapping[str, Any]:
     """Converts settings to a mapping: an argparse namespace, a dataclass or an object with attributes."""
     if config is None:
         return {}
@@ -33,13 +40,14 @@ def as_mapping(config):
         return config
     for method in ('to_dict', 'model_dump', '_asdict'):
         if callable(getattr(config, method, None)) and not isinstance(config, type):
-            return getattr(config, method)()
+            mapping: Mapping[str, Any] = getattr(config, method)()
+            return mapping
     if hasattr(config, '__dict__'):
         return {k: v for k, v in vars(config).items() if not k.startswith('_')}
     raise TypeError('config is a %s: expected a mapping, a namespace or a dataclass' % type(config).__name__)
 
 
-def plain(value):
+def plain(value: Any) -> bool | int | float | str:
     """A param as bool, int, float or str; equal params give equal text in all processes."""
     if isinstance(value, (bool, int, float, str)):
         return value

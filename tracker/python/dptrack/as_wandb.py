@@ -7,6 +7,8 @@
 
 `import wandb` then finds the module in the folder wandb_shim instead of an installed W&B, also in child processes. It has what
 trainers and their callbacks call; anything else raises. Nothing is sent to W&B."""
+from __future__ import annotations
+
 import os
 import runpy
 import sys
@@ -15,7 +17,7 @@ FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'wandb_shim')
 USAGE = 'usage: python -m dptrack.as_wandb [-m MODULE | FILE] [ARGUMENT...]'
 
 
-def use_shim():
+def use_shim() -> None:
     """Makes `import wandb` find the shim, here and in child processes."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path.insert(1, FOLDER)
@@ -23,7 +25,7 @@ def use_shim():
     os.environ['PYTHONPATH'] = os.pathsep.join([FOLDER, *known, *([] if package in known else [package])])
 
 
-def main(words):
+def main(words: list[str]) -> int:
     """words: the arguments after this module's name."""
     if not words or words[0] in ('-h', '--help') or (words[0] == '-m' and len(words) < 2):
         print(USAGE, file=sys.stdout if words and words[0] != '-m' else sys.stderr)

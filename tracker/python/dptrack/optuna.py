@@ -12,30 +12,91 @@
 
     study.optimize(objective, n_trials=100, n_jobs=4)
 
-The trial's params are the run's, what it reports for pruning and what it returns is the series "value" ("value/0", ... where
-it returns several); a pruned trial is killed, and its reason says at which step."""
+The trial's params are the run's. Values reported for pruning and the returned value are the series "value" ("value/0", ... if
+several are returned). A pruned trial has the status killed, and its reason contains the step."""
+from __future__ import annotations
+
 import functools
 
-from dptrack import _init
+from dptrack import _init, _missing
 from dptrack._run import Error, Run
 
-_runs = {}  # by study and number, while they go on
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dptrack._run import ConfigLike, TagsLike
+
+_runs: dict[tuple[str, int], Run] = {}  # of running trials, by study and number
 
 
-def run_of(trial):
-    """The run of a running trial."""
+def _need_optuna(what: str) -> None:
+    try:
+        import optuna  # noqa: F401
+    except ImportError as error:
+        _missing.need('dptrack.optuna.' + what, 'optuna', error)
+
+
+def run_of(trial: Any) -> Run:
+    """The run of a running trial.
+
+    Args:
+        trial: The trial that the objective received.
+
+    Returns:
+        The run, to log to.
+
+    Raises:
+        Error: The objective of the trial is not decorated with track, or optuna is missing.
+
+    Example:
+        >>> dptrack.optuna.run_of(trial).log({"train/loss": 0.5}, step=1)
+    """
+    _need_optuna('run_of')
     run = _runs.get((trial.study.study_name, trial.number))
     if run is None:
         raise Error('trial %d has no run: decorate its objective with dptrack.optuna.track()' % trial.number)
     return run
 
 
-def track(experiment=None, **options):
-    """A decorator of objectives. options are init's; experiment is the study's name unless given, run_name
-    "trial-<number>"."""
-    def decorate(objective):
+def track(experiment: str | None = None, run_name: str | None = None, config: ConfigLike = None, tags: TagsLike = None,
+          notes: str | None = None, runs_dir: str | None = None, url: str | None = None, mode: str | None = None,
+          console: bool | None = None, code: bool | None = None,
+          system: float | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorates an objective, so that each of its trials is a run.
+
+    Args:
+        experiment: The experiment; default: the study's name.
+        run_name: The name of each run; default: "trial-<number>".
+        config: Params in addition to the trial's.
+        tags: Tags, as init takes them.
+        notes: A note in Markdown.
+        runs_dir: The folder of runs; default: $DPTRACK_RUNS_DIR, or "runs".
+        url: A server that also receives the runs; default: $DPTRACK_URL.
+        mode: "disabled" records nothing.
+        console: False does not record what the program prints.
+        code: False does not record commit, diff and packages.
+        system: Seconds between samples of the machine's load; 0: none.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        Error: The package optuna is missing.
+
+    Example:
+        >>> @dptrack.optuna.track(experiment="lr")
+        ... def objective(trial):
+        ...     return trial.suggest_float("lr", 1e-4, 1e-1)
+    """
+    _need_optuna('track')
+    options = _init.given(run_name=run_name, config=config, tags=tags, notes=notes, runs_dir=runs_dir, url=url, mode=mode, console=console,
+                          code=code, system=system)
+
+    def decorate(objective: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(objective)
-        def tracked(trial, *more, **named):
+        def tracked(trial: Any, *more: Any, **named: Any) -> Any:
             key = trial.study.study_name, trial.number
             chosen = dict({'run_name': 'trial-%d' % trial.number}, **options)
             run = _runs[key] = _init.begin(Run, experiment=experiment or trial.study.study_name, **chosen)
@@ -55,8 +116,8 @@ def track(experiment=None, **options):
     return decorate
 
 
-def _record_trial(run, trial):
-    """What the study knows of the trial by now."""
+def _record_trial(run: Run, trial: Any) -> None:
+    """Records what the study has of the trial so far."""
     run.config.update(trial.params)
     run.tag('optuna.study', trial.study.study_name)
     run.tag('optuna.trial', str(trial.number))
@@ -67,14 +128,14 @@ def _record_trial(run, trial):
         run.log({'value': value}, step=step)
 
 
-def _tell_result(run, value):
+def _tell_result(run: Run, value: Any) -> None:
     several = isinstance(value, (tuple, list))
     for n, one in enumerate(value if several else [value]):
         if one is not None:
             run.log({'value/%d' % n if several else 'value': float(one)}, step=run._step + (n == 0))
 
 
-def _judge(run, error):
+def _judge(run: Run, error: BaseException) -> tuple[str, str]:
     """(status, reason) of a run whose objective raised."""
     from optuna import TrialPruned
     if isinstance(error, TrialPruned):

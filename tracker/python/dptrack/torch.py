@@ -1,29 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """Phases of PyTorch's training steps by rank, as dptrain records its own: data_wait, h2d, forward, backward, comm_exposed,
-optimizer and what is left (other), in seconds. The page then shows bars, the map of ranks and the straggler.
+optimizer and the rest (other), in seconds. The page then shows bars, the map of ranks and the straggler.
 
     loader = dptrack.torch.instrument(model, optimizer, loader)
 
-A step ends when optimizer.step returns. What runs on a GPU is waited for at the borders of the phases in one of `every` steps;
-the others are left as they are and not recorded."""
+A step ends when optimizer.step returns. On a GPU, one in `every` steps waits for the device at the borders of its phases; the
+others run unchanged and are not recorded."""
+from __future__ import annotations
+
 import time
 
-import torch
+from dptrack import _missing, _run
 
-from dptrack import _run
+_error: ImportError | None = None
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import torch
+
+    from dptrack._run import Run
+else:
+    try:
+        import torch
+    except ImportError as _caught:
+        torch, _error = None, _caught
 
 PHASES = ('data_wait', 'h2d', 'forward', 'backward', 'comm_exposed', 'optimizer')
 
 
-def instrument(model, optimizer, loader=None, device=None, run=None, first_step=1, every=None):
-    """The loader to iterate over (None without one); with device its batches come moved there, which is the phase h2d.
+def instrument(model: Any, optimizer: Any, loader: Any = None, device: Any = None, run: Run | None = None, first_step: int = 1,
+               every: int | None = None) -> Any:
+    """Records the phases of the steps that follow.
 
-    model: also one inside DistributedDataParallel: what backward takes after the last gradient is there, waiting for other
-    ranks, is comm_exposed. first_step: number of the next step, when training resumes. every: steps between two that are
-    recorded; 1 on a CPU, 20 on a GPU."""
-    clock = _Steps(run or _run.active(), first_step, every or (20 if _on_gpu(model) else 1), _on_gpu(model))
-    if clock.run is None:
+    Args:
+        model: A torch.nn.Module, also inside DistributedDataParallel: the time of backward after the last gradient, which waits
+            for other ranks, is comm_exposed.
+        optimizer: Its torch.optim.Optimizer.
+        loader: An iterable of batches.
+        device: Moves batches there, which is the phase h2d.
+        run: The run; default: the active one.
+        first_step: Number of the next step, when training resumes.
+        every: Steps from one recorded step to the next; default: 1 on a CPU, 20 on a GPU.
+
+    Returns:
+        The loader to iterate over; None without a loader.
+
+    Raises:
+        Error: No run is active, or the package torch is missing.
+
+    Example:
+        >>> loader = dptrack.torch.instrument(model, optimizer, loader, device="cuda")
+    """
+    _missing.need('dptrack.torch.instrument', 'torch', _error)
+    run = run or _run.active()
+    if run is None:
         raise _run.Error('instrument needs a run: call dptrack.init() first')
+    clock = _Steps(run, first_step, every or (20 if _on_gpu(model) else 1), _on_gpu(model))
     _watch_forward(model, clock)
     _watch_backward(model, clock)
     optimizer.register_step_pre_hook(lambda *_: clock.begin('optimizer'))
@@ -31,33 +65,35 @@ def instrument(model, optimizer, loader=None, device=None, run=None, first_step=
     return None if loader is None else _Loader(loader, clock, device)
 
 
-def _on_gpu(model):
+def _on_gpu(model: Any) -> bool:
     return any(p.is_cuda for p in model.parameters())
 
 
 class _Steps:
     """The seconds of the step under way."""
 
-    def __init__(self, run, first_step, every, waits):
+    def __init__(self, run: Run, first_step: int, every: int, waits: bool) -> None:
         self.run, self.step, self.every, self.waits = run, first_step, every, waits
-        self.spent, self.began, self.last_gradient = dict.fromkeys(PHASES, 0.0), {}, None
+        self.spent: dict[str, float] = dict.fromkeys(PHASES, 0.0)
+        self.began: dict[str, float] = {}
+        self.last_gradient: float | None = None
         self.active = True
         self.step_began = time.perf_counter()
 
-    def now(self):
+    def now(self) -> float:
         if self.waits and self.active:
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    def begin(self, phase):
+    def begin(self, phase: str) -> None:
         if self.active:
             self.began[phase] = self.now()
 
-    def end(self, phase):
+    def end(self, phase: str) -> None:
         if self.active and phase in self.began:
             self.spent[phase] += self.now() - self.began.pop(phase)
 
-    def end_backward(self, exposes):
+    def end_backward(self, exposes: bool) -> None:
         """What comes after the last gradient was communication that nothing hid."""
         if not self.active or 'backward' not in self.began:
             return
@@ -67,7 +103,7 @@ class _Steps:
         self.spent['comm_exposed'] += now - last
         self.last_gradient = None
 
-    def end_step(self):
+    def end_step(self) -> None:
         self.end('optimizer')
         now = self.now()
         if self.active:
@@ -77,7 +113,7 @@ class _Steps:
         self.spent, self.began = dict.fromkeys(PHASES, 0.0), {}
         self.step_began = self.now() if self.active else now
 
-    def _record(self, seconds):
+    def _record(self, seconds: float) -> None:
         values = {'phase/' + phase: spent for phase, spent in self.spent.items()}
         values['phase/other'] = max(seconds - sum(self.spent.values()), 0.0)
         values['phase/step'] = seconds
@@ -85,12 +121,12 @@ class _Steps:
 
 
 class _Loader:
-    """The loader, with the wait for each batch timed; whatever else is asked of it, it answers."""
+    """The loader, with the wait for each batch timed. Has the loader's other attributes."""
 
-    def __init__(self, loader, clock, device):
+    def __init__(self, loader: Any, clock: _Steps, device: Any) -> None:
         self._loader, self._clock, self._device = loader, clock, device
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         batches = iter(self._loader)
         while True:
             self._clock.begin('data_wait')
@@ -105,14 +141,14 @@ class _Loader:
                 self._clock.end('h2d')
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
 
 
-def _moved(batch, device):
+def _moved(batch: Any, device: Any) -> Any:
     if hasattr(batch, 'to'):
         return batch.to(device, non_blocking=True)
     if isinstance(batch, dict):
@@ -124,16 +160,16 @@ def _moved(batch, device):
     return batch
 
 
-def _watch_forward(model, clock):
+def _watch_forward(model: Any, clock: _Steps) -> None:
     """Only what trains: an evaluation is no part of a step."""
     model.register_forward_pre_hook(lambda module, args: clock.begin('forward') if module.training else None)
     model.register_forward_hook(lambda module, args, out: clock.end('forward') if module.training else None)
 
 
-def _watch_backward(model, clock):
+def _watch_backward(model: Any, clock: _Steps) -> None:
     parallel = isinstance(model, torch.nn.parallel.DistributedDataParallel)
 
-    def gradient(_):
+    def gradient(_: Any) -> None:
         if clock.active:
             clock.last_gradient = time.perf_counter()
 
@@ -143,7 +179,7 @@ def _watch_backward(model, clock):
                 p.register_post_accumulate_grad_hook(gradient)
     own = torch.autograd.backward
 
-    def timed(*args, **kwargs):
+    def timed(*args: Any, **kwargs: Any) -> Any:
         clock.begin('backward')
         try:
             return own(*args, **kwargs)

@@ -76,12 +76,12 @@ static int import_path(struct importer *b, const char *from, struct err *err)
 /* Reads the flags and runs the import. */
 static int run_import_command(int argc, char **argv, struct err *err)
 {
-	struct importer_target target = { .into = "runs" };
+	struct importer_target target = { .into = source_runs_dir(NULL) };
 	struct importer b = { .spool_fd = -1 };
 	bool help = false;
 	const struct flag table[] = {
-		{ "logdir", FLAG_PATH, "DIR", "folder of runs to import into (default: runs)", &target.into, 0,
-		  0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs to import into (default: DPTRACK_RUNS_DIR, or runs)",
+		  &target.into, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "import into the server at URL instead", &target.url, 0, 0 },
 		{ "experiment", FLAG_TEXT, "NAME",
 		  "experiment of all runs (default: their own; of event files the first part of a run's path)",

@@ -252,11 +252,11 @@ static int sync_folder_runs(struct sync_state *s, struct err *err)
 /* Reads the flags and sends the runs. */
 static int run_sync_command(int argc, char **argv, struct err *err)
 {
-	struct sync_state s = { .root = "runs", .patience_s = 60 };
+	struct sync_state s = { .root = source_runs_dir(NULL), .patience_s = 60 };
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
-		{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: runs)", &s.root, 0, 0 },
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: DPTRACK_RUNS_DIR, or runs)", &s.root, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "the server (default: DPTRACK_URL)", &url, 0, 0 },
 		{ "patience", FLAG_NUMBER, "SECONDS",
 		  "how long to wait for a server that does not answer (default: 60)", &s.patience_s, 0, 86400 },

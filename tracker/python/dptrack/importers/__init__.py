@@ -8,6 +8,8 @@
 One module per tracker reads the runs. RunWriter writes them as the JSON lines that `dptrack import` reads
 (web/cli/import/json_lines.h defines them). Run ids are hashes of the tracker's ids and points are sorted by time, so that a
 repeated import adds nothing."""
+from __future__ import annotations
+
 import hashlib
 import json
 import math
@@ -15,6 +17,11 @@ import os
 import shutil
 import tempfile
 from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
 BATCH = 1000
 _WORDS = {math.inf: 'Infinity', -math.inf: '-Infinity'}
@@ -26,23 +33,23 @@ class Refused(Exception):
     """The source cannot be read; the message is one line for the user."""
 
 
-def run_id(*words):
+def run_id(*words: str) -> Any:
     """Hashes a tracker's name of a run to 32 hex digits."""
     return hashlib.sha256(' '.join(words).encode()).hexdigest()[:32]
 
 
-def number(value):
+def number(value: Any) -> Any:
     """A float, or the strings NaN, Infinity and -Infinity, which JSON has no number for."""
     value = float(value)
     return 'NaN' if math.isnan(value) else _WORDS.get(value, value)
 
 
-def text(value):
+def text(value: Any) -> Any:
     """A param as text, in the form that `dptrack import` uses."""
     return value if isinstance(value, str) else json.dumps(value, separators=(',', ':'), ensure_ascii=False, default=str)
 
 
-def flat(mapping, prefix=''):
+def flat(mapping: Mapping[str, Any], prefix : str= '') -> Iterator[Any]:
     """Yields (key, leaf) of nested mappings; keys are joined by dots."""
     for key, value in mapping.items():
         if isinstance(value, dict) and value:
@@ -51,7 +58,7 @@ def flat(mapping, prefix=''):
             yield '%s%s' % (prefix, key), value
 
 
-def local_path(uri):
+def local_path(uri: str) -> Any:
     """Path of a file: URI or a plain path; None for any other URI."""
     from urllib.parse import unquote, urlsplit
     parts = urlsplit(uri)
@@ -62,19 +69,21 @@ class RunWriter:
     """Writes JSON lines to a stream. folder holds media files until the importer has read them. A run is written within
     `one_run`, which sends it on once it is complete."""
 
-    def __init__(self, stream, folder):
+    def __init__(self, stream: Any, folder: str) -> None:
         self._stream, self.folder, self._made = stream, folder, 0
-        self._events, self._spool = [], None
+        self._events: list[tuple[Any, int, str, Any]] = []
+        self._spool: Any = None
         self._line('dptrack_runs', 1)
 
-    def _line(self, kind, value):
+    def _line(self, kind: str, value: Any) -> None:
         (self._spool or self._stream).write(json.dumps({kind: value}, ensure_ascii=False, allow_nan=False, separators=(',', ':')) + '\n')
 
     @contextmanager
-    def one_run(self, called):
+    def one_run(self, called: str) -> Iterator[Any]:
         """Reports a run that cannot be read to its end as left out, and continues with the next."""
         self._events = []
-        with tempfile.SpooledTemporaryFile(SPOOL_BYTES, 'w+', encoding='utf-8') as self._spool:
+        with tempfile.SpooledTemporaryFile(SPOOL_BYTES, 'w+', encoding='utf-8') as spool:
+            self._spool = spool
             try:
                 yield
             except Exception as error:  # the tracker's package may raise anything
@@ -85,46 +94,46 @@ class RunWriter:
             whole.seek(0)
             shutil.copyfileobj(whole, self._stream)
 
-    def run(self, id, experiment, name, start):
+    def run(self, id: str, experiment: str | None, name: str, start: float) -> None:
         self._line('run', {'id': id, 'experiment': experiment or 'default', 'name': name or '', 'start': float(start)})
 
-    def param(self, key, value):
+    def param(self, key: str, value: Any) -> None:
         self._line('param', [key, text(value)])
 
-    def tag(self, key, value=''):
+    def tag(self, key: str, value : Any= '') -> None:
         self._line('tag', [key, str(value)])
 
-    def environment(self, key, value):
+    def environment(self, key: str, value: Any) -> None:
         self._line('environment', [key, str(value)])
 
-    def code(self, name, value):
+    def code(self, name: str, value: Any) -> None:
         self._line('code', [name, value])
 
-    def note(self, markdown):
+    def note(self, markdown: str) -> None:
         self._line('note', markdown)
 
-    def final(self, key, step, at, value):
+    def final(self, key: str, step: int, at: Any, value: Any) -> None:
         self._line('final', [key, step, at, number(value)])
 
-    def file(self, path, source):
+    def file(self, path: str, source: str) -> None:
         self._line('file', [path, os.path.abspath(source)])
 
-    def left_out(self, what):
+    def left_out(self, what: str) -> None:
         self._line('left_out', what)
 
     # ---- items with a time ----
 
-    def point(self, key, step, at, value):
+    def point(self, key: str, step: int, at: Any, value: Any) -> None:
         self._events.append((at, len(self._events), 'points', [key, step, at, number(value)]))
 
-    def media(self, kind, key, step, at, content):
+    def media(self, kind: str, key: str, step: int, at: Any, content: Any) -> None:
         """content: as json_lines.h defines it for an image, audio, histogram, text or table."""
         self._events.append((at, len(self._events), kind, [key, step, at, content]))
 
-    def console(self, stream, at, line):
+    def console(self, stream: Any, at: Any, line: Any) -> None:
         self._events.append((at, len(self._events), 'console', [stream, at, line]))
 
-    def keep(self, data):
+    def keep(self, data: bytes) -> Any:
         """Writes bytes to a file that exists until the import ends, and returns its path."""
         suffix = next((s for head, s in SUFFIXES.items() if data.startswith(head)), '')
         self._made += 1
@@ -133,7 +142,7 @@ class RunWriter:
             f.write(data)
         return path
 
-    def image(self, key, step, at, data, size=None):
+    def image(self, key: str, step: int, at: Any, data: bytes, size : Any= None) -> None:
         """data: an image file; formats that browsers cannot show are left out."""
         from dptrack._media import _size
         try:
@@ -143,7 +152,7 @@ class RunWriter:
             return
         self.media('image', key, step, at, {'file': self.keep(data), 'width': int(width), 'height': int(height)})
 
-    def end(self, status, at):
+    def end(self, status: str, at: Any) -> None:
         """status: 'finished', 'failed', 'killed', 'preempted', or 'running' while it has not ended."""
         points = []
         for _, _, kind, value in sorted(self._events, key=lambda event: event[:2]):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of python -m dptrack.importers."""
+from __future__ import annotations
+
 import argparse
 import importlib
 import os
@@ -10,13 +12,17 @@ import tempfile
 
 from dptrack.importers import Refused, RunWriter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 TRACKERS = {'aim': ('REPOSITORY', 'a folder that contains .aim, or .aim itself; requires the package aim'),
             'neptune': ('DATA', "the Parquet files that neptune-exporter wrote; requires the package pyarrow"),
             'wandb': ('PROJECT', 'ENTITY/PROJECT, or ENTITY/PROJECT/RUN for one run; requires the package wandb and its login')}
 PACKAGES = {'aim': 'aim', 'neptune': 'pyarrow', 'wandb': 'wandb'}
 
 
-def parse(words):
+def parse(words: Any) -> Any:
     parser = argparse.ArgumentParser(prog='python -m dptrack.importers', description='Imports the runs of another tracker. '
                                      'Run ids are kept as tags, a repeated import adds nothing, and skipped data is listed.')
     parsers = parser.add_subparsers(dest='tracker', required=True)
@@ -33,7 +39,7 @@ def parse(words):
     return parser.parse_args(words)
 
 
-def find_reader(options):
+def find_reader(options: argparse.Namespace) -> Any:
     """Returns write_runs(out, options) of the tracker's module."""
     try:
         return importlib.import_module('dptrack.importers.' + options.tracker).write_runs
@@ -43,7 +49,7 @@ def find_reader(options):
         raise Refused('reading %s requires a package: pip install %s' % (options.tracker, PACKAGES[options.tracker])) from None
 
 
-def importer(options):
+def importer(options: argparse.Namespace) -> Any:
     """The command that reads the JSON lines."""
     program = os.environ.get('DPTRACK_PROGRAM') or shutil.which('dptrack')
     if not program:
@@ -56,7 +62,7 @@ def importer(options):
     return words + (['--experiment', options.experiment] if options.experiment else [])
 
 
-def import_runs(options, write_runs):
+def import_runs(options: argparse.Namespace, write_runs: Any) -> Any:
     """Returns the exit status of `dptrack import`."""
     if options.out:
         os.makedirs(options.out + '.files', exist_ok=True)
@@ -65,6 +71,7 @@ def import_runs(options, write_runs):
         return 0
     with tempfile.TemporaryDirectory(prefix='dptrack-importers.') as folder:
         process = subprocess.Popen(importer(options), stdin=subprocess.PIPE, text=True, encoding='utf-8')
+        assert process.stdin
         try:
             with process.stdin:
                 write_runs(RunWriter(process.stdin, folder), options)
@@ -73,7 +80,7 @@ def import_runs(options, write_runs):
         return process.wait()
 
 
-def main(words):
+def main(words: Any) -> Any:
     options = parse(words)
     try:
         return import_runs(options, find_reader(options))

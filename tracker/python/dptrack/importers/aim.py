@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Aim's runs with its SDK: metrics with their contexts, params, tags, images, audio, texts, distributions, logs, artifacts."""
+from __future__ import annotations
+
 import os
 
 import aim
@@ -8,10 +10,17 @@ from aim.storage.context import Context
 
 from dptrack.importers import Refused, flat, local_path, run_id
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from dptrack.importers import RunWriter
+
 SYSTEM = '__system__'
 
 
-def open_repository(path):
+def open_repository(path: str) -> Any:
     """Opens the repository without its index, which may be older than the runs and must not be rewritten."""
     if os.path.basename(os.path.normpath(path)) == '.aim':
         path = os.path.dirname(os.path.abspath(path))
@@ -23,7 +32,7 @@ def open_repository(path):
     return repo, whole  # the pool has only a weak reference
 
 
-def key_of(name, context):
+def key_of(name: str, context: Any) -> Any:
     """Series key of a metric in a context: SUBSET/NAME{OTHER=VALUE, ...}."""
     if name.startswith(SYSTEM):
         name = 'system/' + name[len(SYSTEM):]
@@ -32,14 +41,14 @@ def key_of(name, context):
     return ('%s/' % context['subset'] if 'subset' in context else '') + name + suffix
 
 
-def whole_step(out, key, step):
+def whole_step(out: RunWriter, key: str, step: int) -> Any:
     if int(step) != step:
         out.left_out('the fractional part of the steps of %s' % key)
     return int(step)
 
 
-def write_metrics(out, run):
-    taken = {}
+def write_metrics(out: RunWriter, run: Any) -> None:
+    taken: dict[Any, Any] = {}
     for metric in run.metrics():
         key = key_of(metric.name, metric.context.to_dict())
         if taken.setdefault(key, metric) is not metric:
@@ -51,7 +60,7 @@ def write_metrics(out, run):
             out.left_out('the epochs of the points of %s' % key)
 
 
-def write_object(out, key, step, at, value):
+def write_object(out: RunWriter, key: str, step: int, at: Any, value: Any) -> None:
     """Writes one of Aim's media objects, by its class."""
     if isinstance(value, aim.Image):
         out.image(key, step, at, bytes(value.storage['data']), (value.width, value.height))
@@ -71,7 +80,7 @@ def write_object(out, key, step, at, value):
         out.media('text', key + '/caption', step, at, {'text': caption})
 
 
-def write_objects(out, run):
+def write_objects(out: RunWriter, run: Any) -> None:
     getters = {'images': run.get_image_sequence, 'audios': run.get_audio_sequence, 'texts': run.get_text_sequence,
                'distributions': run.get_distribution_sequence, 'figures': run.get_figure_sequence}
     found = run.collect_sequence_info(sequence_types=tuple(getters))
@@ -80,7 +89,7 @@ def write_objects(out, run):
             write_sequence(out, key_of(known['name'], known['context']), get(known['name'], Context(known['context'])))
 
 
-def write_sequence(out, key, sequence):
+def write_sequence(out: RunWriter, key: str, sequence: Any) -> None:
     steps, (values, _, times) = sequence.data.items_list()
     for step, value, at in zip(steps, values, times):
         step = whole_step(out, key, step)
@@ -91,7 +100,7 @@ def write_sequence(out, key, sequence):
             write_object(out, key, step, at, value)
 
 
-def write_logs(out, run):
+def write_logs(out: RunWriter, run: Any) -> None:
     logs = run.get_terminal_logs()
     if logs:
         _, (values, _, times) = logs.data.items_list()
@@ -104,7 +113,7 @@ def write_logs(out, run):
             out.console(2, at, str(record.message))
 
 
-def write_files(out, run):
+def write_files(out: RunWriter, run: Any) -> None:
     for artifact in (run.artifacts or {}).values():
         path = local_path(artifact.uri)
         if path is None:
@@ -115,7 +124,7 @@ def write_files(out, run):
             out.file(artifact.name, path)
 
 
-def write_system(out, known):
+def write_system(out: RunWriter, known: Any) -> None:
     """Writes what Aim recorded about the program, except environment variables, which may hold secrets."""
     packages, git = known.get('packages') or {}, known.get('git_info') or {}
     if packages:
@@ -133,7 +142,7 @@ def write_system(out, known):
         out.left_out("a run's environment variables, which may hold secrets")
 
 
-def write_run(out, run):
+def write_run(out: RunWriter, run: Any) -> None:
     out.run(run_id('aim', run.hash), run.experiment, run.name, run.creation_time)
     known = run.get(..., {}, resolve_objects=False) or {}
     write_system(out, known.pop('__system_params', None) or {})
@@ -153,7 +162,7 @@ def write_run(out, run):
     out.end('running' if run.active else 'finished', run.end_time or run.creation_time)
 
 
-def write_runs(out, options):
+def write_runs(out: RunWriter, options: argparse.Namespace) -> None:
     repo, whole = open_repository(options.source)
     for name in sorted(repo.list_all_runs()):
         with out.one_run(name):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Neptune's runs from the Parquet files of neptune-exporter: one file (or several parts) per run, one row per attribute
 or point of a series."""
+from __future__ import annotations
+
 import glob
 import os
 
@@ -8,15 +10,23 @@ import pyarrow.parquet
 
 from dptrack.importers import Refused, run_id
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dptrack.importers import RunWriter
+
 PARAMS = {'float': 'float_value', 'int': 'int_value', 'string': 'string_value', 'bool': 'bool_value', 'datetime': 'datetime_value',
           'string_set': 'string_set_value'}
 PICTURES = ('.png', '.jpg', '.jpeg', '.gif')
 DECIMALS = 6  # of a step
 
 
-def parts_of(folder):
+def parts_of(folder: str) -> Any:
     """Returns [(project, run, [paths])] of all runs below the folder, with the parts in order."""
-    found = {}
+    found: dict[Any, list[str]] = {}
     for path in glob.glob(os.path.join(glob.escape(folder), '**', '*.parquet'), recursive=True):
         try:
             names = pyarrow.parquet.ParquetFile(path)
@@ -31,12 +41,12 @@ def parts_of(folder):
     return [(*run, sorted(found[run], key=part_number)) for run in sorted(found)]
 
 
-def part_number(path):
+def part_number(path: str) -> Any:
     digits = os.path.basename(path).rpartition('part_')[2].partition('.')[0]
     return int(digits) if digits.isdigit() else 0
 
 
-def rows_of(paths):
+def rows_of(paths: Any) -> Iterator[Any]:
     for path in paths:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
@@ -45,7 +55,7 @@ def rows_of(paths):
 class Attributes:
     """Attributes with a single value in a run, and the number of decimals of its steps."""
 
-    def __init__(self, paths):
+    def __init__(self, paths: Any) -> None:
         self.known, self.decimals, self.first, self.last = {}, 0, None, None
         for row in rows_of(paths):
             kind = row['attribute_type']
@@ -58,20 +68,20 @@ class Attributes:
                 self.first = min(self.first or at, at)
                 self.last = max(self.last or at, at)
 
-    def system(self, name):
+    def system(self, name: str) -> Any:
         return self.known.get('sys/' + name)
 
-    def time(self, *names):
+    def time(self, *names: Any) -> Any:
         """The first of these attributes that exists, in seconds since 1970."""
         return next((self.system(n).timestamp() for n in names if hasattr(self.system(n), 'timestamp')), None)
 
-    def start(self):
+    def start(self) -> Any:
         return self.time('creation_time') or (self.first.timestamp() if self.first else 0.0)
 
-    def end(self):
+    def end(self) -> Any:
         return self.time('modification_time', 'ping_time') or (self.last.timestamp() if self.last else self.start())
 
-    def status(self):
+    def status(self) -> Any:
         if str(self.system('state')).lower() in ('active', 'running'):
             return 'running'
         return 'failed' if self.system('failed') else 'finished'
@@ -80,16 +90,16 @@ class Attributes:
 class RowWriter:
     """Writes the rows of one run."""
 
-    def __init__(self, out, attributes, files):
+    def __init__(self, out: RunWriter, attributes: Any, files: Any) -> None:
         self.out, self.attributes, self.files = out, attributes, files
 
-    def step(self, row):
+    def step(self, row: Any) -> Any:
         return int(row['step'].scaleb(self.attributes.decimals)) if row['step'] is not None else 0
 
-    def at(self, row):
+    def at(self, row: Any) -> Any:
         return row['timestamp'].timestamp() if row['timestamp'] is not None else self.attributes.start()
 
-    def path_of(self, row):
+    def path_of(self, row: Any) -> Any:
         """Local path of the row's file; None, reported as left out, when it is missing."""
         named = (row['file_value'] or {}).get('path')
         path = os.path.join(self.files, named) if named else None
@@ -98,10 +108,10 @@ class RowWriter:
         self.out.left_out('a file that is missing below %s: %s' % (self.files, named or row['attribute_path']))
         return None
 
-    def float_series(self, row):
+    def float_series(self, row: Any) -> None:
         self.out.point(row['attribute_path'], self.step(row), self.at(row), row['float_value'])
 
-    def string_series(self, row):
+    def string_series(self, row: Any) -> None:
         key, text = row['attribute_path'], row['string_value'] or ''
         stream = {'stdout': 1, 'stderr': 2}.get(key.rpartition('/')[2]) if key.startswith(('monitoring/', 'runtime/')) else None
         if stream:
@@ -109,17 +119,17 @@ class RowWriter:
         else:
             self.out.media('text', key, self.step(row), self.at(row), {'text': text})
 
-    def histogram_series(self, row):
+    def histogram_series(self, row: Any) -> None:
         value = row['histogram_value']
         self.out.media('histogram', row['attribute_path'], self.step(row), self.at(row), {'values': value['values'], 'bins': value['edges']})
 
-    def file(self, row):
+    def file(self, row: Any) -> None:
         path = self.path_of(row)
         if path:
             name = row['attribute_path']
             self.out.file(name if os.path.splitext(name)[1] or os.path.isdir(path) else name + os.path.splitext(path)[1], path)
 
-    def file_series(self, row):
+    def file_series(self, row: Any) -> None:
         path = self.path_of(row)
         if not path:
             return
@@ -132,7 +142,7 @@ class RowWriter:
 
     artifact = file_set = file
 
-    def row(self, row):
+    def row(self, row: Any) -> None:
         kind = row['attribute_type']
         if kind in PARAMS:
             return
@@ -144,7 +154,7 @@ class RowWriter:
             self.out.left_out('%s of Neptune: %s' % (kind, row['attribute_path']))
 
 
-def write_attributes(out, attributes, run):
+def write_attributes(out: RunWriter, attributes: Any, run: Any) -> None:
     out.tag('neptune.run_id', run)
     for name, value in sorted(attributes.known.items()):
         if value is None:
@@ -162,7 +172,7 @@ def write_attributes(out, attributes, run):
         out.tag('neptune.steps_a_whole', 10 ** attributes.decimals)
 
 
-def write_run(out, project, run, paths, files):
+def write_run(out: RunWriter, project: Any, run: Any, paths: Any, files: Any) -> None:
     attributes = Attributes(paths)
     out.run(run_id('neptune', project, run), project, str(attributes.system('name') or run), attributes.start())
     write_attributes(out, attributes, run)
@@ -172,7 +182,7 @@ def write_run(out, project, run, paths, files):
     out.end(attributes.status(), attributes.end())
 
 
-def write_runs(out, options):
+def write_runs(out: RunWriter, options: argparse.Namespace) -> None:
     files = options.files or os.path.join(os.path.dirname(os.path.abspath(options.source)), 'files')
     for project, run, paths in parts_of(options.source):
         with out.one_run(run):

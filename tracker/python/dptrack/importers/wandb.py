@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads W&B's runs with its API: all rows of the history, config, summary, tags, notes, console, images, files. Run ids equal
 those that `dptrack import` gives to the offline folders of the same runs."""
+from __future__ import annotations
+
 import datetime
 import json
 import os
@@ -9,12 +11,19 @@ import wandb
 
 from dptrack.importers import Refused, flat, run_id
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from dptrack.importers import RunWriter
+
 STATUS = {'finished': 'finished', 'failed': 'failed', 'crashed': 'failed', 'killed': 'killed', 'preempted': 'preempted',
           'preempting': 'running', 'running': 'running', 'pending': 'running'}
 WORDS = ('NaN', 'Infinity', '-Infinity')
 
 
-def seconds(stamp, otherwise=0.0):
+def seconds(stamp: Any, otherwise : Any= 0.0) -> Any:
     """Parses W&B's UTC time strings; seconds since 1970."""
     if not stamp:
         return otherwise
@@ -22,17 +31,19 @@ def seconds(stamp, otherwise=0.0):
     return (at if at.tzinfo else at.replace(tzinfo=datetime.timezone.utc)).timestamp()
 
 
-def is_number(value):
+def is_number(value: Any) -> Any:
     return isinstance(value, (int, float)) or value in WORDS
 
 
 class RunReader:
     """Reads one run and writes it to out."""
 
-    def __init__(self, out, run):
-        self.out, self.run, self.seen, self.fetched = out, run, set(), set()
+    def __init__(self, out: RunWriter, run: Any) -> None:
+        self.out, self.run = out, run
+        self.seen: set[Any] = set()
+        self.fetched: set[Any] = set()
 
-    def fetch(self, path):
+    def fetch(self, path: str) -> Any:
         """Downloads a file of the run and returns its path; None, reported as left out, when that fails."""
         folder = os.path.join(self.out.folder, self.run.id)
         try:
@@ -42,20 +53,20 @@ class RunReader:
             self.out.left_out('a file of W&B: %s (%s)' % (path, str(error).split('\n')[0][:80]))
             return None
 
-    def picture(self, key, step, at, value):
+    def picture(self, key: str, step: int, at: Any, value: Any) -> None:
         path = self.fetch(value['path'])
         if path:
             self.fetched.add(value['path'])
             with open(path, 'rb') as f:
                 self.out.image(key, step, at, f.read(), (value['width'], value['height']) if value.get('width') else None)
 
-    def sound(self, key, step, at, value):
+    def sound(self, key: str, step: int, at: Any, value: Any) -> None:
         path = self.fetch(value['path'])
         if path:
             self.fetched.add(value['path'])
             self.out.media('audio', key, step, at, {'file': path, 'type': 'audio/wav'})
 
-    def table(self, key, step, at, value):
+    def table(self, key: str, step: int, at: Any, value: Any) -> None:
         path = self.fetch(value['path'])
         if path:
             self.fetched.add(value['path'])
@@ -63,7 +74,7 @@ class RunReader:
                 table = json.load(f)
             self.out.media('table', key, step, at, {'columns': [str(c) for c in table['columns']], 'data': table['data']})
 
-    def media(self, key, step, at, value):
+    def media(self, key: str, step: int, at: Any, value: Any) -> None:
         kind = value['_type']
         readers = {'image-file': self.picture, 'audio-file': self.sound, 'table-file': self.table}
         if kind in readers and value.get('path'):
@@ -73,7 +84,7 @@ class RunReader:
         else:
             self.out.left_out('%s of W&B: %s' % (kind, key))
 
-    def value(self, key, step, at, value):
+    def value(self, key: str, step: int, at: Any, value: Any) -> None:
         if is_number(value):
             self.seen.add(key)
             self.out.point(key, step, at, value)
@@ -87,7 +98,7 @@ class RunReader:
             self.seen.add(key)
             self.out.left_out('a text or list in the history: %s' % key)
 
-    def history(self):
+    def history(self) -> Any:
         """Writes all rows; returns the last step and time."""
         step, at = 0, seconds(self.run.created_at)
         for row in self.run.scan_history():
@@ -97,7 +108,7 @@ class RunReader:
                     self.value(key, step, at, value)
         return step, at
 
-    def summary(self, step, at):
+    def summary(self, step: int, at: Any) -> None:
         for key, value in self.run.summary_metrics.items():
             if key.startswith('_') or key in self.seen:
                 continue
@@ -110,7 +121,7 @@ class RunReader:
             elif not isinstance(value, dict):
                 self.out.left_out('a list in the summary: %s' % key)
 
-    def metadata(self):
+    def metadata(self) -> None:
         run, out = self.run, self.out
         for key, value in flat(run.config):
             out.param(key, value)
@@ -122,7 +133,7 @@ class RunReader:
         if run.notes:
             out.note(run.notes)
 
-    def console(self):
+    def console(self) -> None:
         try:
             for line in self.run.console_logs():
                 stamp = line.timestamp
@@ -131,7 +142,7 @@ class RunReader:
         except Exception as error:  # an older server
             self.out.left_out('the console of a run (%s)' % str(error).split('\n')[0][:80])
 
-    def files(self):
+    def files(self) -> None:
         for file in self.run.files():
             if file.name not in self.fetched:
                 path = self.fetch(file.name)
@@ -141,7 +152,7 @@ class RunReader:
             self.out.left_out('artifact of W&B: %s' % artifact.name)
         self.out.left_out('system metrics of a run, which W&B returns only as samples')
 
-    def all(self):
+    def all(self) -> None:
         run = self.run
         self.out.run(run_id('wandb', '%s/%s/%s' % (run.entity, run.project, run.id)), run.project, run.name, seconds(run.created_at))
         self.metadata()
@@ -152,7 +163,7 @@ class RunReader:
         self.out.end(STATUS.get(run.state, 'finished'), max(at, seconds(getattr(run, 'heartbeat_at', None), at)))
 
 
-def runs_of(source):
+def runs_of(source: str) -> Any:
     parts = source.strip('/').split('/')
     if len(parts) not in (2, 3):
         raise Refused('%s: expected ENTITY/PROJECT or ENTITY/PROJECT/RUN' % source)
@@ -160,7 +171,7 @@ def runs_of(source):
     return [api.run(source)] if len(parts) == 3 else api.runs(source, lazy=False)
 
 
-def write_runs(out, options):
+def write_runs(out: RunWriter, options: argparse.Namespace) -> None:
     try:
         for run in runs_of(options.source):
             with out.one_run(run.id):
