@@ -51,6 +51,7 @@ include tests/data/local.mk
 include tests/weights/local.mk
 include tests/config/local.mk
 include tests/advise/local.mk
+include tests/study/local.mk
 include tests/program/local.mk
 include tests/state/local.mk
 include tests/launch/local.mk
