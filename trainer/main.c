@@ -45,6 +45,8 @@ static int print_run_plan(struct job *job, struct err *err)
 	buf_init(&text, TEXT_MAX);
 	if (job->cfg->map)
 		rc = map_plan(job->cfg, &text, err);
+	else if (job->cfg->catalogue)
+		rc = catalogue_plan(job, &text, err);
 	else
 		rc = job->cfg->auto_plan ? auto_plan(job, &text, err) : describe_plan(job, &text, err);
 	if (rc) {

@@ -314,7 +314,8 @@ static void check_hardware_members(struct hardware_reader *r, json_t *root)
 					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
 					     "rings",	"spread",	"samples_per_s", "within",
 					     "between", "products",	"bandwidth",	"nodes", "collectives",
-					     "device",	"threads_per_rank", "alone", "process_bytes" };
+					     "device",	"threads_per_rank", "alone", "process_bytes",
+					     "watts",	"sources" };
 	const char *key;
 	json_t *v;
 
@@ -346,6 +347,30 @@ static void read_scalars(struct hardware_reader *r, json_t *root)
 	h->rings = read_hardware_number(r, root, "rings", 1, 1);
 	h->spread = read_hardware_number(r, root, "spread", 0, 0);
 	h->samples_per_s = read_hardware_number(r, root, "samples_per_s", 0, 0);
+	h->watts = read_hardware_number(r, root, "watts", 0, 0);
+}
+
+/* Lists the members whose source is "unverified". */
+static void read_sources(struct hardware_reader *r, json_t *root)
+{
+	struct hardware *h = r->h;
+	const char *member;
+	size_t used = 0;
+	json_t *o;
+
+	r->where = "sources";
+	json_object_foreach(json_object_get(root, "sources"), member, o) {
+		const char *source = json_string_value(json_object_get(o, "source"));
+
+		if (r->rc)
+			return;
+		if (!source)
+			r->rc = err_set(r->err, ERR_USAGE, "%.200s: sources.%.60s.source: expected a document or "
+					"\"unverified\"", r->path, member);
+		else if (!strcmp(source, "unverified") && used < sizeof(h->unverified))
+			used += (size_t)snprintf(h->unverified + used, sizeof(h->unverified) - used, "%s%s",
+						 used ? "," : "", member);
+	}
 }
 
 static void read_device(struct hardware_reader *r, json_t *root)
@@ -380,8 +405,14 @@ static int read_hardware_root(struct hardware_reader *r, json_t *root)
 	read_nodes(r, root);
 	read_bandwidth(r, root);
 	read_device(r, root);
+	read_sources(r, root);
 	read_collectives(r, root);
 	return r->rc;
+}
+
+const char *hardware_shipped(int i)
+{
+	return i >= 0 && i < (int)(sizeof(shipped) / sizeof(shipped[0])) ? shipped[i].name : NULL;
 }
 
 static json_t *load_hardware_json(const char *name, json_error_t *e)

@@ -38,6 +38,8 @@ struct hardware_link {
 
 struct hardware {
 	char name[HARDWARE_TEXT];
+	double watts;	      /* of a device at full load, or of the machine if ranks share it; 0: unknown */
+	char unverified[256]; /* members without a document in the file, separated by commas */
 	double memory_bytes;  /* of a device, or of the machine if ranks share it */
 	bool shared;	      /* ranks of a machine share memory_bytes */
 	int ranks_per_node;
@@ -75,6 +77,9 @@ double hardware_node_s(const struct hardware *h, const char *op, const char *dty
 
 /* Returns the seconds of a collective of `bytes` (the whole of a gather or scatter), over ranks on `nodes` machines. */
 double hardware_collective_s(const struct hardware *h, const char *op, double bytes, int ranks, int nodes);
+
+/* Returns the name of the i-th shipped file; NULL: there are no more. */
+const char *hardware_shipped(int i);
 
 /* Writes the path of this machine's hardware file: $XDG_CONFIG_HOME/dptrain/hardware.json. ERR_USAGE. */
 int hardware_place(char *ret, size_t n, struct err *err);

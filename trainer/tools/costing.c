@@ -19,6 +19,19 @@ struct cached_model {
 	struct advise_model model;
 };
 
+/* A node with what determines its seconds on a machine. */
+struct node_work {
+	enum { WORK_FRONT, WORK_BLOCKS, WORK_BACK, WORK_UPDATE } part;
+	bool forward;
+	const char *op;
+	struct costing_node cost;
+};
+
+struct work_list {
+	struct node_work *work;
+	int n, room;
+};
+
 struct costing {
 	const struct run_config *cfg;
 	const struct workload *subject;
@@ -27,6 +40,8 @@ struct costing {
 	bool open[PRECISIONS];
 	struct cached_model *known;
 	int n, room;
+	struct planned_program *program; /* also for other machines */
+	int n_programs, program_room;
 };
 
 struct program_shape { /* of a planned program */
@@ -43,6 +58,12 @@ struct program_sums {
 	int n_blocks;
 };
 
+struct planned_program {
+	struct program_shape shape;
+	struct program_sums sums; /* without seconds */
+	struct work_list list;
+};
+
 struct costing_node costing_node(const struct node *n)
 {
 	const struct tensor *first = n->n_in ? n->in[0] : NULL;
@@ -53,14 +74,6 @@ struct costing_node costing_node(const struct node *n)
 	w.flops = op_flops(n);
 	w.bytes = op_operands(n);
 	return w;
-}
-
-/* Returns the seconds of a node by the hardware file. */
-static double costing_node_s(const struct hardware *h, const struct node *n)
-{
-	const struct costing_node w = costing_node(n);
-
-	return hardware_node_s(h, n->op->name, w.dtype, w.flops, w.bytes);
 }
 
 /* ---- one program ---- */
@@ -129,18 +142,36 @@ static void add_reads(struct program_sums *s, struct advise_part **owner, const 
 	}
 }
 
-static void add_node_seconds(struct program_sums *s, const struct hardware *h, const struct part_bounds *p,
-			     const struct node *n)
+static bool add_node_work(struct work_list *l, struct program_sums *s, const struct part_bounds *p,
+			  const struct node *n)
 {
-	struct advise_part *part = node_part(s, p, n);
-	const double seconds = n->op->collective ? 0 : costing_node_s(h, n);
+	const struct advise_part *part = node_part(s, p, n);
+	struct node_work w = { .forward = n->phase == PHASE_FORWARD, .op = n->op->name, .cost = costing_node(n) };
 
-	if (n->phase == PHASE_FORWARD)
-		part->forward_s += seconds;
-	else if (n->phase == PHASE_BACKWARD)
-		part->backward_s += seconds;
-	else if (n->phase == PHASE_OPTIMIZER)
-		s->back.update_s += seconds; /* distributed by parameters at the end */
+	if (n->op->collective || (!w.forward && n->phase != PHASE_BACKWARD && n->phase != PHASE_OPTIMIZER))
+		return true;
+	w.part = n->phase == PHASE_OPTIMIZER ? WORK_UPDATE : part == &s->front ? WORK_FRONT :
+		 part == &s->blocks ? WORK_BLOCKS : WORK_BACK;
+	return array_push(&l->work, &l->n, &l->room, w);
+}
+
+/* Adds the seconds of all nodes on a machine. */
+static void add_work_seconds(struct program_sums *s, const struct work_list *l, const struct hardware *h)
+{
+	struct advise_part *const parts[] = { [WORK_FRONT] = &s->front, [WORK_BLOCKS] = &s->blocks,
+					      [WORK_BACK] = &s->back };
+
+	for (int i = 0; i < l->n; i++) {
+		const struct node_work *w = &l->work[i];
+		const double seconds = hardware_node_s(h, w->op, w->cost.dtype, w->cost.flops, w->cost.bytes);
+
+		if (w->part == WORK_UPDATE)
+			s->back.update_s += seconds; /* distributed by parameters at the end */
+		else if (w->forward)
+			parts[w->part]->forward_s += seconds;
+		else
+			parts[w->part]->backward_s += seconds;
+	}
 }
 
 static bool read_after_turn(const struct graph *g, const struct tensor *t, int turn)
@@ -199,26 +230,30 @@ static void add_persistent(struct program_sums *s, const struct graph *model)
 	}
 }
 
-/* Sums all nodes of the first program. */
-static int sum_program(struct program_sums *ret, const struct prepared *p, const struct hardware *h, struct err *err)
+/* Sums all nodes of the first program, without seconds, and lists their work. */
+static int sum_program(struct program_sums *ret, struct work_list *list, const struct prepared *p, struct err *err)
 {
 	const struct graph *g = p->program[0]->graph;
 	const struct part_bounds place = find_part_bounds(g);
 	struct advise_part **owner = calloc((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
 
+	bool listed = true;
+
 	*ret = (struct program_sums){ .n_blocks = 0 };
 	if (!owner)
 		return err_nomem(err, "plan");
-	for (int i = 0; i < g->n_nodes; i++) {
+	for (int i = 0; listed && i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
 
 		ret->n_blocks = n->block > ret->n_blocks ? n->block : ret->n_blocks;
 		if (n->id <= place.turn)
 			add_reads(ret, owner, &place, n);
-		add_node_seconds(ret, h, &place, n);
+		listed = add_node_work(list, ret, &place, n);
 		add_cast(ret, g, &place, n);
 	}
 	free(owner);
+	if (!listed)
+		return err_nomem(err, "plan");
 	add_crossing_bytes(ret, g);
 	add_persistent(ret, p->model);
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
@@ -247,9 +282,10 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 	return rc;
 }
 
-/* Plans a program of this shape and sums it. */
-static int plan_sums(struct costing *w, const struct program_shape *o, struct program_sums *ret, struct err *err)
+/* Plans a program of ret->shape and sums it. */
+static int plan_program(struct costing *w, struct planned_program *ret, struct err *err)
 {
+	const struct program_shape *o = &ret->shape;
 	struct run_config cfg = *w->cfg;
 	/* On separate machines, so that shared memory is not counted. */
 	struct rank_context seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
@@ -277,9 +313,39 @@ static int plan_sums(struct costing *w, const struct program_shape *o, struct pr
 	rc = planning_make(&c, &p, &r, &s, err);
 	if (rc)
 		return rc;
-	rc = sum_program(ret, &p, w->h, err);
+	rc = sum_program(&ret->sums, &ret->list, &p, err);
 	prepare_done(&p);
 	return rc;
+}
+
+static bool same_shape(const struct program_shape *a, const struct program_shape *b)
+{
+	return a->layers == b->layers && a->micro == b->micro && a->recompute == b->recompute &&
+	       a->precision == b->precision && a->pipeline == b->pipeline;
+}
+
+/* Returns the sums of a program with the seconds on this machine; plans it if it is new. */
+static int plan_sums(struct costing *w, const struct program_shape *o, struct program_sums *ret, struct err *err)
+{
+	struct planned_program fresh = { .shape = *o };
+	const struct planned_program *found = NULL;
+	int rc;
+
+	for (int i = 0; i < w->n_programs && !found; i++)
+		found = same_shape(&w->program[i].shape, o) ? &w->program[i] : NULL;
+	if (!found) {
+		rc = plan_program(w, &fresh, err);
+		if (!rc && !array_push(&w->program, &w->n_programs, &w->program_room, fresh))
+			rc = err_nomem(err, "plan");
+		if (rc) {
+			free(fresh.list.work);
+			return rc;
+		}
+		found = &w->program[w->n_programs - 1];
+	}
+	*ret = found->sums;
+	add_work_seconds(ret, &found->list, w->h);
+	return 0;
 }
 
 static struct advise_part subtract_part(struct advise_part a, struct advise_part b, double by)
@@ -433,8 +499,18 @@ int costing_new(struct costing **ret, const struct run_config *cfg, const struct
 	return 0;
 }
 
+void costing_set_machine(struct costing *w, const struct hardware *h)
+{
+	w->h = h;
+	w->n = 0;
+}
+
 void costing_free(struct costing *w)
 {
+	for (int i = 0; w && i < w->n_programs; i++)
+		free(w->program[i].list.work);
+	if (w)
+		free(w->program);
 	for (int i = 0; w && i < PRECISIONS; i++)
 		if (w->open[i])
 			rank_close(&w->rank[i]);

@@ -56,6 +56,12 @@ int auto_plan(const struct job *job, struct buf *out, struct err *err);
  * precision stay. Returns 0 or a negative code. */
 int auto_choose(struct job *job, struct err *err);
 
+/* ---- catalogue.c ---- */
+
+/* `dptrain plan --auto --catalogue`: adds a table of the shipped machines with their best plans, ranked by time, money
+ * and energy of --tokens or --epochs, or with --json an object. job->cfg is resolved. Returns 0 or a negative code. */
+int catalogue_plan(const struct job *job, struct buf *out, struct err *err);
+
 /* ---- map_text.c ---- */
 
 /* `dptrain plan --map`: adds the fastest strategy for each size of a GPT, batch and link to out, as a table or with
