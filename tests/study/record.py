@@ -111,6 +111,7 @@ class Study:
         self.start, self.limit_s = time.monotonic(), QUICK_S if quick else limit_s
         self.start_busy_s, self.start_own_s = busy_s(), own_s()
         self.cores = len(os.sched_getaffinity(0))
+        self.short = self.limit_s < 1500 # too short for the full sizes
         self.tables, self.findings, self.notes, self.problems, self.recorded = [], [], [], [], []
         self.metrics = ["train/loss"]
 

@@ -90,7 +90,7 @@ def facts(s, t):
 
 
 def measure(s):
-    count, repeats = (160, 1) if s.quick else (2000, 5)
+    count, repeats = (160, 1) if s.quick else (600, 3) if s.short else (2000, 5)
     data = os.path.join(s.work, "data")
     os.makedirs(data)
     folder = os.path.join(data, "pictures")
