@@ -48,6 +48,18 @@ def planned(s, rate, peak, limits):
     return largest
 
 
+def offloaded(s):
+    """What limits the fastest plan of FSDP with offloaded parameters, on the cluster and on one of its machines."""
+    found = {}
+    for nodes in (4, 1):
+        out = s.tool("plan", *(nodes if w == 4 else w for w in CLUSTER), "--model", "gpt-13b", "--strategy", "fsdp", "--json")
+        plans = [p for p in (json.loads(out)["plans"] if out else []) if p["fits"] and p["offload"] == "optimizer,params" and p["ranks"] == 8 * nodes]
+        best = min(plans, key=lambda p: p["step_seconds"], default=None)
+        found[nodes] = best["limit"] if best else "does not fit"
+    s.fact("offload dominates before the network does", "confirmed" if found[4] == "copies" else "not confirmed",
+           "FSDP of 13 B with offloaded parameters is limited by %s over 100 Gbit/s and by %s on NVLink (plan)" % (found[4], found[1]))
+
+
 def measure(s):
     local = s.table("measured here, GPT at batch 2 a rank of 64 tokens", "tokens/s", list(LOCAL), base=("gpt2-124m", "single"))
     memory = s.table("peak memory of a rank, measured here", "MiB", list(LOCAL), form="%.0f")
@@ -75,5 +87,6 @@ def measure(s):
     s.fact("DDP runs out of memory first, then PDP by its stages", "confirmed" if largest.get(("DDP", "checkpointing"), 0) <= largest.get(
         ("PDP, 2 stages", "checkpointing"), 0) <= largest.get(("PDP, 4 stages", "checkpointing"), 0) else "not confirmed", "%s B (plan)" % ", ".join(
             "%g" % largest.get((w, "checkpointing"), 0) for w in WAYS))
+    offloaded(s)
     s.notes.append("The article's last size before running out of memory: DDP 2.8 B, PDP of 2 stages below 16 B, of 4 below 34 B, FSDP 175 B; 1 T took 4,085 s an "
                    "iteration at batch 1 with offload.")
