@@ -4,13 +4,14 @@ its schema, refusals in one line. train --auto trains with the same global batch
 reads. Shipped hardware files match their schema. Time and memory are measured in separate processes."""
 import json
 import os
+import re
 import resource
 import shlex
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "train"))
-from helper import Folder, check, dptrain, finish, sanitized
+from helper import Folder, check, dptrain, finish, read_run, sanitized
 
 SOURCE = os.environ.get("srcdir", ".")
 SMALL = ["--model", "gpt2-124m", "--n-layer", 6, "--n-embd", 128, "--n-head", 4, "--vocab-size", 512, "--seq-len", 64, "--synthetic", "--max-steps", 2]
@@ -106,9 +107,19 @@ def trained(folder):
     check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
           (p.returncode, p.stderr))
     check("--precision fp32" in p.stderr, "the precision is unchanged: %s" % p.stderr)
+    forecast(folder, p.stderr)
     for more in (["--grad-accum-steps", 2], ["--activation-checkpointing", "full", "--optim-offload"], ["--opt-level", "O0"]):
         p = dptrain("train", "--auto", *SMALL, "-b", 2, *more, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", *A100)
         check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto %s: exit %d: %s" % (more, p.returncode, p.stderr))
+
+
+def forecast(folder, said):
+    """The run has the expected seconds of a step next to the measured ones."""
+    series = read_run(folder)["series"]
+    planned = next((points for (key, _), points in series.items() if key == "plan/step"), {})
+    measured = next(points for (key, _), points in series.items() if key == "phase/step")
+    expected = float(re.search(r"expected: ([0-9.e-]+) s per step", said).group(1))
+    check(set(planned) == set(measured) and all(abs(v - expected) < 0.005 * expected for v in planned.values()), "plan/step: %s, expected %g" % (planned, expected))
 
 
 def process_memory(env, process_bytes):

@@ -134,7 +134,7 @@ class Study:
         """verdict: confirmed, not confirmed, or not testable here. --quick measures too little for a verdict on runs."""
         if self.quick and "(plan)" not in number:
             verdict = "not testable here"
-        self.findings.append((finding, verdict, number + (", quick" if self.quick else "")))
+        self.findings.append((finding, verdict, number + (", quick" if self.quick and "(plan)" not in number else "")))
 
     # ---- runs ----
 

@@ -17,6 +17,7 @@ struct job {
 	const char *described; /* of a plan: its GPU, see rank.h; NULL: the local one */
 	int argc;
 	char *const *argv;
+	double planned_step_s; /* of --auto: seconds of a step by the plan; 0: not planned */
 	char run_id[33]; /* in the launcher, after the ranks have ended: id of the run that they recorded; "": none */
 };
 

@@ -543,6 +543,8 @@ void report_step(struct report *r, const struct step_result *s)
 	for (int t = 0; t < TIME_COUNT; t++)
 		if (step_phase_known(r->e, (enum step_phase)t))
 			log_series_point(r, step_phase_series((enum step_phase)t), s->step, s->seconds[t]);
+	if (r->rank == 0 && r->e->job->planned_step_s > 0)
+		log_series_point(r, SERIES_plan_step, s->step, r->e->job->planned_step_s);
 	if (r->e->rank.seat->world > 1)
 		log_series_point(r, SERIES_comm_bytes, s->step, (double)s->sent);
 	if (r->e->rank.seat->nodes > 1)

@@ -368,6 +368,7 @@ int auto_choose(struct job *job, struct err *err)
 		auto_flags_of(&flags, best, found.global_batch);
 		buf_init(&line, 4096);
 		auto_flags_text(&flags, &line);
+		job->planned_step_s = best->seconds;
 		log_info("--auto: %s (expected: %.3g s per step)", line.data ? line.data : "", best->seconds);
 		buf_done(&line);
 		rc = set_planned_flags(job->cfg, &flags, err);
