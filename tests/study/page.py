@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 
-from record import BUILD, HERE, SOURCE, commit, environment, processor
+from record import BUILD, BUSY, HERE, SOURCE, commit, environment, processor
 
 PANEL_RUNS = 12 # of a panel (web/ui/src/state/saved/reports.ts)
 BROWSER_S = 100
@@ -70,7 +70,7 @@ def conditions(s):
     return ("%s, %d cores, %s, commit %s%s; %s; other programs took %.0f %% of the cores%s." %
             (processor(), s.cores, time.strftime("%Y-%m-%d"), commit(), ", quick" if s.quick else "",
              "%s a cell, in turns, mean ± half of the 95 %% interval" % runs_text(min(n), max(n)) if n else "no run", 100 * s.others(),
-             ": **a busy machine**, so shares and bytes count, speeds do not" if s.others() > 0.1 else ""))
+             ": **a busy machine**, so shares and bytes count, speeds do not" if s.others() > BUSY else ""))
 
 
 def section(s, about):
@@ -87,10 +87,12 @@ def section(s, about):
 
 
 def panels(s):
+    """A panel for each metric, so that their scales do not mix, and PANEL_RUNS runs."""
     lines = []
-    for at in range(0, len(s.recorded), PANEL_RUNS):
-        lines += ["```panel", "metrics: " + ", ".join(s.metrics), "runs: " + " ".join(s.recorded[at:at + PANEL_RUNS]),
-                  "title: the runs of the tables, %d to %d" % (at + 1, min(at + PANEL_RUNS, len(s.recorded))), "```", ""]
+    for metric in s.metrics:
+        for at in range(0, len(s.recorded), PANEL_RUNS):
+            last = min(at + PANEL_RUNS, len(s.recorded))
+            lines += ["```panel", "metrics: " + metric, "runs: " + " ".join(s.recorded[at:last]), "title: %s, runs %d to %d" % (metric, at + 1, last), "```", ""]
     return lines
 
 

@@ -19,6 +19,7 @@ from helper import BUILD, DPTRAIN, SOURCE, environment, read_run  # noqa: E402
 
 # Student's t at 97.5 %, by degrees of freedom.
 T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+BUSY = 0.1 # share of the cores that other programs take, from which on speeds do not count
 QUICK_S = 32 # no run starts later with --quick: the report takes the rest of the minute
 
 
@@ -130,10 +131,13 @@ class Study:
         wall = (time.monotonic() - self.start) * self.cores
         return max(0.0, (busy_s() - self.start_busy_s - (own_s() - self.start_own_s)) / max(wall, 1e-9))
 
-    def fact(self, finding, verdict, number):
-        """verdict: confirmed, not confirmed, or not testable here. --quick measures too little for a verdict on runs."""
-        if self.quick and "(plan)" not in number:
+    def fact(self, finding, verdict, number, speed=False):
+        """verdict: confirmed, not confirmed, or not testable here. --quick measures too little for a verdict on runs, and
+        speed cannot be judged while other programs use the cores."""
+        if (self.quick and "(plan)" not in number) or (speed and self.others() > BUSY):
             verdict = "not testable here"
+        if speed and self.others() > BUSY:
+            number += ", busy machine"
         self.findings.append((finding, verdict, number + (", quick" if self.quick and "(plan)" not in number else "")))
 
     # ---- runs ----

@@ -84,7 +84,7 @@ def facts(s, t):
                                 ("memory removes the wait for the disk", ("tmpfs", "warm, -j 2"), ("folder", COLD), lambda v: v > 1.03),
                                 ("more loader threads than cores do not help", ("folder", "warm, -j 4"), ("folder", "warm, -j 2"), lambda v: v < 1.1)):
         if a in m and b in m:
-            s.fact(finding, "confirmed" if fine(m[a] / m[b]) else "not confirmed", "%.2f of the rate" % (m[a] / m[b]))
+            s.fact(finding, "confirmed" if fine(m[a] / m[b]) else "not confirmed", "%.2f of the rate" % (m[a] / m[b]), speed=True)
         else:
             s.fact(finding, "not testable here", "no time, or the format cannot be written here")
 

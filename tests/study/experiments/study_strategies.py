@@ -86,7 +86,7 @@ def facts(s, t):
         if value is None:
             s.fact(finding, "not testable here", "no time for these runs")
         else:
-            s.fact(finding, "confirmed" if low <= value <= high else "not confirmed", words % value + (", busy machine" if s.others() > 0.1 else ""))
+            s.fact(finding, "confirmed" if low <= value <= high else "not confirmed", words % value, speed=True)
 
 
 def measure(s):
