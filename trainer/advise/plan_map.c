@@ -94,6 +94,8 @@ static size_t append_loser(struct plan_map_cell *c, size_t used, const struct pl
 			     e->bytes / GB, memory / GB);
 	else if (c->best->roomy && !e->roomy)
 		n = snprintf(c->reason + used, sizeof(c->reason) - used, "; %s fills the memory", name);
+	else if (e->seconds <= c->best->seconds)
+		n = snprintf(c->reason + used, sizeof(c->reason) - used, "; %s as fast within the spread", name);
 	else
 		n = snprintf(c->reason + used, sizeof(c->reason) - used, "; %s %.3g times as long (%s)", name,
 			     e->seconds / c->best->seconds, slowest_part(c->best, e));
