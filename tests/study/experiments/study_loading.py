@@ -22,13 +22,12 @@ WARM = ["warm, -j %d" % n for n in THREADS]
 ARTICLE = {("folder", COLD): 228, ("tmpfs", "warm, -j 2"): 873}
 ARROW = """
 import os, sys, pyarrow, pyarrow.ipc
-sys.path.insert(0, sys.argv[3])
-import peer_sets
-data = list(peer_sets.pictures(sys.argv[2]))
-os.makedirs(sys.argv[1])
+place, folder = sys.argv[1:]
+data = [open(p, "rb").read() for p in sorted(os.path.join(d, f) for d, _, names in os.walk(os.path.join(folder, "train")) for f in names)]
+os.makedirs(place)
 struct = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
 schema = pyarrow.schema([("image", struct), ("label", pyarrow.int64())])
-with pyarrow.ipc.new_file(os.path.join(sys.argv[1], "train.arrow"), schema) as out:
+with pyarrow.ipc.new_file(os.path.join(place, "train.arrow"), schema) as out:
     for at in range(0, len(data), 100):
         some = data[at:at + 100]
         out.write_batch(pyarrow.record_batch([pyarrow.array([{"bytes": d, "path": None} for d in some], struct),
@@ -55,7 +54,7 @@ def make(s, folder):
     peer = os.path.join(HERE, "..", "..", "bench", "storage")
     for kind in ("lmdb", "parquet", "arrow"):
         place = os.path.join(data, kind)
-        words = [python, "-c", ARROW, place, folder, peer] if kind == "arrow" else [python, os.path.join(peer, "peer_sets.py"), kind, place, folder]
+        words = [python, "-c", ARROW, place, folder] if kind == "arrow" else [python, os.path.join(peer, "peer_sets.py"), kind, place, folder]
         if subprocess.run(words, check=False).returncode:
             s.problems.append("%s: cannot be written" % kind)
             continue
