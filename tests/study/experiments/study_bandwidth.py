@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a slow link costs each strategy, by size of the model and batch (article 4): the time of a step over a link of 200 Mbit/s
 divided by that over 2 Gbit/s, measured between two network namespaces whose link is shaped (TBF), one rank and one core each;
-and planned for 100 Gbit/s against NVLink, 8 A100. Two cores show the order of the strategies; the article's ratios are images."""
+and planned for 100 Gbit/s against NVLink, 8 A100. Two cores show DDP and FSDP. A pipeline
+of two stages spans both machines here, so its activations cross the link; in the article both stages share a machine, which
+needs four cores. The article's ratios are images."""
 import json
 import os
 import subprocess
@@ -75,4 +77,4 @@ def measure(s):
     rows = [r for r in t.rows if all((r, w) in m for w in WAYS)]
     if rows:
         least = sum(m[r, "PDP"] == min(m[r, w] for w in WAYS) for r in rows)
-        s.fact("PDP suffers least from a slow link", "confirmed" if least == len(rows) else "not confirmed", "in %d of %d rows" % (least, len(rows)), speed=True)
+        s.fact("PDP suffers least from a slow link", "not testable here", "in %d of %d rows, with the stages on two machines instead of one" % (least, len(rows)))

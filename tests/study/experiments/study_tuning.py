@@ -67,4 +67,4 @@ def measure(s):
         t.add(leaf, "promised gain", first.get("gain"), ill["run"])
         t.add(leaf, "gain", ill["step"] / clean["step"], ill["run"])
     if seen:
-        s.fact("the decision tree finds the bottleneck", "confirmed" if right == seen else "not confirmed", "%d of %d planted faults named first" % (right, seen), speed=True)
+        s.fact("the decision tree finds the bottleneck", "confirmed" if right == seen else "not confirmed", "%d of %d planted faults named first" % (right, seen))
