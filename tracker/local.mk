@@ -119,7 +119,7 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package wraps the library; pip builds it with build_dptrack.py, make is not involved.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
-	tracker/python/dptrack/__main__.py tracker/python/dptrack/_program.py \
+	tracker/python/dptrack/__main__.py \
 	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/aim.py \
 	tracker/python/dptrack/importers/neptune.py tracker/python/dptrack/importers/wandb.py \
 	tracker/python/dptrack/accelerate.py \

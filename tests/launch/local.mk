@@ -1,3 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# How the end of a job is judged.
+# How the end of a job is judged; steps that are given up.
 cmocka_tests += tests/launch/verdict_test tests/launch/slurm_test
+launch_scripts = tests/launch/given_up.py
+EXTRA_DIST += $(launch_scripts)
+TESTS += $(launch_scripts)

@@ -12,6 +12,7 @@ import tree
 def distributed():
     """Files and folders that `make dist` takes, by path from the top."""
     try:
+        subprocess.run(["make", "-s", "-C", tree.BUILD, "Makefile"], stdout=subprocess.DEVNULL, check=True)
         top = subprocess.run(["make", "-s", "-C", tree.BUILD, "print-tests", "NAMES=srcdir"], capture_output=True, text=True, check=True)
         made = subprocess.run(["make", "-s", "-C", tree.BUILD, "print-tests", "NAMES=DISTFILES"], capture_output=True, text=True, check=True)
     except subprocess.CalledProcessError:

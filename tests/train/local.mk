@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Complete runs of dptrain, started as a user starts them; the longest first.
-train_tests = tests/train/ranks.py tests/train/given_up.py tests/train/resnet18.py tests/train/averages.py tests/train/stops.py \
+train_tests = tests/train/ranks.py tests/train/resnet18.py tests/train/averages.py tests/train/stops.py \
 	tests/train/memory.py tests/train/checkpoints.py tests/train/phases.py tests/train/accumulation.py \
 	tests/train/optimizers.py tests/train/determinism.py tests/train/launcher.py tests/train/reference.py \
 	tests/train/gpt_reference.py tests/train/resume.py tests/train/recompute.py tests/train/refusals.py \

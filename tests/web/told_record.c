@@ -31,10 +31,14 @@ static int log_documents(struct dptrack_run *run, int step)
 	const struct dptrack_bytes film = { "\x1a\x45\xdf\xa3", 4 };
 	char html[256], figure[256];
 
-	snprintf(html, sizeof(html), "<!doctype html><p id=p>page</p><script>document.getElementById('p').textContent = "
-		 "'script of step %d';</script>", step);
-	snprintf(figure, sizeof(figure), "{\"data\":[{\"type\":\"scatter\",\"name\":\"roc\",\"x\":[0,1,2],\"y\":[%d,1,4]},"
-		 "{\"type\":\"pie\"}],\"layout\":{\"title\":{\"text\":\"a curve\"}}}", step);
+	snprintf(html, sizeof(html),
+		 "<!doctype html><p id=p>page</p><script>"
+		 "document.getElementById('p').textContent = 'script of step %d';</script>",
+		 step);
+	snprintf(figure, sizeof(figure),
+		 "{\"data\":[{\"type\":\"scatter\",\"name\":\"roc\",\"x\":[0,1,2],\"y\":[%d,1,4]},{\"type\":\"pie\"}],"
+		 "\"layout\":{\"title\":{\"text\":\"a curve\"}}}",
+		 step);
 	return dptrack_audio(run, step, "doc/film", &film, "video/webm") | dptrack_text(run, step, "doc/html", html) |
 	       dptrack_text(run, step, "doc/figure", figure);
 }
@@ -47,7 +51,8 @@ static int log_media(struct dptrack_run *run, int step)
 	char text[64];
 
 	snprintf(text, sizeof(text), "the quick fox of step %d", step);
-	return dptrack_image(run, step, "seen/picture", &file, 1, 1) | log_large_image(run, step) | log_documents(run, step) |
+	return dptrack_image(run, step, "seen/picture", &file, 1, 1) | log_large_image(run, step) |
+	       log_documents(run, step) |
 	       dptrack_histogram(run, step, "seen/weights", edges, counts, 3) |
 	       dptrack_text(run, step, "seen/words", text) | dptrack_table(run, step, "seen/cells", cells, 2, 2) |
 	       dptrack_audio(run, step, "seen/tone", &sound, "audio/wav");

@@ -106,7 +106,7 @@ struct call_client {
 	bool accepts_gzip;
 };
 
-/* What the request's target says beside its route, decoded. */
+/* The values in the request's target, decoded. */
 struct call_address {
 	const char *vars[CALL_VARS_MAX];
 	const char *rest; /* segments that the last * matched, without the leading slash */
@@ -121,7 +121,7 @@ struct call_fixed {
 	bool gzip; /* the bytes are gzip */
 };
 
-/* Headers of the reply beside its type. NULL: absent, where nothing else is said. */
+/* Headers of the reply other than its type. NULL: absent, unless said otherwise. */
 struct call_reply {
 	const char *cache;       /* Cache-Control; NULL: no-cache */
 	const char *etag;        /* quoted; NULL: computed from the body of a GET */

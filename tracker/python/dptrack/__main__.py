@@ -1,5 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m dptrack: the program dptrack."""
-from dptrack._program import main
+"""python -m dptrack, and the wheel's command: becomes the program dptrack."""
+from __future__ import annotations
 
-main()
+import os
+import sys
+
+from dptrack._query import find_program
+
+
+def main() -> None:
+    program = find_program()
+    if program is None:
+        sys.exit('dptrack: only the Python client is installed: install the wheel or the Debian package dptrack')
+    os.execv(program, ['dptrack', *sys.argv[1:]])
+
+
+if __name__ == '__main__':
+    main()

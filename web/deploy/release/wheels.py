@@ -93,7 +93,7 @@ def server_files(root, curl, tools):
     files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
     files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
     files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
-    return {**files, **information("dptrack", "dptrack", "dptrack._program:main", project.text("README.md"))}
+    return {**files, **information("dptrack", "dptrack", "dptrack.__main__:main", project.text("README.md"))}
 
 
 def trainer_files(root, curl, tools):

@@ -116,7 +116,7 @@ function traceOf(t: Json, at: number, x: Axis, y: Axis): FigureTrace | null {
 		ys: y.place(places(t.y, cells.length)) };
 }
 
-/** The figure in a text; null if the text is none. */
+/** The figure in a text; null if the text has no figure. */
 export function figureOf(text: string): Figure | null {
 	if (!/^\s*\{/.test(text)) return null;
 	let json: unknown;

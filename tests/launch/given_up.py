@@ -5,9 +5,11 @@ from the checkpoint of the step before it ends with the bits of an undisturbed o
 they take their time however busy the machine is. Ranks that write a checkpoint together (fsdp) finish the step instead."""
 import os
 import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 from helper import Folder, check, dptrain, finish, read_run, start
 
 PACE = {"DPTRAIN_TEST_PACE": "6e7"}  # a step of about 8 s, of many nodes
