@@ -132,8 +132,8 @@ def series(tmp, data):
         check(p.returncode == 0 and "server" not in p.stderr, "series: exit %d: %s" % (p.returncode, p.stderr))
         keys |= {key for key, _ in read_run(runs)["series"]}
     # Series of damaged images; of fp16; of several machines; of shards; of machines with sensors; of runs of seconds;
-    # of pipelines; of watched steps in parts; of GPUs; of dptrain doctor.
-    rare = {"doctor/bare_step", "data/unreadable", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes",
+    # of pipelines; of watched steps in parts; of GPUs; of dptrain doctor; of --auto.
+    rare = {"doctor/bare_step", "plan/step", "data/unreadable", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes",
             "data/cache_bytes", "data/local_bytes", "data/requests", "data/retries", "system/power_watts", "system/clock_mhz",
             "system/cpu_throttled_percent", "system/memory_wait_percent", "system/loop_us", "phase/bubble", "train/noise_scale",
             "memory/device_bytes", *("system/gpu_" + name for name in (
