@@ -321,9 +321,9 @@ const struct cli_command cli_tag = { .name = "tag",
 				     .group = "Edit",
 				     .words = "[RUN...] [KEY=VALUE...]",
 				     .summary = "set, remove or list tags of runs",
-	.examples =
-		    "  dptrack tag red-fox stage=final\n"
-		    "  dptrack tag red-fox --remove stage\n",
+				     .examples =
+					"  dptrack tag red-fox stage=final\n"
+					"  dptrack tag red-fox --remove stage\n",
 				     .run = run_tag_command };
 
 /* --- rm, restore ------------------------------------------------------------------------------------------------ */
@@ -499,16 +499,16 @@ const struct cli_command cli_rm = { .name = "rm",
 				    .group = "Edit",
 				    .words = "[RUN...]",
 				    .summary = "delete runs; dptrack restore undeletes them",
-	.examples =
-		    "  dptrack rm red-fox blue-owl\n"
-		    "  dptrack rm --filter \"attributes.status = 'FAILED'\" --yes\n",
+				    .examples =
+					"  dptrack rm red-fox blue-owl\n"
+					"  dptrack rm --filter \"attributes.status = 'FAILED'\" --yes\n",
 				    .run = run_rm_command };
 
 const struct cli_command cli_restore = { .name = "restore",
 					 .group = "Edit",
 					 .words = "[RUN...]",
 					 .summary = "undelete runs",
-	.examples =
-		    "  dptrack restore red-fox\n"
-		    "  dptrack restore --experiment digits --yes\n",
+					 .examples =
+						"  dptrack restore red-fox\n"
+						"  dptrack restore --experiment digits --yes\n",
 					 .run = run_restore_command };

@@ -71,8 +71,8 @@ const struct cli_command cli_trace = { .name = "trace",
 				       .group = "Inspect",
 				       .words = "RUN",
 				       .summary = "print the trace of a run (dptrain --trace-steps) for Perfetto",
-	.examples =
-		    "  dptrack trace red-fox >trace.json\n",
+				       .examples =
+					"  dptrack trace red-fox >trace.json\n",
 				       .run = run_trace_command };
 
 /* --- event files of a run, one by one into its folder ----------------------------------------------------------- */

@@ -192,8 +192,8 @@ const struct cli_command cli_ls = { .name = "ls",
 				    .group = "Inspect",
 				    .words = "[EXPERIMENT]",
 				    .summary = "list runs, or experiments",
-	.examples =
-		    "  dptrack ls digits --order-by 'metrics.\"epoch/top1\".max DESC'\n"
-		    "  dptrack ls --filter \"params.lr = '0.1'\" --csv\n"
-		    "  dptrack ls --experiments\n",
+				    .examples =
+					"  dptrack ls digits --order-by 'metrics.\"epoch/top1\".max DESC'\n"
+					"  dptrack ls --filter \"params.lr = '0.1'\" --csv\n"
+					"  dptrack ls --experiments\n",
 				    .run = run_ls_command };

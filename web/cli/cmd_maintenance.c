@@ -116,8 +116,8 @@ const struct cli_command cli_doctor = { .name = "doctor",
 					.group = "Maintain",
 					.words = "",
 					.summary = "check the store and say what to do",
-	.examples =
-		    "  dptrack doctor --logdir runs\n",
+					.examples =
+						"  dptrack doctor --logdir runs\n",
 					.run = run_doctor_command };
 
 struct gc_options {
@@ -237,7 +237,7 @@ const struct cli_command cli_gc = {
 	.words = "",
 	.summary = "remove deleted runs, models and experiments for good and free their space",
 	.examples =
-		    "  dptrack gc --logdir runs\n"
-		    "  dptrack gc --older-than 30 --dry-run\n",
+		"  dptrack gc --logdir runs\n"
+		"  dptrack gc --older-than 30 --dry-run\n",
 	.run = run_gc_command
 };

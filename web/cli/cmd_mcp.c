@@ -310,4 +310,6 @@ const struct cli_command cli_mcp = { .name = "mcp",
 				     .group = "Serve",
 				     .words = "",
 				     .summary = "answer an agent: the Model Context Protocol on stdin, stdout",
+				     .examples = "  dptrack mcp --logdir runs\n"
+						 "  dptrack mcp --url http://127.0.0.1:6007 --write\n",
 				     .run = run_mcp_command };

@@ -483,8 +483,8 @@ const struct cli_command cli_serve = { .name = "serve",
 				       .group = "Serve",
 				       .words = "",
 				       .summary = "serve the page and the REST API for a folder of runs",
-	.examples =
-		    "  dptrack serve\n"
-		    "  dptrack serve --logdir runs --port 8080\n"
-		    "  DPTRACK_DB=postgresql://user@host/name dptrack serve\n",
+				       .examples =
+					"  dptrack serve\n"
+					"  dptrack serve --logdir runs --port 8080\n"
+					"  DPTRACK_DB=postgresql://user@host/name dptrack serve\n",
 				       .run = run_serve_command };

@@ -292,8 +292,8 @@ const struct cli_command cli_show = { .name = "show",
 				      .group = "Inspect",
 				      .words = "RUN",
 				      .summary = "show one run: params, environment, metrics",
-	.examples =
-		    "  dptrack show red-fox\n"
-		    "  dptrack show 1a2b --all\n"
-		    "  dptrack show runs/digits/red-fox-1a2b3c4d --json\n",
+				      .examples =
+					"  dptrack show red-fox\n"
+					"  dptrack show 1a2b --all\n"
+					"  dptrack show runs/digits/red-fox-1a2b3c4d --json\n",
 				      .run = run_show_command };

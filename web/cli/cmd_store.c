@@ -233,8 +233,8 @@ const struct cli_command cli_backup = {
 	.words = "DIR|FILE.db",
 	.summary = "copy the store and artifacts, also while they are served; or restore a copy",
 	.examples =
-		    "  dptrack backup /mnt/backup\n"
-		    "  dptrack backup --restore /mnt/backup\n",
+		"  dptrack backup /mnt/backup\n"
+		"  dptrack backup --restore /mnt/backup\n",
 	.run = run_backup_command
 };
 

@@ -198,8 +198,8 @@ const struct cli_command cli_token = {
 	.words = "add NAME | list | revoke NAME",
 	.summary = "create, list and revoke access tokens of the server",
 	.examples =
-		    "  dptrack token add laptop --scope write\n"
-		    "  dptrack token list\n"
-		    "  dptrack token revoke laptop\n",
+		"  dptrack token add laptop --scope write\n"
+		"  dptrack token list\n"
+		"  dptrack token revoke laptop\n",
 	.run = run_token_command
 };

@@ -240,9 +240,19 @@ class Text(Media):
 
 
 class Html(Text):
-    """A string of HTML, or the path of an HTML file. The page shows it in a frame whose scripts reach no address."""
+    """A document of HTML. The page shows it in a frame whose scripts reach no address.
 
-    def __init__(self, data):
+    Args:
+        data: HTML as a string or an open file, or the path of an HTML file.
+
+    Raises:
+        OSError: The file cannot be read.
+
+    Example:
+        >>> run.log({"report": dptrack.Html("<h1>42 errors</h1>")}, step=100)
+    """
+
+    def __init__(self, data: Any) -> None:
         if hasattr(data, 'read'):
             data = data.read()
         elif hasattr(data, '__fspath__') or (isinstance(data, str) and data.endswith(('.html', '.htm')) and os.path.isfile(data)):
@@ -253,9 +263,16 @@ class Html(Text):
 
 
 class Plotly(Text):
-    """A figure of Plotly, or its JSON."""
+    """A figure of Plotly.
 
-    def __init__(self, figure):
+    Args:
+        figure: A figure of the package plotly, or its JSON as a string or a dict.
+
+    Example:
+        >>> run.log({"roc": dptrack.Plotly({"data": [{"type": "scatter", "x": [0, 1], "y": [0, 1]}]})}, step=100)
+    """
+
+    def __init__(self, figure: Any) -> None:
         if hasattr(figure, 'to_json'):
             figure = figure.to_json()
         if not isinstance(figure, str):
@@ -265,9 +282,21 @@ class Plotly(Text):
 
 
 class Video(Media):
-    """A path or bytes of an MP4, WebM or GIF file."""
+    """A film.
 
-    def __init__(self, data, caption=None):
+    Args:
+        data: A path or bytes of an MP4, WebM or GIF file.
+        caption: A text below it.
+
+    Raises:
+        ValueError: The data is no such file.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> run.log({"rollout": dptrack.Video("rollout.mp4")}, step=100)
+    """
+
+    def __init__(self, data: Content, caption: object = None) -> None:
         self.file, self.caption = _file(data), caption
         if self.file is None:
             raise ValueError('a video is the path or the bytes of an MP4, WebM or GIF file: encode arrays first')
@@ -276,7 +305,7 @@ class Video(Media):
         if self.type is None:
             raise ValueError('a video file is an MP4, WebM or GIF file')
 
-    def record(self, library, handle, step, key, hidden):
+    def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         file = ctypes.byref(Bytes(self.file, len(self.file)))
         if self.type == 'image/gif':
             library.image(handle, step, key, file, *_size(self.file))
