@@ -9,16 +9,21 @@ import sys
 import tree
 
 
+def ask_make(*words):
+    """What make prints for a target; not a part of the make that runs this test."""
+    env = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run(["make", "-s", "-C", tree.BUILD, *words], env=env, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def distributed():
     """Files and folders that `make dist` takes, by path from the top."""
     try:
-        subprocess.run(["make", "-s", "-C", tree.BUILD, "Makefile"], stdout=subprocess.DEVNULL, check=True)
-        top = subprocess.run(["make", "-s", "-C", tree.BUILD, "print-tests", "NAMES=srcdir"], capture_output=True, text=True, check=True)
-        made = subprocess.run(["make", "-s", "-C", tree.BUILD, "print-tests", "NAMES=DISTFILES"], capture_output=True, text=True, check=True)
+        ask_make("Makefile")
+        top, made = ask_make("print-tests", "NAMES=srcdir"), ask_make("print-tests", "NAMES=DISTFILES")
     except subprocess.CalledProcessError:
         print(f"tarball: nothing is built in {tree.BUILD}")
         sys.exit(77)
-    return {os.path.normpath(word.removeprefix(top.stdout.strip() + "/")) for word in made.stdout.split()}
+    return {os.path.normpath(word.removeprefix(top + "/")) for word in made.split()}
 
 
 def main():
