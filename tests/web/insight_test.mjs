@@ -127,7 +127,7 @@ test('the timeline of traced steps is read by keys', async (t) => {
 	const { traceEvents } = await here.ask('GET', `runs/${traced.id}/trace`);
 	const spans = traceEvents.filter((e) => e.ph === 'X');
 	const end = Math.max(...spans.map((e) => Math.round((e.ts + e.dur) * 1000) / 1000));
-	const page = await here.open(t, '?e=speed&r=' + traced.id);
+	const page = await here.open(t, `?e=speed&r=${traced.id}&t=timeline`);
 	await page.click('.traced button', WAIT);
 	const view = page.locator('.timeline');
 	await view.waitFor(WAIT);

@@ -25,7 +25,8 @@ test('a reader is offered no changes; addresses of MLflow\'s clients also open e
 	await page.waitForURL(/[?&]e=fashion/);
 	await page.click('.grid .body .row a');
 	await page.waitForSelector('.runpage h1', WAIT);
-	await page.waitForSelector('text=sign out', WAIT);
+	await page.click('.nav button:has-text("Settings")', WAIT);
+	await page.waitForSelector('text=Sign out', WAIT);
 	assert.equal(await page.locator('.notes button').count(), 0);
 });
 
@@ -63,7 +64,8 @@ test('sign in, and lose access when the token is revoked', async (t) => {
 
 	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);
 	await page.waitForSelector('.runpage h1', WAIT);
-	await page.click('text=sign out');
+	await page.click('.nav button:has-text("Settings")', WAIT);
+	await page.click('text=Sign out', WAIT);
 	await page.waitForSelector('#token', WAIT);
 	assert.equal((await page.context().cookies()).length, 0, 'signed out');
 	await page.goto(`${here.server.url}#/experiments/1/runs/${run}`);

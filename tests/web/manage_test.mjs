@@ -70,8 +70,8 @@ test('a deleted run is marked after a reload and restored on its page; its lines
 	const page = await here.open(t, '?r=' + id);
 	await says(page, 'h1 .says', /^deleted/);
 	await charted(page, 'loss', (d) => /^#(?!0*$)/.test(d.lines[0]?.colour ?? ''));
-	assert.equal(await page.locator('h1 button:text-is("delete")').count(), 0);
-	await page.click('h1 button:text-is("restore")', WAIT);
+	assert.equal(await page.locator('.runhead button[aria-label^="More"]').count(), 0);
+	await page.click('.runhead button:text-is("Restore")', WAIT);
 	await says(page, 'h1 .says', /^finished/);
 	assert.equal((await here.ask('GET', 'runs/' + id)).deleted, false);
 });
@@ -79,19 +79,21 @@ test('a deleted run is marked after a reload and restored on its page; its lines
 test('an experiment is renamed, deleted with its runs and restored from the trash', async (t) => {
 	await here.ask('POST', 'runs', { experiment: 'before', name: 'inside' });
 	const page = await here.open(t, '?all');
-	await page.click('button[aria-label="rename before"]', WAIT);
+	await page.click('button[aria-label="More for before"]', WAIT);
+	await page.click('[role=dialog] button:text-is("Rename")');
 	await page.fill('.rename input', 'from mlflow');
 	await page.keyboard.press('Enter');
 	await says(page, '.rename .problem', /already exists/);
 	await page.fill('.rename input', 'after');
 	await page.keyboard.press('Enter');
-	await page.click('button[aria-label="delete after"]', WAIT);
+	await page.click('button[aria-label="More for after"]', WAIT);
+	await page.click('[role=dialog] button:text-is("Delete")');
 	await page.waitForSelector('main a:text-is("after")', { ...WAIT, state: 'detached' });
 	const names = async () => (await here.ask('GET', 'experiments')).experiments.map((e) => e.name);
 	assert.ok(!(await names()).some((n) => n === 'after' || n === 'before'));
-	await page.reload();
-	await page.click('button:has-text("trash")', WAIT);
+	await page.goto(here.server.url + '?trash');
 	await page.click('button[aria-label="restore after"]', WAIT);
+	await page.click('.nav .places a[title="Experiments"]');
 	await page.click('main .box a:text-is("after")', WAIT);
 	await says(page, '.grid .body .row', /inside/);
 });
@@ -111,7 +113,7 @@ test('files of a run are previewed without leaving the page', async (t) => {
 		const r = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name}`, { method: 'PUT', body });
 		assert.ok(r.ok, `${name}: ${r.status} ${await r.text()}`);
 	}
-	const page = await here.open(t, '?r=' + id);
+	const page = await here.open(t, `?r=${id}&t=files`);
 	const open = (name) => page.click(`.artifacts .files a:text-is("${name}")`, WAIT);
 	await open('plot.png');
 	await page.waitForFunction(() => document.querySelector('.preview img')?.naturalWidth === 2, null, WAIT);

@@ -191,7 +191,7 @@ test('keyboard: Tab reaches the table, focus is always visible, shortcuts work',
 	const shown = async () => (await chart(p, 'train/loss')).lines.length;
 	await p.keyboard.press(' ');
 	await charted(p, 'train/loss', (d) => d.lines.length === 11);
-	assert.equal(await p.locator('.row[aria-selected="false"]').count(), 1);
+	assert.equal(await p.locator('.row[data-shown="false"]').count(), 1);
 	await p.keyboard.press(' ');
 	await charted(p, 'train/loss', (d) => d.lines.length === 12);
 	assert.equal(await shown(), 12);
@@ -287,7 +287,7 @@ for (const colorScheme of ['light', 'dark'])
 			const { page: p } = await page(t, { query, width, colorScheme, wait: query !== '?all' });
 			await p.waitForTimeout(300);
 			for (const step of query === '' && width > 400 ? ['table', 'picker', 'run'] : ['as it opens']) {
-				if (step === 'picker') await p.click('button:has-text("columns")');
+				if (step === 'picker') await p.click('.head button:has-text("Columns")');
 				if (step === 'run') {
 					await p.keyboard.press('Escape');
 					await p.click('.grid .body .row a');
@@ -332,7 +332,7 @@ test('sorting, columns and the filter', async (t) => {
 	const lr = await p.$$eval('.grid .body .row', (rows) => rows.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
 		.map((r) => Number(r.children[6].textContent)));
 	assert.deepEqual(lr, [...lr].sort((a, b) => a - b));
-	await p.click('button:has-text("columns")');
+	await p.click('.head button:has-text("Columns")');
 	await p.fill('.picker input[type=search]', 'train/loss min');
 	await p.click('.picker .line >> nth=0');
 	await p.waitForFunction(() => [...document.querySelectorAll('.grid .head .cell')]
@@ -421,7 +421,7 @@ test('runs without accuracy, a single run, a run without data, 2000 metrics', as
 	await many.page.waitForSelector('.grid .body .row');
 	await many.page.waitForTimeout(300);
 	assert.ok(await many.page.locator('[data-chart]').count() < 60, 'charts are created on demand');
-	await many.page.click('button:has-text("columns")');
+	await many.page.click('.head button:has-text("Columns")');
 	await many.page.waitForSelector('.picker .line');
 	assert.ok(await many.page.locator('.picker .line').count() < 40);
 });

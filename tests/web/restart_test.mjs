@@ -53,6 +53,7 @@ test('notes are rendered as Markdown, ranks are compared step by step', async (t
 	assert.equal(await page.locator('.markdown a').count(), 1);
 	assert.ok(await page.isChecked('.markdown li input'));
 	assert.equal(await page.textContent('.markdown td.right'), '1');
+	await page.click('.tabs a:text-is("Timeline")');
 	await page.waitForSelector('.heat canvas');
 	await says(page, '.ranks', /Rank 1 was more than 5 % slower than the usual rank in 100 % of the time/);
 	await says(page, '.rankbars', /Rank 1 is 40 % slower.*mostly in forward/s);
@@ -62,6 +63,7 @@ test('notes are rendered as Markdown, ranks are compared step by step', async (t
 	const inks = () => page.$eval('.heat canvas', (c) => [0.2, 0.5, 0.8]
 		.map((y) => c.getContext('2d').getImageData(c.width / 2, c.height * y, 1, 1).data[3]));
 	await until(inks, (ink) => ink[1] > 50 && !ink[0] && !ink[2], 'only the slow rank has ink');
+	await page.click('.tabs a:text-is("System")');
 	await page.click('.group button:has-text("by rank")');
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
 	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
@@ -81,11 +83,12 @@ test('rolled-back points and artifacts', async (t) => {
 	await page.waitForSelector('.runpage h1');
 	const lines = (...ids) => charted(page, 'train/loss', (d) => d.lines.map((l) => l.id).join() === ids.join());
 	await lines(id);
-	await page.click('text=show rolled-back points');
+	await page.click('text=Show rolled-back points');
 	await lines(id, id + ':0');
-	await page.click('text=hide rolled-back points');
+	await page.click('text=Hide rolled-back points');
 	await lines(id);
 
+	await page.click('.tabs a:text-is("Files")');
 	await page.click('text=notes/');
 	const link = page.locator('.files a', { hasText: 'a b.txt' });
 	await link.waitFor();

@@ -76,20 +76,18 @@ test('several runs are tagged at once, shown as a column of the table', async (t
 		await Promise.all(['a', 'b', 'c', 'd'].map((n) => made('many', n, n === 'd' ? { sweep: 'old' } : {})));
 	const page = await here.open(t, '?e=many&c=t:sweep');
 	await page.waitForFunction(() => document.querySelectorAll('.grid .body .row').length === 4, null, WAIT);
-	await page.click(`[data-run="${runs[0].id}"] .eye`);
-	await page.click('.head button:text-is("tag")', WAIT);
+	for (const r of runs.slice(1)) await page.click(`[data-run="${r.id}"] .pick`);
+	await page.click('.bulk button:text-is("Tag")', WAIT);
 	await page.fill('.bulktag input[aria-label="Tag"]', 'sweep');
 	await page.fill('.bulktag input[aria-label="Value"]', 'lr');
-	await says(page, '.bulktag', /the 3 runs in the charts/);
-	await page.click('.bulktag button:has-text("set")');
-	await says(page, '.bulktag [role=status]', /set on 3 runs/);
+	await page.click('.bulktag button:text-is("Set on 3 runs")');
+	await says(page, '.bulktag [role=status]', /Set on 3 runs/);
 	await tagged(runs[3].id, (g) => g.sweep === 'lr');
 	assert.equal((await tagsOf(runs[0].id)).sweep, undefined);
 	await until(() => page.$$eval('.grid .c-t', (l) => l.map((c) => c.textContent).sort().join()),
 		(s) => s === ',lr,lr,lr');
-	await page.click('.bulktag label:has-text("all 4 runs")');
-	await page.click('.bulktag button:has-text("remove")');
-	await says(page, '.bulktag [role=status]', /removed from 3 runs/);
+	await page.click('.bulktag button:text-is("Remove")');
+	await says(page, '.bulktag [role=status]', /Removed from 3 runs/);
 	await tagged(runs[3].id, (g) => g.sweep === undefined);
 });
 
@@ -128,7 +126,8 @@ test('a run is renamed, deleted and restored', async (t) => {
 	const { id } = await made('end', 'first');
 	await made('end', 'second');
 	const page = await here.open(t, '?r=' + id);
-	await page.click('h1 button:has-text("rename")', WAIT);
+	await page.click('.runhead button[aria-label^="More for"]', WAIT);
+	await page.click('.runhead .item:text-is("Rename")');
 	await page.fill('.rename input', '  ');
 	await page.keyboard.press('Enter');
 	await says(page, '.rename .problem', /needs a name/);
@@ -136,7 +135,8 @@ test('a run is renamed, deleted and restored', async (t) => {
 	await page.keyboard.press('Enter');
 	await says(page, 'h1', /^better/);
 	assert.equal((await here.ask('GET', 'runs/' + id)).name, 'better');
-	await page.click('h1 button:has-text("delete")');
+	await page.click('.runhead button[aria-label^="More for"]', WAIT);
+	await page.click('.runhead .item:text-is("Delete")');
 	const names = () => page.$$eval('.grid .body .row a', (l) => l.map((a) => a.textContent).sort().join());
 	await until(names, (n) => n === 'second');
 	await says(page, '.banner', /better is deleted/);
@@ -149,8 +149,9 @@ test('a run is renamed, deleted and restored', async (t) => {
 		? r.fulfill({ status: 403, contentType: 'application/json',
 		body: '{"error":{"code":"forbidden","message":"not yours"}}' }) : r.fallback()));
 	await page.click(`[data-run="${id}"] a`);
-	await page.click('h1 button:has-text("delete")', WAIT);
-	await says(page, 'h1 .problem', /It was not deleted: not yours/);
+	await page.click('.runhead button[aria-label^="More for"]', WAIT);
+	await page.click('.runhead .item:text-is("Delete")');
+	await says(page, '.runhead .problem', /It was not deleted: not yours/);
 });
 
 test('a reader sees tags without controls to change them', async (t) => {
@@ -162,9 +163,13 @@ test('a reader sees tags without controls to change them', async (t) => {
 	await page.fill('#token', token);
 	await page.click('button');
 	await says(page, '.tags', /stage/);
-	await page.waitForSelector('text=sign out', WAIT);
-	assert.equal(await page.locator('.tags button, .notes button, h1 button:not(:text-is("baseline"))').count(), 0);
-	await page.click('text=all runs');
+	await page.click('.nav button:has-text("Settings")');
+	await page.waitForSelector('button:text-is("Sign out")', WAIT);
+	const changes = '.tags button, .notes button, .runhead button:text-is("Register model")';
+	assert.equal(await page.locator(changes).count(), 0);
+	await page.click('text=All runs');
 	await page.waitForSelector('.grid .body .row', WAIT);
-	assert.equal(await page.locator('.head button:text-is("tag")').count(), 0);
+	await page.click('[aria-label="Select all runs"]');
+	await page.waitForSelector('.bulk button:text-is("Export")', WAIT);
+	assert.equal(await page.locator('.bulk button:text-is("Tag")').count(), 0);
 });

@@ -18,10 +18,11 @@ const here = stage((logdir) => {
 	writeFileSync(path.join(own, 'final.safetensors'), new Uint8Array(2048));
 });
 
+/** Opens a tab of a run's page; those of media and the console have charts too. */
 async function opened(t, name, query = '') {
 	const { runs } = await here.ask('GET', 'runs?experiment=told');
 	const page = await here.open(t, `?e=told&r=${runs.find((r) => r.name === name).id}${query}`);
-	await charted(page, 'train/loss', (d) => d.lines.length === 1);
+	if (!/t=files/.test(query)) await charted(page, 'train/loss', (d) => d.lines.length === 1);
 	return page;
 }
 
@@ -32,7 +33,7 @@ const slide = (page, key, i) => page.$eval(`${card(key)} input[type=range]`, (el
 }, i);
 
 test('media over steps: a slider, the charts\' cursor, changes between steps', async (t) => {
-	const page = await opened(t, 'one');
+	const page = await opened(t, 'one', '&t=media');
 	await page.waitForSelector(`${card('seen/picture')} img`, WAIT);
 	await says(page, card('seen/words'), /step 30, 4 of 4.*fox of step 30/);
 	await slide(page, 'seen/words', 1);
@@ -97,7 +98,7 @@ test('media of several runs: names, true sizes, aligned tables, all steps in a g
 });
 
 test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => {
-	const page = await opened(t, 'one');
+	const page = await opened(t, 'one', '&t=media');
 	await page.waitForSelector(`${card('doc/film')} video`, WAIT);
 	const frame = await page.waitForSelector(`${card('doc/html')} iframe`, WAIT);
 	assert.equal(await frame.getAttribute('sandbox'), 'allow-scripts');
@@ -119,8 +120,7 @@ test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => 
 });
 
 test('the console: its end first, search, colours, a link from a line to its time and back', async (t) => {
-	const page = await opened(t, 'two', '&x=clock');
-	await page.click('section[aria-label=Console] h2 button');
+	const page = await opened(t, 'two', '&x=clock&t=console');
 	await says(page, '.console .line:last-child', /line 1499/);
 	await page.fill('.console input[type=search]', 'needle');
 	await says(page, '.console .screen', /^[\d:]+needle 700$/);
@@ -136,6 +136,7 @@ test('the console: its end first, search, colours, a link from a line to its tim
 test('code and alerts are shown on the run\'s page', async (t) => {
 	const page = await opened(t, 'one');
 	await says(page, '.alerts', /loss is odd three times the usual/);
+	await page.click('.tabs a:text-is("Files")');
 	await page.click('summary:has-text("2 lines changed")');
 	assert.deepEqual(await page.$$eval('.edits .added', (l) => l.map((e) => e.textContent)), ['+rate = 0.1']);
 	await page.click('summary:has-text("2 packages")');
@@ -143,7 +144,7 @@ test('code and alerts are shown on the run\'s page', async (t) => {
 });
 
 test('weights and checkpoints are listed as files of the run, reachable by keyboard', async (t) => {
-	const page = await opened(t, 'one');
+	const page = await opened(t, 'one', '&t=files');
 	await says(page, 'section[aria-label=Files]', /^Files checkpoints\/final\.safetensors 2.0 KiBPath: told\/one-/);
 	await page.focus('section[aria-label=Files] button:text-is("checkpoints/")');
 	await page.keyboard.press('Enter');
@@ -158,7 +159,7 @@ test('weights and checkpoints are listed as files of the run, reachable by keybo
 
 test('side by side shows exactly what differs, down to one line and one package', async (t) => {
 	const page = await here.open(t, '?e=told');
-	await page.click('button:text-is("side by side")');
+	await page.click('.head button:text-is("Compare")');
 	await says(page, '.side tbody[aria-label=Packages]', /numpy/);
 	const names = (part) => page.$$eval(`.side tbody[aria-label="${part}"] th[scope=row]`,
 		(l) => l.map((e) => e.textContent));
@@ -192,7 +193,7 @@ for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
 			const wide = await page.evaluate(() => document.documentElement.scrollWidth);
 			assert.ok(wide <= width, `${wide} px wide`);
 		};
-		await page.click('section[aria-label=Console] h2 button');
+		await page.click('.tabs a:text-is("Console")');
 		await says(page, '.console .line:last-child', /line 1499/);
 		await clean();
 		await page.goto(here.server.url + '?e=told&side');

@@ -97,7 +97,8 @@ test('the CSV has the filter, order and columns of the table, with every digit',
 	const page = await here.open(t, '?e=saved&q=ab&c=p:lr&c=m:last:x/acc&s=-p:lr');
 	await says(page, '.grid .body .row[aria-rowindex="2"]', /abe/);
 	const [download] =
-		await Promise.all([page.waitForEvent('download'), page.click('.head button:text-is("CSV")')]);
+		await Promise.all([page.waitForEvent('download'),
+			page.click('.others button:text-is("Download CSV")')]);
 	const text = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n');
 	assert.equal(text[0], 'run_id,run_name,params.lr,metrics.x/acc.last');
 	assert.deepEqual(text.slice(1).map((l) => l.slice(33)),
@@ -294,7 +295,7 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	await focused('change team');
 	await page.goto(here.server.url + '?e=keys');
 	await drawn(page);
-	await page.focus('.head button:text-is("columns")');
+	await page.focus('.head button:text-is("Columns")');
 	await page.keyboard.press('/');
 	await page.keyboard.type('nothing like that');
 	await page.keyboard.press('Escape');
@@ -302,7 +303,8 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	await page.waitForTimeout(600); // longer than the filter waits for the next letter
 	assert.ok(!/[?&]q=/.test(page.url()), page.url());
 	await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
-	await page.click('.head .spare button:text-is("copy")');
+	await page.click('.others > .pop > button');
+	await page.click('.others button:text-is("Copy table")');
 	await page.click('[role=dialog] button:text-is("Markdown")');
 	await focused('The table as text');
 	assert.match(await page.evaluate(() => getSelection().toString()), /^\|/);
@@ -365,7 +367,7 @@ test('a saved view opens alike for others; it can be the experiment\'s default; 
 			{ params: { lr: String(i / 10), seed: String(i) } });
 	const first = await here.open(t, '?e=views&log&sm=0.5&s=-p:lr&q=params.lr+>+0&pn=train/loss,b/y&z=2~9');
 	await charted(first, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
-	await first.click('.head button:text-is("views")');
+	await first.click('.head button:text-is("Views")');
 	await first.fill('[aria-label="Name of the view"]', 'high rates');
 	await first.click('.picker button:text-is("save")');
 	const link = await first.waitForSelector('.savedline a:text-is("high rates")', WAIT);
@@ -386,7 +388,7 @@ test('a saved view opens alike for others; it can be the experiment\'s default; 
 	await first.waitForSelector('[aria-label="open the experiment with high rates"][aria-pressed="true"]', WAIT);
 	const third = await here.open(t, '?e=views');
 	await charted(third, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
-	await third.click('.head button:text-is("views")');
+	await third.click('.head button:text-is("Views")');
 	await third.click('.picker a:text-is("without a view")');
 	await charted(third, 'train/loss', (d) => d.lines.length === 4 && d.from === 1);
 	await third.reload();
@@ -435,7 +437,8 @@ test('the table as Markdown and LaTeX, as displayed', async (t) => {
 		await run('texts', 'r_' + i, { acc: [[1, v]] }, { params: { lr: String(i + 1), seed: '1' } });
 	const page = await here.open(t, '?e=texts&c=p:lr&c=m:best:acc');
 	await says(page, '.grid .body', /0\.75/);
-	await page.click('.head button:text-is("copy")');
+	await page.click('.others > .pop > button');
+	await page.click('.others button:text-is("Copy table")');
 	const text = async (form) => {
 		await page.click(`.picker button:text-is("${form}")`);
 		return until(() => page.inputValue('[aria-label="The table as text"]').catch(() => ''), (s) =>

@@ -95,7 +95,7 @@ test('of wide runs only the shown columns are transferred; others are fetched wh
 	assert.equal(new Set(asked.map((a) => a.url.search)).size, asked.length, 'no request is repeated');
 	const bytes = asked.reduce((n, a) => n + a.bytes, 0);
 	assert.ok(bytes < RUNS * ROW_BYTES, `${bytes} bytes of runs`);
-	await page.click('button:has-text("columns")');
+	await page.click('.head button:has-text("Columns")');
 	await page.fill('.picker input[type=search]', 'head7 alive last');
 	await page.click('.picker .line >> nth=0');
 	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),
@@ -132,7 +132,7 @@ test('of many params those that differ are transferred first; the others follow 
 	assert.equal(whole.params_left_out, undefined);
 	assert.deepEqual(whole.runs, (await s.ask('GET', 'runs?experiment=params')).runs);
 	const page = await s.open(t, '?e=params');
-	await page.click('button:has-text("columns")');
+	await page.click('.head button:has-text("Columns")');
 	await page.fill('.picker input[type=search]', 'same49');
 	await page.click('.picker .line >> nth=0');
 	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),

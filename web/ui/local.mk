@@ -4,7 +4,7 @@
 # web/ui/prebuilt beside it. Nothing is ever written below a read-only source folder: node_modules lie in the build tree.
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
-	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
+	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css web/ui/src/tokens.css \
 	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/figure.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
@@ -30,7 +30,7 @@ ui_files = \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
-	web/ui/src/state/side.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
+	web/ui/src/state/side.ts web/ui/src/state/sidebar.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
 	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
@@ -39,15 +39,15 @@ ui_files = \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
-	web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
+	web/ui/src/views/base/icon.tsx web/ui/src/views/base/menu.tsx web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
 	web/ui/src/views/charts/addtoreport.tsx web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
 	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
-	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
-	web/ui/src/views/header/manage.tsx web/ui/src/views/header/which.tsx \
-	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
+	web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
+	web/ui/src/views/header/asking.ts web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
+	web/ui/src/views/header/nav.tsx web/ui/src/views/header/settings.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
 	web/ui/src/views/models/address.ts web/ui/src/views/models/model.tsx \
@@ -55,7 +55,8 @@ ui_files = \
 	web/ui/src/views/report/document.tsx web/ui/src/views/report/editor.tsx \
 	web/ui/src/views/report/offline.ts web/ui/src/views/report/panel.tsx \
 	web/ui/src/views/report/report.part.css web/ui/src/views/report/report.tsx \
-	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
+	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/comparewith.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/failure.tsx web/ui/src/views/run/family.tsx \
+	web/ui/src/views/run/register.tsx web/ui/src/views/run/tabs.ts \
 	web/ui/src/views/run/files.tsx web/ui/src/views/run/folder.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx web/ui/src/views/run/rankbars.tsx \

@@ -7,20 +7,20 @@ import { stage } from '../stage.mjs';
 
 const here = stage();
 /** The tools in the menu of a narrow window, and the names of their panels. */
-const TOOLS = { alerts: 'Alerts', tag: 'Tag runs', copy: 'Copy the table' };
+const TOOLS = { Columns: 'Columns', 'Saved views': 'Saved views', 'Copy table': 'Copy the table' };
 
 test('in a narrow window one button holds the tools, and they fit the screen', async (t) => {
 	await here.ask('POST', 'runs', { experiment: 'told', name: 'narrow' });
 	const page = await here.open(t, '?e=told');
-	for (const width of [390, 800]) {
+	for (const width of [390]) {
 		await page.setViewportSize({ width, height: 844 });
 		for (const [word, label] of Object.entries(TOOLS)) {
-			await page.click('.head button:text-is("more")');
-			await page.click(`.slim .picker button:text-is("${word}")`);
-			const box = await page.locator(`.slim [role=dialog][aria-label="${label}"]`).boundingBox();
+			await page.click('.others > .pop > button');
+			await page.click(`.others .picker button:text-is("${word}")`);
+			const box = await page.locator(`.others [role=dialog][aria-label="${label}"]`).boundingBox();
 			assert.ok(box.x >= 0 && box.x + box.width <= width, `${word}, ${width} px: ${box.x}`);
 			await page.keyboard.press('Escape');
-			await page.waitForSelector('.slim .picker', { state: 'detached', timeout: 30000 });
+			await page.waitForSelector('.others .picker', { state: 'detached', timeout: 30000 });
 		}
 	}
 });
@@ -32,16 +32,16 @@ test('a rule is created on the page; its alert appears without a reload and link
 	await log(id, 1);
 	const page = await here.open(t, '?e=told');
 	await charted(page, 'loss', (d) => d.lines.length === 1);
-	await page.click('.head button:text-is("alerts")');
-	await says(page, '.picker', /No alerts yet/);
+	await page.click('.nav a[title="Alerts"]');
+	await says(page, 'main.alerts', /No alerts yet/);
 	await page.fill('[aria-label="Metric"]', 'loss');
 	await page.fill('[aria-label="Bound"]', '5');
-	await page.click('.picker button:text-is("add")');
-	await says(page, '.picker .savedline', /loss above 5/);
+	await page.click('main button:text-is("Add rule")');
+	await says(page, '.alerts .savedline', /loss above 5/);
 	await page.selectOption('[aria-label="When"]', 'silent');
 	await page.fill('[aria-label="Seconds"]', '1');
-	await page.click('.picker button:text-is("add")');
-	await says(page, '.picker [role=alert]', /expected 10 to/);
+	await page.click('main button:text-is("Add rule")');
+	await says(page, '.alerts [role=alert]', /expected 10 to/);
 	await log(id, 7.5);
 	await until(async () => {
 		await log(id, 7.5);
@@ -49,7 +49,7 @@ test('a rule is created on the page; its alert appears without a reload and link
 	}, (s) => /one: loss is 7.5 at step 3, above 5/.test(s));
 	assert.equal(await page.locator('.found li').count(), 1, 'one alert');
 	await page.click('[aria-label="Delete rule: loss above 5"]');
-	await page.waitForSelector('.picker .savedline', { state: 'detached', timeout: 30000 });
+	await page.waitForSelector('.alerts .savedline', { state: 'detached', timeout: 30000 });
 	await page.click('.found a');
 	await says(page, 'h1', /one/);
 });

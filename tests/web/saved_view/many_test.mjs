@@ -38,11 +38,15 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	const page = await here.open(t, '?e=many');
 	await listed(page, 'a,b,c,d');
 	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
-	await press(page, 'Space', 'ArrowDown', 'Space');
-	await page.focus('.head button:text-is("runs")');
+	await press(page, 'Space', 'ArrowDown', 'ArrowDown', 'x', 'ArrowDown', 'x');
+	await says(page, '.bulk', /^2 selected/);
+	await page.focus('.bulk button[aria-label="More actions"]');
 	await press(page, 'Enter');
-	await says(page, '[role=dialog]', /the 2 runs in the charts/);
-	await page.focus('[role=dialog] button:text-is("delete")');
+	await page.focus('.bulk button:text-is("Delete")');
+	await press(page, 'Enter');
+	await says(page, '[role=dialog]', /^Delete 2 runs\?c, dThey move to the trash/);
+	assert.equal((await here.ask('GET', 'runs/' + ids.c)).deleted, false, 'it asks before it deletes');
+	await page.focus('[role=dialog] button:text-is("Delete 2 runs")');
 	await press(page, 'Enter');
 	await listed(page, 'a,b');
 	await says(page, '.banner', /^2 runs are deleted\./);
@@ -51,10 +55,9 @@ test('runs are deleted together by keyboard, undone at once, later restored from
 	await listed(page, 'a,b,c,d');
 	for (const n of ['c', 'd']) assert.equal((await here.ask('GET', 'runs/' + ids[n])).deleted, false);
 	for (const n of ['a', 'b']) await here.ask('DELETE', 'runs/' + ids[n]);
-	await page.goto(here.server.url + '?all');
-	await page.click('button:has-text("trash")', WAIT);
-	await page.click('button:text-is("restore all 2 runs")', WAIT);
-	await says(page, '[aria-label=Trash]', /The trash is empty/);
+	await page.click('.nav a[title="Trash"]', WAIT);
+	await page.click('button:text-is("Restore all 2 runs")', WAIT);
+	await says(page, 'main.trash', /The trash is empty/);
 	assert.equal((await here.ask('GET', 'runs/' + ids.a)).deleted, false);
 });
 
@@ -66,11 +69,12 @@ test('runs move to another experiment and back; a live run or one with artifacts
 	await here.ask('POST', 'runs', { experiment: 'from', name: 'live' });
 	const page = await here.open(t, '?e=from');
 	await until(() => names(page), (n) => n.split(',').length === 4);
-	await page.click('.head button:text-is("runs")', WAIT);
-	await page.click('[role=dialog] label:has-text("all 4 runs")');
+	await page.click('[aria-label="Select all runs"]', WAIT);
+	await says(page, '.bulk', /^4 selected/);
+	await page.click('.bulk button:text-is("Move")');
 	await page.fill('[aria-label="Experiment to move to"]', 'to/there');
 	await press(page, 'Enter');
-	await says(page, '[role=dialog] .problem', /2 runs refused: run [0-9a-f]+ (has artifacts|is running)/);
+	await says(page, '.bulk .problem', /2 runs of 4 refused: run [0-9a-f]+ (has artifacts|is running)/);
 	await until(() => names(page), (n) => n.split(',').sort().join() === 'kept,live');
 	const there = async (id) => (await here.ask('GET', 'runs/' + id)).experiment;
 	assert.deepEqual([await there(ids.a), await there(ids.b), await there(ids.kept)],
@@ -87,9 +91,9 @@ test('runs are archived, shown on request, and unarchived', async (t) => {
 	const page = await here.open(t, '?e=away');
 	await listed(page, 'a,b,c');
 	await page.focus(`[data-run="${ids.c}"] [role=rowheader]`);
-	await press(page, 'o');
-	await page.click('.head button:text-is("runs")', WAIT);
-	await page.click('[role=dialog] button:text-is("archive")');
+	await press(page, 'x');
+	await page.click('.bulk button[aria-label="More actions"]', WAIT);
+	await page.click('.bulk button:text-is("Archive")');
 	await listed(page, 'a,b');
 	await page.click('.facts button:text-is("show 1 archived")');
 	await listed(page, 'a,b,c');
@@ -98,8 +102,9 @@ test('runs are archived, shown on request, and unarchived', async (t) => {
 	await listed(page, 'a,b,c');
 	assert.doesNotMatch(await heads(page), /dptrack/);
 	await page.goto(here.server.url + '?r=' + ids.c);
-	await page.click('h1 button:text-is("unarchive")', WAIT);
-	await page.waitForSelector('h1 button:text-is("archive")', WAIT);
+	await page.click('.runhead button[aria-label^="More for"]', WAIT);
+	await page.click('.runhead .item:text-is("Unarchive")');
+	await says(page, '.banner', /restored/);
 	await page.goto(here.server.url + '?e=away');
 	await listed(page, 'a,b,c');
 });
@@ -135,10 +140,10 @@ test('columns are moved and resized by keys and pointer, kept in the address', a
 	const ids = await made('columns', ['a', 'b']);
 	const page = await here.open(t, '?e=columns&c=p:lr&c=p:seed&c=status');
 	await listed(page, 'a,b');
-	assert.equal(await heads(page), 'run|lr|seed|status');
+	assert.equal(await heads(page), 'Run|lr|seed|Status');
 	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
 	await press(page, 'ArrowUp', 'ArrowRight', 'Alt+ArrowRight');
-	await until(() => heads(page), (h) => h === 'run|seed|lr|status');
+	await until(() => heads(page), (h) => h === 'Run|seed|lr|Status');
 	const width = () => page.$eval('[data-cell="-1:2"]', (c) => c.offsetWidth);
 	const before = await width();
 	await press(page, 'Alt+Shift+ArrowRight', 'Alt+Shift+ArrowRight');
@@ -160,7 +165,7 @@ test('columns are moved and resized by keys and pointer, kept in the address', a
 	await page.mouse.down();
 	await page.mouse.move(to.x + 8, to.y + 10, { steps: 5 });
 	await page.mouse.up();
-	await until(() => heads(page), (h) => h === 'run|lr|status|seed');
+	await until(() => heads(page), (h) => h === 'Run|lr|Status|seed');
 });
 
 test('the overview: failed runs, the best by goal, a description; archive and undo', async (t) => {
@@ -176,16 +181,19 @@ test('the overview: failed runs, the best by goal, a description; archive and un
 	const line = 'main tr:has(a:text-is("over/one"))';
 	await until(() => page.locator(line).first().textContent(), (s) => /What it is for|What it is \*\*for/.test(s)
 		&& /over\/one.*21/.test(s) && /0\.5/.test(s));
-	await page.focus('button[aria-label="archive over/one"]');
+	await page.focus('button[aria-label="More for over/one"]');
+	await press(page, 'Enter');
+	await page.focus('[role=dialog] button:text-is("Archive")');
 	await press(page, 'Enter');
 	await page.waitForSelector(line, { ...WAIT, state: 'detached' });
 	await says(page, '.banner', /over\/one is archived/);
-	await page.click('[aria-label=Archive] button:has-text("archive")');
+	await page.click('[aria-label=Archive] button:has-text("Archive")');
 	await page.waitForSelector('[aria-label=Archive] a:text-is("over/one")', WAIT);
 	await clean(page);
 	await page.click('.banner button:text-is("undo")');
 	await page.waitForSelector(line, WAIT);
-	await page.click('button[aria-label="delete over/one"]');
+	await page.click('button[aria-label="More for over/one"]');
+	await page.click('[role=dialog] button:text-is("Delete")');
 	await says(page, '.banner', /over\/one is deleted, with its runs/);
 	await page.click('.banner button:text-is("undo")');
 	await page.waitForSelector(line, WAIT);
@@ -201,11 +209,13 @@ for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
 		await clean(page);
 		await page.goto(`${here.server.url}?e=axe${width}&pin=${ids.b.slice(0, 8)}&base=${ids.c.slice(0, 8)}`);
 		await page.waitForSelector('.app[data-ready="true"]', WAIT);
-		if (width > 900) await page.click('.head button:text-is("runs")', WAIT);
-		else {
-			await page.click('.head button:text-is("more")', WAIT);
-			await page.click('[role=dialog] button:text-is("runs")', WAIT);
+		if (width > 900) {
+			await page.click('[aria-label="Select all runs"]', WAIT);
+			await page.click('.bulk button:text-is("Tag")', WAIT);
+			await says(page, '[role=dialog]', /Set on 3 runs/);
+		} else {
+			await page.click('.others > .pop > button', WAIT);
+			await says(page, '[role=dialog]', /Download CSV/);
 		}
-		await says(page, '[role=dialog]', /in the charts/);
 		await clean(page);
 	});

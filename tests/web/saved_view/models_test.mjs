@@ -86,8 +86,8 @@ test('models and versions: run, metric, what each changed; aliases are set, move
 	await until(() => cells(page), (r) => !/champion/.test(r[4]?.[1]));
 
 	await page.click('tr[data-version="2"] a:text-is("second")');
-	await says(page, '.boxes', /Registered as\s*digits <i> version 2/);
-	await page.click('.boxes a:text-is("digits <i>")');
+	await says(page, '.overview', /Registered as\s*digits <i> version 2/);
+	await page.click('.overview a:text-is("digits <i>")');
 	await page.click('[aria-label="versions 1 and 2 side by side"]', WAIT);
 	await says(page, 'main', /lr\s*0\.05\s*0\.1/);
 	await page.goto(here.server.url + '?models=nothing');

@@ -43,7 +43,7 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	const ids = [await run('a <b>', [...curve(1), 9]), await run('b', [1 / 3, 'NaN', 0.1 + 0.2])];
 	const page = await here.open(t, '?e=week');
 	await charted(page, 'train/loss', (d) => d.lines.length === 2);
-	await page.click('.head a:text-is("reports")');
+	await page.click('.nav a[title="Reports"]');
 	await page.fill('[aria-label="Name of the report"]', 'first week');
 	await page.click('button:text-is("New report")');
 	await page.click('button:text-is("edit")');

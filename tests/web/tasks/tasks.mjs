@@ -101,19 +101,19 @@ export const tasks = [
 		await k.press('Tab');
 		await k.address(/y=~0\.5~train/);
 	} },
-	{ name: 'a picture of an earlier step', part: 'media', at: '?e=told&r=ONE', async act(k) {
+	{ name: 'a picture of an earlier step', part: 'media', at: '?e=told&r=ONE&t=media', async act(k) {
 		await k.reach('[data-media="seen/picture"] input[type=range]');
 		await k.press('Home');
 		await k.says('[data-media="seen/picture"]', /step 0, 1 of 4/);
 	} },
-	{ name: 'what changed in a text since the step before', part: 'media', at: '?e=told&r=ONE', async act(k) {
+	{ name: 'what changed in a text since the step before', part: 'media', at: '?e=told&r=ONE&t=media',
+		async act(k) {
 		await k.reach('[data-media="seen/words"] input[type=checkbox]');
 		await k.press('Space');
 		await k.says('[data-media="seen/words"] ins', /30/);
 	} },
 	{ name: 'a line of the console by a word, and the lines around it', part: 'console',
-		at: '?e=told&r=ONE&x=clock', async act(k) {
-			await k.enter('section[aria-label=Console] h2 button');
+		at: '?e=told&r=ONE&x=clock&t=console', async act(k) {
 			await k.reach('.console input[type=search]');
 			await k.type('needle');
 			await k.says('.console .screen', /needle 700$/);
@@ -135,11 +135,12 @@ export const tasks = [
 		await k.says('section:has([aria-label="Find in Params"]) dl', /^wd/);
 	} },
 	{ name: 'the next run of the table', part: 'run page', at: '?e=sweep&r=RUN', async act(k) {
-		await k.says('h1', /next run/);
+		await k.reach('[aria-label="Next run"]');
 		await k.press('n');
-		await k.says('h1', /previous run/);
+		await k.reach('[aria-label="Previous run"]');
 	} },
-	{ name: 'the time of each rank at a step, in words and as a table', part: 'run page', at: '?e=ranks&r=RANKED',
+	{ name: 'the time of each rank at a step, in words and as a table', part: 'run page',
+		at: '?e=ranks&r=RANKED&t=system',
 		async act(k) {
 			const card = '.ranked:has([data-rank-chart="phase/forward"])';
 			await k.enter('section[aria-label="By rank"] h2 button');
@@ -153,7 +154,8 @@ export const tasks = [
 			await k.says('.values caption', /phase\/forward by rank: 20 lines/);
 			await k.says('.values thead', /^ranklowesthighest1581215/);
 		} },
-	{ name: 'when a rank was slower than the others', part: 'run page', at: '?e=ranks&r=RANKED', async act(k) {
+	{ name: 'when a rank was slower than the others', part: 'run page', at: '?e=ranks&r=RANKED&t=timeline',
+		async act(k) {
 		await k.reach('.heat canvas');
 		await k.press('ArrowDown');
 		await k.says('.ranks .readout', /^rank 1, step 1: .* 40 % more than the usual rank$/);
@@ -166,8 +168,9 @@ export const tasks = [
 	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep', async act(k) {
 		if (k.narrow) {
 			await k.enter('.cards .name');
-			await k.enter('h1 button:text-is("baseline")');
-			await k.enter('h1 a:text-is("all runs")');
+			await k.enter('.runhead button[aria-label^="More for"]');
+			await k.enter('.runhead .item:text-is("Set as baseline")');
+			await k.enter('.runhead a:text-is("All runs")');
 			await k.says('.cards .value', /baseline/);
 		} else {
 			await k.reach('.grid [tabindex="0"]');
@@ -177,7 +180,7 @@ export const tasks = [
 		await k.says('.facts', /baseline/);
 	} },
 	{ name: 'a column computed by a formula', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
-		await (k.narrow ? k.tool('columns') : k.enter('.head button:text-is("columns")'));
+		await (k.narrow ? k.tool('Columns') : k.enter('.head button:text-is("Columns")'));
 		await k.reach('[aria-label="Find a column"]');
 		await k.whole();
 		await k.type('= params.lr * 100');
@@ -188,7 +191,7 @@ export const tasks = [
 	} },
 	{ name: 'a column moved', part: 'table', at: '?e=sweep&c=p:lr&c=p:wd', async act(k) {
 		if (k.narrow) {
-			await k.tool('columns');
+			await k.tool('Columns');
 			await k.enter('[aria-label="earlier: wd"]');
 			await k.press('Escape');
 			await k.says('.cards .what', /^wd [02]lr/);
@@ -199,7 +202,7 @@ export const tasks = [
 		await k.address(/c=p:wd&c=p:lr/);
 	} },
 	{ name: 'the table as Markdown', part: 'table', at: '?e=sweep', async act(k) {
-		await k.tool('copy');
+		await k.tool('Copy table');
 		await k.enter('[role=dialog] button:text-is("Markdown")');
 		await k.says('[role=dialog] [role=status]', /copied|selected/);
 	} },
@@ -210,7 +213,7 @@ export const tasks = [
 		await k.address(/e=team\/two/);
 	} },
 	{ name: 'a view saved', part: 'views', at: '?e=sweep&log', async act(k) {
-		await k.enter('.head button:text-is("views")');
+		await (k.narrow ? k.tool('Saved views') : k.enter('.head button:text-is("Views")'));
 		await k.reach('[aria-label="Name of the view"]');
 		await k.type('by hand');
 		await k.press('Enter');
@@ -222,14 +225,13 @@ export const tasks = [
 		await k.press('Enter');
 		await k.address(/report=\d+/);
 	} },
-	{ name: 'an alert when a metric is above a bound', part: 'alerts', at: '?e=sweep', async act(k) {
-		await k.tool('alerts');
+	{ name: 'an alert when a metric is above a bound', part: 'alerts', at: '?e=sweep&alerts', async act(k) {
 		await k.reach('[aria-label="Metric"]');
 		await k.type('train/loss');
 		await k.reach('[aria-label="Bound"]');
 		await k.type('5');
-		await k.enter('.picker button:text-is("add")');
-		await k.says('.picker .savedline', /train\/loss above 5/);
+		await k.enter('main button:text-is("Add rule")');
+		await k.says('.alerts .savedline', /train\/loss above 5/);
 	} },
 	{ name: 'the keys', part: 'keys', at: '?e=sweep', async act(k) {
 		await k.press('?');

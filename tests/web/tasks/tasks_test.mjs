@@ -76,11 +76,10 @@ function keysOf(page, width, colorScheme) {
 			await k.reach(selector);
 			await page.keyboard.press('Enter');
 		},
-		/** Opens a tool of the header; in a narrow window a menu holds the tools. */
+		/** Opens a tool of the header's menu, which holds more of them in a narrow window. */
 		tool: async (word) => {
-			if (!k.narrow) return k.enter(`.head .spare button:text-is("${word}")`);
-			await k.enter('.head .slim button:text-is("more")');
-			return k.enter(`.head .slim li button:text-is("${word}")`);
+			await k.enter('.others > .pop > button');
+			return k.enter(`.others li button:text-is("${word}")`);
 		},
 		says: (selector, pattern) => until(() => page.locator(selector).first().textContent({ timeout: 1000 })
 			.catch(() => ''), (s) => pattern.test(s), `${selector} matches ${pattern}`),
@@ -99,7 +98,7 @@ async function doTask(t, task, { width, colorScheme }) {
 	await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
 	await page.setViewportSize({ width, height: 844 });
 	await page.goto(here.server.url + task.at.replace(/ONE|RUN|RANKED/, (w) => ids[w]));
-	if (/r=|e=sweep(?!.*report)/.test(task.at)) await drawn(page);
+	if (/r=(?!.*t=timeline)|e=sweep(?!.*(report|alerts))/.test(task.at)) await drawn(page);
 	await task.act(keysOf(page, width, colorScheme));
 	await clean(page);
 }

@@ -4,7 +4,7 @@ import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
 import './style.css';
 import * as s from './state/index.ts';
-import { Compare, Header, lazy, theme } from './views/index.ts';
+import { Compare, Header, lazy, Nav, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
 /** How long to wait for the first reply before an empty page is drawn. */
@@ -13,6 +13,8 @@ const Experiments = lazy(() => import('./views/experiments/experiments.tsx').the
 const SideBySide = lazy(() => import('./views/side/side.tsx').then((m) => m.SideBySide));
 const Reports = lazy(() => import('./views/report/report.tsx').then((m) => m.Reports));
 const Models = lazy(() => import('./views/models/models.tsx').then((m) => m.Models));
+const AlertsPage = lazy(() => import('./views/alerts/alerts.tsx').then((m) => m.AlertsPage));
+const TrashPage = lazy(() => import('./views/experiments/trash.tsx').then((m) => m.TrashPage));
 const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
 /** The most serious problem with the server. */
@@ -39,6 +41,8 @@ function Page() {
 	if (page === 'run' && run !== null) return <RunPage key={run} id={run} meanwhile={meanwhile} />;
 	if (page === 'report') return <Reports meanwhile={meanwhile} />;
 	if (page === 'models') return <Models meanwhile={meanwhile} />;
+	if (page === 'alerts') return <AlertsPage meanwhile={meanwhile} />;
+	if (page === 'trash') return <TrashPage meanwhile={meanwhile} />;
 	if (page === 'side') return <SideBySide meanwhile={meanwhile} />;
 	return page === 'experiments' ? <Experiments meanwhile={meanwhile} /> : <Compare />;
 }
@@ -46,8 +50,9 @@ function Page() {
 function App() {
 	const v = s.view.value;
 	return (
-		<div class={'app ' + v.page} data-ready={s.settled.value}>
+		<div class={'app ' + v.page + (s.slimSidebar.value ? ' slimnav' : '')} data-ready={s.settled.value}>
 			<Page />
+			<Nav />
 			<Banner />
 		</div>
 	);

@@ -4,7 +4,7 @@ import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';
 
 /** side: runs side by side; report, models: one of them, or the list. */
-export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report' | 'models';
+export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report' | 'models' | 'alerts' | 'trash';
 /** time: since the run's start; clock: time of day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
@@ -100,6 +100,8 @@ export interface View {
 	shown: string[] | null;
 	/** The open report; '' for the list. */
 	report: string;
+	/** The tab of a run's page; '': the overview. */
+	tab: string;
 	/** Name of the open registered model; '' for the list. */
 	model: string;
 	/** Version of the report, null: the newest. */
@@ -115,7 +117,7 @@ export const emptyView: View = {
 	nest: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
 	groups: {}, brushes: {},
 	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
-	report: '', model: '', edition: null, saved: null,
+	report: '', tab: '', model: '', edition: null, saved: null,
 };
 
 function num(s: string | null): number | null {
@@ -209,7 +211,7 @@ export function parseView(query: string): View {
 	return {
 		page: p.has('report') ? 'report' : p.has('models') ? 'models' 
 			: run !== null ? 'run' : p.has('all') ? 'experiments'
-			: p.has('side') ? 'side' : 'compare',
+			: p.has('side') ? 'side' : p.has('alerts') ? 'alerts' : p.has('trash') ? 'trash' : 'compare',
 		experiment: p.get('e'),
 		run,
 		goal: goal === null ? null : goal.replace(/^[+-]/, ''),
@@ -247,6 +249,7 @@ export function parseView(query: string): View {
 		brushes: brushesOf(p.getAll('br')),
 		limits: limitsOf(p.getAll('y')),
 		report: p.get('report') ?? '',
+		tab: run === null ? '' : p.get('t') ?? '',
 		model: p.get('models') ?? '',
 		edition: num(p.get('edition')),
 		saved: p.get('v'),
@@ -260,8 +263,9 @@ export function viewQuery(v: View): string {
 	const add = (k: string, val: string) => out.push(k + '=' + encodeURIComponent(val)
 		.replace(/%2F/g, '/').replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%20/g, '+'));
 	if (v.page === 'experiments') return '?all';
+	if (v.page === 'trash') return '?trash';
 	if (v.experiment !== null) add('e', v.experiment);
-	if (v.page === 'side') out.push('side');
+	if (v.page === 'side' || v.page === 'alerts') out.push(v.page);
 	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');
 	if (v.page === 'report') {
 		out.push('report' + (v.report && '=' + v.report));
@@ -269,6 +273,7 @@ export function viewQuery(v: View): string {
 		return '?' + out.join('&');
 	}
 	if (v.page === 'run' && v.run !== null) add('r', v.run);
+	if (v.page === 'run' && v.tab !== '') add('t', v.tab);
 	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
 	if (v.columns !== null) for (const c of v.columns.length ? v.columns : ['']) add('c', c);

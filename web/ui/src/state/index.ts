@@ -10,6 +10,7 @@ export * from './removal.ts';
 export * from './series.ts';
 export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './rolled_back.ts';
+export * from './sidebar.ts';
 export { endSession, getRuns } from './server/api.ts';
 export { askRanks, askWhole } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';

@@ -11,6 +11,7 @@ import { emptyView, isBare, isExpression, linkedTarget, parseView, PLAIN, savedA
 import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, lookParams,
 	metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
+import { pageWidth } from './sidebar.ts';
 import { go, view } from './view.ts';
 
 /** The first request, as in web/api/native/api_page.c: number of runs, limits of metrics and params for a complete
@@ -38,9 +39,9 @@ export const viewPage = computed(() => view.value.page);
 function firstKeys(): string[] {
 	const { first, groups } = chartOrder(metricKeys.value, frontKeys(curve.value, goal.value?.key));
 	const table = Math.min(36 + runs.value.length * 27, innerHeight * 0.56);
-	const room = innerHeight - table - 142;
+	const room = innerHeight - table - 196;
 	const below = Math.max(0, room - Math.min(420, Math.max(260, room)) + 120);
-	const perRow = Math.max(1, Math.floor((innerWidth - 14) / 430));
+	const perRow = Math.max(1, Math.floor((pageWidth() - 22) / 430));
 	const rest = groups.flatMap((g) => g.keys.slice(0, openAtFirst(g)));
 	return innerWidth > 720 ? [...first, ...rest.slice(0, perRow * Math.ceil(below / 270))] : first;
 }
@@ -48,7 +49,7 @@ function firstKeys(): string[] {
 /** Asks for the first screen's curves before the table is drawn; later the charts do so. */
 function ahead(): void {
 	if (view.value.page !== 'compare') return;
-	const width = innerWidth > 720 ? innerWidth / 2 - 207 : 320;
+	const width = innerWidth > 720 ? pageWidth() / 2 - 211 : 320;
 	const keys = firstKeys();
 	for (const k of keys) want(k, width, ahead);
 	void fill().then(() => keys.forEach((k) => unwant(k, ahead)));

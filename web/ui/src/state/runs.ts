@@ -86,8 +86,10 @@ export const goal = computed<Goal | null>(() => {
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
 	const known = kept.of === experiment.value ? kept.goal : null;
 	if (known && keyRuns.value.has(known.key)) return known;
-	kept = { of: experiment.value, goal: defaultGoal(keyRuns.value, runs.value.length) };
-	return kept.goal;
+	const goalNow = defaultGoal(keyRuns.value, runs.value.length);
+	// the runs may still be those of another experiment
+	if (runs.value[0]?.experiment === experiment.value) kept = { of: experiment.value, goal: goalNow };
+	return goalNow;
 });
 
 /** The default goal at page load; it does not change later. */
@@ -103,9 +105,10 @@ let keptCurve: { of: string; key: string | null } = { of: '', key: null };
 
 export const curve = computed(() => {
 	const of = `${experiment.value}\n${goal.value?.key}`;
-	if (keptCurve.of !== of || keptCurve.key === null)
-		keptCurve = { of, key: defaultCurve(metricKeys.value, goal.value?.key ?? null) };
-	return keptCurve.key;
+	if (keptCurve.of === of && keptCurve.key !== null) return keptCurve.key;
+	const key = defaultCurve(metricKeys.value, goal.value?.key ?? null);
+	if (runs.value[0]?.experiment === experiment.value) keptCurve = { of, key };
+	return key;
 });
 export const split = computed(() => splitParams(runs.value));
 
@@ -208,6 +211,41 @@ export const looks = computed(() => {
 
 /** Charted runs, in table order. */
 export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));
+
+/** Maximum of runs side by side. */
+export const COMPARED_MAX = 12;
+
+/** Puts runs side by side. */
+export function compareRuns(list: readonly Run[]): void {
+	go({ page: 'side', shown: list.map((r) => r.id.slice(0, 8)) }, true);
+}
+
+/** Ids of the selected runs: what the next action is for. They need not be charted. */
+export const selected = signal<ReadonlySet<string>>(new Set());
+let lastSelected = '';
+
+/** The selected runs of the table, in its order. */
+export const chosenRuns = computed(() => (selected.value.size ? rows.value.filter((r) => selected.value.has(r.id))
+	: []));
+
+export function toggleSelected(id: string): void {
+	lastSelected = id;
+	const set = new Set(selected.value);
+	if (!set.delete(id)) set.add(id);
+	selected.value = set;
+}
+
+/** Selects the run and all up to the last one that was toggled. */
+export function selectTo(id: string, list: readonly Run[]): void {
+	const [a, b] = [lastSelected, id].map((i) => list.findIndex((r) => r.id === i)) as [number, number];
+	if (a < 0) return toggleSelected(id);
+	const between = list.slice(Math.min(a, b), Math.max(a, b) + 1).map((r) => r.id);
+	selected.value = new Set([...selected.value, ...between]);
+}
+
+export function selectRuns(list: readonly Run[]): void {
+	selected.value = new Set(list.map((r) => r.id));
+}
 
 /** The open run. */
 export const opened = signal<RunDetail | null>(null);

@@ -47,9 +47,9 @@ export function resetZoom(): void {
 	go({ zoom: null, epochZoom: null, full: false });
 }
 
-/** The view of a run's page; an id prefix suffices. */
+/** The view of a run's page, at the tab of the run before; an id prefix suffices. */
 function pageOf(id: string): Partial<View> {
-	return { page: 'run', run: id.slice(0, 12) };
+	return { page: 'run', run: id.slice(0, 12), tab: view.value.page === 'run' ? view.value.tab : '' };
 }
 
 export function openRun(id: string): void {

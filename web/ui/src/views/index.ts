@@ -3,5 +3,6 @@
 // base/url.ts.
 export { Compare } from './compare/compare.tsx';
 export { Header } from './header/header.tsx';
+export { Nav } from './header/nav.tsx';
 export { lazy } from './base/lazy.tsx';
 export { theme } from './base/theme.ts';

@@ -124,6 +124,18 @@ export async function versionsOf(run: string): Promise<{ name: string; version: 
 	return list(r.model_versions).map((v) => ({ name: String(v.name), version: Number(v.version) }));
 }
 
+/** Registers a version of a model from a folder of a run's artifacts; creates the model if needed. */
+export async function registerVersion(name: string, run: string, path: string): Promise<number> {
+	try {
+		await ask('registered-models/create', { name });
+	} catch (e) {
+		if (!/exist/i.test((e as Error).message)) throw e;
+	}
+	const made = await ask('model-versions/create', { name, source: `runs:/${run}${path && '/' + path}`,
+		run_id: run });
+	return Number((made.model_version as Json).version);
+}
+
 /** Points an alias at a version, replacing its target. */
 export async function setAlias(name: string, alias: string, version: number): Promise<void> {
 	await ask('registered-models/alias', { name, alias, version: String(version) });

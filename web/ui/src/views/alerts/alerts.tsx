@@ -7,12 +7,14 @@ import {
 	dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish,
 } from '../../state/saved/alerts.ts';
 import * as s from '../../state/index.ts';
-import { followed, Panel } from '../base/bits.tsx';
+import { followed } from '../base/bits.tsx';
+import { Icon } from '../base/icon.tsx';
+import { Header } from '../header/header.tsx';
 import '../base/later.ts';
 
-const KINDS: [RuleKind | 'below', string][] = [['metric', 'a metric goes above'], ['below', 'a metric goes below'],
-	['nan', 'a metric is not finite'], ['failed', 'a run fails or is killed'],
-	['silent', 'no data for seconds'], ['done', 'a run finishes']];
+const KINDS: [RuleKind | 'below', string][] = [['metric', 'a metric rises above'], ['below', 'a metric falls below'],
+	['nan', 'a metric is NaN or infinite'], ['failed', 'a run fails or is killed'],
+	['silent', 'a run sends no data for'], ['done', 'a run finishes']];
 
 function ruleText(r: RuleWish): string {
 	const where = r.experiment === null ? ', in every experiment' : '';
@@ -57,9 +59,9 @@ function RuleForm({ act }: { act: Act }) {
 			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
 				<option key={k} value={k} />)}</datalist>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> every experiment</label>
+				onChange={() => (all.value = !all.value)} /> In every experiment</label>
 			<button type="submit" disabled={bounded && (bound.value.trim() === ''
-				|| !Number.isFinite(Number(bound.value)))}>add</button>
+				|| !Number.isFinite(Number(bound.value)))}>Add rule</button>
 		</form>
 	);
 }
@@ -76,7 +78,7 @@ function FoundList() {
 	);
 }
 
-export function Alerts({ close }: { close: () => void }) {
+function Alerts() {
 	const said = useSignal('');
 	const rev = s.liveRev.value;
 	useEffect(() => void loadAlerts(), [s.experiment.value, rev]);
@@ -86,16 +88,27 @@ export function Alerts({ close }: { close: () => void }) {
 	};
 	const mayWrite = s.session.value?.mayWrite === true;
 	return (
-		<Panel label="Alerts" close={close}>
-			<FoundList />
-			<h2>Alert when</h2>
-			<ul class="files">{rules.value?.map((r) => (
-				<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
-					{mayWrite && <button type="button" class="quiet"
-						aria-label={`Delete rule: ${ruleText(r)}`}
-						onClick={() => act(() => dropRule(r.id))}>✕</button>}</li>))}</ul>
-			{mayWrite && <RuleForm act={act} />}
-			{said.value && <p class="problem" role="alert">{said.value}</p>}
-		</Panel>
+		<>
+			<section class="box"><FoundList /></section>
+			<section class="box">
+				<h2>Alert when</h2>
+				<ul class="files">{rules.value?.map((r) => (
+					<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
+						{mayWrite && <button type="button" class="quiet"
+							aria-label={`Delete rule: ${ruleText(r)}`}
+							onClick={() => act(() => dropRule(r.id))}><Icon name="close" />
+						</button>}</li>))}</ul>
+				{mayWrite && <RuleForm act={act} />}
+				{said.value && <p class="problem" role="alert">{said.value}</p>}
+			</section>
+		</>
 	);
+}
+
+export function AlertsPage() {
+	useEffect(() => {
+		document.title = 'Alerts · dptrack';
+	}, []);
+	return <><main class="page alerts"><h1>Alerts <small class="dim">{s.experiment.value}</small></h1>
+		<Alerts /></main><Header /></>;
 }

@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
 import { useFocus } from './focus.ts';
+import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
 
 /** The run's line style; hollow if it is hidden in the charts. */
@@ -76,16 +77,21 @@ export function GroupHead({ open, toggle, name, count }: GroupOptions) {
 
 interface OpenerOptions {
 	word: string;
+	icon?: IconName;
+	/** The icon alone is shown. */
+	bare?: boolean;
 	open: Signal<boolean>;
 	panel: (close: () => void) => ComponentChildren;
 }
 
 /** A button with the panel that it opens. */
-export function Opener({ word, open, panel }: OpenerOptions) {
+export function Opener({ word, icon, bare = false, open, panel }: OpenerOptions) {
 	return (
 		<span class="pop">
-			<button type="button" aria-expanded={open.value}
-				onClick={() => (open.value = !open.value)}>{word}</button>
+			<button type="button" aria-expanded={open.value} aria-label={bare ? word : undefined}
+				title={bare ? word : undefined} class={bare ? 'bare' : ''}
+				onClick={() => (open.value = !open.value)}>{icon && <Icon name={icon} />}
+				{!bare && word}</button>
 			{open.value && panel(() => (open.value = false))}
 		</span>
 	);
@@ -141,8 +147,8 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 		}}>
 			<input aria-label="Name" value={text.value}
 				onInput={(e) => (text.value = e.currentTarget.value)} />
-			<button type="submit">save</button>
-			<button type="button" class="quiet" onClick={close}>cancel</button>
+			<button type="submit" class="primary">Save</button>
+			<button type="button" class="quiet" onClick={close}>Cancel</button>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</form>
 	);

@@ -22,11 +22,16 @@ export function theme(): Theme {
 	return chosenTheme.value ?? (systemDark.value ? 'dark' : 'light');
 }
 
-export function toggleTheme(): void {
-	const next = theme() === 'dark' ? 'light' : 'dark';
-	chosenTheme.value = next === (systemDark.value ? 'dark' : 'light') ? null : next;
+export type ThemeChoice = Theme | 'system';
+
+export function themeChoice(): ThemeChoice {
+	return chosenTheme.value ?? 'system';
+}
+
+export function chooseTheme(to: ThemeChoice): void {
+	chosenTheme.value = to === 'system' ? null : to;
 	try {
-		if (chosenTheme.value) localStorage.setItem('dptrack-theme', next);
+		if (chosenTheme.value) localStorage.setItem('dptrack-theme', to);
 		else localStorage.removeItem('dptrack-theme');
 	} catch {
 		// without storage the choice is lost on reload

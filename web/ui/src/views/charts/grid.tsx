@@ -136,9 +136,17 @@ function Group({ group }: { group: ChartGroup }) {
 	);
 }
 
-/** after: content between the first charts and the groups. Groups that appear later are added at the end. */
-export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: ComponentChildren }) {
-	const words = s.view.value.find;
+interface GridOptions {
+	keys: readonly string[];
+	/** Content between the first charts and the groups. */
+	after?: ComponentChildren;
+	/** The first charts alone. */
+	only?: boolean;
+}
+
+/** Groups that appear later are added at the end. */
+export function ChartGrid({ keys, after, only }: GridOptions) {
+	const words = only ? '' : s.view.value.find;
 	const g = s.goal.value;
 	const { first, groups } = chartOrder(keys, frontKeys(s.curve.value, g?.key), words);
 	const order = useRef<string[]>([]);
@@ -150,7 +158,7 @@ export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: Co
 				{first.map((k) => <ChartCard key={k} metric={k}
 					note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
 			</div>
-			{!words && <Panels />}
+			{!words && !only && <Panels />}
 			{!words && after}
 			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
 			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}

@@ -19,6 +19,7 @@ const Grouped = lazy(() => import('../table/grouped.tsx').then((m) => m.Grouped)
 const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
 const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
+const Bulk = lazy(() => import('../header/bulk.tsx').then((m) => m.Bulk));
 const Why = lazy(() => import('../analysis/why.tsx').then((m) => m.Why));
 
 /** Number of runs at the top of the table whose phases are requested. */
@@ -61,7 +62,7 @@ export function Compare() {
 	return (
 		<>
 			<main class="tablepane">
-				<Facts />
+				{s.chosenRuns.value.length > 0 && !s.isGrouped.value ? <Bulk /> : <Facts />}
 				{!s.rows.value.length ? <NoRuns /> : s.isGrouped.value ? <Grouped
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}

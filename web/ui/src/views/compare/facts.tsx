@@ -8,8 +8,6 @@ import * as s from '../../state/index.ts';
 const SAME_SHOWN = 14;
 const VALUE_MAX = 24;
 const SHOW_MAX = 100;
-/** Maximum of runs side by side, as in state/side.ts, which is loaded on demand. */
-const SIDE_MAX = 12;
 
 const cut = (v: string) => (v.length > VALUE_MAX ? v.slice(0, VALUE_MAX - 1) + '…' : v);
 
@@ -51,9 +49,6 @@ function Choices({ list }: { list: readonly Run[] }) {
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
 				{nest ? 'Flat list' : 'Nest'}</button>}
-			{on > 1 && on <= SIDE_MAX && !s.isGrouped.value && <button type="button" class="quiet"
-				title="params, metrics, code, packages, files of the runs in the charts"
-				onClick={() => s.go({ page: 'side' }, true)}>side by side</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}

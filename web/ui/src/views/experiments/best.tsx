@@ -51,6 +51,7 @@ export function BestCell({ e }: { e: Experiment }) {
 	return (
 		<span ref={box}>{b && <a href={at(b.run.id)}
 			title={`${b.goal.key}, ${b.goal.dir === 'max' ? 'highest' : 'lowest'}: ${b.run.name}`}
-			onClick={followed(() => s.openRun(b.run.id))}>{fixed(b.value, 4)}</a>}</span>
+			onClick={followed(() => s.openRun(b.run.id))}><small class="dim">{b.goal.key}
+				</small> {fixed(b.value, 4)}</a>}</span>
 	);
 }

@@ -11,8 +11,8 @@ import { emptyView, matchesWords } from '../../base/url.ts';
 import { Empty, followed, GroupHead, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import { firstWords } from '../base/says.ts';
+import { Menu } from '../base/menu.tsx';
 import { BestCell } from './best.tsx';
-import { Trash } from './trash.tsx';
 import '../base/later.ts';
 
 /** Pixels of indent per level. */
@@ -27,17 +27,11 @@ const FIRST = '0';
 function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: (why: string) => void }) {
 	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(`It was not deleted: ${x.message}`));
 	const away = () => archiveExperiment(e, !e.archived).catch((x: Error) => wrong(x.message));
-	const archives = e.archived ? 'unarchive' : 'archive';
-	return (
-		<>
-			<button type="button" class="quiet" aria-label={`rename ${e.name}`}
-				onClick={rename}>rename</button>
-			<button type="button" class="quiet" aria-label={`${archives} ${e.name}`}
-				onClick={() => void away()}>{archives}</button>
-			<button type="button" class="quiet" aria-label={`delete ${e.name}`}
-				onClick={() => void remove()}>delete</button>
-		</>
-	);
+	return <Menu label={`More for ${e.name}`} items={[
+		{ word: 'Rename', icon: 'edit', act: rename },
+		{ word: e.archived ? 'Unarchive' : 'Archive', icon: 'archive', act: () => void away() },
+		{ word: 'Delete', icon: 'trash', act: () => void remove(), danger: true },
+	]} />;
 }
 
 /** Folded folders. */
@@ -102,22 +96,22 @@ function List({ list }: { list: readonly Experiment[] }) {
 	const rows = treeOf(found, words.value ? new Set() : folded.value);
 	return (
 		<div class="box"><table>
-			<thead><tr><th>name</th><th>runs</th><th>running</th><th>failed</th>
-				<th>best</th><th>last change</th>
-				<th><span class="unseen">changes</span></th></tr></thead>
+			<thead><tr><th>Name</th><th>Runs</th><th>Running</th><th>Failed</th>
+				<th>Best</th><th>Last change</th>
+				<th><span class="unseen">More</span></th></tr></thead>
 			<tbody>{rows.slice(0, most.value).map((b) => (b.experiment
 				? <Line key={b.experiment.id} e={b.experiment} b={b} /> : <FolderLine key={b.path}
 					b={b} />))}</tbody>
 		</table>
 		{rows.length > most.value && <button type="button" onClick={() => (most.value += FIRST_ROWS)}>
 			{count(rows.length - most.value, 'more line')}</button>}
-		{!rows.length && <p class="dim">no experiment holds “{words.value}”</p>}</div>
+		{!rows.length && <p class="dim">No experiment contains “{words.value}”.</p>}</div>
 	);
 }
 
 export function Experiments() {
 	useEffect(() => {
-		document.title = 'experiments · dptrack';
+		document.title = 'Experiments · dptrack';
 	}, []);
 	const list = s.experiments.value;
 	if (!list) return <><main class="wait" aria-busy="true" /><Header /></>;
@@ -127,22 +121,19 @@ export function Experiments() {
 	const here = used.filter((e) => !e.archived);
 	return (
 		<><main class="experiments">
-			<h1>Experiments <a class="aside" href="?report" onClick={followed(() => s.go({ ...emptyView,
-				page: 'report' }, true))}>reports</a> <a class="aside" href="?models"
-				onClick={followed(() => s.go({ ...emptyView, page: 'models' }, true))}>models</a></h1>
+			<h1>Experiments</h1>
 			{used.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={`find among ${used.length}`}
+				placeholder={`Find among ${used.length} experiments`}
 				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? here.length > 0 && <List list={here} />
 				: <Empty title="No experiments yet"><p>Start a run next to the served folder:</p>
 					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
 			{away.length > 0 && <section class="group" aria-label="Archive">
-				<GroupHead open={archive.value} name="archive"
+				<GroupHead open={archive.value} name="Archive"
 					toggle={() => (archive.value = !archive.value)}
 					count={count(away.length, 'experiment')} />
 				{archive.value && <List list={away} />}</section>}
-			<Trash />
 		</main><Header /></>
 	);
 }

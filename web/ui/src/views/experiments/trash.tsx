@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deleted experiments and runs, which can be restored until gc removes them.
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { loadTrash, restore, restoreAll, trash } from '../../state/saved/experiments.ts';
 import { when } from '../../base/format.ts';
-import { followed, GroupHead } from '../base/bits.tsx';
+import { followed } from '../base/bits.tsx';
+import { Header } from '../header/header.tsx';
+import '../base/later.ts';
 
 interface LineOptions {
 	kind: 'experiment' | 'run';
@@ -21,7 +24,7 @@ function Line({ kind, id, name, children }: LineOptions) {
 		<tr>
 			<td>{children} {wrong.value && <span class="problem" role="alert">{wrong.value}</span>}</td>
 			<td>{s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				aria-label={`restore ${name}`} onClick={() => void back()}>restore</button>}</td>
+				aria-label={`restore ${name}`} onClick={() => void back()}>Restore</button>}</td>
 		</tr>
 	);
 }
@@ -30,7 +33,7 @@ function Line({ kind, id, name, children }: LineOptions) {
 function All({ n }: { n: number }) {
 	const wrong = useSignal('');
 	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));
-	return <p><button type="button" onClick={() => void back()}>restore all {n} runs</button>
+	return <p><button type="button" onClick={() => void back()}>Restore all {n} runs</button>
 		{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</p>;
 }
 
@@ -55,16 +58,13 @@ function Deleted() {
 	);
 }
 
-export function Trash() {
-	const open = useSignal(false);
-	useSignalEffect(() => {
-		if (open.value) void loadTrash();
-	});
-	return (
-		<section class="group" aria-label="Trash">
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="trash"
-				count="deleted runs and experiments" />
-			{open.value && <Deleted />}
-		</section>
-	);
+export function TrashPage() {
+	useEffect(() => {
+		document.title = 'Trash · dptrack';
+		void loadTrash();
+	}, []);
+	return <><main class="page trash"><h1>Trash</h1>
+		<p class="dim">Deleted experiments and runs. They can be restored until{' '}
+			<code>dptrack gc</code> removes them.</p>
+		<Deleted /></main><Header /></>;
 }

@@ -4,26 +4,27 @@ import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
-import { followed, Opener } from '../base/bits.tsx';
+import { Opener } from '../base/bits.tsx';
 import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
-import { theme, toggleTheme } from '../base/theme.ts';
+import { asking } from './asking.ts';
+import { Brand } from './brand.tsx';
 
 const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);
-/** The help on keys is open. */
-const asking = signal(false);
 const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
 const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
 /** With more goals, a search replaces the list. */
 const GOALS_LISTED = 60;
 const FILTER_MS = 250;
 const FILTER_HINT = 'Searches words in names, params, tags and notes. Or an expression: '
-	+ 'params.lr = \'0.1\' AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
+	+ 'lr > 0.1 AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
+/** Pages of one experiment. */
+const OF_ONE: readonly string[] = ['compare', 'run', 'side', 'alerts'];
 
-/** Link to all experiments, and choice of one. */
+/** The experiment, as a choice of all. */
 function Where() {
 	const list = s.experiments.value;
 	const here = s.experiment.value;
@@ -31,16 +32,9 @@ function Where() {
 	if (here !== null && !names.includes(here)) names.unshift(here);
 	return (
 		<>
-			<a class="brand" href="?all" onClick={followed(() => s.go({ page: 'experiments' }, true))}
-				title="All experiments">
-				<svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
-					<path d="M1 3c4 9 7 9 14 10" class="b1" />
-					<path d="M1 13C6 5 9 4 15 3" class="b2" />
-				</svg>
-				dptrack
-			</a>
-			{s.view.value.page !== 'experiments' && here !== null && (
-				<select aria-label="Experiment" value={here}
+			<Brand />
+			{OF_ONE.includes(s.view.value.page) && here !== null && (
+				<select class="where" aria-label="Experiment" value={here}
 					onChange={(e) => s.openExperiment(e.currentTarget.value)}>
 					{names.map((n) => <option key={n} value={n}>{n}</option>)}
 				</select>
@@ -84,7 +78,7 @@ function Filter() {
 	return (
 		<span class="filter">
 			<input ref={box} type="search" aria-label="Filter runs"
-				placeholder={'filter: words, or metrics."epoch/top1".max > 0.9'}
+				placeholder={'Filter: words, or lr > 0.1'}
 				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null}
 				onInput={(e) => {
 					const text = e.currentTarget.value;
@@ -109,17 +103,18 @@ function GoalSelect() {
 	const keys = s.metricKeys.value.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
 	return (
-		<span class="goal"><label for="goal">goal</label>
-			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'choose'} open={aiming}
+		<span class="goal"><span class="label" aria-hidden="true">Goal</span>
+			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'Choose'} open={aiming}
 				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
-				: <select id="goal" value={g?.key ?? ''}
+				: <select aria-label="Goal" value={g?.key ?? ''}
 					onChange={(e) => setGoal(e.currentTarget.value)}>
 					{g && !keys.includes(g.key)
 						&& <option value={g.key}>{g.key}</option>}
 					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
 				</select>}
-			{g && <button type="button" title="better is higher or lower" onClick={() => s.go({ goal: g.key,
-				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'max ↑' : 'min ↓'}</button>}
+			{g && <button type="button" title="Whether higher or lower is better" onClick={() =>
+				s.go({ goal: g.key,
+				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'Max ↑' : 'Min ↓'}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
 				title={`${s.betterGoal.value.key} has appeared since the page was opened`}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
@@ -127,27 +122,32 @@ function GoalSelect() {
 	);
 }
 
-function signOut(): void {
-	void s.endSession().then(() => location.reload(), s.report);
+/** Puts the selected runs, or else the charted ones, side by side. */
+function CompareRuns() {
+	const chosen = s.chosenRuns.value.length ? s.chosenRuns.value : s.shown.value;
+	const off = chosen.length < 2 || chosen.length > s.COMPARED_MAX;
+	return (
+		<button type="button" class={'primary' + (s.chosenRuns.value.length ? ' unshown' : '')} disabled={off
+			|| s.isGrouped.value}
+			title={off ? `Select 2 to ${s.COMPARED_MAX} runs` : `${chosen.length} runs side by side`}
+			onClick={() => s.compareRuns(chosen)}>Compare</button>
+	);
 }
 
 export function Header() {
 	const compare = s.view.value.page === 'compare';
+	const any = compare && s.runs.value.length > 0;
 	useKey('?', () => (asking.value = !asking.value));
 	return (
 		<header class="head">
 			<Where />
 			{compare && <Filter />}
 			{compare && <GoalSelect />}
-			{compare
-				&& <Opener word="columns" open={picking} panel={(close) => <Picker close={close} />} />}
-			{compare && s.runs.value.length > 0 && <Tools />}
 			<span class="grow" />
-			{s.session.value?.signedIn && <button type="button" onClick={signOut}>sign out</button>}
-			<button type="button" title="light or dark" aria-label={`Theme: ${theme()}`}
-				onClick={toggleTheme}>
-				{theme() === 'dark' ? '☀' : '☾'}
-			</button>
+			{any && <Opener word="Columns" icon="columns" open={picking}
+				panel={(close) => <Picker close={close} />} />}
+			{any && <Tools />}
+			{any && <CompareRuns />}
 			{asking.value && <Keys close={() => (asking.value = false)} />}
 		</header>
 	);

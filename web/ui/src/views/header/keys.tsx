@@ -9,7 +9,8 @@ const KEYS: [string, [string, string][]][] = [
 	['table', [
 		['↑ ↓ j k', 'next or previous run'], ['← → Home End', 'next or previous cell'], ['Page ↑ ↓', 'by page'],
 		['Enter', 'open the run; on a header: sort'], ['Space', 'show or hide in the charts'],
-		['Shift Space', 'all up to the last one'], ['o', 'only this run in the charts'], ['p', 'pin'],
+		['Shift Space', 'all up to the last one'], ['x', 'select'], ['X', 'select all up to the last one'],
+		['o', 'only this run in the charts'], ['p', 'pin'],
 		['b', 'use as baseline'], ['+ −', 'show or hide nested runs'],
 		['Alt ← →', 'on a header: move the column'], ['Alt Shift ← →', 'on a header: resize the column'],
 	]],

@@ -327,7 +327,7 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 }
 
 export function Console({ r }: { r: RunDetail }) {
-	const open = useSignal(false);
+	const open = useSignal(true);
 	const reader = useRef(new Reader(r.id)).current;
 	useEffect(() => void reader.peek(), []);
 	useSignalEffect(() => {

@@ -34,19 +34,20 @@ function RolledBack({ r }: { r: RunDetail }) {
 	if (r.segments.length < 2) return null;
 	return <button type="button" class="quiet" aria-pressed={shown}
 		onClick={() => void s.showTakenBack(shown ? null : r)}>
-		{shown ? 'hide' : 'show'} rolled-back points</button>;
+		{shown ? 'Hide' : 'Show'} rolled-back points</button>;
 }
 
 export function Facts({ r }: { r: RunDetail }) {
 	const t = runTime(r);
 	const step = lastStep(r);
 	const ranks = new Set(r.ranks).size;
+	const failedAt = r.alerts.some((a) => a.kind === 'failed' && a.step !== null);
 	const restarts = r.segments.length - 1;
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
-		step === null ? '' : `step ${step}`, way(r),
+		step === null || failedAt ? '' : `step ${step}`, way(r),
 		ranks > 1 ? `${ranks} ranks` : '',
 		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
 	].filter(Boolean);
-	return <p class="dim">{facts.join(' · ')} <RolledBack r={r} /></p>;
+	return <p class="dim runfacts">{facts.join(' · ')} <RolledBack r={r} /></p>;
 }

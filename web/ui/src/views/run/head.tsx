@@ -6,9 +6,11 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
-import { followed, Key, NameForm } from '../base/bits.tsx';
+import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
+import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
+import { Register } from './register.tsx';
 
 /** The previous or next run in table order. */
 function besides(id: string, by: 1 | -1): Run | undefined {
@@ -20,7 +22,8 @@ function besides(id: string, by: 1 | -1): Run | undefined {
 function Others({ id }: { id: string }) {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
-			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName);
+			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName)
+				|| document.querySelector('[role=dialog]') !== null;
 			const to = /^n$/i.test(e.key) && !typing && !e.ctrlKey && !e.metaKey && !e.altKey
 				&& besides(id, e.key === 'n' ? 1 : -1);
 			if (to) s.openRun(to.id);
@@ -28,9 +31,10 @@ function Others({ id }: { id: string }) {
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
 	}, [id]);
-	const way = (word: string, to: Run | undefined) => to && <a class="button" href={s.runAddress(to.id)}
-		title={s.nameOf(to.id, to)} onClick={followed(() => s.openRun(to.id))}>{word}</a>;
-	return <>{way('previous run', besides(id, -1))}{way('next run', besides(id, 1))}</>;
+	const way = (word: string, sign: string, to: Run | undefined) => to && <a class="button bare"
+		href={s.runAddress(to.id)} aria-label={word} title={`${word}: ${s.nameOf(to.id, to)}`}
+		onClick={followed(() => s.openRun(to.id))}>{sign}</a>;
+	return <>{way('Previous run', '‹', besides(id, -1))}{way('Next run', '›', besides(id, 1))}</>;
 }
 
 export function Head({ r }: { r: RunDetail }) {
@@ -52,31 +56,42 @@ export function Head({ r }: { r: RunDetail }) {
 			wrong.value = `It was not restored: ${(e as Error).message}`;
 		}
 	};
+	const registering = useSignal(false);
+	const mayWrite = s.session.value?.mayWrite === true;
+	const baseline = s.baseline.value?.id === r.id;
+	const items: MenuItem[] = [
+		...mayWrite ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
+		{ word: baseline ? 'Unset baseline' : 'Set as baseline', icon: 'compare', act: () =>
+			s.toggleBaseline(r) },
+		{ word: 'Download CSV', icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
+		...mayWrite ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
+			act: () => void away() },
+		{ word: 'Delete', icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
+	];
 	return (
-		<h1><Key look={s.looks.value.byRun.get(r.id)} on />
-			{naming.value
-				? <NameForm was={r.name} save={name} close={() => (naming.value = false)} /> : r.name}
-			<Says r={r} list={statements(r)} />
+		<div class="runhead">
+			<h1><Key look={s.looks.value.byRun.get(r.id)} on />
+				{naming.value
+					? <NameForm was={r.name} save={name} close={() => (naming.value = false)} />
+						: r.name}
+				<Says r={r} list={statements(r)} /></h1>
+			{baseline && <span class="tagged">Baseline</span>}
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
-				{s.session.value?.mayWrite === true && (r.deleted
-					? <button type="button" onClick={() => void back()}>restore</button> : <>
-					<button type="button"
-						onClick={() => (naming.value = !naming.value)}>rename</button>
-					<button type="button" onClick={() => void away()}>
-						{s.isArchived(r) ? 'unarchive' : 'archive'}</button>
-					<button type="button" onClick={() => void remove()}>delete</button>
-				</>)}
-				<button type="button" aria-pressed={s.baseline.value?.id === r.id}
-					title="the others are measured by it"
-					onClick={() => s.toggleBaseline(r)}>baseline</button>
+				<AllRuns />
 				<Others id={r.id} />
-				<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {
-					e.preventDefault();
-					s.go({ page: 'compare', run: null }, true);
-				}}>all runs</a>
-				<a class="button" href={seriesAddress(r.id)} download>CSV</a>
+				{mayWrite && (r.deleted
+					? <button type="button" class="primary" onClick={() =>
+						void back()}>Restore</button>
+					: <Opener word="Register model" open={registering}
+						panel={(close) => <Register r={r} close={close} />} />)}
+				{!r.deleted && <Menu label={`More for ${r.name}`} items={items} />}
 			</span>
-		</h1>
+		</div>
 	);
+}
+
+function AllRuns() {
+	const to = { page: 'compare', run: null } as const;
+	return <a class="button" href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>All runs</a>;
 }

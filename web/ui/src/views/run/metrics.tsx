@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// All metrics of a run in a table: best and last value with their steps.
+// Metrics of a run in a table: best and last value with their steps. The goal is first; inner series are folded.
 import { useSignal } from '@preact/signals';
 import { byName, valueText } from '../../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../../base/goal.ts';
 import type { Metric, Run } from '../../base/types.ts';
+import { matchesWords } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
+import { GroupHead } from '../base/bits.tsx';
+import { isInner } from './tabs.ts';
 
 const FIRST = 40;
-/** From this number of rows the table scrolls. */
-const LONG = 12;
+/** With more metrics, a search field is shown. */
+const SEARCHED_FROM = 8;
 
 function text(key: string, v: number | null): string {
 	return v === null ? '–' : valueText(key)(v);
@@ -25,26 +29,57 @@ function Line({ k, m }: { k: string; m: Metric }) {
 	);
 }
 
-export function Metrics({ r }: { r: Run }) {
-	const keys = Object.keys(r.metrics).sort(byName);
+/** The goal and the training curve first, then alphabetically. */
+function ordered(keys: readonly string[]): string[] {
+	const front = [s.goal.value?.key, s.curve.value].filter((k): k is string => !!k && keys.includes(k));
+	return [...new Set([...front, ...[...keys].sort(byName)])];
+}
+
+function Rows({ name, r, keys }: { name: string; r: Run; keys: readonly string[] }) {
 	const all = useSignal(keys.length <= FIRST);
-	const words = useSignal('');
-	if (!keys.length) return null;
-	const found = keys.filter((k) => k.toLowerCase().includes(words.value.toLowerCase()));
-	const list = all.value ? found : found.slice(0, FIRST);
+	const list = all.value ? keys : keys.slice(0, FIRST);
 	return (
-		<section class="box metrics">
-			<h2>Metrics {keys.length > FIRST && <input type="search" aria-label="Find a metric"
-				placeholder={`find among ${keys.length}`} value={words.value}
-				onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
-			<div class="long" tabIndex={keys.length > LONG ? 0 : undefined} role="group"
-				aria-label="Metrics"><table>
-				<thead><tr><th>metric</th><th>best</th><th>at</th><th>last</th><th>at</th>
-					<th>points</th></tr></thead>
+		<>
+			<div class="long" tabIndex={0} role="group" aria-label={name}><table>
+				<thead><tr><th>Metric</th><th>Best</th><th>Step</th><th>Last</th><th>Step</th>
+					<th>Points</th></tr></thead>
 				<tbody>{list.map((k) => <Line key={k} k={k} m={r.metrics[k]!} />)}</tbody>
 			</table></div>
-			{list.length < found.length
-				&& <button type="button" onClick={() => (all.value = true)}>all {found.length}</button>}
+			{list.length < keys.length
+				&& <button type="button" onClick={() => (all.value = true)}>Show all {keys.length}
+					</button>}
+		</>
+	);
+}
+
+/** Series of layers and of the system, folded by their prefix. */
+function Inner({ name, r, keys }: { name: string; r: Run; keys: readonly string[] }) {
+	const open = useSignal(false);
+	return (
+		<>
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={name}
+				count={keys.length} />
+			{open.value && <Rows name={name} r={r} keys={keys} />}
+		</>
+	);
+}
+
+export function Metrics({ r }: { r: Run }) {
+	const words = useSignal('');
+	const keys = Object.keys(r.metrics);
+	if (!keys.length) return null;
+	const found = keys.filter((k) => matchesWords(words.value, [k]));
+	const main = ordered(words.value ? found : found.filter((k) => !isInner(k)));
+	const prefixes = words.value ? [] : [...new Set(found.filter(isInner).map((k) => k.slice(0, k.indexOf('/'))))];
+	return (
+		<section class="box metrics">
+			<h2>Metrics {keys.length > SEARCHED_FROM && <input type="search" aria-label="Find a metric"
+				placeholder={`Find among ${keys.length}`} value={words.value}
+				onInput={(e) => (words.value = e.currentTarget.value)} />}</h2>
+			{main.length > 0 && <Rows name="Metrics" r={r} keys={main} key={words.value} />}
+			{prefixes.sort(byName).map((p) => <Inner key={p} name={p} r={r}
+				keys={found.filter((k) => k.startsWith(p + '/')).sort(byName)} />)}
+			{!found.length && <p class="dim">No metric contains “{words.value}”.</p>}
 		</section>
 	);
 }

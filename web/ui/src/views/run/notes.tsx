@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Notes of a run, rendered, and editable for users with write access.
 import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
+import { useFocus } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
@@ -20,41 +22,76 @@ function imageOf(r: Run, src: string): string | null {
 	return /^[a-z]+:|^[/#]/i.test(src) ? null : artifactAddress(r.id, src);
 }
 
-function Editor({ r, done }: { r: Run; done: (r: Run) => void }) {
-	const text = useSignal(r.notes);
+const draftOf = (r: Run) => 'dptrack-draft-' + r.id;
+
+/** The unsaved text of a run's notes, kept in the browser; null: none. */
+function readDraft(r: Run): string | null {
+	try {
+		return localStorage.getItem(draftOf(r));
+	} catch {
+		return null;
+	}
+}
+
+function keepDraft(r: Run, text: string | null): void {
+	try {
+		if (text === null || text === r.notes) localStorage.removeItem(draftOf(r));
+		else localStorage.setItem(draftOf(r), text);
+	} catch {
+		// without storage it is lost when the page is left
+	}
+}
+
+function Editor({ r, done, close }: { r: Run; done: (r: Run) => void; close: () => void }) {
+	const box = useRef<HTMLDivElement>(null);
+	const text = useSignal(readDraft(r) ?? r.notes);
 	const wrong = useSignal('');
+	useFocus(box, ['textarea']);
 	const save = async () => {
 		try {
-			done(await changeRun(r.id, { notes: text.value }));
+			const changed = await changeRun(r.id, { notes: text.value });
+			keepDraft(r, null);
+			done(changed);
 		} catch (e) {
 			wrong.value = (e as Error).message;
 		}
 	};
 	const rows = Math.min(ROWS_MAX, Math.max(ROWS_MIN, text.value.split('\n').length + 1));
 	return (
-		<>
-			<textarea aria-label="Notes" rows={rows} value={text.value}
-				onInput={(e) => (text.value = e.currentTarget.value)} />
-			<button type="button" onClick={() => void save()}>save</button>
+		<div ref={box} tabIndex={-1} onKeyDown={(e) => {
+			if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) void save();
+			if (e.key === 'Escape') close();
+		}}>
+			<textarea aria-label="Notes" rows={rows} value={text.value} placeholder="Markdown"
+				onInput={(e) => keepDraft(r, (text.value = e.currentTarget.value))} />
+			<span class="options"><button type="button" class="primary" onClick={() =>
+				void save()}>Save</button>
+				<button type="button" onClick={() => {
+					keepDraft(r, null);
+					close();
+				}}>Discard</button>
+				<span class="dim">Drafts are kept in this browser. Ctrl+Enter saves.</span></span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
-			<span class="dim"> Markdown</span>
-		</>
+		</div>
 	);
 }
 
 export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
+	const mayWrite = s.session.value?.mayWrite === true;
 	const editing = useSignal(false);
-	const word = editing.value ? 'cancel' : r.notes ? 'edit' : 'add';
+	const draft = !editing.value && mayWrite && readDraft(r) !== null;
 	const saved = (changed: Run) => {
 		done(changed);
 		editing.value = false;
 	};
 	return (
 		<section class="box notes">
-			<h2>Notes {s.session.value?.mayWrite === true && <button type="button" class="quiet"
-				onClick={() => (editing.value = !editing.value)}>{word}</button>}</h2>
-			{editing.value ? <Editor r={r} done={saved} />
-				: !r.notes ? <p class="dim">none</p>
+			<h2>Notes {mayWrite && !editing.value && <button type="button" class="quiet"
+				onClick={() => (editing.value = true)}>{draft ? 'Continue draft' : r.notes ? 'Edit'
+					: 'Add'}</button>}</h2>
+			{editing.value ? <Editor r={r} done={saved} close={() => (editing.value = false)} />
+				: !r.notes ? <p class="dim">{draft ? 'An unsaved draft is kept in this browser.'
+					: 'No notes yet'}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
 					imageOf={(src) => imageOf(r, src)} />}
 		</section>

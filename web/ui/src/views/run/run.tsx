@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Page of one run: metadata, metrics, charts, step time by rank, notes.
+// Page of one run in tabs: overview, charts, system, media, console, files, comparison, timeline.
 import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { natural } from '../../base/format.ts';
+import { byName, natural } from '../../base/format.ts';
+import { defaultCurve } from '../../base/goal.ts';
+import { frontKeys } from '../../base/order.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
-import { Empty } from '../base/bits.tsx';
+import { Empty, followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
 import { Artifacts } from './artifacts.tsx';
+import { CompareWith } from './comparewith.tsx';
 import { Facts } from './facts.tsx';
+import { Failure } from './failure.tsx';
 import { Family } from './family.tsx';
 import { Files } from './files.tsx';
 import { Head } from './head.tsx';
@@ -23,8 +27,10 @@ import { RankBars } from './rankbars.tsx';
 import { RankCharts } from './rankcharts.tsx';
 import { Ranks } from './ranks.tsx';
 import { Registered } from './registered.tsx';
+import { registrations } from './register.tsx';
 import { Source } from './source.tsx';
 import { Speed, Traced } from './speed.tsx';
+import { TABS, isSystem } from './tabs.ts';
 import { Tags } from './tags.tsx';
 import '../base/later.ts';
 
@@ -44,10 +50,10 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 		<section class="box">
 			<h2>{title}</h2>
 			{pairs.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={`find among ${pairs.length}`} value={words.value}
+				placeholder={`Find among ${pairs.length}`} value={words.value}
 				aria-label={`Find in ${title.replace(/ \(.*/, '')}`}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
-			{!found.length && <p class="dim">nothing holds “{words.value}”</p>}
+			{!found.length && <p class="dim">Nothing contains “{words.value}”.</p>}
 			<dl class="pairs">
 				{found.map(([k, v]) => (
 					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt>
@@ -112,41 +118,106 @@ function Params({ r }: { r: Run }) {
 	const order = s.split.value.differ;
 	const at = (k: string) => (order.includes(k) ? order.indexOf(k) : order.length);
 	const pairs = Object.entries(r.params).sort((a, b) => at(a[0]) - at(b[0]) || natural(a[0], b[0]));
-	return <Pairs title={order.length ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs}
-		mark={new Set(order)} />;
+	const some = order.length > 0 && order.length < pairs.length;
+	return <Pairs title={some ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs}
+		mark={new Set(some ? order : [])} />;
 }
 
-function Boxes({ run }: { run: RunDetail }) {
+/** The charts of the training curve and the goal alone. */
+function FrontCharts({ r }: { r: RunDetail }) {
+	const front = frontKeys(s.curve.value, s.goal.value?.key).filter((k): k is string => !!k && !!r.metrics[k]);
+	const own = defaultCurve(Object.keys(r.metrics), null);
+	const keys = front.length || own === null ? front : [own];
+	return <section class="chartpart" aria-label="Charts"><ChartGrid keys={keys} only /></section>;
+}
+
+function Overview({ r }: { r: RunDetail }) {
 	return (
-		<div class="boxes">
-			<Notes r={run} done={(r) => (s.opened.value = { ...run, ...r })} />
-			<Speed r={run} key={'speed ' + run.id} />
-			<Phases r={run} />
-			<Family r={run} key={run.id} />
-			<Registered id={run.id} key={'registered ' + run.id} />
-			<Alerts r={run} />
-			<Problems r={run} />
-			<Source r={run} />
-			<Params r={run} />
-			<Metrics r={run} />
-			<Code r={run} />
-			<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />
-			<Files r={run} key={'files ' + run.id} />
-			<Pairs title="Environment" pairs={Object.entries(run.environment)} />
-			<Tags r={run} key={run.id} />
+		<div class="overview">
+			<div class="wide">
+				<Failure r={r} />
+				<Problems r={r} />
+				<FrontCharts r={r} />
+				<Metrics r={r} />
+				<Speed r={r} key={'speed ' + r.id} />
+				<Alerts r={r} />
+			</div>
+			<div>
+				<Notes r={r} key={'notes ' + r.id} done={(o) => (s.opened.value = { ...r, ...o })} />
+				<Params r={r} />
+				<Family r={r} key={r.id} />
+				<Registered id={r.id} key={`registered ${r.id} ${registrations.value}`} />
+				<Tags r={r} key={'tags ' + r.id} />
+				<Source r={r} />
+				<Pairs title="Environment" pairs={Object.entries(r.environment)} />
+			</div>
 		</div>
+	);
+}
+
+/** Charts of some of the series, with the controls. */
+function ChartTab({ keys, none }: { keys: readonly string[]; none: string }) {
+	if (!keys.length) return <p class="nothing">{none}</p>;
+	return (
+		<section class="chartpart" aria-label="Charts">
+			<Toolbar />
+			<ChartGrid keys={keys} />
+		</section>
+	);
+}
+
+/** Shown if the parts after it have nothing to show. */
+const Nothing = ({ text }: { text: string }) => <p class="nothing instead">{text}</p>;
+
+function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
+	const keys = Object.keys(r.metrics).sort(byName);
+	switch (tab) {
+	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none="No metrics were logged." />;
+	case 'system': return <><ChartTab keys={keys.filter(isSystem)} none="No system metrics were logged." />
+		<RankCharts r={r} key={r.id} /></>;
+	case 'media': return <><FrontCharts r={r} />
+		<div class="parts"><Nothing text="No media were logged." /><Media r={r} key={'m' + r.id} /></div></>;
+	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
+		<Console r={r} key={'c' + r.id} /></div></>;
+	case 'files': return <div class="parts"><Nothing text="No files were logged." />
+		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
+		<Code r={r} /></div>;
+	case 'compare': return <CompareWith r={r} key={r.id} />;
+	case 'timeline': return <div class="parts"><Nothing text="No timeline was recorded." />
+		<Phases r={r} /><Traced r={r} key={'t' + r.id} /><Ranks r={r} /></div>;
+	default: return <Overview r={r} />;
+	}
+}
+
+/** Links to the tabs; the arrow keys move between them. */
+function Tabs({ tab }: { tab: string }) {
+	const step = (e: KeyboardEvent) => {
+		const by = e.key === 'ArrowRight' ? 1 : e.key === 'ArrowLeft' ? -1 : 0;
+		const to = by && TABS[TABS.findIndex(([id]) => id === tab) + by];
+		if (!to) return;
+		e.preventDefault();
+		s.go({ tab: to[0] });
+		const list = e.currentTarget as HTMLElement;
+		queueMicrotask(() => list.querySelector<HTMLElement>('[aria-current]')?.focus());
+	};
+	return (
+		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{TABS.map(([id, word]) => (
+			<a key={id} href={s.addressOf({ tab: id })} aria-current={id === tab ? 'page' : undefined}
+				onClick={followed(() => s.go({ tab: id }, true))}>{word}</a>))}</nav>
 	);
 }
 
 export function RunPage({ id }: { id: string }) {
 	const { run, wrong } = useRun(id);
+	const wanted = s.view.value.tab;
+	const tab = TABS.some(([t]) => t === wanted) ? wanted : '';
 	useEffect(() => {
 		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
 	}, [run]);
 	useEffect(() => {
 		// after the frame in which charts detect their visibility
 		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
-	}, [run?.id]);
+	}, [run?.id, tab]);
 	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
 	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
 	return (
@@ -154,17 +225,10 @@ export function RunPage({ id }: { id: string }) {
 			<main class="runpage">
 				<Head r={run} key={run.id} />
 				<Facts r={run} />
-				<Boxes run={run} />
+				<Tabs tab={tab} />
+				<div class="tabbody" key={tab}><TabBody r={run} tab={tab} /></div>
 			</main>
 			<Header />
-			<section class="chartpane" aria-label="Charts">
-				<Toolbar />
-				<ChartGrid keys={Object.keys(run.metrics).sort()}
-					after={<><Traced r={run} key={'t' + run.id} /><Media r={run}
-						key={'m' + run.id} /><Ranks r={run} />
-						<RankCharts r={run} key={run.id} /><Console r={run}
-							key={'c' + run.id} /></>} />
-			</section>
 		</>
 	);
 }

@@ -32,12 +32,12 @@ function TagForm({ draft, set, save, cancel }: FormOptions) {
 			save();
 		}} onKeyDown={(e) => e.key === 'Escape' && cancel()}>
 			{draft.was !== null ? <span class="dim">{draft.key}</span>
-				: <input name="key" aria-label="Tag" placeholder="tag" list="tagkeys" value={draft.key}
+				: <input name="key" aria-label="Tag" placeholder="Tag" list="tagkeys" value={draft.key}
 					onInput={(e) => set({ ...draft, key: e.currentTarget.value, wrong: '' })} />}
-			<input name="value" aria-label="Value" placeholder="value" value={draft.value}
+			<input name="value" aria-label="Value" placeholder="Value" value={draft.value}
 				onInput={(e) => set({ ...draft, value: e.currentTarget.value, wrong: '' })} />
-			<button type="submit">save</button>
-			<button type="button" class="quiet" onClick={cancel}>cancel</button>
+			<button type="submit">Save</button>
+			<button type="button" class="quiet" onClick={cancel}>Cancel</button>
 			{draft.wrong && <span class="problem" role="alert">{draft.wrong}</span>}
 			<datalist id="tagkeys">{s.tagKeys.value.map((k) => <option key={k} value={k} />)}</datalist>
 		</form>
@@ -51,9 +51,9 @@ function Tag({ k, v, change, remove }: { k: string; v: string; change?: () => vo
 			<dt>{k}</dt>
 			<dd><span>{v}</span>{change && <span class="acts">
 				<button type="button" class="quiet" aria-label={`change ${k}`}
-					onClick={change}>change</button>
+					onClick={change}>Edit</button>
 				<button type="button" class="quiet" aria-label={`remove ${k}`}
-					onClick={remove}>remove</button>
+					onClick={remove}>Remove</button>
 			</span>}</dd>
 		</>
 	);
@@ -99,16 +99,16 @@ export function Tags({ r }: { r: Run }) {
 		<section class="box tags">
 			<h2>Tags {mayWrite && draft.value?.was !== null && (
 				<button type="button" class="quiet" aria-label="add a tag"
-					onClick={begin(null)}>add</button>
+					onClick={begin(null)}>Add</button>
 			)}</h2>
 			{draft.value?.was === null && form()}
 			<dl class="pairs">{tags.map(([k, v]) => (
 				<div key={k}>{draft.value?.was === k ? <dd class="whole">{form()}</dd>
 					: <Tag k={k} v={v} {...acts(k, v)} />}</div>
 			))}</dl>
-			{!tags.length && draft.value === null && <p class="dim">none</p>}
+			{!tags.length && draft.value === null && <p class="dim">No tags yet</p>}
 			{refused.value && <p class="problem" role="alert">{refused.value.text} <button type="button"
-				onClick={refused.value.again}>try again</button></p>}
+				onClick={refused.value.again}>Try again</button></p>}
 		</section>
 	);
 }

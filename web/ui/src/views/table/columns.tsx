@@ -17,22 +17,24 @@ import { DEEPEST, INDENT, nesting } from './rows.ts';
 import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
-/** Width of the button that shows one run alone. */
-const ONLY = 66;
+/** Most room of a name, however long, and room of what precedes and follows it. */
+const NAME_WANTED = 280;
+const LEAD = 76;
+const ONROW = 46;
 
 function cursorColumn(): Column {
 	const text = reading;
 	return {
-		id: 'cursor', title: 'at cursor', hint: 'value where the pointer stands in a chart', number: true,
+		id: 'cursor', title: 'At cursor', hint: 'value where the pointer stands in a chart', number: true,
 		sortable: false, width: 74, cell: text, full: text,
 	};
 }
 
 function statusColumn(): Column {
 	return {
-		id: 'status', title: 'status', hint: 'how the run ended, and what to look at', number: false,
+		id: 'status', title: 'Status', hint: 'how the run ended, and what to look at', number: false,
 		sortable: true,
-		width: widthOf('status',
+		width: widthOf('Status',
 			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
 		cell: (r) => statements(r).map((t) => t.alert ? (
 			<button type="button" class={'say ' + t.kind} tabIndex={-1}
@@ -48,7 +50,7 @@ function statusColumn(): Column {
 
 function notesColumn(): Column {
 	return {
-		id: 'notes', title: 'notes', hint: 'first words; the whole note on the run\'s page', number: false,
+		id: 'notes', title: 'Notes', hint: 'first words; the whole note on the run\'s page', number: false,
 		sortable: true,
 		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
@@ -60,7 +62,7 @@ function timeColumn(id: 'time' | 'start'): Column {
 		return id === 'start' ? when(r.start_time) : t === undefined ? '' : duration(t);
 	};
 	return {
-		id, title: id === 'time' ? 'duration' : 'started', hint: id, number: true, sortable: true,
+		id, title: id === 'time' ? 'Duration' : 'Started', hint: id, number: true, sortable: true,
 		width: id === 'time' ? 74 : 128, cell: text, full: text,
 	};
 }
@@ -68,7 +70,7 @@ function timeColumn(id: 'time' | 'start'): Column {
 function phaseColumn(): Column {
 	const text = (r: Run) => (phasesOf(r) ?? []).map((p) => `${p.name} ${Math.round(p.share * 100)}%`).join(', ');
 	return {
-		id: 'phase', title: 'phases', hint: 'share of each phase in the time of a step', number: false,
+		id: 'phase', title: 'Phases', hint: 'share of each phase in the time of a step', number: false,
 		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />, full: text,
 	};
 }
@@ -77,10 +79,10 @@ function nameColumn(): Column {
 	let indent = s.haveParents.value ? 14 : 0;
 	for (const n of nesting.value?.values() ?? [])
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
-	const wanted = 36 + indent + widthOf('run', sample(s.rows.value, (r) => r.name), 600);
+	const wanted = LEAD + indent + widthOf('Run', sample(s.rows.value, (r) => r.name), NAME_WANTED);
 	return {
-		id: 'name', title: 'run', hint: 'name; Enter opens the run', number: false, sortable: true,
-		width: Math.min(36 + indent + NAME_MAX, wanted), wanted: wanted + ONLY,
+		id: 'name', title: 'Run', hint: 'name; Enter opens the run', number: false, sortable: true,
+		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
 		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
 }

@@ -29,11 +29,11 @@ function textOf(r: Run, id: string): string {
 	return v === undefined ? '' : String(v);
 }
 
-export function saveTable(title: string): void {
+export function saveTable(title: string, list: readonly Run[] = visibleRows.value): void {
 	const cols = columns.value.filter((c) => c.id !== 'cursor');
 	const full = new Set(['status', 'notes', 'delta', 'phase']);
 	const lines = [['run_id', ...cols.map((c) => nameOf(c.id))],
-		...visibleRows.value.map((r) =>
+		...list.map((r) =>
 			[r.id, ...cols.map((c) => (full.has(c.id) ? c.full(r) : textOf(r, c.id)))])];
 	const text = lines.map((l) => l.map(quoted).join(',') + '\n').join('');
 	saveBlob(new Blob([text], { type: 'text/csv' }), title, 'csv');

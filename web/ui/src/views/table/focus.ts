@@ -72,6 +72,8 @@ export function act(key: string, n: number, col: number, shift: boolean): boolea
 	if (!r) return false;
 	if (key === ' ' && shift) s.showTo(r.id, visibleRows.value);
 	else if (key === ' ') s.toggleShown(r.id);
+	else if (key === 'x') s.toggleSelected(r.id);
+	else if (key === 'X') s.selectTo(r.id, visibleRows.value);
 	else if (key === 'p') s.togglePin(r);
 	else if (key === 'b') s.toggleBaseline(r);
 	else if (key === 'o') s.showOnly(r.id);

@@ -24,7 +24,7 @@ export const readout = computed(() => {
 
 export const cursorTitle = computed(() => {
 	const c = s.cursor.value;
-	if (!c) return 'at cursor';
+	if (!c) return 'At cursor';
 	const unit = s.unitOf(c.key);
 	const x = unit === 'time' ? sinceStart(c.x) : unit === 'clock' ? when(c.x * 1000).slice(5)
 		: unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1))) : String(Math.round(c.x));

@@ -5,6 +5,7 @@ import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { fellOut } from '../../base/goal.ts';
 import { followed, Key, Name } from '../base/bits.tsx';
+import { Icon } from '../base/icon.tsx';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, sortBy } from './focus.ts';
@@ -22,6 +23,16 @@ function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 	return (v.sort === null ? g?.dir !== 'min' : v.desc) ? 'descending' : 'ascending';
 }
 
+/** Selects all runs of the table, or none. */
+function SelectAll() {
+	const n = s.chosenRuns.value.length;
+	const all = n > 0 && n === s.rows.value.length;
+	return <input type="checkbox" class="pick" tabIndex={-1} aria-label="Select all runs" checked={all}
+		indeterminate={n > 0 && !all} onClick={(e) => e.stopPropagation()} onPointerDown={(e) =>
+			e.stopPropagation()}
+		onChange={() => s.selectRuns(all ? [] : s.rows.value)} />;
+}
+
 export function HeadCell({ c, i }: { c: Column; i: number }) {
 	const order = ariaSort(c);
 	const on = active.value.row === -1 && active.value.col === i;
@@ -34,6 +45,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1}
 			onPointerDown={(e) => dragHead(e, i)}
 			onClick={() => !wasDragged() && c.sortable && sortBy(c)}>
+			{c.id === 'name' && <SelectAll />}
 			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
 			{order !== 'none' && (
 				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
@@ -62,24 +74,41 @@ function Fold({ r }: { r: Run }) {
 	);
 }
 
-/** First cell: the run's key, which toggles it in the charts, and its name, a link. */
+/** The check box of a run; with Shift it selects all up to the last one. */
+function Pick({ r }: { r: Run }) {
+	const on = s.selected.value.has(r.id);
+	return <input type="checkbox" class="pick" tabIndex={-1} checked={on} aria-label={`Select ${s.nameOf(r.id, r)}`}
+		title="Select (x); Shift selects a range" onClick={(e) => {
+			const box = e.currentTarget;
+			if (e.shiftKey) s.selectTo(r.id, visibleRows.value);
+			else s.toggleSelected(r.id);
+			// the browser has toggled it too
+			queueMicrotask(() => (box.checked = s.selected.value.has(r.id)));
+		}} />;
+}
+
+/** First cell: the check box, the run's key, which toggles it in the charts, and its name, a link. */
 function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 	const parent = parentOf(r);
+	const pinned = s.isPinned(r);
 	return (
 		<>
 			<Fold r={r} />
-			<span class="eye" title={shown ? 'shown in the charts (space)' : 'hidden in the charts (space)'}
+			<Pick r={r} />
+			<span class="eye" title={shown ? 'Hide in the charts (Space)' : 'Show in the charts (Space)'}
 				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
 			{!nesting.value && parent !== null
-				&& <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
-			<span class="only" title="only this run in the charts (o); click further lines to add"
-				onClick={() => s.showOnly(r.id)}>only</span>
-			<span class={s.isPinned(r) ? 'only on' : 'only'}
-				title="stays on top (p); b: the others are measured by it"
-				onClick={() => s.togglePin(r)}>{s.isPinned(r) ? 'unpin' : 'pin'}</span>
+				&& <span class="child" title={`Belongs to ${s.nameOf(parent)}`}>↳</span>}
+			<span class="onrow">
+				<span class="only" title="Only this run in the charts (o)"
+					onClick={() => s.showOnly(r.id)}><Icon name="eye" /></span>
+				<span class={pinned ? 'only on' : 'only'}
+					title={pinned ? 'Unpin (p)' : 'Pin on top (p); b makes it the baseline'}
+					onClick={() => s.togglePin(r)}><Icon name="pin" /></span>
+			</span>
 		</>
 	);
 }
@@ -101,10 +130,12 @@ interface RowOptions {
 export function Row({ r, n, at, cols, divide }: RowOptions) {
 	const a = active.value;
 	const shown = s.isShown(r.id);
-	const kind = (s.lit.value === r.id ? ' lit' : '') + (divide ? ' divide' : '') + (shown ? '' : ' off')
-		+ (fellOut(r) ? ' fallen' : '');
+	const on = s.selected.value.has(r.id);
+	const kind = (s.lit.value === r.id ? ' lit' : '') + (on ? ' chosen' : '') + (divide ? ' divide' : '')
+		+ (shown ? '' : ' off') + (fellOut(r) ? ' fallen' : '');
 	return (
-		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-selected={shown} aria-level={level(r)}
+		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-selected={on} data-shown={shown}
+			aria-level={level(r)}
 			aria-expanded={expanded(r)} data-run={r.id} style={{ top: at * ROW + 'px' }}
 			onMouseEnter={() => (s.lit.value = r.id)}>
 			{cols.map((c, i) => (

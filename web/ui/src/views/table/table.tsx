@@ -39,7 +39,8 @@ function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => v
 		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 	});
 	return (e) => {
-		if (e.ctrlKey || e.metaKey || (e.target as HTMLElement).tagName === 'INPUT') return;
+		const field = e.target as HTMLInputElement;
+		if (e.ctrlKey || e.metaKey || (field.tagName === 'INPUT' && field.type !== 'checkbox')) return;
 		const at = active.value;
 		const to = at.row < 0 ? arrange(e, at.col) : null;
 		if (to !== null) {
