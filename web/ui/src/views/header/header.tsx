@@ -20,7 +20,7 @@ const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicke
 const GOALS_LISTED = 60;
 const FILTER_MS = 250;
 const FILTER_HINT = 'Searches words in names, params, tags and notes. Or an expression: '
-	+ 'lr > 0.1 AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
+	+ 'params.lr > 0.1 AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
 /** Pages of one experiment. */
 const OF_ONE: readonly string[] = ['compare', 'run', 'side', 'alerts'];
 
@@ -78,7 +78,7 @@ function Filter() {
 	return (
 		<span class="filter">
 			<input ref={box} type="search" aria-label="Filter runs"
-				placeholder={'Filter: words, or lr > 0.1'}
+				placeholder="Words, or params.lr > 0.1"
 				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null}
 				onInput={(e) => {
 					const text = e.currentTarget.value;
