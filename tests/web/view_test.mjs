@@ -96,6 +96,7 @@ test('the CSV has the filter, order and columns of the table, with every digit',
 	await run('saved', 'other', { 'x/acc': [[1, 5]] }, { params: { lr: '9' } });
 	const page = await here.open(t, '?e=saved&q=ab&c=p:lr&c=m:last:x/acc&s=-p:lr');
 	await says(page, '.grid .body .row[aria-rowindex="2"]', /abe/);
+	await page.click('.others > .pop > button');
 	const [download] =
 		await Promise.all([page.waitForEvent('download'),
 			page.click('.others button:text-is("Download CSV")')]);
@@ -299,7 +300,7 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	await page.keyboard.press('/');
 	await page.keyboard.type('nothing like that');
 	await page.keyboard.press('Escape');
-	await focused('columns');
+	await focused('Columns');
 	await page.waitForTimeout(600); // longer than the filter waits for the next letter
 	assert.ok(!/[?&]q=/.test(page.url()), page.url());
 	await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
@@ -309,7 +310,7 @@ test('a panel takes the focus and returns it; a closed filter stays closed', asy
 	await focused('The table as text');
 	assert.match(await page.evaluate(() => getSelection().toString()), /^\|/);
 	await page.keyboard.press('Escape');
-	await focused('copy');
+	await focused('More');
 });
 
 test('panels: several metrics or a pattern in one chart, one metric over another, as CSV', async (t) => {
@@ -444,7 +445,7 @@ test('the table as Markdown and LaTeX, as displayed', async (t) => {
 		return until(() => page.inputValue('[aria-label="The table as text"]').catch(() => ''), (s) =>
 			s.startsWith(form === 'LaTeX' ? '\\begin' : '|'));
 	};
-	assert.equal(await text('Markdown'), '| run | lr | acc best |\n| :--- | ---: | ---: |\n'
+	assert.equal(await text('Markdown'), '| Run | lr | acc best |\n| :--- | ---: | ---: |\n'
 		+ '| r\\_1 | 2 | **0.750** |\n| r\\_0 | 1 | 0.500 |\n');
 	assert.match(await text('LaTeX'), /r\\_1 & 2 & \\textbf\{0\.750\}/);
 });

@@ -14,7 +14,7 @@ export const FONT =
 /** Share of the text colour in a name, so that names of pale lines are readable. */
 const INK = 0.28;
 /** Wide enough to cover lines between two digits, which could look like a sign. */
-const HALO = 5;
+const HALO = 6;
 
 export function themeOf(el: HTMLElement): Theme {
 	const css = getComputedStyle(el);

@@ -101,7 +101,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 			bytes: isBytes(keys[0] ?? ''), xLabel: p.x ? s.shortKey(p.x) : unit, whole: !p.x
 				&& unit === 'step',
 			ticksX: p.x ? 'even' : unit === 'time' ? 'time' : unit === 'clock' ? 'clock' : 'even',
-			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 560 ? GUTTER : 0,
+			gutter: l.length > 1 && (box.current?.clientWidth ?? 0) > 440 ? GUTTER : 0,
 		});
 	});
 	useSignalEffect(() => {

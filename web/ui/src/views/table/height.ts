@@ -10,7 +10,7 @@ const ROWS_MIN = 4;
 /** Maximum share of the window if all rows fit. */
 const SHARE_WHOLE = 0.56;
 /** Share of the window otherwise; the table scrolls. */
-const SHARE_LONG = 0.4;
+const SHARE_LONG = 0.36;
 export const SHARE_MIN = 0.15;
 export const SHARE_MAX = 0.9;
 const SHARE_KEPT = 'dptrack-table';
