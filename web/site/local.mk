@@ -16,7 +16,7 @@ install-site:
 		cp -R site/. $(DESTDIR)$(pkgdatadir)/docs && chmod -R u+w,go+rX $(DESTDIR)$(pkgdatadir)/docs; }
 uninstall-site:
 	rm -rf $(DESTDIR)$(pkgdatadir)/docs
-clean-local: clean-site
+CLEAN_HOOKS += clean-site
 clean-site:
 	rm -rf site site.new
 .PHONY: install-site uninstall-site clean-site

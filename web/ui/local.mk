@@ -104,7 +104,7 @@ $(UI_DIST_STAMP): $(UI_WORK)/modules.stamp $(ui_files)
 	$(AM_V_at)touch $@
 
 all-local: $(UI_DIST_STAMP)
-clean-local: clean-ui
+CLEAN_HOOKS += clean-ui
 clean-ui:
 	rm -rf $(UI_WORK) $(builddir)/web/ui/dist $(builddir)/web/ui/dist.stamp $(builddir)/web/ui/pure.mjs
 endif
