@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/insight/goal.h"
 #include "web/cli/cli.h"
 #include "web/cli/table.h"
 
@@ -232,16 +233,6 @@ struct compare_options {
 	bool why, markdown, svg;
 };
 
-/* up: larger is better. */
-static const struct {
-	const char *key;
-	bool up;
-} goals[] = {
-#define GOAL(key, more) { key, more },
-#include "schema/insight/goals.def"
-#undef GOAL
-};
-
 static json_t *find_compared_metric(json_t *metrics, const char *key)
 {
 	json_t *m;
@@ -253,23 +244,24 @@ static json_t *find_compared_metric(json_t *metrics, const char *key)
 	return NULL;
 }
 
+static bool is_compared_metric(void *metrics, const char *key)
+{
+	return find_compared_metric(metrics, key);
+}
+
 /* Chooses the metric of the table's last two columns; NULL without metrics. */
 static json_t *choose_table_goal(json_t *metrics, const char *wanted, bool *up)
 {
-	json_t *found;
-	size_t i;
+	const struct insight_goal *goal;
 
 	*up = wanted && !strstr(wanted, "loss") && !strstr(wanted, "perplexity");
 	if (wanted)
 		return find_compared_metric(metrics, wanted);
-	for (i = 0; i < sizeof(goals) / sizeof(goals[0]); i++) {
-		found = find_compared_metric(metrics, goals[i].key);
-		if (found) {
-			*up = goals[i].up;
-			return found;
-		}
-	}
-	return json_array_get(metrics, 0);
+	goal = insight_goal_first(is_compared_metric, metrics);
+	if (!goal)
+		return json_array_get(metrics, 0);
+	*up = goal->more;
+	return find_compared_metric(metrics, goal->key);
 }
 
 static const char *format_number_at(json_t *object, const char *column, size_t i, bool exact, char *text)

@@ -2,6 +2,7 @@
 /* cmd_show.c: `dptrack show RUN`: prints everything about one run, and what limits its speed. */
 #include <string.h>
 
+#include "tracker/insight/goal.h"
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
 #include "web/cli/source.h"
@@ -159,30 +160,25 @@ static void print_pair_table(const char *title, json_t *pairs)
 	table_free(t);
 }
 
-/* The metric that most likely is what the run is about, with its best value; nothing if it has none of goals.def. */
+static bool has_metric(void *metrics, const char *key)
+{
+	return json_object_get(metrics, key);
+}
+
+/* Prints the metric that the run is judged by, with its best value; nothing if the run has no such metric. */
 static void print_goal(json_t *metrics)
 {
-	static const struct {
-		const char *key;
-		bool more;
-	} goals[] = {
-#define GOAL(key, more) { key, more },
-#include "schema/insight/goals.def"
-#undef GOAL
-	};
+	const struct insight_goal *goal = insight_goal_first(has_metric, metrics);
 	char last[32], best[32];
-	json_t *m = NULL;
-	size_t i;
+	json_t *m;
 
-	for (i = 0; !m && i < sizeof(goals) / sizeof(goals[0]); i++)
-		m = json_object_get(metrics, goals[i].key);
-	if (!m)
+	if (!goal)
 		return;
-	i--;
-	printf("  goal        %s %s, best %s at step %lld\n", goals[i].key,
+	m = json_object_get(metrics, goal->key);
+	printf("  goal        %s %s, best %s at step %lld\n", goal->key,
 	       format_json_value(json_object_get(m, "last"), last),
-	       format_json_value(json_object_get(m, goals[i].more ? "max" : "min"), best),
-	       (long long)json_integer_value(json_object_get(m, goals[i].more ? "max_step" : "min_step")));
+	       format_json_value(json_object_get(m, goal->more ? "max" : "min"), best),
+	       (long long)json_integer_value(json_object_get(m, goal->more ? "max_step" : "min_step")));
 }
 
 /* Adds a line to a table of metrics for the group of per-layer series that ends with this key. */

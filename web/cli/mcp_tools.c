@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tracker/insight/goal.h"
 #include "web/cli/cli.h"
 #include "web/cli/table.h"
 
@@ -120,34 +121,22 @@ static int list_runs_tool(struct mcp_call *c)
 	return rc;
 }
 
-static const struct {
-	const char *key;
-	bool up;
-} goals[] = {
-#define GOAL(key, more) { key, more },
-#include "schema/insight/goals.def"
-#undef GOAL
-};
-
-/* Chooses the key to judge by: of goals.def the first that the runs have. NULL: none. */
-static const char *choose_goal_key(json_t *keys, bool *ret_up)
+static bool is_known_key(void *metrics, const char *wanted)
 {
 	json_t *key;
-	size_t i, k;
+	size_t i;
 
-	for (i = 0; i < sizeof(goals) / sizeof(goals[0]); i++)
-		json_array_foreach(json_object_get(keys, "metrics"), k, key)
-			if (!strcmp(json_string_value(key), goals[i].key)) {
-				*ret_up = goals[i].up;
-				return goals[i].key;
-			}
-	return NULL;
+	json_array_foreach(metrics, i, key)
+		if (!strcmp(json_string_value(key), wanted))
+			return true;
+	return false;
 }
 
 /* Settles the key and its direction. *io_key stays NULL without a known metric. */
 static int settle_goal(struct mcp_call *c, const char **io_key, bool *ret_up)
 {
 	const char *experiment = argument_text(c, "experiment"), *direction = argument_text(c, "direction");
+	const struct insight_goal *goal;
 	json_t *keys = NULL;
 	struct buf target;
 	int rc = 0;
@@ -160,7 +149,11 @@ static int settle_goal(struct mcp_call *c, const char **io_key, bool *ret_up)
 		if (experiment)
 			source_arg(&target, "experiment", experiment);
 		rc = ask_json(c, &target, &keys);
-		*io_key = rc ? NULL : choose_goal_key(keys, ret_up);
+		goal = rc ? NULL : insight_goal_first(is_known_key, json_object_get(keys, "metrics"));
+		if (goal) {
+			*io_key = goal->key;
+			*ret_up = goal->more;
+		}
 		json_decref(keys);
 		buf_done(&target);
 	} else {
@@ -338,7 +331,7 @@ static int compare_runs_tool(struct mcp_call *c)
 	if (!rc) {
 		text = json_dumps(body, JSON_COMPACT);
 		rc = text ? source_json(c->s, &(struct local_opts){ .method = "POST", .target = "/api/v1/compare",
-			    .body = text },
+								.body = text },
 					&reply, c->err)
 			  : err_nomem(c->err, NULL);
 	}
@@ -422,9 +415,8 @@ static void write_diagnosis_text(struct buf *out, json_t *reply)
 	else
 		buf_addf(out, "%s\n", cli_text(reply, "sentence"));
 	json_array_foreach(leaves, i, leaf)
-		buf_addf(out, "- %s Found: %s. Usual: %s. Next: %s.\n", cli_text(leaf, "sentence"), cli_text(leaf,
-			    "evidence"),
-			 cli_text(leaf, "usual"), cli_text(leaf, "action"));
+		buf_addf(out, "- %s Found: %s. Usual: %s. Next: %s.\n", cli_text(leaf, "sentence"),
+			 cli_text(leaf, "evidence"), cli_text(leaf, "usual"), cli_text(leaf, "action"));
 	if (*cli_text(reply, "bound") && json_is_string(json_object_get(reply, "verdict")))
 		buf_addf(out, "The rest is bound by %s.\n", cli_text(reply, "bound"));
 	if (json_is_object(over))
@@ -616,10 +608,9 @@ static const struct mcp_tool tools[] = {
 	    { "points", MCP_COUNT, false, "largest number of lines, 1 to 1000 (default: 50)" } },
 	  get_series_tool },
 	{ "diagnose", "Says what limits the speed of a run, with evidence and the next action.", false,
-		    { ARGUMENT_RUN },
-	  diagnose_tool },
+	  { ARGUMENT_RUN }, diagnose_tool },
 	{ "list_alerts", "Lists what alert rules found, newest first; with a run the alerts that its program sent.",
-		    false,
+	  false,
 	  { ARGUMENT_EXPERIMENT, { "run", MCP_TEXT, false, "id or name of a run (default: none)" }, ARGUMENT_LIMIT },
 	  list_alerts_tool },
 	{ "add_note", "Appends a text to the note of a run.", true,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/insight/goal.h"
 #include "web/api/native/request.h"
 #include "web/api/native/insight/timing.h"
 
@@ -83,26 +84,23 @@ static double best_goal_value(const struct query_run *run, const struct why *w)
 	return !m ? NAN : w->more ? m->max : m->min;
 }
 
+static bool all_have_metric(void *user, const char *key)
+{
+	const struct why *w = user;
+	size_t k = 0;
+
+	while (k < w->n && api_metric(w->sides[k].run, key))
+		k++;
+	return k == w->n;
+}
+
 static void choose_goal_metric(struct why *w)
 {
-	static const struct {
-		const char *key;
-		bool more;
-	} goals[] = {
-#define GOAL(key, more) { key, more },
-#include "schema/insight/goals.def"
-#undef GOAL
-	};
+	const struct insight_goal *goal = w->metric ? NULL : insight_goal_first(all_have_metric, w);
 
-	for (size_t i = 0; !w->metric && i < sizeof(goals) / sizeof(goals[0]); i++) {
-		size_t k = 0;
-
-		while (k < w->n && api_metric(w->sides[k].run, goals[i].key))
-			k++;
-		if (k == w->n) {
-			w->metric = goals[i].key;
-			w->more = goals[i].more;
-		}
+	if (goal) {
+		w->metric = goal->key;
+		w->more = goal->more;
 	}
 }
 
