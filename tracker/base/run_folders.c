@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_folders.c: lists the folders of experiments and runs without opening a journal. */
+/* run_folders.c: finds the folder of runs, and lists experiments and runs in it without opening a journal. */
 #include "tracker/base/run_folders.h"
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/file.h"
 #include "tracker/base/text.h"
 
 enum { ID_DIGITS = 8 };
+
+const char *run_folders_dir(const char *given)
+{
+	const char *variable = getenv("DPTRACK_RUNS_DIR");
+
+	if (given)
+		return given;
+	return variable && *variable ? variable : "runs";
+}
+
+const char *run_folders_named(int argc, char *const argv[])
+{
+	static const char *const names[] = { "--logdir", "--runs-dir" };
+
+	for (int i = 0; i + 1 < argc; i++)
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+			const size_t n = strlen(names[k]);
+
+			if (!strcmp(argv[i], names[k]) && i + 2 < argc)
+				return argv[i + 1];
+			if (!strncmp(argv[i], names[k], n) && argv[i][n] == '=')
+				return argv[i] + n + 1;
+		}
+	return run_folders_dir(NULL);
+}
 
 /* Reads the next name that is a folder or may be one; NULL: the end. */
 static const char *read_folder_name(DIR *d)

@@ -12,19 +12,18 @@ int terminal_columns(int fd, int fallback);
 /* terminal_columns of stdout for help texts: between 60 and 120. */
 int terminal_help_columns(int fallback);
 
-/* A line of progress with an estimate, rewritten in place. It appears after two seconds, and only where stderr is a
- * terminal. One thread. */
+/* A line of progress, rewritten in place: how many are done, after how long. It appears after two
+ * seconds, and only where stderr is a terminal. One thread. */
 struct terminal_progress {
 	const char *what; /* "import", "plans"; NULL: off */
-	uint64_t total;   /* 0: unknown, no estimate */
 	double start_s, shown_s;
 	bool shown;
 };
 
-void terminal_progress_begin(struct terminal_progress *p, const char *what, uint64_t total);
+void terminal_progress_begin(struct terminal_progress *p, const char *what);
 
-/* Cheap: writes at most five times a second. detail: what is at work now; NULL: nothing. */
-void terminal_progress_show(struct terminal_progress *p, uint64_t done, const char *detail);
+/* Cheap: writes at most five times a second. */
+void terminal_progress_show(struct terminal_progress *p, uint64_t done);
 
 /* Removes the line. Call it before anything else is printed; showing may continue after that. */
 void terminal_progress_clear(struct terminal_progress *p);

@@ -2,6 +2,7 @@
 /* text.c: conversions between values and text. */
 #include "tracker/base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -87,6 +88,26 @@ char *text_double(char ret[TEXT_DOUBLE_BYTES], double v, int digits)
 		snprintf(ret, TEXT_DOUBLE_BYTES, "%.*g", digits, v);
 	while (digits++ < DOUBLE_DIGITS_MAX && strtod(ret, NULL) != v);
 	return ret;
+}
+
+static char fold_letter(char c)
+{
+	return c == '_' || c == ' ' ? '-' : (char)tolower((unsigned char)c);
+}
+
+bool text_mentions(const char *text, const char *word, bool begins)
+{
+	for (const char *at = text; *at; at++) {
+		size_t n = 0;
+
+		if (begins && at > text && isalnum((unsigned char)at[-1]))
+			continue;
+		while (word[n] && at[n] && fold_letter(at[n]) == fold_letter(word[n]))
+			n++;
+		if (!word[n])
+			return true;
+	}
+	return false;
 }
 
 void text_hide_credentials(char *text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h: small conversions between values and text: hex digits, ids, numbers, and URLs without credentials. */
+/* text.h: small conversions between values and text: hex digits, ids, numbers; words in a text; URLs without
+ * credentials. */
 #ifndef DPT_BASE_TEXT_H
 #define DPT_BASE_TEXT_H
 
@@ -32,6 +33,12 @@ int text_random_hex(char *ret, size_t n);
  * same double; "NaN", "Infinity" and "-Infinity". digits decides when an exponent appears: one million is 1e+06 with 6
  * and 1000000 with 15. Returns ret. */
 char *text_double(char ret[TEXT_DOUBLE_BYTES], double v, int digits);
+
+/* ---- words ---- */
+
+/* Returns true if the text contains the word in any case; begins: at the beginning of a word. '-', '_' and ' ' are
+ * equal. */
+bool text_mentions(const char *text, const char *word, bool begins);
 
 /* ---- URLs ---- */
 

@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/err.h"
+#include "tracker/base/run_folders.h"
 #include "tracker/base/utf8.h"
 #include "tracker/dptrack.h"
 #include "tracker/event/event.h"
@@ -59,15 +60,6 @@ static int check_run_opts(const struct dptrack_run_opts *o, struct err *err)
 	return 0;
 }
 
-static const char *choose_runs_dir(const struct dptrack_run_opts *o)
-{
-	const char *env = getenv("DPTRACK_RUNS_DIR");
-
-	if (o->runs_dir)
-		return o->runs_dir;
-	return env && *env ? env : "runs";
-}
-
 static const char *choose_experiment(const struct dptrack_run_opts *o)
 {
 	return o->experiment ? o->experiment : "default";
@@ -108,7 +100,7 @@ static int open_run_folder(struct dptrack_run *run, const struct dptrack_run_opt
 		return err_set(err, ERR_IO, "the system returned no random numbers");
 	names_from_id(made, run->id);
 	rc = run_folder_open(&run->folder, run->arena,
-			 &(struct run_folder_opts){ .runs_dir = choose_runs_dir(o),
+			 &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
 						.experiment = choose_experiment(o),
 						.run_name = o->run_name ? o->run_name : made,
 						.run_id = run->id,
@@ -278,7 +270,7 @@ static int find_run_on_disk(struct dptrack_found *ret, const struct dptrack_run_
 		rc = err_set(err, ERR_USAGE, "the run's name is required to find it in an experiment");
 	if (!rc)
 		rc = run_folder_find(&f, ret->id, arena,
-				 &(struct run_folder_opts){ .runs_dir = choose_runs_dir(o),
+				 &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),
 							.experiment = choose_experiment(o),
 							.run_name = o->run_name,
 							.run_id = o->run_id,

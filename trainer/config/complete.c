@@ -3,7 +3,6 @@
  * the folder of runs. */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/run_folders.h"
@@ -125,20 +124,10 @@ static bool wants_value(const char *word, enum flag_id *ret)
 	       flag_get(*ret)->kind != KIND_BOOL;
 }
 
-static const char *find_runs_dir(int argc, char *const argv[])
-{
-	const char *variable = getenv("DPTRACK_RUNS_DIR");
-
-	for (int i = 0; i + 2 < argc; i++)
-		if (!strcmp(argv[i], "--runs-dir") || !strcmp(argv[i], "--logdir"))
-			return argv[i + 1];
-	return variable && *variable ? variable : "runs";
-}
-
 void config_complete(int argc, char *const argv[], struct buf *out)
 {
 	struct completion c = { .out = out, .word = argc ? argv[argc - 1] : "",
-				.runs_dir = find_runs_dir(argc, argv) };
+				.runs_dir = run_folders_named(argc, argv) };
 	enum config_command command = COMMAND_TRAIN;
 	const bool help = argc == 2 && !strcmp(argv[0], "help");
 	enum flag_id id;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.c: --help: in one screen, of every flag, or of what a word names; candidates for completion. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "tracker/base/utf8.h"
 #include "trainer/config/config.h"
 #include "trainer/config/flags.h"
@@ -390,27 +390,6 @@ static void print_page(const struct config_help_opts *o, struct buf *out)
 }
 
 /* ---- search ---- */
-
-static char fold_letter(char c)
-{
-	return c == '_' || c == ' ' ? '-' : (char)tolower((unsigned char)c);
-}
-
-/* Returns true if the text contains the word; begins: at the beginning of a word. '-', '_' and ' ' are equal. */
-static bool text_mentions(const char *text, const char *word, bool begins)
-{
-	for (const char *at = text; *at; at++) {
-		size_t n = 0;
-
-		if (begins && at > text && isalnum((unsigned char)at[-1]))
-			continue;
-		while (word[n] && at[n] && fold_letter(at[n]) == fold_letter(word[n]))
-			n++;
-		if (!word[n])
-			return true;
-	}
-	return false;
-}
 
 static bool flag_mentions(enum flag_id id, const char *word)
 {

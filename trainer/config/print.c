@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "tracker/base/json_print.h"
 #include "tracker/base/text.h"
 #include "trainer/config/config.h"
 #include "trainer/config/flags.h"
@@ -95,12 +96,6 @@ static void add_member(void *user, const struct config_item *item)
 		o->failed = true;
 }
 
-static int append_config_json(const char *bytes, size_t n, void *user)
-{
-	buf_add(user, bytes, n);
-	return 0;
-}
-
 static void print_config_json(const struct run_config *cfg, int64_t parameters, struct buf *out)
 {
 	struct config_object o = { json_object(), json_object(), false };
@@ -112,11 +107,8 @@ static void print_config_json(const struct run_config *cfg, int64_t parameters, 
 			 "values", o.values, "origins", o.origins);
 	if (root && parameters && json_object_set_new(root, "parameters", json_integer(parameters)))
 		o.failed = true;
-	if (!root || o.failed ||
-	    json_dump_callback(root, append_config_json, out, JSON_INDENT(1) | JSON_PRESERVE_ORDER))
-		out->failed = true;
-	buf_addc(out, '\n');
-	json_decref(root);
+	out->failed |= o.failed;
+	json_append(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER, out);
 }
 
 void config_print(const struct run_config *cfg, const struct config_print_opts *o, struct buf *out)

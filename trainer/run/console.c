@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/base/terminal.h"
 #include "trainer/program/memory.h"
 
 #define REDRAW_S 0.1
@@ -212,11 +212,11 @@ static void add_progress(const struct console *c, const struct step_result *r, s
 	}
 }
 
-static int terminal_columns(void)
+static int progress_columns(void)
 {
-	struct winsize w;
+	const int columns = terminal_columns(STDOUT_FILENO, 80);
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
+	return columns > 20 ? columns : 80;
 }
 
 /* Fills c->line with the form; true if it leaves room for a bar in width, whose cells are then in *ret_cells. */
@@ -236,7 +236,7 @@ static bool fits_with_bar(struct console *c, const struct step_result *r, struct
 static void draw_progress(struct console *c, const struct step_result *r)
 {
 	struct line_form form = { .details = true, .percent = true };
-	int width = terminal_columns() - 1, cells;
+	int width = progress_columns() - 1, cells;
 
 	if (!fits_with_bar(c, r, form, width, &cells))
 		form.details = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auto_text.c: prints plans as flags, as a table, as JSON and as sentences. */
+#include "tracker/base/json_print.h"
 #include "trainer/tools/auto_text.h"
 
 #include <math.h>
@@ -289,12 +290,6 @@ static json_t *json_plan(const struct auto_found *f, const struct run_config *cf
 	return o;
 }
 
-static int append_plan_json(const char *text, size_t n, void *user)
-{
-	buf_add(user, text, n);
-	return 0;
-}
-
 static void add_plans_json(const struct auto_found *f, const struct run_config *cfg, struct buf *out)
 {
 	json_t *root = json_object(), *list = json_array();
@@ -303,10 +298,7 @@ static void add_plans_json(const struct auto_found *f, const struct run_config *
 		json_array_append_new(list, json_plan(f, cfg, &f->search.plans[i]));
 	json_object_set_new(root, "hardware", json_string(f->hardware.name));
 	json_object_set_new(root, "plans", list);
-	if (json_dump_callback(root, append_plan_json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
-		out->failed = true;
-	json_decref(root);
-	buf_addc(out, '\n');
+	json_append(root, JSON_INDENT(1) | JSON_REAL_PRECISION(8), out);
 }
 
 void auto_text(const struct auto_found *f, const struct run_config *cfg, struct buf *out)

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "tracker/base/array.h"
+#include "tracker/base/json_print.h"
 #include "trainer/advise/plan_search.h"
 #include "trainer/advise/prices.h"
 #include "trainer/state/initial.h"
@@ -207,12 +208,6 @@ static json_t *json_catalogue_row(const struct catalogue_row *r)
 	return o;
 }
 
-static int append_catalogue_json(const char *text, size_t n, void *user)
-{
-	buf_add(user, text, n);
-	return 0;
-}
-
 static void add_catalogue_json(const struct catalogue *c, struct buf *out)
 {
 	json_t *root = json_object(), *list = json_array();
@@ -223,10 +218,7 @@ static void add_catalogue_json(const struct catalogue *c, struct buf *out)
 	json_object_set_new(root, "global_batch_size", json_integer(c->global_batch));
 	json_object_set_new(root, "currency", json_string(prices_currency(c->prices)));
 	json_object_set_new(root, "rows", list);
-	if (json_dump_callback(root, append_catalogue_json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
-		out->failed = true;
-	json_decref(root);
-	buf_addc(out, '\n');
+	json_append(root, JSON_INDENT(1) | JSON_REAL_PRECISION(8), out);
 }
 
 /* Adds a cost and its rank, "-" if it is not known. */

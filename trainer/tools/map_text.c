@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "trainer/advise/plan_map.h"
 #include "trainer/tools/child.h"
@@ -115,12 +116,6 @@ static json_t *json_map_cell(const struct plan_map_cell *c)
 	return o;
 }
 
-static int append_map_json(const char *text, size_t n, void *user)
-{
-	buf_add(user, text, n);
-	return 0;
-}
-
 static void add_map_json(const struct map_cells *m, struct buf *out)
 {
 	json_t *root = json_object(), *list = json_array();
@@ -130,10 +125,7 @@ static void add_map_json(const struct map_cells *m, struct buf *out)
 			for (int b = 0; b < PLAN_MAP_BATCHES; b++)
 				json_array_append_new(list, json_map_cell(&m->cell[l][s][b]));
 	json_object_set_new(root, "cells", list);
-	if (json_dump_callback(root, append_map_json, out, JSON_INDENT(1) | JSON_REAL_PRECISION(8)))
-		out->failed = true;
-	json_decref(root);
-	buf_addc(out, '\n');
+	json_append(root, JSON_INDENT(1) | JSON_REAL_PRECISION(8), out);
 }
 
 /* ---- SVG ---- */

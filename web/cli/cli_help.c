@@ -3,12 +3,11 @@
  * function: it is called with a collector set, which takes the table and ends the command. */
 #include "web/cli/cli_help.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/terminal.h"
-#include "tracker/base/utf8.h"
+#include "tracker/base/text.h"
 #include "web/cli/flag_collector.h"
 
 enum { HELP_COLUMN = 29, SUMMARY_COLUMN = 11, HELP_WIDTH = 108 };
@@ -60,30 +59,10 @@ static void print_flag_help(const struct flag *f)
 	print_wrapped_help(HELP_COLUMN, f->help);
 }
 
-static char fold_letter(char c)
-{
-	return c == '_' || c == ' ' ? '-' : (char)tolower((unsigned char)c);
-}
-
-/* Returns true if the text contains the word at the beginning of a word. '-', '_' and ' ' are equal. */
-static bool text_mentions(const char *text, const char *word)
-{
-	for (const char *at = text; *at; at++) {
-		size_t n = 0;
-
-		if (at > text && isalnum((unsigned char)at[-1]))
-			continue;
-		while (word[n] && at[n] && fold_letter(at[n]) == fold_letter(word[n]))
-			n++;
-		if (!word[n])
-			return true;
-	}
-	return false;
-}
-
 static bool flag_mentions(const struct flag *f, const char *word)
 {
-	return text_mentions(f->name, word) || text_mentions(f->help, word) || text_mentions(f->value, word);
+	return text_mentions(f->name, word, true) || text_mentions(f->help, word, true) ||
+	       text_mentions(f->value, word, true);
 }
 
 int cli_help_print(const struct cli_command *cmd, const struct flag *table, const char *word, struct err *err)
@@ -162,7 +141,7 @@ struct help_search {
 static void search_command(void *user, const struct cli_command *cmd, const struct flag *table)
 {
 	struct help_search *s = user;
-	const bool named = text_mentions(cmd->name, s->word) || text_mentions(cmd->summary, s->word);
+	const bool named = text_mentions(cmd->name, s->word, true) || text_mentions(cmd->summary, s->word, true);
 	int found = named;
 
 	for (const struct flag *f = table; f->name; f++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/run_folders.h"
 #include "web/cli/cli.h"
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/store.h"
@@ -54,7 +55,7 @@ static int print_unopened_store(const struct doctor_options *d, const struct err
 	struct store_paths paths;
 	json_t *list = json_array(), *reply;
 	size_t i;
-	int rc = a ? store_locate(&paths, source_runs_dir(o->logdir), o->db, err) : ERR_NOMEM;
+	int rc = a ? store_locate(&paths, run_folders_dir(o->logdir), o->db, err) : ERR_NOMEM;
 
 	if (!rc)
 		rc = check_file(paths.db, a, &r, err);

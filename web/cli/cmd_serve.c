@@ -21,6 +21,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/base/run_folders.h"
 #include "web/assets/docs_site.h"
 #include "web/server/server.h"
 #include "web/store/alert/alert.h"
@@ -472,7 +473,7 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 	if (!rc)
 		rc = source_place(&o.db, err);
 	if (!o.logdir && !store_is_address(o.db))
-		o.logdir = source_runs_dir(NULL);
+		o.logdir = run_folders_dir(NULL);
 	if (!rc)
 		rc = serve_until_signal(&o, err);
 	cli_line_done(&line);

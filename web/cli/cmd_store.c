@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tracker/base/run_folders.h"
 #include "web/cli/cli.h"
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/move/move.h"
@@ -193,7 +194,7 @@ static int restore_backup(const struct backup_options *b, const char *from, stru
 			     shown);
 	}
 	if (!rc)
-		rc = store_locate(&paths, source_runs_dir(o->logdir), db, err);
+		rc = store_locate(&paths, run_folders_dir(o->logdir), db, err);
 	if (!rc) {
 		replaced = !access(paths.db, F_OK);
 		rc = store_restore(from, &paths, err);

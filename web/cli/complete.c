@@ -2,7 +2,6 @@
 /* complete.c: the candidates that a shell offers for a word of a command line of dptrack, from the table of commands,
  * their tables of flags, and the folder of runs. */
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/run_folders.h"
@@ -110,28 +109,10 @@ static void offer_by_table(void *user, const struct cli_command *cmd, const stru
 	}
 }
 
-/* The folder of runs that the command line names. */
-static const char *find_logdir(int argc, char **argv)
-{
-	static const char *const names[] = { "--logdir", "--runs-dir" };
-	const char *variable = getenv("DPTRACK_RUNS_DIR");
-
-	for (int i = 0; i + 1 < argc; i++)
-		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-			const size_t n = strlen(names[k]);
-
-			if (!strcmp(argv[i], names[k]) && i + 2 < argc)
-				return argv[i + 1];
-			if (!strncmp(argv[i], names[k], n) && argv[i][n] == '=')
-				return argv[i] + n + 1;
-		}
-	return variable && *variable ? variable : "runs";
-}
-
 void cli_complete(const struct cli_commands *all, int argc, char **argv)
 {
 	struct completion c = { .argc = argc, .argv = argv, .word = argc ? argv[argc - 1] : "",
-				.logdir = find_logdir(argc, argv) };
+				.logdir = run_folders_named(argc, argv) };
 	const struct flag_collector collect = { offer_by_table, &c };
 	const bool help = argc > 1 && !strcmp(argv[0], "help");
 

@@ -10,6 +10,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/base/run_folders.h"
 #include "tracker/sink/http_client.h"
 #include "web/store/follow/follow.h"
 #include "web/store/store.h"
@@ -97,15 +98,6 @@ int source_place(const char **io_db, struct err *err)
 	return rc;
 }
 
-const char *source_runs_dir(const char *given)
-{
-	const char *env = getenv("DPTRACK_RUNS_DIR");
-
-	if (given)
-		return given;
-	return env && *env ? env : "runs";
-}
-
 int source_folder(const char *logdir, struct err *err)
 {
 	struct stat st;
@@ -127,7 +119,7 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 		return err_nomem(err, NULL);
 	rc = o->url ? 0 : source_place(&db, err);
 	if (!logdir && !store_is_address(db))
-		logdir = source_runs_dir(NULL);
+		logdir = run_folders_dir(NULL);
 	if (rc) {
 		free(s);
 		return rc;

@@ -22,9 +22,6 @@ struct source_opts {
  * the command line, which every user of the machine can read. */
 int source_place(const char **io_db, struct err *err);
 
-/* The folder of runs: as given, or DPTRACK_RUNS_DIR, or "runs". Borrowed. */
-const char *source_runs_dir(const char *given);
-
 /* ERR_USAGE: the folder does not exist. */
 int source_folder(const char *logdir, struct err *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.c: prints aligned tables. Knows nothing of their content. */
 #include "tracker/base/array.h"
+#include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
 #include "web/cli/table.h"
 
@@ -11,7 +12,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -185,14 +185,6 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, text);
 }
 
-/* Number of columns of the terminal; 0: out is not a terminal, nothing is cut. */
-static size_t terminal_columns(FILE *out)
-{
-	struct winsize size;
-
-	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) ? size.ws_col : 0;
-}
-
 static size_t measure_table_width(const struct table *t)
 {
 	size_t i, n = 0;
@@ -276,7 +268,9 @@ static void print_csv_cell(FILE *out, const char *text, bool last)
 
 void table_print(struct table *t, FILE *out, bool csv)
 {
-	size_t i, width = csv ? 0 : terminal_columns(out), hidden = width ? fit_table_to_width(t, width) : 0;
+	const bool whole = csv || !isatty(fileno(out)); /* where nothing is cut */
+	size_t i, width = whole ? 0 : (size_t)terminal_columns(fileno(out), 0);
+	size_t hidden = width ? fit_table_to_width(t, width) : 0;
 
 	t->cut = width;
 	if (!width)

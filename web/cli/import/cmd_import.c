@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tracker/base/run_folders.h"
 #include "web/cli/import/importer.h"
 #include "web/cli/import/import_mlflow.h"
 #include "web/cli/cli.h"
@@ -76,7 +77,7 @@ static int import_path(struct importer *b, const char *from, struct err *err)
 /* Reads the flags and runs the import. */
 static int run_import_command(int argc, char **argv, struct err *err)
 {
-	struct importer_target target = { .into = source_runs_dir(NULL) };
+	struct importer_target target = { .into = run_folders_dir(NULL) };
 	struct importer b = { .spool_fd = -1 };
 	bool help = false;
 	const struct flag table[] = {

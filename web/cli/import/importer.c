@@ -35,7 +35,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 {
 	*b = (struct importer){ .target = target, .spool_fd = -1 };
 	b->deferred_end = &b->deferred;
-	terminal_progress_begin(&b->progress, "runs imported", 0);
+	terminal_progress_begin(&b->progress, "runs imported");
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
 	if (!b->left_out || !b->kept)
@@ -468,7 +468,7 @@ int importer_run_end(struct importer_run *r, struct err *err)
 	if (!rc) {
 		r->of->runs++;
 		r->of->points += r->count;
-		terminal_progress_show(&r->of->progress, r->of->runs, NULL);
+		terminal_progress_show(&r->of->progress, r->of->runs);
 	}
 	importer_run_drop(r);
 	return rc;

@@ -10,6 +10,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/file.h"
+#include "tracker/base/run_folders.h"
 #include "tracker/base/sha256.h"
 #include "tracker/sink/http_client.h"
 #include "web/cli/cli.h"
@@ -252,7 +253,7 @@ static int sync_folder_runs(struct sync_state *s, struct err *err)
 /* Reads the flags and sends the runs. */
 static int run_sync_command(int argc, char **argv, struct err *err)
 {
-	struct sync_state s = { .root = source_runs_dir(NULL), .patience_s = 60 };
+	struct sync_state s = { .root = run_folders_dir(NULL), .patience_s = 60 };
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
