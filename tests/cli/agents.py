@@ -118,7 +118,7 @@ def protocol(s):
         equal(s.read()["error"]["code"], code, line)
     s.send("")
     s.send('{"jsonrpc": "2.0", "id": "text", "method": "ping"}')
-    equal(s.read()["id"], "text", "an id that is a text; an empty line is none")
+    equal(s.read()["id"], "text", "an id may be a text; an empty line gets no answer")
     for tool in WRITES:
         said = s.call(tool, error=True, run="base", text="x", key="k")
         check("--write" in said, f"{tool} is refused: {said}")

@@ -236,7 +236,6 @@ static int sum_program(struct program_sums *ret, struct work_list *list, const s
 	const struct graph *g = p->program[0]->graph;
 	const struct part_bounds place = find_part_bounds(g);
 	struct advise_part **owner = calloc((size_t)g->n_tensors + 1, sizeof(struct advise_part *));
-
 	bool listed = true;
 
 	*ret = (struct program_sums){ .n_blocks = 0 };

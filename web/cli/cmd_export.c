@@ -349,7 +349,7 @@ static int run_export_command(int argc, char **argv, struct err *err)
 		{ "events", FLAG_PATH, "DIR", "write TensorBoard event files below DIR: every point, bit for bit",
 		  &o.events, 0, 0 },
 		{ "jsonl", FLAG_SWITCH, "", "JSON lines", &o.jsonl, 0, 0 },
-		{ "all", FLAG_SWITCH, "", 
+		{ "all", FLAG_SWITCH, "",
 		  "CSV: also the series of each layer (grad_norm/…, update_ratio/…, dead_units/…)", &o.all, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },

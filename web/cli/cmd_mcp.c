@@ -46,9 +46,8 @@ static int print_result(json_t *id, json_t *result, struct err *err)
 
 static int print_rpc_error(json_t *id, int code, const char *text, struct err *err)
 {
-	return print_message(json_pack("{s:s,s:O?,s:{s:i,s:s}}", "jsonrpc", "2.0", "id", id ? id : json_null(),
-		    "error", "code",
-				       code, "message", text),
+	return print_message(json_pack("{s:s,s:O?,s:{s:i,s:s}}", "jsonrpc", "2.0", "id", id ? id : json_null(), "error",
+				       "code", code, "message", text),
 			     err);
 }
 
@@ -58,11 +57,10 @@ static json_t *describe_argument(const struct mcp_argument *a)
 {
 	if (a->type == MCP_LIST)
 		return json_pack("{s:s,s:{s:s},s:s}", "type", "array", "items", "type", "string", "description",
-			    a->help);
+				 a->help);
 	if (a->type == MCP_COUNT)
 		return json_pack("{s:s,s:i,s:i,s:s}", "type", "integer", "minimum", 1, "maximum", COUNT_MOST,
-			    "description",
-				 a->help);
+				 "description", a->help);
 	return json_pack("{s:s,s:s}", "type", "string", "description", a->help);
 }
 
@@ -77,8 +75,7 @@ static json_t *describe_tool(const struct mcp_tool *tool)
 			json_array_append_new(required, json_string(a->name));
 	}
 	return json_pack("{s:s,s:s,s:{s:s,s:o,s:o,s:b},s:{s:b,s:b,s:b}}", "name", tool->name, "description",
-		    tool->summary,
-			 "inputSchema", "type", "object", "properties", properties, "required", required,
+			 tool->summary, "inputSchema", "type", "object", "properties", properties, "required", required,
 			 "additionalProperties", 0, "annotations", "readOnlyHint", !tool->writes, "destructiveHint", 0,
 			 "openWorldHint", 0);
 }
@@ -151,7 +148,7 @@ static int check_arguments(const struct mcp_tool *tool, json_t *arguments, struc
 	for (a = tool->arguments; a < tool->arguments + MCP_ARGUMENTS_MAX && a->name; a++)
 		if (a->required && !json_object_get(arguments, a->name))
 			return err_set(err, ERR_USAGE, "%s: the argument %s is missing: %s", tool->name, a->name,
-				    a->help);
+				       a->help);
 	return 0;
 }
 
@@ -161,7 +158,7 @@ static int run_tool(const struct mcp_session *m, const struct mcp_tool *tool, st
 
 	if (tool->writes && !m->write)
 		return err_set(call->err, ERR_USAGE, "%s changes runs: start dptrack mcp with --write to allow it",
-			    tool->name);
+			       tool->name);
 	rc = check_arguments(tool, call->arguments, call->err);
 	if (!rc)
 		rc = source_open(&call->s, &m->common.source, call->err);
@@ -218,8 +215,7 @@ static json_t *describe_server(json_t *params)
 			version = versions[i];
 	return json_pack("{s:s,s:{s:{s:b}},s:{s:s,s:s,s:s},s:s}", "protocolVersion", version, "capabilities", "tools",
 			 "listChanged", 0, "serverInfo", "name", "dptrack", "title", "dptrack: training runs",
-				    "version",
-			 PACKAGE_VERSION, "instructions",
+			 "version", PACKAGE_VERSION, "instructions",
 			 "Training runs of machine learning. Begin with list_runs or best_run; runs are named by "
 			 "id, its first digits, or name.");
 }
@@ -284,8 +280,7 @@ static int run_mcp_command(int argc, char **argv, struct err *err)
 	struct mcp_session m = { 0 };
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR", "folder of runs (default: DPTRACK_RUNS_DIR, or runs)",
-			    &m.common.source.logdir, 0,
-		  0 },
+		  &m.common.source.logdir, 0, 0 },
 		{ "url", FLAG_TEXT, "URL", "use the server at URL", &m.common.source.url, 0, 0 },
 		{ "db", FLAG_PATH, "FILE", "the store (default: DIR/dptrack.db); or postgresql://USER@HOST/NAME",
 		  &m.common.source.db, 0, 0 },

@@ -124,8 +124,10 @@ static int pass_record(struct layer_filter *f, struct err *err)
 		rc = read_csv_head(f, err);
 	if (rc)
 		return rc;
-	if (f->key_column < f->fields && layer_series_group(field_text(f, f->key_column)) && f->left_out++ < SIZE_MAX)
+	if (f->key_column < f->fields && layer_series_group(field_text(f, f->key_column))) {
+		f->left_out++;
 		return 0;
+	}
 	buf_init(&out, RECORD_BYTES_MAX);
 	for (size_t i = 0, shown = 0; i < f->fields; i++) {
 		if (i < f->columns && f->hidden[i])

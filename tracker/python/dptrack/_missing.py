@@ -30,6 +30,11 @@ def need(what: str, package: str, error: BaseException | None) -> None:
         raise Error(reason(what, package, error)) from None
 
 
+def same(method: Any) -> Any:
+    """A decorator in place of one that is missing: returns the method."""
+    return method
+
+
 def base(package: str, error: BaseException) -> Any:
     """A base class in place of one that is missing.
 

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
     from dptrack._run import ConfigLike, Run, TagsLike
 
-
-def _same(method: Any) -> Any:
-    return method
-
-
 try:
     from accelerate.tracking import GeneralTracker, on_main_process as _on_main
 except ImportError as _error:
-    GeneralTracker, _on_main = _missing.base('accelerate', _error), _same
+    GeneralTracker, _on_main = _missing.base('accelerate', _error), _missing.same
 
 
 class Tracker(GeneralTracker):  # type: ignore[misc]

@@ -16,18 +16,13 @@ if TYPE_CHECKING:
 
     from dptrack._run import ConfigLike, Run, TagsLike
 
-
-def _same(method: Any) -> Any:
-    return method
-
-
 try:
     from lightning.pytorch.loggers.logger import Logger as _Base, rank_zero_experiment as _rank_zero
 except ImportError as _error:
     try:
         from pytorch_lightning.loggers.logger import Logger as _Base, rank_zero_experiment as _rank_zero
     except ImportError:
-        _Base, _rank_zero = _missing.base('lightning', _error), _same
+        _Base, _rank_zero = _missing.base('lightning', _error), _missing.same
 
 
 class Logger(_Base):  # type: ignore[misc]
