@@ -66,15 +66,20 @@ include tests/fresh/local.mk
 # program of each kind that reads files of it.
 dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_test tests/weights/safetensors_test
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
-	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
-	$(lint_tests)
+	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/train/launcher.py \
+	tests/whole/foreign.py tests/options_off.sh $(lint_tests)
 dist_built = $(dist_programs) tests/data/deliver
-# Without page and cuda module: tests that request the page, list the backends, or inspect linked files.
-plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
-	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
-# Kernels are the only code that ops alone reach on the emulated device: ./check runs them in all types.
+# Under the sanitizers ./check leaves out what runs no code of the build, kernels of the emulated device (it runs them in
+# all types), and whole trainings and plans that reach what shorter tests reach: tests/comm, tests/graph, tests/backends
+# and, of several ranks, offload.py, bits.py, pipelines.py, resume.py. `make check` in that build runs all.
 unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_test tests/gpu/conformance_fake \
-	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh
+	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh $(docs_tests) \
+	tests/release/wheel.py tests/cli/agents_sdk.py tests/advise/plan.py tests/backends/allocations \
+	tests/backends/allocations.py tests/train/ranks.py tests/train/stops.py tests/train/memory.py tests/train/averages.py \
+	tests/train/launcher.py tests/train/determinism.py tests/train/accumulation.py tests/train/resnet18.py \
+	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
+	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
+	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))
