@@ -19,6 +19,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/text.h"
 
 #define PIECE ((size_t)64 << 10)
 #define PIECES_MAX 256			 /* per block */
@@ -53,6 +54,7 @@ struct cache {
 	pthread_mutex_t mutex; /* protects notice */
 	char notice[400];
 	bool noticed;
+	char writer[17];	  /* random, in names of unfinished files: other caches write to the folder too */
 	_Atomic uint64_t numbers; /* numbers names of unfinished files */
 };
 
@@ -131,7 +133,9 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 	c->lock_fd = -1;
 	c->most_bytes = o->most_bytes;
 	pthread_mutex_init(&c->mutex, NULL);
-	if (!strcmp(o->folder, CACHE_RAM))
+	if (text_random_hex(c->writer, 8))
+		rc = err_set_errno(err, errno, "--cache %.300s: cannot get random bytes", o->folder);
+	if (!rc && !strcmp(o->folder, CACHE_RAM))
 		rc = cache_ram_open(&c->ram, folder, err);
 	if (!rc)
 		rc = make_cache_folder(c, c->ram ? folder : o->folder, err);
@@ -340,7 +344,7 @@ static bool open_unfinished_file(struct cache *c, struct file_whole *ret)
 {
 	char part[CACHE_PATH_BYTES];
 
-	snprintf(part, sizeof(part), "%.4000s/new-%ld-%llu", c->folder, (long)getpid(),
+	snprintf(part, sizeof(part), "%.4000s/new-%s-%llu", c->folder, c->writer,
 		 (unsigned long long)atomic_fetch_add(&c->numbers, 1));
 	return !file_whole_open(ret, part) && !fchmod(ret->fd, 0600);
 }
