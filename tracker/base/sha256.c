@@ -333,3 +333,13 @@ void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret
 {
 	sha256_hmac_key(key, strlen(key), bytes, n, ret);
 }
+
+bool sha256_proof_equal(const void *a, const void *b, size_t n)
+{
+	const unsigned char *x = a, *y = b;
+	unsigned char differ = 0;
+
+	for (size_t i = 0; i < n; i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}

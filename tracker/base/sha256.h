@@ -3,6 +3,7 @@
 #ifndef DPT_BASE_SHA256_H
 #define DPT_BASE_SHA256_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret
 
 /* The same with binary key; ret may overlap the key or the bytes. */
 void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_t n, unsigned char ret[32]);
+
+/* Compares two proofs of n bytes in constant time, so that timing does not reveal how much of one is right. */
+bool sha256_proof_equal(const void *a, const void *b, size_t n);
 
 /* The compression function of SHA-256 on blocks of 64 bytes, in C and with CPU instructions. Private to
  * sha256.c and its test. */

@@ -85,16 +85,6 @@ static void compute_proof(const char *key, const char *who, const unsigned char 
 	sha256_hmac(key, text, sizeof(text), ret);
 }
 
-/* Compares in constant time, so that timing does not reveal how much of a proof is right. */
-static bool proofs_equal(const unsigned char *a, const unsigned char *b)
-{
-	unsigned char differ = 0;
-
-	for (int i = 0; i < PROOF_BYTES; i++)
-		differ |= a[i] ^ b[i];
-	return !differ;
-}
-
 static int draw_nonce(unsigned char nonce[NONCE_BYTES], struct err *err)
 {
 	if (getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES)
@@ -177,7 +167,7 @@ static int admit_pending(struct bootstrap *x, struct pending_member *s, struct e
 	int number;
 
 	compute_proof(x->key, "guest", s->nonce, &s->hello, proof);
-	if (s->hello.magic != MAGIC || !proofs_equal(proof, s->hello.proof)) {
+	if (s->hello.magic != MAGIC || !sha256_proof_equal(proof, s->hello.proof, sizeof(proof))) {
 		drop_pending(s);
 		return 0;
 	}
@@ -346,7 +336,7 @@ static int authenticate_with_host(struct bootstrap *x, int fd, struct err *err)
 	if (tcp_send(fd, &h, sizeof(h), until_s, err) || tcp_recv(fd, &w, sizeof(w), until_s, err))
 		return fail_foreign_host(x, "it rejects the key", err);
 	compute_proof(x->key, "host", g.nonce, &h, proof);
-	if (!proofs_equal(proof, w.proof))
+	if (!sha256_proof_equal(proof, w.proof, sizeof(proof)))
 		return fail_foreign_host(x, "it does not know the key", err);
 	if (w.code)
 		return err_set(err, w.code, "%.*s", (int)sizeof(w.text) - 1, w.text);
