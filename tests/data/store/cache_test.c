@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache_test.c: several caches of one process write to one folder at once: every block is kept, and under its own
- * name. */
+ * name. Copies of other nodes' blocks give way to the node's own blocks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +84,63 @@ static void test_writers(void **state)
 		cache_close(w[i].cache);
 }
 
+static int count_held(struct cache *c, int writer, int n)
+{
+	int held = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct cache_block b = name_of(writer, i);
+
+		held += cache_holds(c, &b);
+	}
+	return held;
+}
+
+static void keep_many(struct cache *c, int writer, int n, void (*keep)(struct cache *, const struct cache_block *,
+								       const void *, size_t))
+{
+	char bytes[BYTES];
+
+	for (int i = 0; i < n; i++) {
+		struct cache_block b = name_of(writer, i);
+
+		fill(writer, i, bytes);
+		keep(c, &b, bytes, BYTES);
+	}
+}
+
+/* Room for 100 blocks: 80 copies, then 90 blocks of this node, then 80 more copies. */
+static void test_copies(void **state)
+{
+	char path[100], got[BYTES], want[BYTES];
+	unsigned char id[CACHE_ID_BYTES], again[CACHE_ID_BYTES];
+	struct cache_block b = name_of(10, 89);
+	struct err err = ERR_INIT;
+	struct cache *c;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/limited", folder);
+	assert_int_equal(cache_open(&c, &(struct cache_opts){ path, 100 * (BYTES + 100) }, &err), 0);
+	keep_many(c, 11, 80, cache_keep_copy);
+	assert_int_equal(count_held(c, 11, 80), 80);
+	keep_many(c, 10, 90, cache_keep);
+	assert_int_equal(count_held(c, 10, 90), 90);
+	assert_in_range(count_held(c, 11, 80), 0, 13);
+	keep_many(c, 12, 80, cache_keep_copy);
+	assert_int_equal(count_held(c, 10, 90), 90);
+	fill(10, 89, want);
+	assert_true(cache_read(c, &b, 0, got, BYTES));
+	assert_memory_equal(got, want, BYTES);
+	cache_id(c, id);
+	cache_close(c);
+	assert_int_equal(cache_open(&c, &(struct cache_opts){ path, 0 }, &err), 0);
+	cache_id(c, again);
+	assert_memory_equal(id, again, sizeof(id));
+	keep_many(c, 12, 80, cache_keep_copy); /* no limit */
+	assert_int_equal(count_held(c, 12, 80), 80);
+	cache_close(c);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -102,7 +159,7 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_writers) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_writers), cmocka_unit_test(test_copies) };
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -43,6 +43,8 @@ struct block_check {
 struct cache_shared {
 	_Atomic uint64_t used; /* bytes of all blocks */
 	_Atomic uint64_t swept; /* the total was computed once */
+	_Atomic uint64_t copies; /* bytes of them that are copies */
+	unsigned char id[CACHE_ID_BYTES]; /* zeros until it is drawn, under the lock of the sweep */
 };
 
 struct cache {
@@ -54,6 +56,7 @@ struct cache {
 	pthread_mutex_t mutex; /* protects notice */
 	char notice[400];
 	bool noticed;
+	_Atomic bool copies_end;  /* the disk is full: no room for copies */
 	char writer[17];	  /* random, in names of unfinished files: other caches write to the folder too */
 	_Atomic uint64_t numbers; /* numbers names of unfinished files */
 };
@@ -107,6 +110,16 @@ static int open_lock_file(struct cache *c, struct err *err)
 	return 0;
 }
 
+/* Removes blocks until the rest is at most `goal` bytes (0: none), and recomputes the sizes. Under the lock of the
+ * sweep. */
+static void sweep_to_goal(struct cache *c, uint64_t goal)
+{
+	const struct cache_used left = cache_sweep_folder(c->folder, goal);
+
+	atomic_store(&c->shared->used, left.bytes);
+	atomic_store(&c->shared->copies, left.copies);
+}
+
 /* Recomputes the total size, and removes the oldest blocks until `more` bytes fit. */
 static void sweep_cache(struct cache *c, uint64_t more)
 {
@@ -117,9 +130,33 @@ static void sweep_cache(struct cache *c, uint64_t more)
 	if (more && c->most_bytes) /* frees more than needed: a sweep visits every file */
 		goal = c->most_bytes - c->most_bytes / 16 > more ? c->most_bytes - c->most_bytes / 16 - more : 1;
 	if (!more || c->shared->used + more > c->most_bytes) /* unless another process has swept */
-		atomic_store(&c->shared->used, cache_sweep_folder(c->folder, goal));
+		sweep_to_goal(c, goal);
 	atomic_store(&c->shared->swept, 1);
 	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
+}
+
+/* Draws the id of a new folder. */
+static int draw_cache_id(struct cache *c, struct err *err)
+{
+	static const unsigned char none[CACHE_ID_BYTES];
+	char hex[2 * CACHE_ID_BYTES + 1];
+	int rc = 0;
+
+	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
+		return refuse_cache(c, strerror(errno), err);
+	if (!memcmp(c->shared->id, none, sizeof(none))) {
+		if (text_random_hex(hex, CACHE_ID_BYTES))
+			rc = refuse_cache(c, "cannot get random bytes", err);
+		else
+			text_unhex(c->shared->id, hex, CACHE_ID_BYTES);
+	}
+	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
+	return rc;
+}
+
+void cache_id(const struct cache *c, unsigned char ret[CACHE_ID_BYTES])
+{
+	memcpy(ret, c->shared->id, CACHE_ID_BYTES);
 }
 
 int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
@@ -141,6 +178,8 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 		rc = make_cache_folder(c, c->ram ? folder : o->folder, err);
 	if (!rc)
 		rc = open_lock_file(c, err);
+	if (!rc)
+		rc = draw_cache_id(c, err);
 	if (rc) {
 		cache_close(c);
 		return rc;
@@ -290,13 +329,16 @@ static bool read_checked_pieces(int fd, const struct block_check *c, uint64_t at
 	return true;
 }
 
-static void remove_bad_block(struct cache *c, const struct cache_block *b, uint64_t bytes)
+static void remove_bad_block(struct cache *c, const struct cache_block *b, uint64_t bytes, bool copy)
 {
 	char path[CACHE_PATH_BYTES];
 
 	make_block_path(c, b, path);
-	if (!unlink(path))
-		atomic_fetch_sub(&c->shared->used, bytes);
+	if (unlink(path))
+		return;
+	atomic_fetch_sub(&c->shared->used, bytes);
+	if (copy)
+		atomic_fetch_sub(&c->shared->copies, bytes);
 }
 
 bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void *to, size_t n)
@@ -304,15 +346,17 @@ bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void 
 	struct block_check check;
 	uint64_t file_bytes;
 	int fd = open_block_file(c, b, &file_bytes);
-	bool whole;
+	struct stat st;
+	bool whole, copy;
 
 	if (fd < 0)
 		return false;
+	copy = !fstat(fd, &st) && (st.st_mode & 0777) == CACHE_COPY_MODE;
 	whole = read_block_tail(fd, file_bytes, &check) && at + n <= check.tail.bytes &&
 		read_checked_pieces(fd, &check, at, to, n);
 	close(fd);
 	if (!whole)
-		remove_bad_block(c, b, file_bytes);
+		remove_bad_block(c, b, file_bytes, copy);
 	return whole;
 }
 
@@ -382,23 +426,79 @@ static void note_keep_failure(struct cache *c, int why)
 	pthread_mutex_unlock(&c->mutex);
 }
 
+static uint64_t block_file_bytes(size_t n)
+{
+	return n + count_crc_pieces(n) * sizeof(uint32_t) + sizeof(struct block_tail);
+}
+
+static bool is_too_full(const struct cache *c, uint64_t more)
+{
+	return c->most_bytes && c->shared->used + more > c->most_bytes;
+}
+
+/* Returns false, with errno, if the block is not stored. */
+static bool store_block(struct cache *c, const struct cache_block *b, const void *bytes, size_t n, mode_t mode)
+{
+	struct file_whole f;
+	int why;
+
+	if (open_unfinished_file(c, &f) && write_block_file(f.fd, bytes, n) && !fchmod(f.fd, mode) &&
+	    name_block_file(c, &f, b)) {
+		atomic_fetch_add(&c->shared->used, block_file_bytes(n));
+		return true;
+	}
+	why = errno;
+	file_whole_drop(&f);
+	errno = why;
+	return false;
+}
+
+/* On a full disk: removes copies for a block of this node. Returns false if no copy is left. */
+static bool remove_copies(struct cache *c)
+{
+	bool any;
+
+	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
+		return false;
+	any = c->shared->copies > 0;
+	if (any) /* half of them, so that a sweep, which visits every file, is rare */
+		sweep_to_goal(c, c->shared->used - c->shared->copies / 2 - 1);
+	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);
+	return any;
+}
+
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
 {
-	uint64_t more = n + count_crc_pieces(n) * sizeof(uint32_t) + sizeof(struct block_tail);
-	struct file_whole f;
+	bool kept;
 
 	if (!n || count_crc_pieces(n) > PIECES_MAX)
 		return;
-	if (c->most_bytes && c->shared->used + more > c->most_bytes)
-		sweep_cache(c, more);
-	if (c->most_bytes && c->shared->used + more > c->most_bytes)
+	if (is_too_full(c, block_file_bytes(n)))
+		sweep_cache(c, block_file_bytes(n));
+	if (is_too_full(c, block_file_bytes(n)))
 		return;
-	if (open_unfinished_file(c, &f) && write_block_file(f.fd, bytes, n) && name_block_file(c, &f, b)) {
-		atomic_fetch_add(&c->shared->used, more);
-	} else {
+	do
+		kept = store_block(c, b, bytes, n, 0600);
+	while (!kept && (errno == ENOSPC || errno == EDQUOT) && remove_copies(c));
+	if (!kept)
 		note_keep_failure(c, errno);
-		file_whole_drop(&f);
-	}
+}
+
+void cache_keep_copy(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
+{
+	const uint64_t more = block_file_bytes(n);
+
+	if (!n || count_crc_pieces(n) > PIECES_MAX || c->copies_end)
+		return;
+	/* a sweep must find enough copies to be worth its visit of every file */
+	if (is_too_full(c, more) && c->shared->copies > c->most_bytes / 16 + more)
+		sweep_cache(c, more);
+	if (is_too_full(c, more))
+		return;
+	if (store_block(c, b, bytes, n, CACHE_COPY_MODE))
+		atomic_fetch_add(&c->shared->copies, more);
+	else
+		c->copies_end = true;
 }
 
 bool cache_notice(struct cache *c, char *ret, size_t bytes)

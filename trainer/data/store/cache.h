@@ -25,6 +25,11 @@ struct cache_opts {
 int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err);
 void cache_close(struct cache *c); /* NULL is fine */
 
+#define CACHE_ID_BYTES 16
+
+/* Reads the id of the folder: random, drawn when the folder is made. */
+void cache_id(const struct cache *c, unsigned char ret[CACHE_ID_BYTES]);
+
 /* ERR_USAGE, with the possible size, if a cache in memory cannot hold `bytes`. memory: free for this process; 0:
  * unknown. */
 int cache_fits(const struct cache *c, uint64_t bytes, uint64_t memory, struct err *err);
@@ -58,6 +63,10 @@ void cache_release(struct cache *c, const struct cache_block *b);
 /* Writes a block of n bytes atomically, at most 16 MiB, and removes old blocks for it. Failures are reported by
  * cache_notice only. */
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n);
+
+/* Does the same with a block of another node's cache. Such copies take only room that nothing else needs: they are
+ * removed first. Failures are ignored. */
+void cache_keep_copy(struct cache *c, const struct cache_block *b, const void *bytes, size_t n);
 
 /* Takes the next line to show to the user; false: none. */
 bool cache_notice(struct cache *c, char *ret, size_t bytes);
@@ -102,9 +111,16 @@ bool decoded_cache_notice(struct decoded_cache *d, char *ret, size_t bytes);
 
 #define CACHE_PATH_BYTES 4200
 
-/* Removes the oldest blocks of the folder until the rest is at most `goal` bytes (0: none), and unfinished files
- * older than a day. Returns the remaining size. */
-uint64_t cache_sweep_folder(const char *folder, uint64_t goal);
+#define CACHE_COPY_MODE 0400 /* of the file of a copy; other blocks: 0600 */
+
+struct cache_used {
+	uint64_t bytes;	 /* of all blocks */
+	uint64_t copies; /* the part that is copies */
+};
+
+/* Removes blocks of the folder until the rest is at most `goal` bytes (0: none): copies first, and the oldest first.
+ * Removes unfinished files older than a day. Returns the remaining sizes. */
+struct cache_used cache_sweep_folder(const char *folder, uint64_t goal);
 
 /* A folder in memory. It is removed after the last process that opened it has ended in any way. */
 struct cache_ram;

@@ -183,6 +183,7 @@ void cache_ram_close(struct cache_ram *r)
 struct swept_file {
 	struct timespec used;
 	uint64_t bytes;
+	bool copy;
 	unsigned char folder;
 	char name[64];
 };
@@ -191,13 +192,16 @@ struct folder_sweep {
 	const char *folder;
 	struct swept_file *found;
 	size_t n, cap;
-	uint64_t bytes;
+	struct cache_used used;
 };
 
-static int compare_use_times(const void *a, const void *b)
+static int compare_swept_files(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct swept_file *)a)->used, *y = &((const struct swept_file *)b)->used;
+	const struct swept_file *f = a, *g = b;
+	const struct timespec *x = &f->used, *y = &g->used;
 
+	if (f->copy != g->copy)
+		return f->copy ? -1 : 1;
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
 	return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
@@ -205,7 +209,8 @@ static int compare_use_times(const void *a, const void *b)
 
 static void add_swept_file(struct folder_sweep *s, const struct swept_file *f)
 {
-	s->bytes += f->bytes;
+	s->used.bytes += f->bytes;
+	s->used.copies += f->copy ? f->bytes : 0;
 	(void)array_push(&s->found, &s->n, &s->cap, *f); /* else it cannot be removed in this sweep */
 }
 
@@ -228,6 +233,7 @@ static void scan_block_folder(struct folder_sweep *s, int number)
 		snprintf(f.name, sizeof(f.name), "%.63s", e->d_name);
 		f.used = st.st_mtim;
 		f.bytes = (uint64_t)st.st_size;
+		f.copy = (st.st_mode & 0777) == CACHE_COPY_MODE;
 		add_swept_file(s, &f);
 	}
 	if (d)
@@ -249,7 +255,7 @@ static void remove_unfinished_files(const char *folder)
 		closedir(d);
 }
 
-uint64_t cache_sweep_folder(const char *folder, uint64_t goal)
+struct cache_used cache_sweep_folder(const char *folder, uint64_t goal)
 {
 	struct folder_sweep s = { .folder = folder };
 	char path[CACHE_PATH_BYTES];
@@ -257,13 +263,15 @@ uint64_t cache_sweep_folder(const char *folder, uint64_t goal)
 	for (int i = 0; i < FOLDERS; i++)
 		scan_block_folder(&s, i);
 	if (s.n)
-		qsort(s.found, s.n, sizeof(*s.found), compare_use_times);
-	for (size_t i = 0; goal && i < s.n && s.bytes > goal; i++) {
+		qsort(s.found, s.n, sizeof(*s.found), compare_swept_files);
+	for (size_t i = 0; goal && i < s.n && s.used.bytes > goal; i++) {
 		snprintf(path, sizeof(path), "%.4000s/%02x/%s", folder, (unsigned)s.found[i].folder, s.found[i].name);
-		if (!unlink(path))
-			s.bytes -= s.found[i].bytes;
+		if (unlink(path))
+			continue;
+		s.used.bytes -= s.found[i].bytes;
+		s.used.copies -= s.found[i].copy ? s.found[i].bytes : 0;
 	}
 	remove_unfinished_files(folder);
 	free(s.found);
-	return s.bytes;
+	return s.used;
 }
