@@ -3,9 +3,10 @@
  *   deliver SET [name=value]…
  * ranks, workers, batch (global), epochs, seed, first (step), side, val (1: that split), shuffle (sampler_order),
  * window, val_path, image_field, label_field, val_share, max_unreadable, timeout, read_ahead, cache, cache_bytes,
- * cache_decoded (1: evaluation pictures too), memory_bytes, plain (1: no augmentation), list (1: one line per sample
- * with its label and the SHA-256 of its input), names (1: the names of classes, after "broken"); for tokens: seq_len,
- * pack (1: complete documents), mix (weights), epoch_samples, text (1: one line per sample with tokens and targets).
+ * cache_decoded (1: evaluation pictures too), peer (the port of another node that shares its cache), job_key,
+ * memory_bytes, plain (1: no augmentation), list (1: one line per sample with its label and the SHA-256 of its input),
+ * names (1: the names of classes, after "broken"); for tokens: seq_len, pack (1: complete documents), mix (weights),
+ * epoch_samples, text (1: one line per sample with tokens and targets).
  * Prints "samples N" and the SHA-256 over inputs and labels of all steps in the order of ranks, then "broken N" and the
  * notices. Exits with 1 and the error. */
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/loader/sampler.h"
+#include "trainer/data/store/peers.h"
 
 #define RANKS_MAX 64
 
@@ -140,10 +142,36 @@ static int deliver(const struct dataset *d, struct err *err)
 	return rc;
 }
 
+/* The job of this process and another node, whose id is zeros; this one's is 0xff… */
+static struct peers *open_peers(void)
+{
+	struct peers_node node[2] = { { .address = "127.0.0.1" }, { .address = "127.0.0.1" } };
+	struct err err = ERR_INIT;
+	struct peers *p = NULL;
+
+	memset(node[0].id, 0xff, sizeof(node[0].id));
+	node[1].port = (int32_t)number("peer", 0);
+	if (node[1].port && peers_open(&p,
+				       &(struct peers_opts){ .node = node, .n = 2, .id = node[0].id,
+							     .key = text("job_key") ? text("job_key") : "" },
+				       &err))
+		exit(end(&err));
+	return p;
+}
+
+static void print_traffic(const struct dataset *d)
+{
+	struct dataset_traffic t = dataset_traffic(d);
+
+	printf("peer_bytes %llu\npeer_failures %llu\nremote_bytes %llu\n", (unsigned long long)t.peer_bytes,
+	       (unsigned long long)t.peer_failures, (unsigned long long)t.remote_bytes);
+}
+
 int main(int argc, char *argv[])
 {
 	struct err err = ERR_INIT;
 	struct dataset *d;
+	struct peers *peers = NULL;
 	uint32_t mix[MIX_PARTS_MAX];
 	char line[512];
 	int rc, n_mix = 0;
@@ -153,6 +181,7 @@ int main(int argc, char *argv[])
 	words = argv + 2;
 	if (text("mix") && mix_parse(mix, &n_mix, "mix", text("mix"), &err))
 		return end(&err);
+	peers = open_peers();
 	rc = formats_open(&d,
 			  &(struct dataset_opts){ .path = argv[1],
 						  .image_size = (int)number("side", 24),
@@ -169,6 +198,7 @@ int main(int argc, char *argv[])
 						  .read_ahead = (int)number("read_ahead", 0),
 						  .cache = text("cache"),
 						  .cache_bytes = (uint64_t)number("cache_bytes", 0),
+						  .peers = peers,
 						  .cache_decoded = number("cache_decoded", 0) > 0,
 						  .memory_bytes = (uint64_t)number("memory_bytes", 0),
 						  .image_field = text("image_field"),
@@ -180,8 +210,11 @@ int main(int argc, char *argv[])
 	printf("broken %lld\n", (long long)dataset_broken(d));
 	for (int i = 0; number("names", 0) && i < d->n_class_names; i++)
 		printf("class %d %s\n", i, d->class_names[i]);
+	if (peers)
+		print_traffic(d);
 	while (dataset_notice(d, line, sizeof(line)))
 		printf("%s\n", line);
 	dataset_close(d);
+	peers_close(peers);
 	return rc ? end(&err) : 0;
 }

@@ -119,6 +119,8 @@ struct dataset_file {
 struct dataset_traffic {
 	uint64_t remote_bytes, cache_bytes, local_bytes;
 	uint64_t requests, retries; /* to remote stores */
+	uint64_t peer_bytes;	    /* received from the caches of other nodes */
+	uint64_t peer_failures;	    /* blocks that the store sent because their node did not */
 };
 
 /* Facts about the files of a split. */
@@ -161,6 +163,7 @@ struct dataset_opts {
 	const char *cache;     /* cache folder for remote data, or "ram"; NULL: no cache */
 	uint64_t cache_bytes;  /* upper bound; 0: limited by the free space only */
 	uint64_t memory_bytes; /* free for a cache in memory; 0: unknown */
+	struct peers *peers;   /* nodes that share their caches (store/peers.h); borrowed; NULL: none */
 	bool cache_decoded;    /* decoded cache: also keep evaluation pictures as delivered (sets that decode) */
 	double max_unreadable; /* largest share of unreadable samples; 10 samples are always tolerated. 0: no limit */
 	/* Shards: */

@@ -89,6 +89,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 							  .parts = o->parts,
 							  .cache = o->cache,
 							  .cache_bytes = o->cache_bytes,
+							  .peers = o->peers,
 							  .memory_bytes = o->memory_bytes },
 				  err);
 	if (!rc)
@@ -149,7 +150,9 @@ static void shards_traffic(const struct dataset *base, struct dataset_traffic *r
 					 .cache_bytes = t.cache_bytes + (kept ? decoded_cache_bytes(kept) : 0),
 					 .local_bytes = t.local_bytes,
 					 .requests = t.requests,
-					 .retries = t.retries };
+					 .retries = t.retries,
+					 .peer_bytes = t.peer_bytes,
+					 .peer_failures = t.peer_failures };
 }
 
 static void shards_facts(const struct dataset *base, enum split split, struct dataset_facts *ret)

@@ -18,6 +18,7 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
+#include "trainer/data/store/peers.h"
 #include "trainer/data/store/readahead.h"
 
 #define OPEN_MOST 4096
@@ -96,6 +97,7 @@ static int start_fetch(struct objects *s, struct err *err)
 {
 	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : OBJECTS_TIMEOUT_S,
 				.requests = s->o.requests,
+				.peers = s->o.peers,
 				.parts = s->o.parts };
 	int rc = s->o.cache ? cache_open(&s->cache, &(struct cache_opts){ s->o.cache, s->o.cache_bytes }, err) : 0;
 
@@ -412,6 +414,8 @@ struct objects_traffic objects_traffic(const struct objects *s)
 					 .cache_bytes = c.cache_bytes,
 					 .local_bytes = s->local_bytes,
 					 .requests = c.requests,
+					 .peer_bytes = c.peer_bytes,
+					 .peer_failures = c.peer_failures,
 					 .retries = c.retries };
 }
 
@@ -422,7 +426,7 @@ uint64_t objects_cached(const struct objects *s)
 
 bool objects_notice(struct objects *s, char *ret, size_t bytes)
 {
-	return s->cache && cache_notice(s->cache, ret, bytes);
+	return s->cache && (cache_notice(s->cache, ret, bytes) || (s->o.peers && peers_notice(s->o.peers, ret, bytes)));
 }
 
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err)

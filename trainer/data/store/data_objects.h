@@ -24,6 +24,7 @@ struct objects_opts {
 	const char *cache;     /* cache folder, or "ram" (cache.h); NULL: no cache */
 	uint64_t cache_bytes;  /* … its limit; 0: the free space */
 	uint64_t memory_bytes; /* free for a cache in memory; 0: unknown */
+	struct peers *peers;   /* with a cache: nodes that share theirs (peers.h); borrowed; NULL: none */
 };
 
 int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* starts empty */
@@ -132,6 +133,7 @@ int objects_list(const char *address, const struct objects_lister *l, struct err
 /* Bytes read, by source, and requests to servers, since objects_open. */
 struct objects_traffic {
 	uint64_t remote_bytes, cache_bytes, local_bytes, requests, retries;
+	uint64_t peer_bytes, peer_failures; /* as in struct fetch_counts */
 };
 
 struct objects_traffic objects_traffic(const struct objects *s);

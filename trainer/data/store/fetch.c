@@ -46,6 +46,8 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 		fetch_free(f);
 		return err_nomem(err, "libcurl");
 	}
+	if (f->o.peers && f->o.cache)
+		peers_attach(f->o.peers, fetch_serve, f);
 	*ret = f;
 	return 0;
 }
@@ -78,6 +80,8 @@ void fetch_free(struct fetch *f)
 {
 	if (!f)
 		return;
+	if (f->o.peers && f->o.cache)
+		peers_detach(f->o.peers);
 	fetcher_end(f);
 	kept_end(f);
 	block_free_all(f);
@@ -172,9 +176,11 @@ int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, s
 	if (!copy)
 		return err_set(err, ERR_NOMEM, "out of memory: the checksums of %.250s", o->shown);
 	memcpy(copy, sum, n * sizeof(*copy));
+	pthread_mutex_lock(&f->lock); /* a block may be on its way to another node */
 	free(o->sum);
 	o->sum = copy;
 	o->n_sums = n;
+	pthread_mutex_unlock(&f->lock);
 	return 0;
 }
 
@@ -395,6 +401,7 @@ int fetch_measure(struct fetch *f, struct err *err)
 			probe[i]->readers--;
 			block_rest(f, probe[i]);
 		}
+	f->measured = !rc;
 	pthread_mutex_unlock(&f->lock);
 	free(probe);
 	if (rc == ERR_IO && err)

@@ -16,11 +16,13 @@
 
 struct fetch;
 struct cache;
+struct peers;
 
 struct fetch_opts {
 	double timeout_s;    /* longest time without progress; > 0 */
 	int requests;	     /* most in flight; 0: 16 whole blocks, or more smaller ranges */
 	struct cache *cache; /* whole blocks are written to and read from it; borrowed; NULL: none */
+	struct peers *peers; /* with a cache: nodes that share theirs; borrowed; NULL: none */
 	int parts;	     /* processes that read one part of the objects each; 0: one */
 	size_t room_bytes;   /* memory limit, except for what a reader waits for; 0: 1 GiB */
 };
@@ -71,8 +73,10 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 uint64_t fetch_cached(const struct fetch *f);
 
 struct fetch_counts {
-	uint64_t bytes, requests, retries;
+	uint64_t bytes, requests, retries; /* of the store */
 	uint64_t cache_bytes; /* read from the cache */
+	uint64_t peer_bytes;  /* received from the caches of other nodes */
+	uint64_t peer_failures; /* blocks that the store sent because the owner did not */
 };
 
 struct fetch_counts fetch_counts(struct fetch *f); /* since fetch_new */

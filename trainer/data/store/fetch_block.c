@@ -36,6 +36,7 @@ struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, s
 	b->object = object;
 	b->begin = begin;
 	b->n = b->unread = n;
+	b->peer = -1;
 	b->asked = clock_mono_s();
 	b->next = *at;
 	*at = b;
@@ -292,7 +293,10 @@ static void *run_keeper_thread(void *arg)
 		TAILQ_REMOVE(&f->keeper.queue, b, link);
 		kept_name(f, b->object, b->begin, &name);
 		pthread_mutex_unlock(&f->lock);
-		cache_keep(f->o.cache, &name, b->bytes, b->n);
+		if (b->peer >= 0)
+			cache_keep_copy(f->o.cache, &name, b->bytes, b->n);
+		else
+			cache_keep(f->o.cache, &name, b->bytes, b->n);
 		pthread_mutex_lock(&f->lock);
 		kept_release(f, b);
 		b->readers--;

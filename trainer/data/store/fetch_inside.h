@@ -12,6 +12,7 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
+#include "trainer/data/store/peers.h"
 #include "trainer/data/store/transfer.h"
 
 #define FETCH_BUCKETS 4096
@@ -34,6 +35,10 @@ struct fetched_block {
 	bool urgent, probe;
 	bool claimed;  /* in the cache, so that other processes do not fetch it */
 	bool direct;   /* bypasses the cache */
+	int peer;	   /* node that is sending it; -1: the store */
+	int peer_asks;	   /* answers of its owner that it is on its way */
+	double peer_since; /* time of the first of them */
+	bool store_only;   /* its owner failed */
 	double others; /* time since which another process fetches it; 0: none */
 	double not_before, asked;
 	char *bytes;
@@ -61,6 +66,7 @@ struct fetch_slot {
 	struct curl_slist *headers;
 	struct object_signed sign;   /* S3; its headers are those above */
 	struct fetched_block *block; /* NULL: free */
+	struct peers_ask ask;	     /* the request, if it is to a node */
 };
 
 /* An S3 bucket and its client. */
@@ -111,7 +117,7 @@ struct fetch {
 	struct curlso so;
 	pthread_mutex_t lock;
 	pthread_cond_t arrived;
-	bool stop;
+	bool stop, measured;
 	struct fetch_object *object;
 	int n, cap;
 	uint64_t all_bytes; /* of objects with known sizes */
@@ -172,6 +178,21 @@ void kept_write(struct fetch *f, struct fetched_block *b);
 
 /* Finishes the pending writes, without the lock. Call after f->stop is set. */
 void kept_end(struct fetch *f);
+
+/* ---- blocks of other nodes' caches, and this node's for them; under the lock ---- */
+
+/* Returns the node to request a block from; -1: the store. */
+int fetch_peer_pick(struct fetch *f, const struct fetched_block *b);
+
+/* Makes the request for a block with b->peer set. False: it must come from the store. */
+bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_block *b);
+
+/* Judges the finished transfer from a node. True: the block is complete. Otherwise it must be queued again, for
+ * s->block->not_before. */
+bool fetch_peer_end(struct fetch *f, const struct fetch_slot *s, int code);
+
+/* A peers_source: reads a block for another node. Without the lock. */
+int fetch_serve(void *user, const struct peers_ask *ask, void *to);
 
 /* ---- the thread that requests the queued blocks: only it uses libcurl ---- */
 

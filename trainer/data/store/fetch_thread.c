@@ -20,7 +20,8 @@
 
 static void free_slot_headers(struct fetch *f, struct fetch_slot *s)
 {
-	struct object_client *client = s->block ? f->object[s->block->object].client : NULL;
+	const bool store = s->block && s->block->peer < 0;
+	struct object_client *client = store ? f->object[s->block->object].client : NULL;
 
 	if (client) {
 		s->sign.headers = s->headers;
@@ -89,32 +90,15 @@ static double time_to_deadline(const struct fetch *f, const struct fetched_block
 	return since + f->o.timeout_s - clock_mono_s();
 }
 
-/* Starts the transfer of a queued block. Returns false without memory for it. */
-static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
+/* Makes the request for a block to the store. */
+static int begin_store_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b, struct err *err)
 {
 	struct fetch_object *o = &f->object[b->object];
-	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S), left;
-	struct err err = ERR_INIT;
+	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S), left = time_to_deadline(f, b);
+	int rc = make_request_headers(f, s, o, err);
 
-	if (!b->bytes && !block_take_memory(f, b))
-		return false;
-	if (!b->tries)
-		b->asked = clock_mono_s(); /* it may have waited for memory until now */
-	left = time_to_deadline(f, b);
-	if (!s->transfer.easy)
-		s->transfer.easy = f->so.easy_init();
-	if (!s->transfer.easy)
-		return false;
-	TAILQ_REMOVE(&f->pool.queue, b, link);
-	if (make_request_headers(f, s, o, &err)) {
-		fail_fetch_block(f, b, err.text);
-		block_rest(f, b);
-		return true;
-	}
-	b->state = GOING;
-	s->block = b;
-	f->requests.n++;
-	f->requests.bytes += b->n;
+	if (rc)
+		return rc;
 	f->counts.requests++;
 	f->counts.retries += b->tries > 0;
 	transfer_begin(&s->transfer, &f->so,
@@ -130,6 +114,35 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 						.ca = s->sign.ca,
 						.to = b->bytes,
 						.sums = has_block_sum(o, b) });
+	return 0;
+}
+
+/* Starts the transfer of a queued block. Returns false without memory for it. */
+static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
+{
+	struct err err = ERR_INIT;
+
+	if (!b->bytes && !block_take_memory(f, b))
+		return false;
+	if (!b->tries)
+		b->asked = clock_mono_s(); /* it may have waited for memory until now */
+	if (!s->transfer.easy)
+		s->transfer.easy = f->so.easy_init();
+	if (!s->transfer.easy)
+		return false;
+	TAILQ_REMOVE(&f->pool.queue, b, link);
+	b->peer = fetch_peer_pick(f, b);
+	if (b->peer >= 0 && !fetch_peer_begin(f, s, b))
+		b->peer = -1;
+	if (b->peer < 0 && begin_store_transfer(f, s, b, &err)) {
+		fail_fetch_block(f, b, err.text);
+		block_rest(f, b);
+		return true;
+	}
+	b->state = GOING;
+	s->block = b;
+	f->requests.n++;
+	f->requests.bytes += b->n;
 	s->transfer.user = s;
 	f->so.multi_add(f->requests.multi, s->transfer.easy);
 	return true;
@@ -223,8 +236,41 @@ static bool is_block_altered(const struct fetch_object *o, const struct fetched_
 	return t->want.sums && t->sum != o->sum[b->begin / FETCH_BLOCK];
 }
 
-/* Ends a transfer: stores the block, retries it or fails it. */
-static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int code)
+static void release_fetch_slot(struct fetch *f, struct fetch_slot *s)
+{
+	f->so.multi_remove(f->requests.multi, s->transfer.easy);
+	free_slot_headers(f, s);
+	f->requests.n--;
+	f->requests.bytes -= s->block->n;
+	s->block = NULL;
+}
+
+/* Ends a transfer from another node: stores the block, or queues it again. */
+static void finish_peer_transfer(struct fetch *f, struct fetch_slot *s, int code)
+{
+	struct fetched_block *b = s->block;
+	const struct fetch_object *o = &f->object[b->object];
+	bool done = fetch_peer_end(f, s, code);
+
+	if (done && has_block_sum(o, b) && s->transfer.sum != o->sum[b->begin / FETCH_BLOCK]) {
+		b->store_only = true; /* the other node's cache has other bytes than the index promises */
+		done = false;
+	}
+	release_fetch_slot(f, s);
+	if (done) {
+		f->requests.progress = clock_mono_s();
+		b->state = HELD;
+		kept_write(f, b);
+	} else {
+		b->state = QUEUED;
+		TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
+	}
+	pthread_cond_broadcast(&f->arrived);
+	block_rest(f, b);
+}
+
+/* Ends a transfer from the store: stores the block, retries it or fails it. */
+static void finish_store_transfer(struct fetch *f, struct fetch_slot *s, int code)
 {
 	struct fetched_block *b = s->block;
 	struct transfer *t = &s->transfer;
@@ -238,11 +284,7 @@ static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int cod
 			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
 		end = TRANSFER_WRONG;
 	}
-	f->so.multi_remove(f->requests.multi, t->easy);
-	free_slot_headers(f, s);
-	s->block = NULL;
-	f->requests.n--;
-	f->requests.bytes -= b->n;
+	release_fetch_slot(f, s);
 	f->counts.bytes += t->got;
 	if (end == TRANSFER_BUSY)
 		f->requests.most = f->requests.most > 1 ? f->requests.most / 2 : 1;
@@ -276,7 +318,10 @@ static bool finish_arrived_transfers(struct fetch *f)
 		for (int i = 0; i < FETCH_SLOTS; i++)
 			if (f->requests.slot[i].block && f->requests.slot[i].transfer.easy == m->easy) {
 				got -= f->requests.slot[i].transfer.got;
-				finish_block_transfer(f, &f->requests.slot[i], m->result.code);
+				if (f->requests.slot[i].block->peer >= 0)
+					finish_peer_transfer(f, &f->requests.slot[i], m->result.code);
+				else
+					finish_store_transfer(f, &f->requests.slot[i], m->result.code);
 				any = true;
 				break;
 			}

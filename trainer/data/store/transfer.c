@@ -8,6 +8,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/object/object.h"
+#include "trainer/data/store/peer_server.h"
 
 #define CONNECT_S 10L
 #define REDIRECTS 5L
@@ -71,6 +72,8 @@ static size_t receive_transfer_header(char *line, size_t size, size_t n, void *u
 		t->retry_after_s = strtod(value, NULL);
 	} else if (curlso_header(line, n, "x-amz-bucket-region", value)) {
 		snprintf(t->region, sizeof(t->region), "%.63s", value);
+	} else if (curlso_header(line, n, PEER_SERVER_BLOCK_HEADER, value)) {
+		snprintf(t->block, sizeof(t->block), "%.95s", value);
 	}
 	return n;
 }
@@ -87,14 +90,17 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	t->too_long = t->has_range = false;
 	t->status = 0;
 	t->retry_after_s = 0;
-	t->etag[0] = t->error[0] = t->region[0] = t->modified[0] = '\0';
+	t->etag[0] = t->error[0] = t->region[0] = t->modified[0] = t->block[0] = '\0';
 	t->text_n = 0;
 	so->easy_reset(e);
 	snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w->begin,
 		 (unsigned long long)(w->begin + w->n - 1));
 	so->easy_setopt(e, CURLSO_URL, w->url);
 	so->easy_setopt(e, CURLSO_PATH_AS_IS, (long)!w->follows);
-	so->easy_setopt(e, CURLSO_RANGE, range);
+	if (!w->peer)
+		so->easy_setopt(e, CURLSO_RANGE, range);
+	else
+		so->easy_setopt(e, CURLSO_PROXY, "");
 	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
 	so->easy_setopt(e, CURLSO_REDIR_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
 	so->easy_setopt(e, CURLSO_FOLLOWLOCATION, (long)w->follows);

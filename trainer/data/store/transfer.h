@@ -23,6 +23,7 @@ struct transfer_want {
 	struct curl_slist *headers; /* borrowed until the end; NULL: none */
 	bool follows;		    /* follows redirects */
 	const char *ca;		    /* CA bundle; NULL: the default */
+	bool peer;		    /* to a node of the job: the URL names the range; no proxy */
 	char *to;	     /* n bytes */
 	bool sums;	     /* computes the CRC-32C */
 };
@@ -50,6 +51,7 @@ struct transfer {
 	double retry_after_s;
 	char modified[64];		/* Last-Modified, or "" */
 	char region[64];		/* region of the bucket, or "" */
+	char block[96];			/* PEER_SERVER_BLOCK_HEADER, or "" */
 	char text[TRANSFER_TEXT_BYTES]; /* beginning of an error response */
 	size_t text_n;
 	char error[CURLSO_ERROR_BYTES];
