@@ -201,7 +201,7 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 		l.devices = ranks;
 		micro = cfg->batch_size / ranks;
 	}
-	if (workload_open(&s, cfg, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
+	if (workload_open(&s, cfg, NULL, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
 	    costing_model(work, micro, cfg->activation_checkpointing, cfg->precision, &m, &err))
 		fail_msg("%s", err.text);
 	advise_cost(&c, t->strategy, &m, &l, h);

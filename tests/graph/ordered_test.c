@@ -360,7 +360,7 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 	struct err err = ERR_INIT;
 
 	r.by_rule = true; /* planning measures no times */
-	if (workload_open(&subject, &own, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
+	if (workload_open(&subject, &own, NULL, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
 	    planning_make(&course, &prepared, &r, &subject, &err) != 0)
 		fail_msg("%s: %s", flags, err.text);
 	expect_rings_apart(&prepared);

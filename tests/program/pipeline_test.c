@@ -96,7 +96,7 @@ static struct line *line_open(const struct kind *kind)
 
 	p->n = kind->stages;
 	p->cfg = parse(kind);
-	if (workload_open(&p->subject, p->cfg, NULL, &err))
+	if (workload_open(&p->subject, p->cfg, NULL, NULL, &err))
 		fail_msg("%s", err.text);
 	for (int i = 0; i < p->n; i++)
 		open_stage(p, i);

@@ -16,7 +16,8 @@ static int resolve_bench(const struct run_config *cfg, struct err *err)
 		FLAG_data_path, FLAG_val_path,	    FLAG_image_field,  FLAG_label_field, FLAG_tokenizer,
 		FLAG_shuffle,	FLAG_shuffle_window, FLAG_pack,	       FLAG_mix,	 FLAG_epoch_samples,
 		FLAG_augment,	FLAG_val_split,	    FLAG_strict,       FLAG_read_ahead,	 FLAG_cache,
-		FLAG_cache_size, FLAG_cache_decoded, FLAG_data_timeout, FLAG_max_unreadable, FLAG_epochs,
+		FLAG_cache_size, FLAG_cache_shared, FLAG_cache_decoded, FLAG_data_timeout, FLAG_max_unreadable,
+		FLAG_epochs,
 		FLAG_eval_transform, FLAG_eval_resize, FLAG_no_decode,  FLAG_consume_rate
 	};
 	struct label l;

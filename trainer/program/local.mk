@@ -5,4 +5,4 @@ libtrainer_la_SOURCES += trainer/program/train_schedule.c trainer/program/train_
 	trainer/program/loading.c trainer/program/loading.h \
 	trainer/program/memory.c trainer/program/memory.h trainer/program/optimizer.c trainer/program/optimizer.h \
 	trainer/program/planning.c trainer/program/planning.h trainer/program/prepare.c trainer/program/prepare.h trainer/program/program.c trainer/program/program.h \
-	trainer/program/rank.c trainer/program/rank.h trainer/program/rank_check.c trainer/program/rank_check.h trainer/program/workload.c trainer/program/workload.h
+	trainer/program/rank.c trainer/program/rank.h trainer/program/rank_check.c trainer/program/rank_check.h trainer/program/shared_cache.c trainer/program/shared_cache.h trainer/program/workload.c trainer/program/workload.h

@@ -31,6 +31,7 @@ struct subject_opening {
 	struct workload *s;
 	struct run_config *cfg;
 	const struct batch_file *batch;
+	struct peers *peers;
 };
 
 static int open_image_batch(struct subject_opening *o, struct err *err)
@@ -127,6 +128,7 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
 				  .parts = count_data_parts(cfg),
 				  .cache = cfg->cache,
+				  .peers = opening->peers,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
 				  .val_path = cfg->val_path,
@@ -142,6 +144,8 @@ static int open_data_folder(struct subject_opening *opening, struct err *err)
 		return err_set(err, ERR_USAGE, "--epoch-samples: needs --mix");
 	if (cfg->cache_size && !cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-size: needs --cache DIR or --cache ram");
+	if (cfg->cache_shared && !cfg->cache)
+		return err_set(err, ERR_USAGE, "--cache-shared: needs --cache DIR or --cache ram");
 	if (cfg->cache_decoded && !cfg->cache)
 		return err_set(err, ERR_USAGE, "--cache-decoded: needs --cache DIR or --cache ram");
 	if (cfg->cache_size)
@@ -372,10 +376,11 @@ static struct model_config make_model_config(const struct run_config *cfg, const
 	return c;
 }
 
-int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
+int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct peers *peers,
+		  struct err *err)
 {
 	struct workload s = { .model = find_named_model(cfg->model, err) };
-	struct subject_opening o = { &s, cfg, batch };
+	struct subject_opening o = { &s, cfg, batch, peers };
 	int rc = s.model ? open_data(&o, err) : err->code;
 
 	if (!rc)

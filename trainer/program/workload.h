@@ -18,8 +18,9 @@ struct workload {
 
 /* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples
  * of the kind that the model reads, and checks that data and flags fit. Writes *cfg for the last time: flags that were
- * not given get their values from data and model. */
-int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err);
+ * not given get their values from data and model. peers: see struct dataset_opts; NULL: none. */
+int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct peers *peers,
+		  struct err *err);
 void workload_close(struct workload *s); /* accepts a zeroed struct */
 
 bool workload_reads_words(const struct workload *s); /* true: a language model */

@@ -46,9 +46,11 @@ static int finish_opening(struct engine **ret, struct engine *e, int rc)
 
 static int open_subject(struct engine *e, struct err *err)
 {
-	int rc = workload_open(&e->subject, e->job->cfg, e->job->batch, err);
+	int rc = shared_cache_open(&e->shared_cache, &e->rank, err);
 	char text[512];
 
+	if (!rc)
+		rc = workload_open(&e->subject, e->job->cfg, e->job->batch, shared_cache_peers(e->shared_cache), err);
 	if (rc)
 		return rc;
 	while (!engine_is_root(e) && dataset_notice(e->subject.data, text, sizeof(text)))
@@ -237,6 +239,7 @@ void engine_close(struct engine *e)
 	step_queue_free(e->queue);
 	prepare_done(&e->prepared);
 	workload_close(&e->subject);
+	shared_cache_close(e->shared_cache);
 	rank_close(&e->rank);
 	free(e);
 }

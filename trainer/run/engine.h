@@ -6,6 +6,7 @@
 #include "trainer/data/loader/loader.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/planning.h"
+#include "trainer/program/shared_cache.h"
 #include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec.h"
 #include "trainer/state/tensors.h"
@@ -30,6 +31,7 @@ struct loss_spike;
 struct engine {
 	const struct job *job;
 	struct rank rank;
+	struct shared_cache *shared_cache; /* NULL: none */
 	struct workload subject;
 	struct train_schedule course;
 	struct prepared prepared;

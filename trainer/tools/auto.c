@@ -288,7 +288,7 @@ static int search_plans(struct auto_found *ret, const struct job *job, struct er
 
 	if (rc)
 		return rc;
-	rc = workload_open(&s, cfg, job->batch, err);
+	rc = workload_open(&s, cfg, job->batch, NULL, err);
 	if (!rc)
 		rc = initial_given(&s, cfg, err);
 	if (!rc)

@@ -13,17 +13,19 @@
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
+#include "trainer/program/shared_cache.h"
 #include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
 	double samples, bytes; /* stored bytes; 0: unknown */
-	double remote_bytes, cache_bytes, local_bytes, requests, retries;
+	double remote_bytes, cache_bytes, local_bytes, requests, retries, peer_bytes, peer_failures;
 	double workers; /* loader threads at the end */
 };
 
 struct loader_bench {
 	struct rank rank;
+	struct shared_cache *shared_cache; /* NULL: none */
 	struct workload subject;
 	struct train_schedule course;
 	struct loader *loader;
@@ -68,7 +70,9 @@ static int open_bench(struct loader_bench *b, const struct job *job, struct err 
 		return err_set(err, ERR_USAGE, "dptrain bench --loader needs --data-path");
 	rc = rank_meet(&b->rank, err);
 	if (!rc)
-		rc = workload_open(&b->subject, job->cfg, job->batch, err);
+		rc = shared_cache_open(&b->shared_cache, &b->rank, err);
+	if (!rc)
+		rc = workload_open(&b->subject, job->cfg, job->batch, shared_cache_peers(b->shared_cache), err);
 	if (!rc)
 		rc = train_schedule_make(&b->course, job->cfg, b->subject.data, err);
 	while (!rc && rank_is_root(&b->rank) && dataset_notice(b->subject.data, text, sizeof(text)))
@@ -103,6 +107,8 @@ static void add_dataset_traffic(struct loader_pass *p, const struct dataset *d, 
 	p->local_bytes += sign * (double)t.local_bytes;
 	p->requests += sign * (double)t.requests;
 	p->retries += sign * (double)t.retries;
+	p->peer_bytes += sign * (double)t.peer_bytes;
+	p->peer_failures += sign * (double)t.peer_failures;
 }
 
 static double stored_bytes(const struct loader_bench *b, const struct loader_pass *p)
@@ -179,6 +185,8 @@ static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass 
 		sum.local_bytes += one->local_bytes;
 		sum.requests += one->requests;
 		sum.retries += one->retries;
+		sum.peer_bytes += one->peer_bytes;
+		sum.peer_failures += one->peer_failures;
 	}
 	if (!rc)
 		*p = sum;
@@ -226,6 +234,8 @@ static void print_loader_json(const struct loader_bench *b)
 		json_object_set_new(j, "bytes", real_or_null(p->bytes));
 		json_object_set_new(j, "remote_bytes", real_or_null(p->remote_bytes));
 		json_object_set_new(j, "cache_bytes", real_or_null(p->cache_bytes));
+		json_object_set_new(j, "peer_bytes", real_or_null(p->peer_bytes));
+		json_object_set_new(j, "peer_failures", real_or_null(p->peer_failures));
 		json_object_set_new(j, "local_bytes", real_or_null(p->local_bytes));
 		json_object_set_new(j, "requests", real_or_null(p->requests));
 		json_object_set_new(j, "retries", real_or_null(p->retries));
@@ -244,14 +254,15 @@ static void print_loader_table(const struct loader_bench *b)
 
 	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
 	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->no_decode ? ", not decoded" : "");
-	printf("  %4s %12s %10s %10s %8s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
-	       "remote bytes", "from cache", "requests", "workers");
+	printf("  %4s %12s %10s %10s %8s %12s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
+	       "remote bytes", "from cache", "from peers", "requests", "workers");
 	for (int i = 0; i < b->n; i++) {
 		const struct loader_pass *p = &b->pass[i];
 
-		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %9.0f %8.0f\n", i + 1,
+		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %12.0f %9.0f %8.0f\n", i + 1,
 		       p->samples / p->seconds, 1e-6 * p->bytes / p->seconds, 1e6 * p->cpu_s / p->samples,
-		       100 * p->wait_s / p->seconds, p->remote_bytes, p->cache_bytes, p->requests, p->workers);
+		       100 * p->wait_s / p->seconds, p->remote_bytes, p->cache_bytes, p->peer_bytes, p->requests,
+		       p->workers);
 	}
 }
 
@@ -275,6 +286,7 @@ int bench_loader_main(const struct job *job, struct rank_context *seat)
 		code = 130;
 	loader_close(b.loader);
 	workload_close(&b.subject);
+	shared_cache_close(b.shared_cache);
 	rank_close(&b.rank);
 	free(b.pass);
 	return code;

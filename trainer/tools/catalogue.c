@@ -269,7 +269,7 @@ static void add_unverified(const struct catalogue *c, struct buf *out)
 static int fill_catalogue(struct catalogue *c, const struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	int rc = workload_open(&c->subject, cfg, job->batch, err);
+	int rc = workload_open(&c->subject, cfg, job->batch, NULL, err);
 
 	if (!rc)
 		rc = initial_given(&c->subject, cfg, err);

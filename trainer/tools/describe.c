@@ -167,7 +167,7 @@ int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 {
 	struct graph *g = graph_new(false);
 	struct workload s = { .data = NULL };
-	int rc = g ? workload_open(&s, job->cfg, job->batch, err) : err_nomem(err, "graph");
+	int rc = g ? workload_open(&s, job->cfg, job->batch, NULL, err) : err_nomem(err, "graph");
 
 	if (!rc)
 		rc = initial_given(&s, job->cfg, err);
