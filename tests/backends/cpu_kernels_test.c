@@ -322,7 +322,7 @@ static void each_way(struct fixture *f, void (*check)(struct fixture *f, enum dt
 		for (int threads = 1; threads <= 3; threads++) {
 			open_with(f, isas[i], threads);
 			check(f, DTYPE_F32);
-			if (f->b->takes(&(struct precision){ DTYPE_BF16, DTYPE_F32 }))
+			if (f->b->takes(&(struct precision){ DTYPE_BF16, DTYPE_F32, NULL }))
 				check(f, DTYPE_BF16);
 			f->b->close(f->module);
 		}
@@ -330,7 +330,7 @@ static void each_way(struct fixture *f, void (*check)(struct fixture *f, enum dt
 
 static void check_convs(struct fixture *f, enum dtype low)
 {
-	if (!f->b->takes(&(struct precision){ low, DTYPE_F32 }))
+	if (!f->b->takes(&(struct precision){ low, DTYPE_F32, NULL }))
 		return;
 	for (size_t i = 0; i < sizeof(conv_cases) / sizeof(conv_cases[0]); i++)
 		check_conv(f, &conv_cases[i], low);
@@ -516,7 +516,7 @@ static void test_bn_large(void **state)
 		open_with(f, i ? "avx512_bf16" : "base", 2);
 		check_bn(f, DTYPE_F32, SHAPE(1, 128, 129, 64), 1);
 		check_bn(f, DTYPE_F32, SHAPE(1, 128, 65, 128), 3);
-		if (i && f->b->takes(&(struct precision){ DTYPE_BF16, DTYPE_F32 }))
+		if (i && f->b->takes(&(struct precision){ DTYPE_BF16, DTYPE_F32, NULL }))
 			check_bn(f, DTYPE_BF16, SHAPE(2, 128, 129, 64), 3);
 		f->b->close(f->module);
 	}

@@ -96,7 +96,9 @@ static void judge(struct node *n, enum dtype low)
 
 static int judge_net(const char *model, int64_t batch, enum dtype low)
 {
-	const struct net_opts o = { .model = model, .batch = batch, .training = true, .precision = { low, DTYPE_F32 } };
+	const struct net_opts o = {
+		.model = model, .batch = batch, .training = true, .precision = { low, DTYPE_F32, NULL }
+	};
 	struct net net;
 	int judged = 0;
 
@@ -133,7 +135,9 @@ static void has_engines_for_every_convolution(void **state)
 /* One block, because all have the same sizes. */
 static int judge_attention(const char *model, enum dtype low)
 {
-	const struct net_opts o = { .model = model, .batch = 4, .training = true, .precision = { low, DTYPE_F32 } };
+	const struct net_opts o = {
+		.model = model, .batch = 4, .training = true, .precision = { low, DTYPE_F32, NULL }
+	};
 	const struct kernel_env env = { .module = &without_device };
 	const struct kernel_env by_table = { .module = &without_device, .deterministic = true };
 	bool judged[OP_COUNT] = { false };
@@ -168,7 +172,7 @@ static void has_engines_for_attention(void **state)
 static void layers_share_plans(void **state)
 {
 	const struct net_opts o = {
-		.model = "gpt2-124m", .batch = 4, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 }
+		.model = "gpt2-124m", .batch = 4, .training = true, .precision = { DTYPE_BF16, DTYPE_F32, NULL }
 	};
 	const struct kernel_env env = { .module = &without_device };
 	const struct kernel *k = cuda ? cuda->kernel[OP_attention] : NULL;

@@ -105,7 +105,7 @@ static void test_shared(void **state)
 		all[i] = (struct net_opts){ .model = "resnet20",
 					    .batch = 8,
 					    .training = i < 2,
-					    .precision = { DTYPE_BF16, DTYPE_F32 },
+					    .precision = { DTYPE_BF16, DTYPE_F32, NULL },
 					    .recompute = RECOMPUTE_FULL,
 					    .strategy = strategies_table[STRATEGY_ddp],
 					    .world = 2,
@@ -117,7 +117,8 @@ static void test_shared(void **state)
 static void test_resnet20(void **state)
 {
 	struct net_opts o = {
-		.model = "resnet20", .batch = 128, .image = 28, .training = true, .precision = { DTYPE_F32, DTYPE_F32 }
+		.model = "resnet20", .batch = 128, .image = 28, .training = true,
+		.precision = { DTYPE_F32, DTYPE_F32, NULL }
 	};
 
 	(void)state;
@@ -127,7 +128,7 @@ static void test_resnet20(void **state)
 static void test_resnet18(void **state)
 {
 	struct net_opts o = {
-		.model = "resnet18", .batch = 16, .training = true, .precision = { DTYPE_BF16, DTYPE_F32 }
+		.model = "resnet18", .batch = 16, .training = true, .precision = { DTYPE_BF16, DTYPE_F32, NULL }
 	};
 
 	(void)state;
@@ -137,7 +138,7 @@ static void test_resnet18(void **state)
 static void test_resnet50(void **state)
 {
 	struct net_opts o = {
-		.model = "resnet50", .batch = 16, .training = true, .precision = { DTYPE_F32, DTYPE_F32 }
+		.model = "resnet50", .batch = 16, .training = true, .precision = { DTYPE_F32, DTYPE_F32, NULL }
 	};
 
 	(void)state;
@@ -150,7 +151,7 @@ static void test_gpt(void **state)
 			      .small = true,
 			      .batch = 3,
 			      .training = true,
-			      .precision = { DTYPE_BF16, DTYPE_F32 } };
+			      .precision = { DTYPE_BF16, DTYPE_F32, NULL } };
 
 	(void)state;
 	check_as("gpt-small", &o);

@@ -20,15 +20,15 @@
 
 #define F32_F32                                                                                                        \
 	{                                                                                                              \
-		DTYPE_F32, DTYPE_F32                                                                                   \
+		DTYPE_F32, DTYPE_F32, NULL                                                                             \
 	}
 #define BF16_F32                                                                                                       \
 	{                                                                                                              \
-		DTYPE_BF16, DTYPE_F32                                                                                  \
+		DTYPE_BF16, DTYPE_F32, NULL                                                                            \
 	}
 #define F64_F64                                                                                                        \
 	{                                                                                                              \
-		DTYPE_F64, DTYPE_F64                                                                                   \
+		DTYPE_F64, DTYPE_F64, NULL                                                                             \
 	}
 
 /* "64,3,7,7" for a convolution's weights: PyTorch stores [K,C,R,S], this program [K,R,S,C]. */

@@ -22,15 +22,15 @@
 #define RANGES_MAX 60
 #define F32_F32                                                                                                        \
 	{                                                                                                              \
-		DTYPE_F32, DTYPE_F32                                                                                   \
+		DTYPE_F32, DTYPE_F32, NULL                                                                             \
 	}
 #define BF16_F32                                                                                                       \
 	{                                                                                                              \
-		DTYPE_BF16, DTYPE_F32                                                                                  \
+		DTYPE_BF16, DTYPE_F32, NULL                                                                            \
 	}
 #define F64_F64                                                                                                        \
 	{                                                                                                              \
-		DTYPE_F64, DTYPE_F64                                                                                   \
+		DTYPE_F64, DTYPE_F64, NULL                                                                             \
 	}
 
 static bool collide(const struct slab_range *a, const struct slab_range *b)

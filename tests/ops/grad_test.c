@@ -35,7 +35,7 @@
 #define CLASSES 7
 #define IMAGES 3
 
-static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
+static const struct precision f64 = { DTYPE_F64, DTYPE_F64, NULL };
 
 static struct tensor *param(struct graph *g, const char *name, struct shape shape)
 {

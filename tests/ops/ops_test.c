@@ -44,7 +44,7 @@ static const struct step_page page = {
 	.leaves = { .first = 6, .n = 3, .all = 11, .parts = 4 },
 	.loss_scale = 1, .watch = 1
 };
-static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
+static const struct precision f64 = { DTYPE_F64, DTYPE_F64, NULL };
 
 struct subject { /* one test: an op on a backend in two types */
 	const struct op *op;
@@ -350,10 +350,10 @@ static void test_table(void **state)
 
 static int add_subjects(struct subject *s, int n, const struct backend *b)
 {
-	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64 },
-						{ DTYPE_F32, DTYPE_F32 },
-						{ DTYPE_BF16, DTYPE_F32 },
-						{ DTYPE_F16, DTYPE_F32 } };
+	static const struct precision all[] = { { DTYPE_F64, DTYPE_F64, NULL },
+						{ DTYPE_F32, DTYPE_F32, NULL },
+						{ DTYPE_BF16, DTYPE_F32, NULL },
+						{ DTYPE_F16, DTYPE_F32, NULL } };
 
 	for (size_t p = 0; p < sizeof(all) / sizeof(all[0]); p++)
 		for (int i = 0; i < OP_COUNT; i++) {

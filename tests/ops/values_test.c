@@ -21,7 +21,7 @@
 #include "trainer/ops/sgd/sgd.h"
 #include "trainer/ops/xent/xent.h"
 
-static const struct precision f64 = { DTYPE_F64, DTYPE_F64 };
+static const struct precision f64 = { DTYPE_F64, DTYPE_F64, NULL };
 static struct step_page page = { .lr = 0.1, .inv_count = 0.5, .loss_scale = 1 };
 
 struct fixture {

@@ -70,7 +70,7 @@ static void open_held(struct held *h, const struct strategy *strategy, struct co
 	struct program_opts o = {
 		.model = &model_gpt2_124m,
 		.config = { .layers = 1, .heads = 2, .width = 6, .context = 8, .seq_len = 8, .vocab = 11 },
-		.precision = { DTYPE_F64, DTYPE_F64 },
+		.precision = { DTYPE_F64, DTYPE_F64, NULL },
 		.backend = &backend_ref,
 		.strategy = strategy,
 		.sharing = { .rank = c->rank, .world = c->world },

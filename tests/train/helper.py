@@ -232,8 +232,12 @@ def safetensors(path):
     for name, t in head.items():
         if name == "__metadata__":
             continue
-        values = array.array(kinds[t["dtype"]])
-        values.frombytes(body[t["data_offsets"][0]:t["data_offsets"][1]])
+        data = body[t["data_offsets"][0]:t["data_offsets"][1]]
+        values = array.array(kinds.get(t["dtype"], "d"))
+        if t["dtype"] == "F16":
+            values.extend(struct.unpack("<%de" % (len(data) // 2), data))
+        else:
+            values.frombytes(data)
         out[name] = (t["shape"], values)
     return out
 

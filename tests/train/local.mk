@@ -9,7 +9,7 @@ EXTRA_DIST += tests/train/pattern.py tests/train/reference/make_torchvision.py t
 	tests/train/reference/torchvision_resnets.txt
 TESTS += $(train_tests)
 EXTRA_DIST += $(train_tests) tests/train/helper.py tests/train/reference/make_resnet20.py tests/train/reference/make_accumulation.py \
-	tests/train/reference/accumulation.json tests/train/reference/reference.json \
+	tests/train/reference/accumulation.json tests/train/reference/make_casts.py tests/train/reference/casts.json tests/train/reference/reference.json \
 	tests/train/reference/batch.safetensors tests/train/reference/gelu.safetensors tests/train/reference/relu.safetensors \
 	tests/train/reference/weights.safetensors tests/train/reference/make_gpt.py tests/train/reference/gpt.json \
 	tests/train/reference/gpt-batch.safetensors tests/train/reference/gpt-grads.safetensors \
@@ -31,4 +31,5 @@ TESTS += tests/train/gpt_sizes.py tests/train/sample.py
 CHECK_EXTRA += tests/train/gpt_transformers.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/gpt_transformers.py
 
+include tests/train/levels/local.mk
 include tests/train/strategies/local.mk

@@ -97,13 +97,21 @@ struct backend {
 	/* Optional: all kernels of all programs are prepared; releases memory of the searches. */
 	void (*settled)(void *module);
 
-	/* Optional: replaces the op's kernel at every node with an f16 operand; takes operands unpacked. */
+	/* Optional: replaces the op's kernel at every node with an f16 operand, or an f32 one where emulates_f32 is
+	 * set; takes operands unpacked. Collectives and copies, which move bytes, keep their
+	 * kernels, and so do casts of a backend that emulates f32. */
 	const struct kernel *emulate_f16;
+	bool emulates_f32;
 };
 
 static inline const struct kernel *backend_kernel(const struct backend *b, const struct node *n)
 {
-	return b->emulate_f16 && node_has_dtype(n, DTYPE_F16) ? b->emulate_f16 : b->kernel[n->op->id];
+	const bool narrow = node_has_dtype(n, DTYPE_F16) || (b->emulates_f32 && node_has_dtype(n, DTYPE_F32));
+
+	if (!b->emulate_f16 || !narrow || n->op->collective || n->op->id == OP_copy ||
+	    (b->emulates_f32 && n->op->id == OP_cast))
+		return b->kernel[n->op->id];
+	return b->emulate_f16;
 }
 
 struct event_handle; /* a point in a stream */

@@ -11,6 +11,8 @@
 #include "trainer/ops/ops.def"
 #undef OP
 
+extern const struct kernel ref_emulate;
+
 static void ref_version(char *text, size_t n)
 {
 	snprintf(text, n, "f64, one thread");
@@ -25,7 +27,7 @@ static int ref_probe(char *reason, size_t n)
 
 static bool ref_takes(const struct precision *p)
 {
-	return p->low == DTYPE_F64 && p->master == DTYPE_F64;
+	return p->casts || (p->low == DTYPE_F64 && p->master == DTYPE_F64);
 }
 
 static int ref_open(const struct backend_opts *o, void **ret_module, struct err *err)
@@ -87,5 +89,7 @@ const struct backend backend_ref = {
 	.kernel = {
 #include "trainer/ops/ops.def"
 	},
+	.emulate_f16 = &ref_emulate,
+	.emulates_f32 = true,
 };
 #undef OP

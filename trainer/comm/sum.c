@@ -24,6 +24,8 @@ union block {
 	uint16_t bf16[BLOCK_ELEMENTS];
 };
 
+__extension__ typedef _Float16 half;
+
 CLONED static void add_f64(double *acc, const double *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -111,6 +113,19 @@ CLONED static void round_bf16(uint16_t *to, const float *x, size_t n)
 	}
 }
 
+CLONED static void add_f16(float *acc, const half *x, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		acc[i] += (float)x[i];
+}
+
+CLONED static void add_two_f16(half *to, const half *x, const half *y, size_t n)
+{
+#pragma GCC ivdep
+	for (size_t i = 0; i < n; i++)
+		to[i] = (half)((float)x[i] + (float)y[i]);
+}
+
 static const char *source_at(const struct sum_job *j, int k, size_t byte)
 {
 	return (const char *)j->from[k] + byte;
@@ -126,6 +141,17 @@ static void sum_block_bf16(const struct sum_job *j, size_t byte, size_t n, union
 	round_bf16(out->bf16, acc, n);
 }
 
+static void sum_block_f16(const struct sum_job *j, size_t byte, size_t n, void *out)
+{
+	float acc[BLOCK_ELEMENTS] = { 0 };
+	half *to = out;
+
+	for (int k = 0; k < j->n_from; k++)
+		add_f16(acc, (const half *)source_at(j, k, byte), n);
+	for (size_t i = 0; i < n; i++)
+		to[i] = (half)acc[i];
+}
+
 static void add_into(void *acc, const void *x, size_t n, enum dtype dtype)
 {
 	if (dtype == DTYPE_F32)
@@ -138,8 +164,11 @@ static void add_into(void *acc, const void *x, size_t n, enum dtype dtype)
 
 static void sum_block(const struct sum_job *j, size_t byte, size_t n, union block *out)
 {
-	if (j->dtype == DTYPE_BF16) {
-		sum_block_bf16(j, byte, n, out);
+	if (j->dtype == DTYPE_BF16 || j->dtype == DTYPE_F16) {
+		if (j->dtype == DTYPE_BF16)
+			sum_block_bf16(j, byte, n, out);
+		else
+			sum_block_f16(j, byte, n, out);
 		return;
 	}
 	memcpy(out, source_at(j, 0, byte), n * dtype_bytes(j->dtype));
@@ -153,6 +182,8 @@ static void add_two(void *to, const void *x, const void *y, size_t n, enum dtype
 		add_two_f32(to, x, y, n);
 	else if (dtype == DTYPE_F64)
 		add_two_f64(to, x, y, n);
+	else if (dtype == DTYPE_F16)
+		add_two_f16(to, x, y, n);
 	else
 		add_two_i64(to, x, y, n); /* unsigned: the same storage */
 }
@@ -174,6 +205,7 @@ static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 #define BOTTLENECK_ELEMENTS 256 /* of a block, so that all waiting sums stay in the cache */
 
 union tree_block {
+	half f16[BOTTLENECK_ELEMENTS];
 	double f64[BOTTLENECK_ELEMENTS];
 	float f32[BOTTLENECK_ELEMENTS];
 	int64_t i64[BOTTLENECK_ELEMENTS];
@@ -203,7 +235,7 @@ static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 
 bool sum_takes(enum dtype t)
 {
-	return t == DTYPE_F64 || t == DTYPE_F32 || t == DTYPE_BF16 || t == DTYPE_I64;
+	return t == DTYPE_F64 || t == DTYPE_F32 || t == DTYPE_BF16 || t == DTYPE_F16 || t == DTYPE_I64;
 }
 
 /* Computes the sum of a block; returns where it is stored. */

@@ -33,6 +33,7 @@ enum config_lr_scheduler { CONFIG_LR_COSINE, CONFIG_LR_STEP, CONFIG_LR_LINEAR, C
 			   CONFIG_LR_CONSTANT };
 enum config_backend { CONFIG_BACKEND_AUTO, CONFIG_BACKEND_REF, CONFIG_BACKEND_CPU, CONFIG_BACKEND_CUDA };
 enum config_precision { CONFIG_PRECISION_FP32, CONFIG_PRECISION_BF16, CONFIG_PRECISION_FP16, CONFIG_PRECISION_FP64 };
+#define CONFIG_SCALE_DYNAMIC (-1) /* loss_scale */
 enum config_opt_level { CONFIG_LEVEL_O0, CONFIG_LEVEL_O1, CONFIG_LEVEL_O2, CONFIG_LEVEL_O3 };
 enum config_recompute { CONFIG_RECOMPUTE_NONE, CONFIG_RECOMPUTE_SELECTIVE, CONFIG_RECOMPUTE_FULL };
 enum config_conv_algo { CONFIG_CONV_AUTO, CONFIG_CONV_DIRECT };
@@ -89,6 +90,7 @@ struct run_config {
 #include "trainer/config/flags.def"
 #undef FLAG
 
+	bool plain_casts;	/* a run that began before levels had tables: O1 to O3 cast as --precision fp16 does */
 	const char *word;       /* operand after the command, which is not a flag (sweep, find); NULL: none */
 	int world, local_world; /* as given to config_resolve */
 	uint8_t origin[FLAG_COUNT]; /* enum config_origin */
@@ -113,6 +115,9 @@ int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret
 
 /* Returns true if the user set the value (on the command line, in the environment or in the file). */
 bool config_given(const struct run_config *cfg, enum flag_id id);
+
+/* Returns the level whose table of casts the run follows, 1 to 3; 0: none. */
+int config_cast_level(const struct run_config *cfg);
 
 /* Sets an open INT flag to the value of data or model, with origin "derived". ERR_USAGE if the user set another value;
  * source names the origin of the value in the message ("the images of DIR"). */

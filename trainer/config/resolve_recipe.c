@@ -8,6 +8,30 @@
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 
+/* Averages in fp16 would not move: a step changes them by less than the type resolves. */
+static int resolve_loss_scale(struct run_config *cfg, struct err *err)
+{
+	const bool f16 = cfg->precision == CONFIG_PRECISION_FP16;
+	struct label l, o;
+
+	if (cfg->opt_level == CONFIG_LEVEL_O3 && cfg->model_ema)
+		return err_set(err, ERR_USAGE, "%s: needs parameters in fp32, O3 has none: use %s O2",
+			       label_flag(cfg, FLAG_model_ema, &l), label_flag(cfg, FLAG_opt_level, &o));
+	if (is_given(cfg, FLAG_loss_scale) && !f16)
+		return err_set(err, ERR_USAGE, "%s: only --precision fp16 and --opt-level O1, O2, O3 scale the loss",
+			       label_flag(cfg, FLAG_loss_scale, &l));
+	if (!is_given(cfg, FLAG_loss_scale) && f16) {
+		cfg->loss_scale = cfg->opt_level == CONFIG_LEVEL_O3 ? 1 : CONFIG_SCALE_DYNAMIC;
+		mark_derived(cfg, FLAG_loss_scale);
+	}
+	return 0;
+}
+
+int config_cast_level(const struct run_config *cfg)
+{
+	return cfg->plain_casts ? 0 : (int)cfg->opt_level;
+}
+
 int resolve_precision(struct run_config *cfg, struct err *err)
 {
 	struct label l, o;
@@ -33,10 +57,11 @@ int resolve_precision(struct run_config *cfg, struct err *err)
 	if (f64 && cfg->backend == CONFIG_BACKEND_CPU)
 		return err_set(err, ERR_USAGE, "%s: only the backends ref and cuda compute in fp64",
 			       label_flag(cfg, FLAG_precision, &l));
-	if (!f64 && cfg->backend == CONFIG_BACKEND_REF)
-		return err_set(err, ERR_USAGE, "%s: the backend ref computes in fp64 only",
+	if (!f64 && cfg->backend == CONFIG_BACKEND_REF && !config_cast_level(cfg))
+		return err_set(err, ERR_USAGE,
+			       "%s: the backend ref computes in fp64 only, or emulates --opt-level O1 to O3",
 			       label_flag(cfg, FLAG_precision, &l));
-	return 0;
+	return resolve_loss_scale(cfg, err);
 }
 
 static int refuse_changed_batch(const struct run_config *cfg, struct err *err)

@@ -105,6 +105,8 @@ struct tensor {
 	bool elsewhere;        /* gradients: another stage holds a copy and counts it in norms */
 	bool decay;            /* parameters: weight decay applies (not to gains of norms, not to biases) */
 	bool of_norm;          /* parameters: gain or bias of a normalisation layer */
+	bool master;           /* parameters: the model reads a 16-bit copy that is kept between steps */
+	bool copy;             /* activations: such a copy */
 	bool frozen;           /* parameters and statistics: never changed; set by graph_tensor */
 	bool keep;             /* readable by the host after the program: lives until its end */
 	bool wants_grad;       /* set by pass_grad: it is, or depends on, a trained parameter */

@@ -11,6 +11,19 @@
 struct precision {
 	enum dtype low;
 	enum dtype master;
+	const struct cast_table *casts; /* replaces the classes of ops by a table; NULL: the classes decide */
+};
+
+/* The type of an op's activations in a table of casts, see trainer/ops/casts.def. */
+enum cast_rule { CAST_KEEPS, CAST_F16, CAST_ALL16, CAST_F32, CAST_WIDEST };
+
+#define CAST_STORES_NONE (-1)
+
+struct cast_table {
+	const enum cast_rule *rule; /* by op id */
+	int weight, norm;	    /* enum dtype: parameters as the model reads them */
+	int master;		    /* enum dtype of copies that the optimiser updates, or CAST_STORES_NONE */
+	int weight_grad, norm_grad; /* enum dtype */
 };
 
 enum dtype_class { DTYPE_CLASS_KEEP /* unchanged */, DTYPE_CLASS_LOW, DTYPE_CLASS_MASTER };

@@ -23,6 +23,9 @@ int pass_dead(struct graph *g, struct err *err);
 /* Gives each operand the type its op requests; inserts one node of op cast per tensor and type. */
 int pass_precision(struct graph *g, const struct precision *p, const struct op *cast, struct err *err);
 
+/* The same by a table of casts (precision.casts). Copies that the model reads in place of masters keep their memory. */
+int pass_cast_table(struct graph *g, const struct cast_table *table, const struct op *cast, struct err *err);
+
 /* Inserts a cast of t in front of `user`, in the same part of the program. Returns the new tensor "<t>.<type>", or NULL
  * once the graph failed. */
 struct tensor *pass_cast_before(struct graph *g, const struct op *cast, struct tensor *t, enum dtype to,

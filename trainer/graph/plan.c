@@ -26,7 +26,7 @@ struct planner {
 
 const char *plan_category_name(enum plan_category c)
 {
-	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters",  "gradients", "optimizer",
+	static const char *const names[PLAN_CATEGORY_COUNT] = { "parameters", "masters",   "gradients", "optimizer",
 								"activations", "workspace", "inputs",
 								"data",	       "shards",    "gathered",
 								"buckets",     "offloaded", "snapshot" };
@@ -41,7 +41,7 @@ static enum plan_category pick_category(const struct tensor *t)
 		return PLAN_OFFLOADED;
 	switch (t->kind) {
 	case TENSOR_PARAM:
-		return t->shard.each ? PLAN_SHARDS : PLAN_PARAMETERS;
+		return t->shard.each ? PLAN_SHARDS : t->master ? PLAN_MASTERS : PLAN_PARAMETERS;
 	case TENSOR_STAT:
 		return PLAN_PARAMETERS;
 	case TENSOR_GATHERED:
@@ -55,7 +55,7 @@ static enum plan_category pick_category(const struct tensor *t)
 	case TENSOR_INPUT:
 		return PLAN_INPUTS;
 	default:
-		return PLAN_ACTIVATIONS;
+		return t->copy ? PLAN_PARAMETERS : PLAN_ACTIVATIONS;
 	}
 }
 
@@ -348,7 +348,7 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		buf_addf(out, " peers=%zu", p->shm_usage_bytes);
 	buf_addc(out, '\n');
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		if (c <= PLAN_INPUTS || p->category_bytes[c])
+		if ((c <= PLAN_INPUTS && c != PLAN_MASTERS) || p->category_bytes[c])
 			buf_addf(out, "%s%s=%zu", c ? " " : "", plan_category_name((enum plan_category)c),
 				 p->category_bytes[c]);
 	buf_addc(out, '\n');

@@ -11,6 +11,7 @@
 
 enum plan_category {
 	PLAN_PARAMETERS,
+	PLAN_MASTERS, /* fp32 parameters of which the model reads fp16 copies; those are PLAN_PARAMETERS */
 	PLAN_GRADIENTS,
 	PLAN_OPTIMIZER,
 	PLAN_ACTIVATIONS,

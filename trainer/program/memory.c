@@ -162,7 +162,7 @@ static bool advise_smaller_batch(struct advice *a, const struct run_config *like
 static void find_advice(struct advice *a)
 {
 	struct run_config cfg = *a->rank->cfg;
-	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
+	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32, NULL };
 
 	if (cfg.activation_checkpointing != CONFIG_RECOMPUTE_FULL) {
 		cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
@@ -256,7 +256,7 @@ int64_t memory_on_device(const struct rank *r)
 void memory_table(const struct plan *p, struct buf *out)
 {
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
-		if (p->category_bytes[c])
+		if (p->category_bytes[c] || c <= PLAN_OPTIMIZER)
 			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)c),
 				 (double)p->category_bytes[c] / MIB);
 }

@@ -121,6 +121,8 @@ const struct tensor *watching_find(const struct graph *g, enum watching_kind kin
 
 /* ---- updates ---- */
 
+#define APEX_SCALE_MAX 0x1p24 /* apex/amp/frontend.py */
+
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 {
 	return (struct optimizer_opts){ .kind = (enum optimizer_id)cfg->opt,
@@ -133,7 +135,9 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.bias_decay = cfg->bias_weight_decay,
 					.trust = cfg->trust_coef,
 					.nesterov = cfg->nesterov,
-					.scaling = cfg->precision == CONFIG_PRECISION_FP16,
+					.scaling = cfg->precision == CONFIG_PRECISION_FP16 && cfg->loss_scale != 1,
+					.fixed_scale = cfg->loss_scale > 1 ? (double)cfg->loss_scale : 0,
+					.max_scale = config_cast_level(cfg) ? APEX_SCALE_MAX : 0,
 					.ema_decay = cfg->model_ema && !cfg->test_only ? cfg->model_ema_decay : 0,
 					.ema_every = cfg->model_ema_steps,
 					.max_grad_norm = cfg->clip_grad_norm,
@@ -182,7 +186,10 @@ static void add_running_statistics(struct graph *g, struct tensor *step)
 
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
-	const struct step_guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
+	const struct step_guard_attr guard = { .max_norm = o->max_grad_norm,
+					       .scaling = o->scaling,
+					       .fixed = o->fixed_scale > 0,
+					       .max_scale = o->max_scale };
 	const struct ema_attr ema = { o->ema_decay, o->ema_every };
 	enum phase before = g->phase;
 	struct tensor *step;

@@ -13,7 +13,9 @@ struct optimizer_opts {
 	double momentum, beta1, beta2, eps, trust;
 	double weight_decay, norm_decay, bias_decay; /* of matrices; of norms' gains and biases; of other biases */
 	bool nesterov;
-	bool scaling;	      /* dynamic loss scale (fp16) */
+	bool scaling;	      /* loss scale other than 1 (fp16) */
+	double fixed_scale;   /* that never changes; 0: dynamic */
+	double max_scale;     /* the dynamic scale stays at or below it; 0: no limit */
 	double max_grad_norm; /* 0: no clipping */
 	int64_t ema_every;    /* steps of an epoch from one update of the averages to the next */
 	double ema_decay;     /* of the averages "<name>.ema" of parameters and statistics; 0: no averages */

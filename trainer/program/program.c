@@ -42,7 +42,9 @@ static int run_fuse(struct program_build *b, struct err *err)
 
 static int run_precision(struct program_build *b, struct err *err)
 {
-	return pass_precision(b->g, &b->o->precision, &op_cast, err);
+	const struct precision *p = &b->o->precision;
+
+	return p->casts ? pass_cast_table(b->g, p->casts, &op_cast, err) : pass_precision(b->g, p, &op_cast, err);
 }
 
 static int run_recompute(struct program_build *b, struct err *err)

@@ -10,6 +10,7 @@
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/comm/hier.h"
+#include "trainer/ops/cast/casts.h"
 #include "trainer/program/rank_check.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may measure kernels and read data during that time */
@@ -33,13 +34,13 @@ struct precision rank_precision(const struct rank *r)
 {
 	switch (r->cfg->precision) {
 	case CONFIG_PRECISION_FP64:
-		return (struct precision){ DTYPE_F64, DTYPE_F64 };
+		return (struct precision){ DTYPE_F64, DTYPE_F64, NULL };
 	case CONFIG_PRECISION_FP16:
-		return (struct precision){ DTYPE_F16, DTYPE_F32 };
+		return (struct precision){ DTYPE_F16, DTYPE_F32, casts_of_level(config_cast_level(r->cfg)) };
 	case CONFIG_PRECISION_BF16:
-		return (struct precision){ DTYPE_BF16, DTYPE_F32 };
+		return (struct precision){ DTYPE_BF16, DTYPE_F32, NULL };
 	default:
-		return (struct precision){ DTYPE_F32, DTYPE_F32 };
+		return (struct precision){ DTYPE_F32, DTYPE_F32, NULL };
 	}
 }
 
@@ -319,6 +320,7 @@ static int fall_back_to_cpu(struct rank *r, struct backend_choice *c, struct err
 	return rc;
 }
 
+/* Loads the backend that the flags name and checks that it computes in the run's types. */
 static int pick_backend(struct rank *r, const struct precision *p, struct err *err)
 {
 	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
@@ -332,6 +334,11 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	if (rc)
 		return rc;
 	b = choice.backend;
+	if (p->casts && b->takes && !b->takes(p))
+		return err_set(err, ERR_USAGE,
+			       "--opt-level: backend %s has no kernels for its casts: use --precision fp16, or "
+			       "--backend cpu",
+			       b->name);
 	if (b->takes && !b->takes(p))
 		return err_set(err, ERR_USAGE,
 			       "backend %s does not compute in %s on this machine; choose another --precision or "

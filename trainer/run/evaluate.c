@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "trainer/ops/cast/float16.h"
 #include "trainer/ops/xent/xent.h"
 #include "trainer/state/tensor_files.h"
 
@@ -46,16 +47,16 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 
 	if (p->logits && !p->logits->producer) /* another stage has them */
 		return 0;
-	if (!p->logits || (p->logits->dtype != DTYPE_F64 && p->logits->dtype != DTYPE_F32))
+	if (!p->logits || !dtype_is_float(p->logits->dtype))
 		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
 	if (p->logits->dtype == DTYPE_F64)
 		return prepared_get(&e->prepared, p->logits, to, (size_t)count * sizeof(double), err);
 	single = malloc((size_t)count * sizeof(float) + 1);
 	if (!single)
 		return err_nomem(err, "outputs");
-	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * sizeof(float), err);
+	rc = prepared_get(&e->prepared, p->logits, single, (size_t)count * dtype_bytes(p->logits->dtype), err);
 	for (int64_t i = 0; !rc && i < count; i++)
-		to[i] = single[i];
+		to[i] = float_get(single, p->logits->dtype, i);
 	free(single);
 	return rc;
 }

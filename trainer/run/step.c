@@ -82,7 +82,8 @@ static int read_scale(struct engine *e, double *ret, struct err *err)
 		return 0;
 	rc = prepared_get(&e->prepared, t, state, sizeof(state), err);
 	if (!rc && !(state[STEP_GUARD_STATE_SCALE] > 0)) {
-		state[STEP_GUARD_STATE_SCALE] = STEP_GUARD_SCALE_START;
+		state[STEP_GUARD_STATE_SCALE] = e->prepared.opts.optimizer.fixed_scale > 0 ?
+						e->prepared.opts.optimizer.fixed_scale : STEP_GUARD_SCALE_START;
 		rc = prepared_put(&e->prepared, t, state, sizeof(state), err);
 	}
 	*ret = state[STEP_GUARD_STATE_SCALE];

@@ -12,6 +12,7 @@
 
 #include "tracker/base/arena.h"
 #include "trainer/graph/normal.h"
+#include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/checkpoint.h"
 #include "trainer/weights/gpt_file.h"
@@ -58,12 +59,13 @@ static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t
 	union {
 		double f64[PIECE];
 		float f32[PIECE];
+		uint16_t f16[PIECE];
 	} piece;
 	int rc = 0;
 
 	if (t->init.kind == INIT_ZERO)
 		return 0;
-	if (t->dtype != DTYPE_F64 && t->dtype != DTYPE_F32)
+	if (t->dtype != DTYPE_F64 && t->dtype != DTYPE_F32 && t->dtype != DTYPE_F16)
 		return err_set(err, ERR_UNSUPPORTED, "%s: no initial values of type %s", t->name, dtype_name(t->dtype));
 	for (int64_t at = held.begin; !rc && at < held.end; at += PIECE) {
 		int64_t n = held.end - at < PIECE ? held.end - at : PIECE;
@@ -72,6 +74,8 @@ static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t
 			fill_f64(piece.f64, n, &t->init, key, at);
 		else
 			fill_f32(piece.f32, n, &t->init, key, at);
+		for (int64_t i = 0; t->dtype == DTYPE_F16 && i < n; i++) /* each is narrower than what it overwrites */
+			piece.f16[i] = f16_from_float(piece.f32[i]);
 		rc = tensors_put(s, t, (struct strategy_part){ at, at + n }, &piece, err);
 	}
 	return rc;

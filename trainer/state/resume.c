@@ -343,11 +343,32 @@ static int settle_order(struct run_config *cfg, struct err *err)
 	return rc;
 }
 
+/* A run that recorded --opt-level without --loss-scale began before the levels had tables of casts: it continues with
+ * the arithmetic that it has had. */
+static void settle_casts(struct run_config *cfg)
+{
+	struct checkpoint *c = cfg->opt_level > CONFIG_LEVEL_O0 ? open_newest_checkpoint(cfg) : NULL;
+	const char *level = c ? checkpoint_config(c, "opt_level") : NULL;
+	const char *scale = c ? checkpoint_config(c, "loss_scale") : NULL;
+
+	cfg->plain_casts = level && *level && !(scale && *scale);
+	if (cfg->plain_casts) {
+		cfg->loss_scale = 0; /* stays unrecorded */
+		cfg->origin[FLAG_loss_scale] = ORIGIN_DEFAULT;
+		log_info("--opt-level O%d: continuing with the casts of --precision fp16, as the run began",
+			 (int)cfg->opt_level);
+	}
+	checkpoint_close(c);
+}
+
 int resume_settle(struct run_config *cfg, struct err *err)
 {
 	int rc = cfg->resume ? settle_runs_dir(cfg, err) : 0;
 
-	return rc || !cfg->resume ? rc : settle_order(cfg, err);
+	if (rc || !cfg->resume)
+		return rc;
+	settle_casts(cfg);
+	return settle_order(cfg, err);
 }
 
 /* ---- kernels ---- */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/ops/cast/float16.h"
+
 enum request_kind { REQUEST_END, REQUEST_GET, REQUEST_GIVE };
 
 struct request { /* no pointers: rank 0 sends it to the others */
@@ -81,17 +83,21 @@ static struct held_piece find_holder(const struct tensors *s, const struct tenso
 
 /* ---- this rank's memory ---- */
 
+/* Returns this rank's tensor, or its gradient where those are saved. */
+static const struct tensor *find_own_tensor(const struct tensors *s, const struct tensor *t)
+{
+	const struct tensor *own = s->grads ? graph_find(s->grads, t->name) : prepared_own(s->prepared, t->name);
+
+	return s->grads && own->grad ? own->grad : own;
+}
+
 /* Returns the address of element i of t: a rank's memory of a tensor begins with the first element that it owns. */
 static void *element_address(const struct tensors *s, const struct tensor *t, int64_t i)
 {
 	int64_t first = tensors_held(s, t, s->comm->rank).begin;
+	const struct tensor *own = find_own_tensor(s, t);
+	const size_t skipped = (size_t)(i - first) * dtype_bytes(own->dtype);
 
-	const size_t skipped = (size_t)(i - first) * dtype_bytes(t->dtype);
-
-	const struct tensor *own = s->grads ? graph_find(s->grads, t->name) : prepared_own(s->prepared, t->name);
-
-	if (s->grads && own->grad)
-		own = own->grad;
 	if (s->copy)
 		return (unsigned char *)s->copy + prepared_copy_at(s->prepared, t->name) + skipped;
 	return (char *)prepared_address(s->prepared, own) + skipped;
@@ -100,6 +106,21 @@ static void *element_address(const struct tensors *s, const struct tensor *t, in
 static int copy_tensor_bytes(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
 {
 	return prepared_copy(s->prepared, to, from, bytes, err);
+}
+
+/* Reads elements of this rank in the type of t. A gradient in 16 bits is read to the end of `to`, then widened from its
+ * first element on. */
+static int read_elements(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to,
+			 struct err *err)
+{
+	const struct tensor *own = find_own_tensor(s, t);
+	const int64_t n = part.end - part.begin;
+	const size_t bytes = (size_t)n * dtype_bytes(own->dtype), more = (size_t)n * dtype_bytes(t->dtype) - bytes;
+	int rc = copy_tensor_bytes(s, (char *)to + more, element_address(s, t, part.begin), bytes, err);
+
+	for (int64_t i = 0; !rc && own->dtype != t->dtype && i < n; i++)
+		float_put(to, t->dtype, i, float_get((char *)to + more, own->dtype, i));
+	return rc;
 }
 
 static size_t tensor_part_bytes(const struct tensor *t, struct strategy_part part)
@@ -138,7 +159,7 @@ static int get_piece(const struct tensors *s, const struct tensor *t, struct hel
 	const size_t bytes = tensor_part_bytes(t, piece.part);
 
 	if (piece.rank == s->comm->rank)
-		return copy_tensor_bytes(s, to, element_address(s, t, piece.part.begin), bytes, err);
+		return read_elements(s, t, piece.part, to, err);
 	return s->comm->ops->recv(s->comm, to, bytes, piece.rank, err);
 }
 
@@ -184,7 +205,7 @@ static int answer_get(const struct tensors *s, const struct tensor *t, struct st
 		own = malloc(bytes);
 		if (!own)
 			return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
-		rc = copy_tensor_bytes(s, own, element_address(s, t, piece.part.begin), bytes, err);
+		rc = read_elements(s, t, piece.part, own, err);
 		if (!rc)
 			rc = s->comm->ops->send(s->comm, own, bytes, 0, err);
 		free(own);

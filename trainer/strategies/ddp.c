@@ -15,7 +15,6 @@ struct gradient_bucket {
 	struct tensor **grad; /* in the order in which they are made */
 	int n;
 	size_t bytes; /* with each view rounded up */
-	int last;     /* position of the node that makes the last one */
 	int number;
 	enum group group; /* group of ranks over which it is summed */
 };
@@ -49,6 +48,28 @@ static void sum_bucket(struct graph *g, struct tensor *flat, const struct gradie
 	graph_move(g, g->n_nodes - 1, at);
 }
 
+/* Returns the position of the node that makes t, or of the last node right after it that watches t before the sum. */
+static int last_reader(const struct graph *g, const struct tensor *t)
+{
+	int at = t->producer->id;
+
+	while (at + 1 < g->n_nodes && g->nodes[at + 1]->op == &op_watch)
+		at++;
+	return at;
+}
+
+static int last_of_bucket(const struct graph *g, const struct gradient_bucket *b)
+{
+	int last = 0;
+
+	for (int i = 0; i < b->n; i++) {
+		const int at = last_reader(g, b->grad[i]);
+
+		last = at > last ? at : last;
+	}
+	return last;
+}
+
 /* Makes the flat tensor of a bucket, places its gradients and adds its sum. */
 static int add_bucket(struct graph *g, const struct gradient_bucket *b, const struct strategy_opts *o)
 {
@@ -60,7 +81,7 @@ static int add_bucket(struct graph *g, const struct gradient_bucket *b, const st
 			       .name = arena_printf(g->arena, "bucket.%d", b->number) };
 	struct tensor *flat;
 	size_t at = 0;
-	int position = b->last + 1;
+	int position = last_of_bucket(g, b) + 1;
 
 	like.shape = SHAPE((int64_t)(b->bytes / each));
 	flat = graph_tensor(g, &like);
@@ -91,26 +112,21 @@ static bool is_gradient(const struct graph *g, const struct tensor *t)
 	return false;
 }
 
-/* Lists the gradients of parameters in the order of the nodes that make them; returns their number. */
+/* Lists the gradients of parameters, one type after another, in the order of the nodes that make them; returns their
+ * number. */
 static int collect_gradients(struct graph *g, struct tensor **grad)
 {
 	int count = 0;
 
-	for (int i = 0; i < g->n_nodes; i++)
-		for (int k = 0; k < g->nodes[i]->n_out; k++)
-			if (is_gradient(g, g->nodes[i]->out[k]))
-				grad[count++] = g->nodes[i]->out[k];
+	for (enum dtype type = DTYPE_F64; type <= DTYPE_F16; type++)
+		for (int i = 0; i < g->n_nodes; i++)
+			for (int k = 0; k < g->nodes[i]->n_out; k++) {
+				struct tensor *t = g->nodes[i]->out[k];
+
+				if (t && t->dtype == type && is_gradient(g, t))
+					grad[count++] = t;
+			}
 	return count;
-}
-
-/* Returns the position of the node that makes t, or of the last node right after it that watches t before the sum. */
-static int last_reader(const struct graph *g, const struct tensor *t)
-{
-	int at = t->producer->id;
-
-	while (at + 1 < g->n_nodes && g->nodes[at + 1]->op == &op_watch)
-		at++;
-	return at;
 }
 
 int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group, struct err *err)
@@ -129,15 +145,14 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 		size_t bytes = (tensor_bytes(grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
 		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
 
-		if (n == 0 || all[n - 1].bytes + bytes > cap) {
+		if (n == 0 || all[n - 1].bytes + bytes > cap || all[n - 1].grad[0]->dtype != grad[i]->dtype) {
 			all[n] = (struct gradient_bucket){ .grad = grad + i, .number = n, .group = group };
 			n++;
 		}
 		all[n - 1].n++;
 		all[n - 1].bytes += bytes;
-		all[n - 1].last = last_reader(g, grad[i]);
 	}
-	for (int b = n - 1; b >= 0; b--) /* from the end, so that earlier positions stay valid */
+	for (int b = n - 1; b >= 0; b--)
 		if (add_bucket(g, &all[b], o))
 			break;
 	return share_failed(g, err);

@@ -222,7 +222,7 @@ static int run_measurement(struct calibration *c, const struct measurement *m, d
 
 static bool cpu_takes_bf16(void)
 {
-	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32 };
+	const struct precision bf16 = { DTYPE_BF16, DTYPE_F32, NULL };
 	struct backend_choice b;
 	struct err ignored = ERR_INIT;
 	char why[256];

@@ -2,6 +2,7 @@
 /* describe.c: commands that start no ranks: `dptrain plan`, `backends`, `tokenize`. */
 #include "trainer/tools/subcommands.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,32 @@ static void summarize_plan(const struct engine *e, struct buf *out)
 		buf_addf(out, "  file         %10.1f MiB in %s\n", (double)p->slab_bytes[SPACE_OFFLOAD] / 1048576,
 			 e->rank.cfg->offload_dir);
 	comm_volume_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
+}
+
+/* Adds the same as one object: bytes by category. */
+static int summarize_plan_json(const struct engine *e, struct buf *out, struct err *err)
+{
+	const struct plan *p = &e->prepared.plan;
+	json_t *root = json_object(), *memory = json_object();
+	char *text;
+
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
+		if (p->category_bytes[c] || c <= PLAN_OPTIMIZER)
+			json_object_set_new(memory, plan_category_name((enum plan_category)c),
+					    json_integer((json_int_t)p->category_bytes[c]));
+	json_object_set_new(root, "model", json_string(e->rank.cfg->model));
+	json_object_set_new(root, "parameters", json_integer(model_parameter_count(e->prepared.model)));
+	json_object_set_new(root, "global_batch_size", json_integer(e->rank.cfg->global_batch_size));
+	json_object_set_new(root, "ranks", json_integer(e->rank.seat->world));
+	json_object_set_new(root, "planned_bytes", json_integer((json_int_t)(planned_mib(p) * 1048576)));
+	json_object_set_new(root, "lower_bound_bytes", json_integer((json_int_t)p->lower_bound_bytes));
+	json_object_set_new(root, "memory", memory);
+	text = json_dumps(root, JSON_INDENT(1));
+	if (text)
+		buf_addf(out, "%s\n", text);
+	free(text);
+	json_decref(root);
+	return text ? 0 : err_nomem(err, "the plan");
 }
 
 /* Adds a line for every stage of a pipeline; sets seat->rank to the stage that needs most. */
@@ -89,7 +116,7 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 			  struct err *err)
 {
 	struct buf stages;
-	struct engine *e;
+	struct engine *e = NULL;
 	int rc = 0;
 
 	buf_init(&stages, STAGES_BYTES_MAX);
@@ -97,13 +124,17 @@ static int describe_whole(const struct job *job, struct rank_context *seat, cons
 		rc = describe_stages(job, seat, &stages, err);
 	if (!rc)
 		rc = engine_open_plan(&e, job, seat, err);
-	if (!rc) {
+	if (!rc && job->cfg->json)
+		rc = summarize_plan_json(e, out, err);
+	else if (!rc)
 		summarize_plan(e, out);
+	if (!rc && !job->cfg->json) {
 		if (h)
 			add_fit(e, h, out);
 		buf_add(out, stages.data, stages.len);
-		engine_close(e);
 	}
+	if (e)
+		engine_close(e);
 	if (!rc && buf_failed(&stages))
 		rc = err_nomem(err, "the stages' description");
 	buf_done(&stages);
@@ -186,10 +217,10 @@ static void describe_backend(const struct backend *b, struct buf *out)
 	static const struct {
 		const char *name;
 		struct precision p;
-	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64 } },
-		      { "fp32", { DTYPE_F32, DTYPE_F32 } },
-		      { "bf16", { DTYPE_BF16, DTYPE_F32 } },
-		      { "fp16", { DTYPE_F16, DTYPE_F32 } } };
+	} kinds[] = { { "fp64", { DTYPE_F64, DTYPE_F64, NULL } },
+		      { "fp32", { DTYPE_F32, DTYPE_F32, NULL } },
+		      { "bf16", { DTYPE_BF16, DTYPE_F32, NULL } },
+		      { "fp16", { DTYPE_F16, DTYPE_F32, NULL } } };
 	char text[512] = "";
 	int offered = 0;
 

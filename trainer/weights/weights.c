@@ -262,7 +262,8 @@ static size_t describe_saved_tensors(const struct graph *g, enum weights_part pa
 			continue;
 		tensors[n] = t;
 		described[n] = (struct st_tensor){ .name = t->name,
-						   .dtype = t->dtype == DTYPE_F64 ? ST_F64 : ST_F32,
+						   .dtype = t->dtype == DTYPE_F64 ? ST_F64 :
+							    t->dtype == DTYPE_F16 ? ST_F16 : ST_F32,
 						   .ndim = t->shape.ndim };
 		for (int d = 0; d < t->shape.ndim; d++)
 			described[n].dim[d] = layout_dim(t, d);

@@ -106,7 +106,7 @@ static int cuda_device(void *module)
 
 static bool cuda_takes(const struct precision *p)
 {
-	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
+	return !p->casts && p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
 /* Appends a missing part to m->lacks. what: "…: " or "". */

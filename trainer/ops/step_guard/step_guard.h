@@ -45,6 +45,8 @@ enum {
 struct step_guard_attr {
 	double max_norm; /* 0: no clipping */
 	bool scaling;
+	bool fixed;	  /* the scale never changes */
+	double max_scale; /* 0: no limit */
 };
 
 struct step_guard_in {

@@ -25,13 +25,15 @@ HOST_DEVICE_INLINE void step_guard_count(double *state, bool good)
 	state[STEP_GUARD_STATE_ROW] = good ? 0 : state[STEP_GUARD_STATE_ROW] + 1;
 }
 
-HOST_DEVICE_INLINE void step_guard_scale(double *state, double scale, bool good)
+HOST_DEVICE_INLINE void step_guard_scale(const struct step_guard_attr *a, double *state, double scale, bool good)
 {
+	const double most = a->max_scale > 0 ? a->max_scale : 0x1p126;
+
 	state[STEP_GUARD_STATE_CLEAN] = good ? state[STEP_GUARD_STATE_CLEAN] + 1 : 0;
-	if (!good)
+	if (!good && !a->fixed)
 		scale /= 2;
 	if (state[STEP_GUARD_STATE_CLEAN] >= STEP_GUARD_SCALE_EVERY) {
-		scale = scale < 0x1p126 ? scale * 2 : scale;
+		scale = scale < most && !a->fixed ? scale * 2 : scale;
 		state[STEP_GUARD_STATE_CLEAN] = 0;
 	}
 	state[STEP_GUARD_STATE_SCALE] = scale;
@@ -69,7 +71,7 @@ HOST_DEVICE_INLINE void step_guard_decide_by(const struct step_guard_attr *a, co
 		clip = fmin(1.0, a->max_norm / (*v->norm + 1e-6));
 	step_guard_count(v->state, good);
 	if (a->scaling)
-		step_guard_scale(v->state, page->loss_scale, good);
+		step_guard_scale(a, v->state, page->loss_scale, good);
 	v->step[STEP_GUARD_FACTOR] = good ? clip / page->loss_scale : 0;
 	v->step[STEP_GUARD_SKIP] = !good;
 	v->step[STEP_GUARD_UPDATES] = v->state[STEP_GUARD_STATE_UPDATES];
