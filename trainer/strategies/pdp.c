@@ -222,13 +222,15 @@ static void keep_own_terms(struct stage_cutter *c)
 	}
 }
 
-/* Removes casts without a reader. */
+/* Removes casts without a reader, except of gradients: they have none before they are summed. */
 static void remove_unread_casts(struct graph *g)
 {
-	for (int i = g->n_nodes - 1; i >= 0; i--)
-		if (g->nodes[i]->op == &op_cast && graph_count_uses(g, g->nodes[i]->out[0]) == 0 &&
-		    !g->nodes[i]->out[0]->base)
+	for (int i = g->n_nodes - 1; i >= 0; i--) {
+		const struct tensor *t = g->nodes[i]->op == &op_cast ? g->nodes[i]->out[0] : NULL;
+
+		if (t && t->kind != TENSOR_GRAD && graph_count_uses(g, t) == 0 && !t->base)
 			graph_remove(g, i);
+	}
 }
 
 /* Removes the nodes of other stages. Casts of parameters stay where they are read. */

@@ -2,7 +2,7 @@
 """Apex's levels O1, O2 and O3: trainer/ops/casts.def followed by ref, compared with a recorded f64 emulation
 (reference/make_casts.py): losses and gradients to rounding; by cpu, within what fp16 leaves open. Memory: O2 stores
 fp16 weights and gradients beside fp32 masters, O3 less than that in all; the process uses what the plan says. Loss
-scales; a run that recorded a level before the tables existed; refusals."""
+scales; pipelines; a run that recorded a level before the tables existed; refusals."""
 import json
 import math
 import os
@@ -98,6 +98,20 @@ def ranks():
             check(head["dtype"] == "F%d" % (8 * kind), "%s: a checkpoint's weights are %s" % (level, head["dtype"]))
 
 
+def pipelines():
+    """Two stages with one micro-batch compute what one process computes: casts of gradients stay on their stage. The
+    gradient of tied weights is rounded on each stage, before the sum, where gradients are fp16."""
+    for name, level, limit in (("resnet20", "O1", 0), ("gpt", "O1", 0), ("gpt", "O2", 3e-5), ("gpt", "O3", 3e-5)):
+        got = []
+        for flags in ([], ["--strategy", "pdp", "--nproc-per-node", 2, "--microbatches", 1]):
+            with Folder() as tmp:
+                flags = [*NETS[name], "--backend", "ref", "--opt-level", level, *flags, "--max-steps", 2 if name == "resnet20" else 3]
+                got.append(run(tmp, *flags).get(("train/loss", -1), {}))
+        one, staged = got
+        check(len(one) > 1 and len(staged) == len(one) and all(abs(staged[i] - one[i]) <= limit * one[i] for i in one),
+              "%s %s in two stages: losses %s, of one process %s" % (name, level, staged, one))
+
+
 def older():
     """A checkpoint without --loss-scale, written before the levels had tables, keeps its arithmetic."""
     with Folder() as tmp:
@@ -170,6 +184,7 @@ def main():
             if CPU:
                 # a ReLU that rounding flips moves a gradient of resnet20 by a tenth
                 emulated(name, level, "cpu", recorded[level][name], (2e-2, 2e-2 if name == "gpt" else None))
+    pipelines()
     if CPU:
         memory()
         ranks()
