@@ -98,6 +98,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_edit.c \
 	web/cli/cmd_serve.c \
 	web/webhook/webhook.c web/webhook/webhook.h \
+	web/webhook/webhook_format.c web/webhook/webhook_format.h \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h \

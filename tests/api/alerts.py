@@ -9,6 +9,7 @@ import hmac
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -190,11 +191,99 @@ def posted(folder):
     receiver.close()
 
 
+HOSTILE = "<!channel> @everyone **b** _i_ [x](http://evil) & <http://evil|y> \\"
+# Per format: the flags, and how the receiver's documentation says that the body becomes a text.
+CHATS = {
+    "slack": lambda body: body["text"].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"),
+    "discord": lambda body: re.sub(r"\\([^0-9A-Za-z\s])", r"\1", body["content"]),
+    "teams": lambda body: body["attachments"][0]["content"]["body"][0]["inlines"][0]["text"],
+}
+SHAPES = {
+    "slack": {"text": str, "mrkdwn": False, "unfurl_links": False},
+    "discord": {"content": str, "allowed_mentions": {"parse": []}, "flags": 4},
+    "teams": {"type": "message", "attachments": [{
+        "contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": {
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4",
+            "body": [{"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": str}]}]}}]},
+}
+
+
+def shape(value, like):
+    """The value, with `str` in place of texts that differ from those of `like`."""
+    if isinstance(value, dict):
+        return {k: shape(v, like.get(k) if isinstance(like, dict) else None) for k, v in value.items()}
+    if isinstance(value, list):
+        return [shape(v, like[i] if isinstance(like, list) and i < len(like) else None) for i, v in enumerate(value)]
+    return str if isinstance(value, str) and value != like else value
+
+
+def plain_markup(chat, text):
+    """What of a message the chat would take as a mention, a link or markup."""
+    if chat == "slack":
+        return re.findall(r"[<>]|&(?!amp;|lt;|gt;)", text)
+    return re.findall(r"(?<!\\)(?:\\\\)*[*_~`|<>@\[\]#]", text) if chat == "discord" else []
+
+
+class Chat:
+    """Keeps the bodies of posts; a first one is answered as Discord and Slack do when too many arrive."""
+
+    def __init__(self):
+        self.bodies, self.headers = [], []
+        outer, busy = self, [True]
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if not busy:
+                    outer.bodies.append(json.loads(body))
+                    outer.headers.append(dict(self.headers, path=self.path))
+                self.send_response(429 if busy else 204)
+                if busy:
+                    self.send_header("Retry-After", "1")
+                busy.clear()
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+def chats(folder):
+    """Messages of chats have the documented shape, and names in them cannot mention, link or format."""
+    for chat in CHATS:
+        receiver = Chat()
+        path = "/T0/pass word?api-version=1&sig=s3cret".replace(" ", "%20")
+        server = lib.Server(os.path.join(folder, chat), "--webhook", f"http://127.0.0.1:{receiver.port}{path}", "--webhook-format", chat)
+        rule(server, kind="done")
+        run(server, "a", HOSTILE, [], "finished")
+        run(server, "a", "ü" * 140, [], "finished")
+        run(server, "a", "*" * 140, [], "finished")
+        until(lambda: len(receiver.bodies), lambda n: n == 3, f"messages of {chat}")
+        for body in receiver.bodies:
+            lib.equal(shape(body, SHAPES[chat]), SHAPES[chat], f"the shape of {chat}")
+            message = body.get("content", body.get("text", ""))
+            lib.equal(plain_markup(chat, message), [], f"markup for {chat} in {message!r}")
+            lib.check(len(message) <= 2000, f"{chat}: {len(message)} characters")
+        texts = sorted(CHATS[chat](body) for body in receiver.bodies)
+        lib.equal(texts, sorted(f"a / {name}: the run finished" for name in (HOSTILE, "ü" * 140, "*" * 140)), f"texts of {chat}")
+        lib.equal({h["path"] for h in receiver.headers}, {path}, "the whole address")
+        lib.check(not any("X-Dptrack-Signature" in h for h in receiver.headers), "no signature without a secret")
+        server.stop()
+        lib.check("s3cret" not in server.stderr() and "pass" not in server.stderr(), f"the log shows the address: {server.stderr()}")
+        receiver.server.shutdown()
+        receiver.server.server_close()
+
+
 def flags_are_checked(folder):
     short = os.path.join(folder, "short")
     with open(short, "w", encoding="utf-8") as f:
         f.write("short\n")
-    for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "belong together"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
+    for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "--webhook-secret-file"), (("--webhook-format", "slack"), "--webhook URL"),
+                        (("--webhook", "http://127.0.0.1:1/", "--webhook-format", "fax"), "expected json, slack, discord or teams"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
                         (("--webhook", "http://127.0.0.1:1/", "--webhook-secret-file", folder + "/none"), "none")):
         done = subprocess.run([lib.PROGRAM, "serve", "--logdir", os.path.join(folder, "other"), "--port", "0", *flags], capture_output=True,
                               text=True, timeout=WAIT_S, env={**os.environ, **lib.in_database(folder)})
@@ -225,6 +314,7 @@ def main():
         each_kind(server)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         posted(folder)
+        chats(folder)
         flags_are_checked(folder)
         connects_to_nobody(folder)
     lib.finish("alerts")

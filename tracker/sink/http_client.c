@@ -109,6 +109,13 @@ void http_trust(struct http *h)
 	h->trusting = true;
 }
 
+void http_hide_path(struct http *h)
+{
+	char *host = strstr(h->shown, "://") + 3;
+
+	host[strcspn(host, "/?#")] = '\0';
+}
+
 const char *http_url(const struct http *h)
 {
 	return h->shown;

@@ -39,6 +39,9 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 
 /* Accepts any certificate, for a server that is known to be this user's own. */
 void http_trust(struct http *h);
+
+/* Omits the path from messages, for an address whose path is a password. */
+void http_hide_path(struct http *h);
 void http_close(struct http *h);            /* NULL is fine */
 const char *http_url(const struct http *h); /* for messages: without user and password */
 

@@ -41,7 +41,8 @@
 
 struct serve_options {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key, *docs;
-	const char *webhook_url, *webhook_secret_file, *archive_after;
+	const char *archive_after;
+	struct webhook_opts webhook;
 	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
 	bool help, behind_proxy;
@@ -52,7 +53,7 @@ struct serve_options {
 	struct follow *follow;
 	struct server *server;
 	struct alert_watch *watch;
-	struct webhook *webhook; /* NULL: no alerts are posted */
+	struct webhook *poster;  /* NULL: no alerts are posted */
 	struct docs_site *site;  /* NULL: no documents */
 	sigset_t signals;
 	bool reloads; /* SIGHUP reads certificate and token file again; else it ends, or is ignored */
@@ -238,13 +239,15 @@ static int start_alerts(struct serve_options *o, struct err *err)
 {
 	int rc = 0;
 
-	if (!o->webhook_url != !o->webhook_secret_file)
-		return err_set(err, ERR_USAGE, "--webhook and --webhook-secret-file belong together: give both");
-	if (o->webhook_url)
-		rc = webhook_new(&o->webhook, o->store, o->webhook_url, o->webhook_secret_file, err);
-	if (!rc && o->webhook)
-		rc = webhook_start(o->webhook, err);
-	return rc ? rc : alert_watch_start(&o->watch, o->store, o->webhook != NULL, err);
+	if (!o->webhook.url)
+		o->webhook.url = getenv("DPTRACK_WEBHOOK");
+	if (!(o->webhook.url && *o->webhook.url) && (o->webhook.secret_file || o->webhook.format))
+		return err_set(err, ERR_USAGE, "--webhook-secret-file and --webhook-format: also give --webhook URL");
+	if (o->webhook.url && *o->webhook.url)
+		rc = webhook_new(&o->poster, o->store, &o->webhook, err);
+	if (!rc && o->poster)
+		rc = webhook_start(o->poster, err);
+	return rc ? rc : alert_watch_start(&o->watch, o->store, o->poster != NULL, err);
 }
 
 /* Reads the documents, those of --docs or of this installation, before the sandbox closes their folder. */
@@ -405,7 +408,7 @@ static int serve_until_signal(struct serve_options *o, struct err *err)
 	server_stop(o->server);
 	follow_stop(o->follow);
 	alert_watch_stop(o->watch);
-	webhook_free(o->webhook);
+	webhook_free(o->poster);
 	docs_site_free(o->site);
 	store_close(o->store);
 	return rc;
@@ -457,10 +460,15 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  "serve the documents in this folder at /docs (default: those that are installed)", &o.docs, 0, 0 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
 		  0 },
-		{ "webhook", FLAG_TEXT, "URL", "post alerts there as JSON (default: no posts)", &o.webhook_url, 0, 0 },
+		{ "webhook", FLAG_TEXT, "URL", "post alerts there (default: DPTRACK_WEBHOOK, or no posts)",
+		  &o.webhook.url, 0, 0 },
+		{ "webhook-format", FLAG_TEXT, "json|slack|discord|teams",
+		  "the form of posts (default: by the host of the URL, json for other hosts)", &o.webhook.format, 0,
+		  0 },
 		{ "webhook-secret-file", FLAG_PATH, "FILE",
-		  "its first line is the key that signs posts: X-Dptrack-Signature: sha256=HMAC of the body",
-		  &o.webhook_secret_file, 0, 0 },
+		  "its first line is the key that signs posts, which json requires: X-Dptrack-Signature: "
+		  "sha256=HMAC of the body",
+		  &o.webhook.secret_file, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "print this help", &o.help, 0, 0 },
 		{ 0 },
 	};

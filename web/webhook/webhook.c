@@ -19,8 +19,8 @@
 #include "tracker/base/text.h"
 #include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
-#include "web/api/api.h"
 #include "web/store/alert/alert.h"
+#include "web/webhook/webhook_format.h"
 
 #define POST_S 10.0          /* for one post, and so the longest delay between a signal and the end */
 #define LEASE_MS 60000       /* of a claim; longer than a post */
@@ -33,7 +33,8 @@
 struct webhook {
 	struct store *s;
 	struct http *http;
-	char secret[256];
+	const struct webhook_format *format;
+	char secret[256]; /* "": not signed */
 	bool failing; /* the failure of the receiver is logged already */
 	pthread_t thread;
 	bool started;
@@ -59,7 +60,7 @@ static int read_webhook_secret(struct webhook *w, const char *path, struct err *
 		       SECRET_MIN);
 }
 
-int webhook_new(struct webhook **ret, struct store *s, const char *url, const char *secret_file, struct err *err)
+int webhook_new(struct webhook **ret, struct store *s, const struct webhook_opts *opts, struct err *err)
 {
 	struct webhook *w = calloc(1, sizeof *w);
 	int rc;
@@ -69,14 +70,22 @@ int webhook_new(struct webhook **ret, struct store *s, const char *url, const ch
 	w->s = s;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->wake);
-	rc = read_webhook_secret(w, secret_file, err);
+	rc = webhook_format_choose(&w->format, opts->format, opts->url, err);
+	if (!rc && opts->secret_file)
+		rc = read_webhook_secret(w, opts->secret_file, err);
+	else if (!rc && !webhook_format_is_chat(w->format))
+		rc = err_set(err, ERR_USAGE,
+			     "--webhook: posts of JSON are signed: add --webhook-secret-file, or the "
+			     "--webhook-format of a chat");
 	if (!rc)
-		rc = http_open(&w->http, url, NULL, err);
-	if (rc)
+		rc = http_open(&w->http, opts->url, NULL, err);
+	if (rc) {
 		webhook_free(w);
-	else
-		*ret = w;
-	return rc;
+		return rc;
+	}
+	http_hide_path(w->http);
+	*ret = w;
+	return 0;
 }
 
 void webhook_free(struct webhook *w)
@@ -96,27 +105,6 @@ void webhook_free(struct webhook *w)
 	free(w);
 }
 
-/* Writes the JSON body. text is the member that chat programs show. */
-static void write_alert_body(struct buf *out, const struct alert_fired *f, const char *text)
-{
-	struct js j = { .out = out };
-	char id[24];
-
-	snprintf(id, sizeof id, "%" PRId64, f->id);
-	js_open(&j, '{');
-	js_key_str(&j, "id", id);
-	js_key_str(&j, "kind", f->kind);
-	js_key_str(&j, "text", text);
-	js_key_str(&j, "experiment", f->experiment);
-	js_key_str(&j, "run", f->run);
-	js_key_str(&j, "run_name", f->run_name);
-	js_key_str(&j, "metric", f->metric);
-	js_key_int(&j, "step", f->step);
-	js_key_double(&j, "value", f->value);
-	js_key_int(&j, "time", f->time_ms);
-	js_close(&j, '}');
-}
-
 /* Formats the header line by which the receiver verifies that the body is from this server. */
 static void sign_webhook_body(const struct webhook *w, const struct buf *body, char ret[128])
 {
@@ -130,17 +118,18 @@ static void sign_webhook_body(const struct webhook *w, const struct buf *body, c
 /* Posts one alert; 0: the receiver accepted it. *ret_later_ms: the wait that the receiver demands. */
 static int post_alert(struct webhook *w, const struct alert_fired *f, int64_t *ret_later_ms, struct err *err)
 {
-	char signature[128], delivery[64], text[1200];
-	const char *const headers[] = { signature, delivery, NULL };
+	char signature[128], delivery[64];
+	const char *const headers[] = { delivery, *w->secret ? signature : NULL, NULL };
 	struct http_reply reply = { 0 };
 	struct buf body;
 	int rc;
 
-	snprintf(text, sizeof text, "%.300s / %.300s: %.500s", f->experiment, f->run_name, f->text);
 	buf_init(&body, 1 << 16);
-	write_alert_body(&body, f, text);
-	if (buf_failed(&body))
+	webhook_format_write(w->format, &body, f);
+	if (buf_failed(&body)) {
+		buf_done(&body);
 		return err_nomem(err, NULL);
+	}
 	sign_webhook_body(w, &body, signature);
 	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
 	rc = http_send(w->http, &(struct http_request){ .method = "POST", .path = "", .body = body.data,
