@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
-from stragglers import Server  # noqa: E402
+from told import Server  # noqa: E402
 
 PROGRAM = '''
 import os, signal, sys, time
