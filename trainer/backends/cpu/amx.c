@@ -13,9 +13,9 @@
 
 #include "trainer/ops/cast/float16.h"
 
-#define ROWS 16	 /* of a tile, and its columns of sums */
+#define ROWS 16	 /* rows of a tile, and columns of its sums */
 #define LINE 64	 /* bytes of a row */
-#define TERMS 32 /* of a row of a left operand */
+#define TERMS 32 /* terms of a row of a left operand */
 
 static const char *byte_offset(const void *p, int64_t bytes)
 {
@@ -62,7 +62,7 @@ static void multiply_plain_tiles(const struct amx_product *p)
 #define ARCH_REQ_XCOMP_PERM 0x1023 /* asm/prctl.h */
 #define XFEATURE_TILE_DATA 18
 
-/* Linux gives the registers, 8 KiB a thread, only to processes that request them. */
+/* Linux grants the registers, 8 KiB per thread, only to processes that request them. */
 static bool request_amx_tiles(void)
 {
 	unsigned r[4];
@@ -81,7 +81,7 @@ struct tile_config {
 #pragma GCC push_options
 #pragma GCC target("amx-tile,amx-bf16")
 
-/* Constant: to the compiler the intrinsic reads no more than its first bytes. */
+/* Constant, because the compiler assumes that the intrinsic reads only the first bytes. */
 static const struct tile_config config = { .palette = 1,
 					   .row_bytes = { LINE, LINE, LINE, LINE, LINE, LINE, LINE, LINE },
 					   .rows = { 16, 16, 16, 16, 16, 16, 16, 16 } };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convs.c: a module's convolutions: which shape a node's is, in which implementation, made once for all nodes alike.
- * The candidates are timed on operands that the private caches no longer hold. */
+/* convs.c: the convolutions of a module, one for all nodes with the same shape, and the choice of their
+ * implementations. The candidates are timed on operands that the private caches no longer hold. */
 #include "trainer/backends/cpu/cpu_conv.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/ops.h"
 
-/* Operations of one timed run, about: part of a large batch represents the whole. A gradient of weights needs a larger
- * part, because sums over threads and the layout of the result cost the same for any batch. */
+/* Operations of one timed run, about: a part of a large batch represents the whole. A gradient of weights needs a
+ * larger part: its sums over threads and the layout of its result cost the same for any batch. */
 #define TRIAL_FLOPS 1e9
 #define TRIAL_FLOPS_WGRAD 2e9
 
@@ -28,8 +28,8 @@ static void make_conv_key(char *key, const struct cpu_module *m, const struct dn
 	cpu_pick_key(key, m, threads, what);
 }
 
-/* Buffers of one convolution. Each run uses the next of several copies of its operands. As in a training step, operands
- * have left the caches since their last use, while code and workspace, which nodes of one shape share, have not. */
+/* The buffers of one convolution. Each run uses the next of several copies of its operands. As in a training step, the
+ * operands have left the caches since their last use; code and workspace, which nodes of one shape share, have not. */
 struct conv_trial {
 	char *memory; /* the workspace, then the copies */
 	size_t a, b, out, copy_bytes, copies, next, workspace;
@@ -37,8 +37,8 @@ struct conv_trial {
 	int threads;
 };
 
-/* Of all copies: a step of small nodes leaves the private caches, but not the one that cores share; of a node as large
- * as this the step leaves both. */
+/* Bytes of all copies. A step of small nodes exceeds the private caches, but not the shared one; a step of nodes as
+ * large as this exceeds both. */
 #define COPIES_BYTES ((size_t)8 << 20)
 #define LARGE_BYTES ((size_t)1 << 20)
 #define COPIES_BYTES_LARGE ((size_t)32 << 20)
@@ -113,7 +113,7 @@ static int list_conv_candidates(struct conv_trial *t, char names[][PICK_NAME_BYT
 	return n;
 }
 
-/* False where the machine is too busy to tell. */
+/* Returns false if the machine is too busy for a measurement. */
 static bool time_conv_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
@@ -139,7 +139,7 @@ static bool time_conv_candidates(struct cpu_module *m, const struct dnn_conv_spe
 	return clear;
 }
 
-/* Batch sizes near one another share a choice, and large ones are timed in part. */
+/* Similar batch sizes share a choice, and only a part of a large batch is timed. */
 static int64_t choose_trial_batch(const struct dnn_conv_spec *s, int threads)
 {
 	double image = 2.0 * (double)(s->p * s->q * s->k) * (double)(s->kernel * s->kernel * s->c);
@@ -153,8 +153,8 @@ static int64_t choose_trial_batch(const struct dnn_conv_spec *s, int threads)
 	return n;
 }
 
-/* What timing found on processors with AVX-512, as rules: the part of a name to look for first; NULL: the library's
- * own order is as good. */
+/* The measured preferences on processors with AVX-512, as rules: the part of a name to look for first; NULL: the
+ * library's own order is as good. */
 static const char *find_conv_rule(const struct dnn_conv_spec *s)
 {
 	int64_t thin = s->c < s->k ? s->c : s->k;
@@ -181,7 +181,7 @@ static void pick_conv_by_rule(struct cpu_module *m, const struct dnn_conv_spec *
 	name[0] = '\0';
 }
 
-/* Into name: one that cpu_conv_make takes; "" for the library's first choice. */
+/* Sets name to an implementation for cpu_conv_make; "" means the library's first choice. */
 static void pick_conv_name(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
 {
 	struct dnn_conv_spec trial = *spec;
@@ -205,12 +205,12 @@ static void pick_conv_name(struct cpu_module *m, const struct dnn_conv_spec *spe
 
 struct cpu_convs {
 	struct cpu_convs *next;
-	struct dnn_conv_spec spec; /* n is 0 for a batch that holds no sample */
+	struct dnn_conv_spec spec; /* n is 0 for an empty batch */
 	int threads;
 	struct cpu_conv *conv;
 };
 
-/* Shapes of x, w and y wherever the op has them. */
+/* Finds the shapes of x, w and y among the op's operands. */
 static int read_conv_spec(struct dnn_conv_spec *s, const struct node *n, struct err *err)
 {
 	const struct conv_attr *a = n->attr;
@@ -254,13 +254,13 @@ static bool conv_specs_equal(const struct dnn_conv_spec *a, const struct dnn_con
 	       a->stride == b->stride && a->pad == b->pad;
 }
 
-/* What implementations are looked for: of this module's if there is one, else of the library's for what it computes. */
+/* Describes the computation for which implementations are listed: this module's own, or the library's. */
 static struct dnn_conv_spec find_computed_spec(const struct cpu_module *m, const struct dnn_conv_spec *spec)
 {
 	return cpu_conv_own(m, spec, 0) ? *spec : cpu_conv_computed(m, spec);
 }
 
-/* A name that was remembered may have left the library since: then its first choice does. */
+/* The installed library may lack a remembered name: then its first choice is used. */
 static int make_picked_conv(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		       struct err *err)
 {

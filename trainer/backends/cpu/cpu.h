@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.h: what every kernel of the cpu module shares: the opened module, the instruction sets that loops are compiled
- * for, the thread team, and checks of a node's types. Knows nothing of any single op. */
+ * for, the thread team, and checks of a node's types. It is independent of any single op. */
 #ifndef DPT_BACKENDS_CPU_H
 #define DPT_BACKENDS_CPU_H
 
 #include "trainer/graph/kernel.h"
 
-/* Loops are compiled once per set (each.h); the best one that the machine has is picked when a kernel is prepared.
- * $DPTRAIN_CPU_ISA=base|avx2|avx512|avx512_bf16 lowers the choice, for tests and comparisons. */
+/* Loops are compiled once per set (each.h). Preparing a kernel selects the best set that the machine has.
+ * $DPTRAIN_CPU_ISA=base|avx2|avx512|avx512_bf16 limits the choice, for tests and comparisons. */
 enum cpu_isa { CPU_BASE, CPU_AVX2, CPU_AVX512, CPU_AVX512_BF16, CPU_ISA_COUNT };
 
-/* Products in tile registers: not at all, by plain loops in their place, by the processor's. */
+/* Products in tile registers: never, emulated by plain loops, or by the processor. */
 enum cpu_tiles { CPU_TILES_NONE, CPU_TILES_EMULATED, CPU_TILES_AMX };
 
 struct dnn;
@@ -21,27 +21,28 @@ struct cpu_picks;
 struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	enum cpu_tiles tiles;
-	bool plain_dots; /* plain C stands in for bf16 dot products where the processor has none */
+	bool plain_dots; /* plain C emulates bf16 dot products that the processor lacks */
 	int threads;
 	bool deterministic, dry, direct, split; /* as in struct backend_opts */
-	bool widens; /* bf16 products are computed in f32 (widen.h): the library has none for the processor */
+	bool widens; /* bf16 products are computed in f32 (widen.h), because the library has none for the processor */
 	struct dnn *dnn;
-	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
+	struct cpu_convs *convs;	 /* all convolutions prepared so far, shared by nodes of the same shape */
 	struct cpu_matmul *matmuls; /* likewise */
-	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
+	struct cpu_picks *picks; /* the implementations chosen so far; NULL: out of memory */
 };
 
 enum cpu_isa cpu_isa_detect(void);
 const char *cpu_isa_name(enum cpu_isa isa);
 
-/* Bits of results depend on the number of parts alone: a team that turns out smaller runs several parts per thread. */
+/* The bits of results depend only on the number of parts: a team with fewer threads runs several parts per thread. */
 typedef void cpu_part_fn(void *arg, int part, int parts);
 void cpu_parallel(int parts, cpu_part_fn *fn, void *arg);
 
-/* Parts worth making for a loop over that many elements; at most env->threads. Depends on nothing else. */
+/* Returns a useful number of parts for a loop over that many elements, at most env->threads. Depends on nothing else.
+ * */
 int cpu_parts(const struct kernel_env *env, int64_t elements);
 
-/* The range of `part` when n items are dealt in runs of `grain`. */
+/* Returns the range of `part` when n items are divided in runs of `grain`. */
 struct cpu_range {
 	int64_t begin, end;
 };
@@ -54,9 +55,10 @@ static inline struct cpu_range cpu_split(int64_t n, int64_t grain, int part, int
 	return (struct cpu_range){ begin < n ? begin : n, end < n ? end : n };
 }
 
-/* 0 when the given operands exist with one type, f32 or bf16 (absent ones, NULL, are left out); else names the node. */
+/* Returns 0 if the given operands exist and have one type, f32 or bf16 (absent ones, NULL, are ignored); else the error
+ * names the node. */
 struct cpu_operands {
-	int n_in, n_out; /* checked: the first n_in inputs and n_out outputs */
+	int n_in, n_out; /* the first n_in inputs and n_out outputs are checked */
 };
 
 int cpu_one_type(const struct node *n, struct cpu_operands o, bool *ret_bf16, struct err *err);
@@ -66,7 +68,7 @@ int cpu_want(const struct node *n, const struct tensor *t, enum dtype type, stru
 int cpu_state_new(size_t bytes, void **ret_state, struct err *err);
 void cpu_state_release(void *state);
 
-/* Ops that work element by element on one or two inputs of one type: state, prepare and run for all of them. */
+/* State, prepare and run of ops that work element by element on one or two inputs of one type. */
 struct cpu_elems {
 	cpu_part_fn *loop; /* is handed this struct */
 	int64_t count;
@@ -80,7 +82,7 @@ int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_f
 		  struct err *err);
 int cpu_elems_run(void *state, const struct kernel_args *args, struct err *err);
 
-/* Table of one loop's versions, for each.h's users: CPU_PICK(env, add) is add as compiled for the machine. */
+/* The versions of one loop, for users of each.h: CPU_PICK(env, add) is add as compiled for the machine. */
 #if defined(__x86_64__)
 #define CPU_TABLE(f)                                                                                                   \
 	{                                                                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_conv.c: one convolution in one implementation. It must not know how implementations are chosen. */
+/* cpu_conv.c: one convolution in one implementation, independent of how implementations are chosen. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "trainer/backends/cpu/cpu_conv.h"
 #include "trainer/backends/cpu/widen.h"
 
-/* An implementation of this module. Those without `pack` read plain weights. */
+/* An implementation in this module. Those without `pack` read plain weights. */
 struct own {
 	const char *name, *impl;
-	bool timed_only; /* preferred where nothing is timed only if plain C stands in for its instructions */
+	bool timed_only; /* without timing it is preferred only if its instructions are emulated */
 	bool (*takes)(const struct cpu_module *m, const struct dnn_conv_spec *s);
 	size_t (*workspace_bytes)(const struct cpu_conv *c);
 	size_t (*packed_bytes)(const struct cpu_conv *c);
@@ -27,7 +27,7 @@ struct cpu_conv {
 	int threads;
 	const struct own *own; /* NULL: the library's */
 	struct dnn_conv *dnn;
-	struct widen_copies copies; /* that the library's computes with */
+	struct widen_copies copies; /* copies for the library's computation */
 	char impl[80];
 };
 
@@ -99,7 +99,7 @@ static void run_winograd(const struct cpu_conv *c, const struct dnn_conv_args *a
 	winograd_run(&c->spec, c->threads, args);
 }
 
-/* In the order of preference where nothing is timed. */
+/* In order of preference when nothing is timed. */
 static const struct own owns[] = {
 	{ .name = "tiles",
 	  .impl = "own:amx_bf16",
@@ -132,7 +132,7 @@ static const struct own owns[] = {
 
 /* ---- the library's ---- */
 
-/* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
+/* The library reads its number of threads from OpenMP, which keeps that number per calling thread. */
 static void set_conv_threads(const struct cpu_conv *c)
 {
 	if (omp_get_max_threads() != c->threads)

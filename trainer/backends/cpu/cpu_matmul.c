@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_matmul.c: a module's matrix products, made once for all nodes alike. In types that the processor computes in, a
- * product is computed by own code or the library (struct cpu_product). In bf16 where the processor has no bf16
- * products, it is computed as f32 products of its panels: copies of large operands (a language model's head has one of
- * the vocabulary) would take more memory than bf16 saves. */
+/* cpu_matmul.c: a module's matrix products, one for all nodes with the same shape. In types that the processor
+ * supports, a product is computed by own code or the library (struct cpu_product). On processors without bf16 products,
+ * a bf16 product is computed panel by panel in f32. Copies of whole operands (a language model's head has one of the
+ * size of the vocabulary) would take more memory than bf16 saves. */
 #include "trainer/backends/cpu/cpu_matmul.h"
 
 #include <omp.h>
@@ -23,8 +23,8 @@
 #define GEMM_PANEL 9984 /* columns of b, rows of a, terms that oneDNN's gemm packs at a time on AVX-512 */
 #define GEMM_ROWS 384
 #define GEMM_TERMS 384
-#define GEMM_ASIDE (32 << 10) /* further bytes that it allocates */
-#define GEMM_PART 8 /* packing below this part of the operands is not expected: a plan is made sooner without */
+#define GEMM_ASIDE (32 << 10) /* bytes that it allocates in addition */
+#define GEMM_PART 8 /* below this part of the operands no packing is expected, so that a plan is made sooner */
 
 enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* BY_NOBODY: a size is 0 */
 
@@ -33,8 +33,8 @@ struct cpu_product {
 	int threads;
 	const struct cpu_module *module;
 	enum product_by by;
-	struct dnn_matmul *dnn; /* of the library's */
-	size_t packing;		/* bytes of workspace after its own, into which it packs operands; 0: not known */
+	struct dnn_matmul *dnn; /* the library's product */
+	size_t packing;		/* bytes at the end of the workspace, for packed operands; 0: unknown */
 };
 
 static void set_product_threads(int threads)
@@ -43,14 +43,13 @@ static void set_product_threads(int threads)
 		omp_set_num_threads(threads);
 }
 
-/* The library's gemm packs operands at every call; small products gain nothing by it. */
+/* The library's gemm packs operands in every call; small products do not benefit. */
 static bool is_small_product(const struct dnn_matmul_spec *s)
 {
 	return s->m * s->n * s->k < SMALL_PRODUCT;
 }
 
-/* What timing found: tiles where there are some, and without a turned b, and for long sums of turned a, copying into
- * panels pays off. */
+/* The measured rule: copying into panels pays off for tiles with a plain b, and for long sums of a turned a. */
 static void pick_product_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
 {
 	name[0] = '\0';
@@ -70,7 +69,7 @@ static int64_t count_out_elements(const struct dnn_matmul_spec *s)
 	return s->m * (s->out_step ? s->out_step : s->n);
 }
 
-/* What the library's gemm packs, where the clock may choose it. */
+/* Returns the bytes that the library's gemm packs, if it may be chosen by timing. */
 static size_t estimate_packing(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads)
 {
 	const int64_t item = s->bf16 ? 2 : 4, operands = (s->m + s->n) * s->k * item + count_out_elements(s) * 4;
@@ -88,7 +87,7 @@ struct product_trial {
 	char *memory;
 	size_t bytes, a, b, bias, out, workspace;
 	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
-	size_t packing[PICK_CANDIDATES];	  /* of the last run */
+	size_t packing[PICK_CANDIDATES];	  /* packing of each candidate in its last run */
 };
 
 static size_t round_operand_bytes(int64_t elements, size_t item)
@@ -136,7 +135,7 @@ static double run_product_once(void *arg, int i)
 	return seconds;
 }
 
-/* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
+/* Lists the names of candidates worth a trial; returns their number. Enlarges the workspace to the largest need. */
 static int list_product_candidates(struct product_trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES],
 				   size_t *workspace)
 {
@@ -158,7 +157,7 @@ static int list_product_candidates(struct product_trial *t, struct dnn *dnn, cha
 	return n;
 }
 
-/* "NAME BYTES": the packing is part of the choice. copies: how many will run at a time. */
+/* Formats "NAME BYTES": the packing is part of the choice. copies: number of concurrent runs. */
 static void format_product_choice(char *ret, const char *name, size_t packing, int copies)
 {
 	if (packing)
@@ -167,7 +166,7 @@ static void format_product_choice(char *ret, const char *name, size_t packing, i
 		snprintf(ret, PICK_NAME_BYTES, "%s", name);
 }
 
-/* What format_product_choice made becomes the name alone. */
+/* Reduces the text of format_product_choice to the name. */
 static size_t split_product_choice(char *name)
 {
 	char *space = strchr(name, ' ');
@@ -178,7 +177,7 @@ static size_t split_product_choice(char *name)
 	return bytes > 0 && bytes < PACKING_MOST ? (size_t)bytes : 0;
 }
 
-/* False where the machine is too busy to tell. copies: of the spec, that will run at the same time. */
+/* Returns false if the machine is too busy for a measurement. copies: number of concurrent runs of the spec. */
 static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, int copies,
 				    char *name)
 {
@@ -199,7 +198,7 @@ static bool time_product_candidates(struct cpu_module *m, const struct dnn_matmu
 	return clear;
 }
 
-/* What a choice is remembered under. */
+/* Formats the key under which a choice is remembered. */
 static void describe_product(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
 {
 	char steps[48] = "";
@@ -235,7 +234,7 @@ static void pick_product(struct cpu_module *m, const struct dnn_matmul_spec *s, 
 	cpu_pick_keep(m, key, name);
 }
 
-/* A name that was remembered may have left the library since: then its first choice does. */
+/* The installed library may lack a remembered name: then its first choice is used. */
 static int make_picked_product(struct cpu_product *c, struct cpu_module *m, struct err *err)
 {
 	char name[PICK_NAME_BYTES];
@@ -262,7 +261,8 @@ static void cpu_product_free(struct cpu_product *c)
 	free(c);
 }
 
-/* The caller frees. A spec with a size of 0 is legal: nothing to compute, or zeros where k is 0. */
+/* The caller frees it. A spec with a size of 0 is legal: there is nothing to compute, or the result is zeros if k is 0.
+ * */
 static int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
 		    struct err *err)
 {
@@ -323,11 +323,11 @@ static int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *
 	}
 }
 
-#define PANEL_ELEMENTS (INT64_C(4) << 20) /* of its largest operand */
-#define PANEL_GRAIN 64			  /* rows or columns: sizes of panels are its multiples */
+#define PANEL_ELEMENTS (INT64_C(4) << 20) /* elements of a panel's largest operand */
+#define PANEL_GRAIN 64			  /* sizes of panels are multiples of this, in rows or columns */
 
 enum cut { CUT_M, CUT_N, CUT_K };
-enum place { FIRST, BETWEEN, LAST, PLACES }; /* of a panel; a lone one is the first */
+enum place { FIRST, BETWEEN, LAST, PLACES }; /* position of a panel; a single one is FIRST */
 
 struct cpu_matmul {
 	struct cpu_matmul *next;
@@ -336,16 +336,16 @@ struct cpu_matmul {
 	const struct cpu_module *module;
 	bool widened;
 	enum cut cut;
-	int64_t length, size;		    /* of the dimension that is cut, of a panel */
-	struct cpu_product *product[PLACES]; /* the first alone where it is not widened */
-	size_t product_bytes, copies_bytes; /* of the workspace, in this order */
+	int64_t length, size;		    /* length of the divided dimension, and of a panel */
+	struct cpu_product *product[PLACES]; /* only the first one if the product is not widened */
+	size_t product_bytes, copies_bytes; /* bytes of the workspace, in this order */
 	char impl[80];
 };
 
 struct panel {
 	struct dnn_matmul_spec spec; /* f32 */
 	struct widen_copies copies;
-	int64_t a, b, bias, out; /* elements in front of the panel's */
+	int64_t a, b, bias, out; /* elements before the panel's */
 };
 
 static bool takes_panels(const struct cpu_module *m, const struct dnn_matmul_spec *s)
@@ -358,7 +358,7 @@ static int64_t max_int64(int64_t x, int64_t y)
 	return x > y ? x : y;
 }
 
-/* Along the longest dimension, so that the largest operands become small. */
+/* Divides the longest dimension, so that the largest operands become small. */
 static void cut_matmul_panels(struct cpu_matmul *c)
 {
 	const struct dnn_matmul_spec *s = &c->spec;
@@ -375,7 +375,7 @@ static enum place find_panel_place(const struct cpu_matmul *c, int64_t at)
 	return at == 0 ? FIRST : at + c->size >= c->length ? LAST : BETWEEN;
 }
 
-/* The sizes of the panel that begins there; sums along k continue from the panels before. */
+/* Sets the sizes of the panel; sums along k continue those of the previous panels. */
 static struct dnn_matmul_spec panel_spec(const struct cpu_matmul *c, int64_t at)
 {
 	struct dnn_matmul_spec s = c->spec;
@@ -411,7 +411,7 @@ static struct panel panel_of(const struct cpu_matmul *c, int64_t at)
 	return p;
 }
 
-/* Panels of one place are alike. */
+/* Panels in the same position are equal. */
 static int make_product(struct cpu_matmul *c, const struct kernel_env *env, enum place place,
 			const struct dnn_matmul_spec *spec, struct err *err)
 {

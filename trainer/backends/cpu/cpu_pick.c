@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu_pick.c: compares the times of candidates, and keeps the choices in a text file, one line each: key, tab, name.
- * Lines are appended whole, so ranks may share the file. */
+/* cpu_pick.c: compares the times of candidates and keeps the choices in a text file, one line each: key, tab, name.
+ * Lines are appended as a whole, so ranks may share the file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -21,7 +21,7 @@
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2
-#define TRIES 3 /* of a round */
+#define TRIES 3 /* tries per round */
 #define HOPELESS 1.5
 #define CLOSE 1.15
 #define SHORT 1e-3 /* seconds: a run that a cold cache or an interrupt can double */
@@ -38,7 +38,7 @@ struct pick_entry {
 struct cpu_picks {
 	struct pick_entry *first;
 	char machine[128]; /* start of every key */
-	char path[4096];   /* "" when there is no place for the file */
+	char path[4096];   /* "" if no folder for the file is known */
 	char *room;	   /* for trials */
 	size_t room_bytes;
 };
@@ -119,7 +119,7 @@ static void append_picks_file(const struct cpu_picks *p, const char *key, const 
 	fd = open(p->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return;
-	/* a line that did not fit on the disk is skipped by the reader; nothing is lost but the timing */
+	/* the reader skips a line that did not fit on the disk: only the timing is lost */
 	if (write(fd, line, (size_t)n) != n)
 		errno = 0;
 	close(fd);
@@ -215,7 +215,7 @@ int cpu_pick_choose(void *module, const char *key, const char *name, struct err 
 	struct cpu_module *m = module;
 
 	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
-		return 0; /* of another program: it will be timed */
+		return 0; /* written by another version: time it again */
 	return remember_choice(m->picks, key, name) ? 0 : err_nomem(err, "kernel choices");
 }
 
@@ -229,7 +229,7 @@ bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)
 	return wide || m->isa < CPU_AVX512;
 }
 
-/* Involuntary context switches of this process. */
+/* Returns the involuntary context switches of this process. */
 static long count_interruptions(void)
 {
 	struct rusage u;
@@ -250,21 +250,21 @@ static double read_clock_s(clockid_t clock)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Several threads work, or wait for one another, at full speed. The run was disturbed if one of them lost its processor
- * or got none at the start of its share. */
+/* Several threads compute, or wait actively for each other. The run was disturbed if one of them lost its processor, or
+ * got none at the start of its share. */
 static struct trial_timing time_candidate_once(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	const long switches = count_interruptions();
 	const double wall = read_clock_s(CLOCK_MONOTONIC), cpu = read_clock_s(CLOCK_PROCESS_CPUTIME_ID),
 		s = run(arg, i);
-	const double around = read_clock_s(CLOCK_MONOTONIC) - wall - s; /* of one thread */
+	const double around = read_clock_s(CLOCK_MONOTONIC) - wall - s; /* by one thread */
 	const double worked = read_clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
 
 	return (struct trial_timing){ s, threads > 1 &&
 				     (count_interruptions() != switches || worked < BUSY * threads * s) };
 }
 
-/* The first undisturbed run of some tries. */
+/* Returns the first undisturbed of several runs. */
 static struct trial_timing time_undisturbed(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	struct trial_timing t = { 1e9, threads > 1 };
@@ -278,9 +278,9 @@ static struct trial_timing time_undisturbed(int i, int threads, double (*run)(vo
 	return t;
 }
 
-/* Runs each candidate once, to warm memory and code, and a short one once more. Those that take more than HOPELESS
- * times the best are not run again; the others are timed later. Returns the seconds of the quickest; infinity if every
- * run was disturbed. */
+/* Runs each candidate once, to warm memory and code, and a short one once more. Those slower than HOPELESS times the
+ * best are not run again; the others are timed later. Returns the seconds of the fastest; infinity if every run was
+ * disturbed. */
 static double time_first_round(struct trial_timing *first, int n, int threads, double (*run)(void *arg, int i),
 			       void *arg)
 {
@@ -300,7 +300,7 @@ static double time_first_round(struct trial_timing *first, int n, int threads, d
 	return calm ? quickest : INFINITY;
 }
 
-/* Rounds over all candidates, so that a disturbance affects all of them; those that are far slower drop out. */
+/* Times all candidates in rounds, so that a disturbance affects all of them; those that are far slower are dropped. */
 bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	struct trial_timing least[PICK_CANDIDATES];

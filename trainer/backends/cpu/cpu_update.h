@@ -21,13 +21,13 @@ struct cpu_update {
 	int parts;
 	const float *p, *g;
 	float *out, *m[2]; /* m: NULL if absent */
-	float scale;	   /* of the gradient */
+	float scale;	   /* factor for the gradient */
 };
 
 struct cpu_update_opts {
 	cpu_part_fn *loop;
 	int n_in;     /* the first n_in inputs must be f32 or absent */
-	size_t bytes; /* of the whole state, which begins with struct cpu_update */
+	size_t bytes; /* bytes of the whole state, which starts with struct cpu_update */
 };
 
 int cpu_update_new(const struct kernel_env *env, const struct node *n, const struct cpu_update_opts *o,
@@ -60,8 +60,7 @@ static inline const double *cpu_update_begin(struct cpu_update *u, const struct 
 					 .run = run_##op##_cpu,                                                        \
 					 .release = cpu_state_release }
 
-/* The gradient is scaled after all loads, which have branches, so that the compiler may fuse its product with the
- * rule. */
+/* The gradient is scaled after all loads, which branch, so that the compiler may fuse its product with the rule. */
 #define CPU_UPDATE_LOOP(op, moments)                                                                                   \
 	static void V(op##_loop)(void *arg, int part, int parts)                                                       \
 	{                                                                                                              \

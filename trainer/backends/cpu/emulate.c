@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulate.c: f16 on processors that do not compute in it: the op's own kernel runs on f32 copies, whose values are
- * rounded to f16 where they leave it. For correctness only: every operand is converted, and packed where the kernel
- * wants it, at each run and on one thread. */
+/* emulate.c: f16 on processors without f16 arithmetic: the op's own kernel runs on f32 copies, and results are rounded
+ * to f16. It is meant for correctness, not for speed: each run converts every operand, and packs it if the kernel
+ * requires that, on one thread. */
 #include "trainer/backends/cpu/cpu.h"
 
 #include <string.h>
@@ -14,29 +14,29 @@
 #define PACKS_MAX 2
 
 struct operand {
-	struct tensor shadow; /* as the inner kernel sees it: f32 for f16 */
+	struct tensor shadow; /* the tensor as the inner kernel sees it: f32 for f16 */
 	bool f16;
 	int64_t count;
-	size_t at; /* of its copy in the workspace */
+	size_t at; /* offset of its copy in the workspace */
 };
 
-struct input_packing { /* of one input whose kernel wants a layout of its own */
+struct input_packing { /* one input for which the kernel requires its own layout */
 	int input;
 	struct tensor from, packed;
 	struct tensor *in, *out;
 	struct pack_attr attr;
 	struct node node;
 	void *state;
-	size_t at; /* of the packed copy in the workspace */
+	size_t at; /* offset of the packed copy in the workspace */
 };
 
 struct emulated {
 	const struct kernel *inner;
 	void *state;
-	struct node node; /* with shadows for tensors */
+	struct node node; /* the node with shadows for tensors */
 	struct tensor *in[OPERANDS_MAX], *out[OPERANDS_MAX];
 	struct operand operand[2 * OPERANDS_MAX]; /* inputs, then outputs */
-	int twin[OPERANDS_MAX];			  /* of an output: the input that is the same tensor; -1 none */
+	int twin[OPERANDS_MAX];			  /* for each output: the input that is the same tensor; -1: none */
 	struct input_packing packs[PACKS_MAX];
 	int n_packs;
 	bool inner_workspace;
@@ -85,7 +85,7 @@ static void make_shadows(struct emulated *e, const struct node *n)
 	}
 }
 
-/* The inner workspace comes first, then the copies. */
+/* The workspace holds the inner kernel's part first, then the copies. */
 static void place_f16_copies(struct emulated *e, struct node *n)
 {
 	size_t at = round_copy_bytes(e->node.workspace_bytes);
@@ -103,7 +103,7 @@ static void place_f16_copies(struct emulated *e, struct node *n)
 	n->workspace_bytes = at;
 }
 
-/* Has input i packed as the inner kernel wants it. */
+/* Packs input i for the inner kernel. */
 static int add_pack(struct emulated *e, const struct kernel_env *env, int i, struct err *err)
 {
 	struct input_packing *p = &e->packs[e->n_packs];

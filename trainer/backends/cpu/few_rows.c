@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* few_rows.c: each result is a sum of products along two rows. The matrix's rows are read one after the other,
- * in their order in memory: the processor's own prefetching then works better than prefetch instructions, and better
- * than with several rows at once. */
+/* few_rows.c: each result is a sum of products along two rows. The rows of the matrix are read in memory order, one at
+ * a time: the processor then prefetches better than prefetch instructions do, and better than with several rows at
+ * once. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/own_products.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define ROWS_MOST 4
-#define CHAINS 4 /* sums of one row, so that none waits for the one before */
+#define CHAINS 4 /* independent sums per row, so that none waits for the previous one */
 
 struct few_rows {
 	const struct dnn_matmul_spec *s;
@@ -35,7 +35,7 @@ void few_rows_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, i
 
 #else
 
-/* Adds what the next 2 LANES elements of a row of a and of a row of b give. */
+/* Adds the products of the next 2 LANES elements of a row of a and a row of b. */
 VEC_INLINE vf V(few_rows_add)(vf sum, const void *a, const void *b, const bool bf)
 {
 #ifdef CPU_HAS_BF16
@@ -47,7 +47,7 @@ VEC_INLINE vf V(few_rows_add)(vf sum, const void *a, const void *b, const bool b
 	return sum + vload(a, LANES, bf) * vload(b, LANES, bf);
 }
 
-/* Sums of the rows of a with row n of b, lane by lane: of row i to sums[i * LANES]. */
+/* Adds the products of the rows of a with row n of b, lane by lane: row i to sums[i * LANES]. */
 VEC_INLINE void V(few_rows_sums)(const struct few_rows *f, int64_t n, vf *sums, const int rows, const bool bf)
 {
 	const struct dnn_matmul_spec *s = f->s;
@@ -77,7 +77,7 @@ VEC_INLINE void V(few_rows_sums)(const struct few_rows *f, int64_t n, vf *sums, 
 	}
 }
 
-/* The results of columns n.. from their lanes' sums. */
+/* Adds up the lanes of columns n.. into results. */
 VEC_INLINE void V(few_rows_put)(const struct few_rows *f, int64_t n, vf *sums, const int rows)
 {
 	const struct dnn_matmul_spec *s = f->s;

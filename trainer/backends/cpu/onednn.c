@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c: opens oneDNN, and redirects its calls of operator new, operator delete, posix_memalign and free to
- * onednn_memory.c by changing that library's import table. The rest of the process, other C++ libraries and preloaded
- * allocators included, is unchanged. */
+ * onednn_memory.c by changing that library's import table. The rest of the process, including other C++ libraries and
+ * preloaded allocators, is unchanged. */
 #include "trainer/backends/cpu/onednn.h"
 
 #include <dlfcn.h>
@@ -52,11 +52,11 @@ static void our_free(void *p)
 		system_free(p);
 }
 
-/* Those that take back stand before those that give. */
+/* Functions that free are listed before those that allocate. */
 static const struct import {
 	const char *name;
 	void *ours;
-	void *system; /* address of the pointer that keeps what it was */
+	void *system; /* address of the pointer that keeps the original function */
 } imports[] = {
 	{ "_ZdlPv", (void *)our_delete, (void *)&system_delete },
 	{ "free", (void *)our_free, (void *)&system_free },
@@ -68,7 +68,7 @@ static const struct import {
 
 struct dnn_image {
 	uintptr_t code; /* an address in it */
-	uintptr_t base, relro, relro_end; /* pages that were made read-only once it was linked */
+	uintptr_t base, relro, relro_end; /* pages that became read-only after linking */
 	const ElfW(Dyn) *dynamic;	  /* NULL: not found */
 	void **slots[IMPORTS];
 };
@@ -96,7 +96,7 @@ static int find_dnn_segments(struct dl_phdr_info *info, size_t bytes, void *arg)
 	return holds;
 }
 
-/* What the dynamic section says under a tag; an address where its loader has not made it one yet. */
+/* Returns the value of a tag of the dynamic section. */
 static uintptr_t read_dynamic_tag(const struct dnn_image *l, ElfW(Sxword) tag)
 {
 	const ElfW(Dyn) *d = l->dynamic;
@@ -106,6 +106,7 @@ static uintptr_t read_dynamic_tag(const struct dnn_image *l, ElfW(Sxword) tag)
 	return d->d_tag == tag ? d->d_un.d_ptr : 0;
 }
 
+/* Returns the address under a tag; one that the loader did not relocate is still an offset. */
 static uintptr_t read_dynamic_address(const struct dnn_image *l, ElfW(Sxword) tag)
 {
 	const uintptr_t at = read_dynamic_tag(l, tag);
@@ -113,7 +114,7 @@ static uintptr_t read_dynamic_address(const struct dnn_image *l, ElfW(Sxword) ta
 	return at && at < l->base ? l->base + at : at;
 }
 
-/* Ways to give memory back that are not pointed here: what came from the pool must not take them. */
+/* Ways of freeing that are not redirected: memory from the pool must not reach them. */
 static bool frees_past_pool(const char *name)
 {
 	const bool deletes = strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
@@ -121,8 +122,8 @@ static bool frees_past_pool(const char *name)
 	return (deletes && strcmp(name, "_ZdlPv") != 0) || strcmp(name, "realloc") == 0;
 }
 
-/* Notes where a table of relocations has the imports. False where one is taken as an address, which may be called from
- * anywhere, or memory may be given back past them. */
+/* Finds the imports in a table of relocations. Returns false if the address of one is stored: it may then be called
+ * from anywhere, and memory may be freed without the pool. */
 static bool scan_relocations(struct dnn_image *l, ElfW(Sxword) table, ElfW(Sxword) bytes)
 {
 	const ElfW(Rela) *r = (const ElfW(Rela) *)read_dynamic_address(l, table);
@@ -145,7 +146,7 @@ static bool scan_relocations(struct dnn_image *l, ElfW(Sxword) table, ElfW(Sxwor
 	return true;
 }
 
-/* Of libraries that were opened with all their functions bound, as modules are. */
+/* For libraries that were opened with all functions bound, as modules are. */
 static bool find_import_slots(struct dnn_image *l)
 {
 	if (!read_dynamic_address(l, DT_SYMTAB) || !read_dynamic_address(l, DT_STRTAB) ||
@@ -163,7 +164,7 @@ static bool protect_relro(const struct dnn_image *l, int how)
 	return l->relro_end <= l->relro || mprotect((void *)l->relro, l->relro_end - l->relro, how) == 0;
 }
 
-/* A module that is unloaded would leave the library without these functions. */
+/* If the module were unloaded, the library would lack these functions. */
 static bool pin_this_module(void)
 {
 	Dl_info self;
@@ -171,7 +172,7 @@ static bool pin_this_module(void)
 	return dladdr((void *)our_free, &self) && dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* What the library says when it is asked to talk passes through texts, which the C++ library gives back by itself. */
+/* The library's log messages use strings, which the C++ library frees itself. */
 static bool is_dnn_verbose(void)
 {
 	return getenv("DNNL_VERBOSE") || getenv("ONEDNN_VERBOSE");
@@ -211,7 +212,7 @@ int dnn_new(struct dnn **ret, struct err *err)
 	if (!d)
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
 	dnn_memory_serve((const void *)dnnl_primitive_execute);
-	/* what the library remembers changes the order in which it lists implementations */
+	/* the library's cache changes the order in which it lists implementations */
 	dnnl_set_primitive_cache_capacity(0);
 	st = dnnl_engine_create(&d->engine, dnnl_cpu, 0);
 	if (st == dnnl_success)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between
- * its versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes;
- * products of plain matrices. */
+/* onednn.h: the module's only interface to oneDNN (only dnn*.c include dnnl.h and hide the differences between its
+ * versions 2 and 3). It has convolutions on NHWC activations, with weights in the layout that an implementation
+ * prefers, and products of plain matrices. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_H
 #define DPT_BACKENDS_CPU_ONEDNN_H
 
@@ -12,13 +12,13 @@
 #include "tracker/base/err.h"
 
 struct dnn;	 /* the library's engine and stream */
-struct dnn_conv; /* one implementation of one convolution, with the reorder of its weights */
+struct dnn_conv; /* one implementation of one convolution, and the reorder of its weights */
 
 enum dnn_pass { DNN_FORWARD, DNN_DGRAD, DNN_WGRAD };
 
 struct dnn_conv_spec {
 	enum dnn_pass pass;
-	bool bf16; /* activations and packed weights; gradients of weights are f32 always */
+	bool bf16; /* for activations and packed weights; gradients of weights are always f32 */
 	int64_t n, h, w, c, k, p, q;
 	int64_t kernel, stride, pad;
 };
@@ -26,7 +26,7 @@ struct dnn_conv_spec {
 int dnn_new(struct dnn **ret, struct err *err);
 void dnn_free(struct dnn *d);
 void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
-bool dnn_takes_bf16(struct dnn *d);	/* tried, not guessed from the processor */
+bool dnn_takes_bf16(struct dnn *d);	/* found by trying, not from the processor */
 
 /* impl: the implementation's name, NULL for the library's first choice. Fails if the library offers nothing or only its
  * reference loops. */
@@ -34,11 +34,11 @@ int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spe
 		 struct err *err);
 void dnn_conv_free(struct dnn_conv *c);
 
-/* Name of candidate i, in the library's order; false beyond the last one. Reference loops are left out. */
+/* Returns the name of candidate i, in the library's order; false after the last one. Reference loops are left out. */
 bool dnn_conv_candidate(struct dnn *d, const struct dnn_conv_spec *spec, int i, char *name, size_t n);
 
 const char *dnn_conv_impl(const struct dnn_conv *c);
-size_t dnn_conv_packed_bytes(const struct dnn_conv *c); /* of the weights, for forward and dgrad */
+size_t dnn_conv_packed_bytes(const struct dnn_conv *c); /* bytes of the weights, for forward and dgrad */
 size_t dnn_conv_workspace_bytes(const struct dnn_conv *c);
 
 /* a, b, out: forward x, packed w, y; dgrad dy, packed w, dx; wgrad x, dy, dw (f32, KRSC). Threads: OpenMP's current
@@ -61,12 +61,12 @@ struct dnn_matmul_spec {
 	bool a_turned, b_turned;
 	int64_t a_step, out_step; /* elements from one stored row to the next; 0: no gaps */
 	bool bias;
-	bool add; /* to what out holds */
+	bool add; /* add to the present content of out */
 };
 
 bool dnn_matmul_alike(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b);
 
-/* As their namesakes of convolutions. */
+/* Like the functions of the same name for convolutions. */
 int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matmul_spec *spec, const char *impl,
 		   struct err *err);
 void dnn_matmul_free(struct dnn_matmul *m);

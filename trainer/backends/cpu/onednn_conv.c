@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.c: oneDNN's convolutions. Scratchpads are the caller's, so nothing large is allocated while running. */
+/* onednn_conv.c: oneDNN's convolutions. The caller provides scratchpads, so nothing large is allocated while running.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"
 
-/* What a convolution is described by, in the library's terms; freed as a whole. */
+/* The description of a convolution in the library's terms; freed as a whole. */
 struct conv_descs {
 	desc_own src, weights, dst;
 	dnnl_dims_t strides, pad_low, pad_high;
@@ -105,7 +106,7 @@ static dnnl_status_t make_conv_descs(struct conv_descs *s, const struct dnn_conv
 	return st;
 }
 
-/* The gradients' hint is a forward convolution of the same types; weights are in the activations' type there. */
+/* The gradients' hint is a forward convolution of the same types, in which weights have the type of the activations. */
 static dnnl_status_t make_conv_hint(struct pd_walk *w, struct dnn *d, const struct dnn_conv_spec *spec)
 {
 	struct dnn_conv_spec forward = *spec;
@@ -181,8 +182,8 @@ struct dnn_conv {
 	struct dnn *dnn;
 	dnnl_primitive_desc_t pd;
 	dnnl_primitive_t prim, reorder;
-	dnnl_memory_t a, b, out, scratch; /* of prim */
-	dnnl_memory_t plain, packed;	  /* of reorder: f32 KRSC and the implementation's layout */
+	dnnl_memory_t a, b, out, scratch; /* arguments of prim */
+	dnnl_memory_t plain, packed;	  /* arguments of reorder: f32 KRSC, and the implementation's layout */
 	desc_own plain_desc;
 	enum dnn_pass pass;
 	size_t packed_bytes, scratch_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_lib.h: what the files that talk to oneDNN share: its versions 2.6 to 3.x under one set of names, and the walk
- * over the implementations of an operation. For dnn*.c alone. */
+/* onednn_lib.h: shared by the files that call oneDNN: its versions 2.6 to 3.x under one set of names, and the iteration
+ * over the implementations of an operation. For dnn*.c only. */
 #ifndef DPT_BACKENDS_CPU_ONEDNN_LIB_H
 #define DPT_BACKENDS_CPU_ONEDNN_LIB_H
 
@@ -71,9 +71,9 @@ struct dnn {
 	dnnl_primitive_attr_t attr; /* user-mode scratchpad */
 };
 
-/* Walks the implementations of one operation. */
+/* Iterates over the implementations of one operation. */
 struct pd_walk {
-	dnnl_primitive_desc_t hint; /* of gradients: the forward one */
+	dnnl_primitive_desc_t hint; /* for gradients: the forward description */
 	bool first;
 #if DNNL_VERSION_MAJOR >= 3
 	dnnl_primitive_desc_t pd;
@@ -137,7 +137,7 @@ static inline bool impl_usable(const char *name)
 	return name[0] && !strstr(name, "ref");
 }
 
-/* Name of usable implementation i of an opened walk; false beyond the last one. */
+/* Returns the name of usable implementation i; false after the last one. */
 static inline bool walk_name(struct pd_walk *w, int i, char *name, size_t n)
 {
 	bool found = false;
@@ -155,7 +155,7 @@ static inline bool walk_name(struct pd_walk *w, int i, char *name, size_t n)
 	return found;
 }
 
-/* The description of the implementation called impl (NULL: the first usable one); NULL if not found. */
+/* Finds the description of the implementation called impl (NULL: the first usable one); NULL if not found. */
 static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *impl)
 {
 	dnnl_primitive_desc_t pd = NULL;
@@ -170,7 +170,7 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 	return pd;
 }
 
-/* As dnnl_primitive_execute. Memory that it allocates is kept for the next call. */
+/* Like dnnl_primitive_execute. Memory that it allocates is kept for the next call. */
 static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
 {
 	dnnl_status_t st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_matmul.c: oneDNN's products of plain matrices. Scratchpads are the caller's. */
+/* onednn_matmul.c: oneDNN's products of plain matrices. The caller provides scratchpads. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,7 +26,8 @@ static void drop_matmul_descs(struct matmul_descs *s)
 	desc_drop(&s->out);
 }
 
-/* rows x columns, stored one row after the other, `step` elements apart (0: no gaps), or turned: one column. */
+/* Describes rows x columns, stored row by row with `step` elements between rows (0: no gaps), or column by column if
+ * turned. */
 static dnnl_status_t plain_make(desc_own *d, dnnl_data_type_t type, const dnnl_dims_t dims, bool turned, int64_t step)
 {
 	const dnnl_dims_t by_rows = { step ? step : dims[1], 1 }, by_columns = { 1, step ? step : dims[0] };
@@ -54,7 +55,7 @@ static dnnl_status_t make_matmul_descs(struct matmul_descs *s, const struct dnn_
 	return st;
 }
 
-/* The library copies attributes into what is made with them. */
+/* The library copies attributes into the objects that are made with them. */
 static dnnl_status_t attr_make(dnnl_primitive_attr_t *ret, const struct dnn_matmul_spec *spec)
 {
 	dnnl_post_ops_t ops = NULL;

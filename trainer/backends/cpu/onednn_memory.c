@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_memory.c: small pieces are cut from a fixed pool and kept on a stack for the next request of their size. A
- * block is mapped on its own and grows with requests, so there are as many as are in use at a time. Large blocks keep
- * little for reuse, because some are never freed. Large requests use the memory of the running call. With two calls at
- * a time they do not, because a request does not name its call. */
+/* onednn_memory.c: small pieces are cut from a fixed pool and kept on a stack for the next request of their size. Each
+ * block is mapped separately and grows with the requests, so there are as many blocks as are in use at a time. Large
+ * blocks keep little for reuse, because some are never freed. Large requests use the memory of the running call, unless
+ * two calls run at a time: a request does not name its call. */
 #include "trainer/backends/cpu/onednn_memory.h"
 
 #include <pthread.h>
@@ -10,16 +10,16 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define GRAIN ((size_t)16) /* sizes of pieces are its multiples, the head included */
+#define GRAIN ((size_t)16) /* sizes of pieces are multiples of this, including the head */
 #define SIZES 64
 #define ROOM ((size_t)1 << 20)
 #define BLOCKS 64
-#define SPARE 4 /* times as many pages as are asked for, that a block has at most */
-#define LARGE ((size_t)512 << 10) /* only what a call gives back before it ends is */
+#define SPARE 4 /* a block has at most this many times the requested pages */
+#define LARGE ((size_t)512 << 10) /* only memory that a call frees before it ends is this large */
 #define PAGE ((size_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-struct pool_piece { /* its head, before what its user has */
+struct pool_piece { /* the head of a piece, before the user's bytes */
 	struct pool_piece *below; /* while it is free */
 	size_t size;	     /* grains */
 };
@@ -32,13 +32,13 @@ struct pool_block {
 };
 
 struct lent_room {
-	const void *of; /* as the call named it; NULL: none */
+	const void *of; /* the memory that the call passed; NULL: none */
 	char *at;	/* its first whole page */
 	size_t bytes, used;
 	int out;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects everything below */
 static _Alignas(16) unsigned char room[ROOM];
 static size_t room_used;
 static struct pool_piece *free_pieces[SIZES + 1];
@@ -130,8 +130,8 @@ bool dnn_memory_give_piece(void *user)
 	return true;
 }
 
-/* Of whole pages. The smallest free block that is large enough; else the largest of those that are too small, which
- * grows, or one that was never used. NULL: all are in use. */
+/* For whole pages. Returns the smallest free block that is large enough; else the largest of those that are too small,
+ * which grows, or an unused one. NULL: all are in use. */
 static struct pool_block *find_free_block(size_t bytes)
 {
 	struct pool_block *found = NULL;
@@ -147,8 +147,8 @@ static struct pool_block *find_free_block(size_t bytes)
 	return found;
 }
 
-/* Whole huge pages are mapped where one fits, so that a block starts on one; what is left of the last is given back, as
- * a huge page is there as a whole once any of it is touched. */
+/* Maps whole huge pages if one fits, so that a block starts on one. The rest of the last one is unmapped: touching any
+ * part of a huge page makes all of it resident. */
 static bool grow_pool_block(struct pool_block *b, size_t bytes)
 {
 	const size_t mapped = up_to(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
@@ -168,7 +168,7 @@ static bool grow_pool_block(struct pool_block *b, size_t bytes)
 	return true;
 }
 
-/* Under the lock; NULL: it does not fit, or might be another call's. */
+/* Under the lock. NULL: it does not fit, or may belong to another call. */
 static void *cut_lent(size_t bytes)
 {
 	void *at;

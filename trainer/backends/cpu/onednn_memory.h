@@ -9,20 +9,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes the library that contains `code` allocate here. Returns false if that is not possible; the library then keeps
- * using the system's allocator. The first call decides for the process; this module then stays loaded. */
+/* Redirects the allocations of the library that contains `code` to this module. Returns false if that is not possible;
+ * the library then keeps using the system's allocator. The first call decides for the process; this module then stays
+ * loaded. */
 bool dnn_memory_serve(const void *code);
 
-/* Between these two calls, in any thread, requests are served from kept memory; what is allocated outside lives long.
- * of: memory of this call, from which large requests are served as far as they fit; NULL: none. */
+/* Between these two calls, in any thread, requests are served from kept memory; other allocations are long-lived. of:
+ * memory of this call, which serves large requests as far as they fit; NULL: none. */
 void dnn_memory_begin(void *of, size_t bytes);
 void dnn_memory_end(const void *of);
 
-/* Bytes of such memory that all large blocks in use at a time needed, at most, since the last call of this; 0: none. */
+/* Returns the most bytes of such memory that all large blocks in use needed at a time, since the last call; 0: none. */
 size_t dnn_memory_most(void);
 
-/* What the library's operator new and posix_memalign take, and give back. Any thread. NULL: ask the system; false: it
- * is the system's. */
+/* Serve and free the requests of the library's operator new and posix_memalign. Any thread. NULL: use the system's
+ * allocator; false: the memory is the system's. */
 void *dnn_memory_piece(size_t bytes);
 void *dnn_memory_block(size_t bytes);
 bool dnn_memory_give_piece(void *p);

@@ -18,26 +18,26 @@
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads);
 
-/* args as in dnn_conv_run, but that weights are plain, KRSC. The bits of the result depend on the shape and, forward
- * and dgrad, on nothing else. */
+/* args as in dnn_conv_run, except that weights are plain KRSC. For forward and dgrad, the bits of the result depend
+ * only on the shape. */
 void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
 
 bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
 size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads);
 
-/* args as in dnn_conv_run. The bits of the result depend on the shape and the number of threads alone. */
+/* args as in dnn_conv_run. The bits of the result depend only on the shape and the number of threads. */
 void wgrad_bf16_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args);
 
 enum bf16_engine { BF16_DOTS, BF16_TILES };
 
-/* Returns true if $DPTRAIN_CPU_DOTS is "emulate": plain C may stand in for bf16 dot products, for tests. Tiles have
+/* Returns true if $DPTRAIN_CPU_DOTS is "emulate": plain C may emulate bf16 dot products, for tests. For tiles see
  * $DPTRAIN_CPU_TILES (amx.h). */
 bool block_asks_plain_dots(void);
 
-/* Returns true if the module may use the engine: the processor has it, or the environment asks for its stand-in. */
+/* Returns true if the module may use the engine: the processor has it, or the environment requests its emulation. */
 bool block_has(const struct cpu_module *m, enum bf16_engine engine);
 
-/* What a run needs besides its operands. */
+/* The memory that a run needs in addition to its operands. */
 struct bf16_conv {
 	const struct cpu_module *module;
 	enum bf16_engine engine;
@@ -47,13 +47,14 @@ struct bf16_conv {
 
 bool bf16_conv_takes(const struct cpu_module *m, enum bf16_engine engine, const struct dnn_conv_spec *s);
 
-/* Bytes of packed weights: those of forward and of the data gradient, which differ; 0 for the gradient of weights. */
+/* Returns the bytes of packed weights, which differ between forward and the data gradient; 0 for the gradient of
+ * weights. */
 size_t bf16_conv_packed_bytes(const struct bf16_conv *c);
 void bf16_conv_pack(const struct bf16_conv *c, const float *krsc, void *packed);
 
 size_t bf16_conv_workspace_bytes(const struct bf16_conv *c);
 
-/* args as in dnn_conv_run. Bits of the results depend on the shape and the engine alone. */
+/* args as in dnn_conv_run. The bits of the results depend only on the shape and the engine. */
 void bf16_conv_run(const struct bf16_conv *c, const struct dnn_conv_args *args);
 
 #endif

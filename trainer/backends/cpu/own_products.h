@@ -12,15 +12,15 @@
 
 bool few_rows_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
 
-/* args as in dnn_matmul_run, without a workspace. Bits of the results depend on the shape and the instruction set
- * alone. */
+/* args as in dnn_matmul_run, without a workspace. The bits of the results depend only on the shape and the instruction
+ * set. */
 void few_rows_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
 		  const struct dnn_matmul_args *args);
 
 bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
 size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads);
 
-/* args as in dnn_matmul_run. Bits of the results depend on the shape alone. */
+/* args as in dnn_matmul_run. The bits of the results depend only on the shape. */
 void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
 	       const struct dnn_matmul_args *args);
 

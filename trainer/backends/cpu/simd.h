@@ -41,13 +41,13 @@ VEC_INLINE vf vset(float x)
 	return x - (vf){ 0 };
 }
 
-/* Lanes of a where the mask's are all ones, of b where they are zero. */
+/* Lanes of a where the mask is all ones, of b where it is zero. */
 VEC_INLINE vf vblend(vi mask, vf a, vf b)
 {
 	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
-/* b when one of them is NaN; likewise vmax. */
+/* Returns b if either is NaN. vmax does the same. */
 VEC_INLINE vf vmin(vf a, vf b)
 {
 #ifdef CPU_HAS_AVX512
@@ -103,7 +103,7 @@ VEC_INLINE vf vrelu(vf v)
 #endif
 }
 
-/* Where x is larger than *best, or NaN while *best is not: x becomes the best and `place` its place. */
+/* Where x is larger than *best, or NaN while *best is not, stores x in *best and its index in `place`. */
 VEC_INLINE void vbest(vf *best, vi *where, vf x, int place)
 {
 #ifdef CPU_HAS_AVX512
@@ -120,7 +120,7 @@ VEC_INLINE void vbest(vf *best, vi *where, vf x, int place)
 #endif
 }
 
-/* sum + v in the lanes where the byte is `place`. */
+/* Returns sum + v in the lanes whose byte equals `place`. */
 VEC_INLINE vf vadd_where(vf sum, vb bytes, int place, vf v)
 {
 #ifdef CPU_HAS_AVX512
@@ -163,8 +163,8 @@ VEC_INLINE void vstore(void *p, int64_t i, vf v, bool bf)
 		*(vf_u *)((float *)p + i) = v;
 }
 
-/* As vstore, past the caches, to where a vector is aligned: what is written is not read from memory first. vpast_end
- * ends such a loop, before others read. */
+/* Like vstore, but bypasses the caches if the vector is aligned, so that the destination is not read first. Call
+ * vpast_end at the end of such a loop, before others read. */
 VEC_INLINE void vstore_past(void *p, int64_t i, vf v, bool bf)
 {
 #ifdef CPU_HAS_AVX512
@@ -249,7 +249,7 @@ VEC_INLINE float vsum(vf v)
 	return s;
 }
 
-/* Halves are added, then neighbours. */
+/* Adds the halves, then neighbours. */
 VEC_INLINE double vsum_d(vd v)
 {
 	double d[LANES / 2];
@@ -317,7 +317,7 @@ VEC_INLINE vf vexp(vf x)
 			(m)[i + (w)] = __builtin_shuffle(a, b, from[1]);                                               \
 		}
 
-/* A matrix of LANES x LANES, transposed. */
+/* Transposes a matrix of LANES x LANES. */
 VEC_INLINE void vturn(vf m[LANES])
 {
 #if LANES == 16

@@ -12,8 +12,8 @@
 #include "trainer/backends/cpu/cpu_update.h"
 #include "trainer/graph/op.h"
 
-/* Denormal numbers cost a hundred times a normal one's time and carry no signal here. Kept per thread, and threads may
- * come and go, so every region asks for it (a few cycles). */
+/* A denormal number costs a hundred times as much as a normal one and carries no signal here. The mode is kept per
+ * thread, and threads may start and end, so every region sets it (a few cycles). */
 static void flush_denormals(void)
 {
 #if defined(__x86_64__)

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tiles.c: out = a b, 32 x 32 results at a time: four tiles of sums, each 16 x 16 floats, to which one instruction adds
- * the products of a tile of a (16 rows) and a tile of b (16 columns), 32 terms of either. A panel is 32 rows of a, or
- * 32 columns of b, over the terms of a slice, laid out tile by tile in the order of use; a tile of a holds rows of 16
- * pairs of terms, a tile of b rows of 16 columns, each a pair of terms.
- *
- * f32 operands are split: x = high + low, each in bf16, which leaves some 2^-17 of x; a b is then
- * high high + high low + low high, and what is left out (low low) is of that size too. Their panels hold the tiles of
- * the low parts after those of the high ones, step by step.
- *
- * For each slice of terms, the side that has fewer panels is laid out whole; the threads share the other one, a group
- * of panels at a time, which stays in the second-level cache while each panel of the whole side meets it, in parts that
- * stay in the first-level one. So each element is laid out once. Sums of several slices are kept in the workspace in
- * between. */
+/* tiles.c: out = a b, 32 x 32 results at a time: four tiles of sums, each 16 x 16 floats. One instruction adds the
+ * products of a tile of a (16 rows) and a tile of b (16 columns), over 32 terms. A panel is 32 rows of a, or 32 columns
+ * of b, over the terms of a slice, stored tile by tile in the order of use. A tile of a holds rows of 16 pairs of
+ * terms; a tile of b has a pair of terms for 16 columns in each row. f32 operands are split: x = high + low, both bf16,
+ * with an error of about 2^-17 of x. Then a b is high high + high low + low high; the omitted low low is as small as
+ * that error. Their panels hold the low tiles after the high ones, step by step. For each slice of terms, the side with
+ * fewer panels is packed completely. The threads share the other side, one group of panels at a time. A group stays in
+ * the second-level cache while each panel of the packed side is multiplied with it, in parts that stay in the
+ * first-level cache. So each element is packed once. Sums of several slices are kept in the workspace. */
 #ifndef CPU_PASS
 #include <stdlib.h>
 #include <string.h>
@@ -24,33 +20,34 @@
 #include "trainer/backends/cpu/vec.h"
 
 #define SIDE 32			 /* rows or columns of a panel */
-#define TERMS 32		 /* of one tile */
+#define TERMS 32		 /* terms of one tile */
 #define TILE 512		 /* elements */
-#define STEP (2 * TILE)		 /* of a panel: TERMS terms of its 32 rows; twice that where they are split */
+#define STEP (2 * TILE)		 /* elements of a panel's step: TERMS terms of 32 rows; twice that if split */
 #define SLICE 1024		 /* terms, at most */
-#define GROUP_MAX 32		 /* panels of the shared side that are laid out at a time */
-#define GROUP_BYTES (768 << 10) /* of these, about: they stay in the second-level cache */
-#define PANEL_BYTES (32 << 10)	 /* of a panel that stays in the first-level cache while it meets a group */
-#define SUMS (LANES_MOST * LANES_MOST)	 /* of a tile */
+#define GROUP_MAX 32		 /* panels of the shared side that are packed at a time */
+#define GROUP_BYTES (768 << 10) /* bytes of such a group, about: small enough for the second-level cache */
+#define PANEL_BYTES (32 << 10)	 /* bytes of a panel that stay in the first-level cache meanwhile */
+#define SUMS (LANES_MOST * LANES_MOST)	 /* sums of a tile */
 #define ACC (SIDE * SIDE)	 /* sums of 32 x 32 results, tile by tile */
 #define LINE 64
-#define AHEAD 64 /* terms that are asked for before they are laid out, where each is a stored row */
+#define AHEAD 64 /* prefetch distance in terms, where each term is a stored row */
 
 struct tiles {
 	const struct dnn_matmul_spec *s;
 	const struct dnn_matmul_args *args;
 	enum cpu_tiles how;
-	bool whole_is_a;	  /* the side that is laid out whole; the other is shared */
+	bool whole_is_a;	  /* the side that is packed completely; the other is shared */
 	int64_t panels_a, panels_b;
-	int64_t first, terms;	  /* of the slice */
-	int64_t steps;		  /* of a panel in it */
+	int64_t first, terms;	  /* terms of the slice */
+	int64_t steps;		  /* steps of a panel in the slice */
 	int64_t near;		  /* steps of a panel that stay in the first-level cache */
-	int64_t group;		  /* panels of the shared side at a time */
-	uint16_t *whole, *shared; /* panels; a group of them for each part */
-	float *sums;		  /* [panels_a][panels_b][ACC]; with one slice [parts][group][ACC] */
+	int64_t group;		  /* panels of the shared side per group */
+	uint16_t *whole, *shared; /* panels; one group of them for each thread */
+	float *sums;		  /* [panels_a][panels_b][ACC]; with one slice [threads][group][ACC] */
 };
 
-/* Of a part: n panels of the shared side, from `first` on; with one slice also their sums with one of the whole one. */
+/* A thread's share: n panels of the shared side, starting at `first`; with one slice also their sums with one panel of
+ * the other side. */
 struct tiles_group {
 	int64_t first, n;
 	uint16_t *panels;
@@ -62,9 +59,9 @@ struct product_operand {
 	const void *data;
 	bool split;	    /* f32, else bf16 */
 	int64_t n, k;	    /* rows or columns, terms */
-	int64_t step;	    /* elements from one stored row to the next */
-	bool by_term;	    /* what is stored as a row is a term, else a row or column */
-	bool pairs_in_rows; /* of its tiles: pairs of terms lie along a row */
+	int64_t step;	    /* elements between stored rows */
+	bool by_term;	    /* each stored row is a term, not a row or column */
+	bool pairs_in_rows; /* in its tiles, pairs of terms are adjacent in a row */
 };
 
 static int64_t divide_up(int64_t n, int64_t by)
@@ -82,13 +79,13 @@ static int64_t shared_panels(const struct tiles *t)
 	return t->whole_is_a ? t->panels_b : t->panels_a;
 }
 
-/* From one step of a panel to the next. */
+/* Returns the distance between steps of a panel. */
 static int64_t step_elements(const struct tiles *t)
 {
 	return t->s->bf16 ? STEP : 2 * STEP;
 }
 
-/* As few as there must be of at most `most`, all alike. */
+/* Divides into the fewest pieces of at most `most`, of equal size. */
 static int64_t share_evenly(int64_t n, int64_t most)
 {
 	return divide_up(n, divide_up(n, most < 1 ? 1 : most));
@@ -115,7 +112,7 @@ static void plan_tiles(struct tiles *t, const struct dnn_matmul_spec *s)
 	plan_caches(t);
 }
 
-/* Bytes of the whole side, of the shared one, of sums, one after the other in the workspace. */
+/* Sets the bytes of the packed side, the shared one and the sums, which follow each other in the workspace. */
 struct tiles_room {
 	size_t whole, shared, sums;
 };
@@ -125,7 +122,7 @@ static int64_t panel_elements(const struct tiles *t)
 	return t->steps * step_elements(t);
 }
 
-/* Of terms: then all sums are kept in between. */
+/* Chooses the terms of a slice: with several slices all sums are kept between them. */
 static bool has_slices(const struct tiles *t)
 {
 	return t->terms < t->s->k;
@@ -153,16 +150,16 @@ size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads)
 	return r.whole + r.shared + r.sums + LINE;
 }
 
-/* ---- the instruction, and what stands in for it ---- */
+/* ---- the instruction, and its emulation ---- */
 
 /* A panel of a meets one of b. */
 struct panel_block {
 	const uint16_t *a, *b;
 	int64_t steps;
 	bool split;
-	bool more, last;  /* adds to the sums that are there; completes them */
-	bool streams_a;	  /* each panel of a is met once while that of b stays; else the other way round */
-	const char *next; /* what is to be asked for meanwhile: `lines` a step */
+	bool more, last;  /* add to the present sums; these are the last terms */
+	bool streams_a;	  /* each panel of a is used once while that of b stays in the cache; else the reverse */
+	const char *next; /* next address to prefetch: `lines` per step */
 	int64_t lines;
 };
 
@@ -195,7 +192,7 @@ static void multiply_plain_panels(const struct panel_block *o, float *acc)
 #pragma GCC push_options
 #pragma GCC target("amx-tile,amx-bf16")
 
-/* In all that follows registers 0 to 3 hold sums, 4 and 5 tiles of a, 6 and 7 of b. */
+/* Below, registers 0 to 3 hold sums, 4 and 5 tiles of a, 6 and 7 of b. */
 static void load_sums(const float *acc)
 {
 	_tile_loadd(0, acc, LINE);
@@ -220,7 +217,7 @@ static void store_sums(float *acc)
 	_tile_stored(3, acc + 3 * SUMS, LINE);
 }
 
-/* What is met once goes past the first-level cache, where it would take the place of what stays. */
+/* Data that is used once bypasses the first-level cache, so that it does not evict what is used again. */
 #define LOAD(tile, from, once)                                                                                         \
 	do {                                                                                                           \
 		if (once)                                                                                              \
@@ -262,7 +259,7 @@ static void add_loaded(void)
 	_tile_dpbf16ps(3, 5, 7);
 }
 
-/* a's high part with b's high and low ones, then a's low part with b's high one. */
+/* Multiplies a's high part with b's high and low ones, then a's low part with b's high one. */
 VEC_INLINE void add_split_steps(const struct panel_block *o, const bool streams_a)
 {
 	const uint16_t *a = o->a, *b = o->b;
@@ -361,19 +358,19 @@ void tiles_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int 
 
 /* ---- laying out ---- */
 
-/* Tiles before they are turned: of bf16 operands one, of f32 ones that of the high and that of the low parts. */
+/* Tiles before transposition: one for bf16 operands, a high and a low one for f32. */
 struct V(laid) {
 	v16 tile[2][LANES];
 };
 
-/* Two parts of the same lanes in bf16; the second is what the first leaves. */
+/* Splits vectors into two bf16 parts; the second is the rest of the first. */
 VEC_INLINE void V(tiles_split)(v16 x, v16h *high, v16h *low)
 {
 	*high = vto_bf16(x);
 	*low = vto_bf16(x - (v16)(__builtin_convertvector(*high, v16u) << 16));
 }
 
-/* Elements i..i + 15 of a stored row of `n`; zeros after its end. */
+/* Loads elements i..i + 15 of a stored row of `n`, with zeros after its end. */
 VEC_INLINE v16h V(tiles_low16)(const void *row, int64_t i, int64_t n)
 {
 	v16h h = { 0 };
@@ -390,7 +387,7 @@ VEC_INLINE v16 V(tiles_full16)(const void *row, int64_t i, int64_t n)
 	return n > i ? vload_any(row, i, n - i, false) : vset(0);
 }
 
-/* 16 elements as parts in bf16: one of bf16, two of f32. */
+/* 16 elements as bf16: one part for bf16, two for f32. */
 VEC_INLINE void V(tiles_read)(const struct product_operand *s, int64_t row, int64_t i, int64_t n, v16h part[2],
 			      const bool split)
 {
@@ -402,7 +399,7 @@ VEC_INLINE void V(tiles_read)(const struct product_operand *s, int64_t row, int6
 		part[0] = V(tiles_low16)(at, i, n);
 }
 
-/* The 16 pairs of terms from k on, of each of 16 rows or columns from x on. */
+/* Loads the 16 pairs of terms from k on for 16 rows or columns from x on. */
 VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
 				   const bool split)
 {
@@ -420,7 +417,7 @@ VEC_INLINE void V(tiles_read_rows)(const struct product_operand *s, int64_t x, i
 	}
 }
 
-/* Lane j of vector i: terms k + 2 i and k + 2 i + 1 of row or column x + j. */
+/* Lane j of vector i holds terms k + 2 i and k + 2 i + 1 of row or column x + j. */
 VEC_INLINE void V(tiles_read_terms)(const struct product_operand *s, int64_t x, int64_t k, struct V(laid) *to,
 				    const bool split)
 {
@@ -453,7 +450,7 @@ VEC_INLINE void V(tiles_lay_tile)(const struct product_operand *s, int64_t x, in
 	}
 }
 
-/* Both tiles of a step of bf16, where all of its rows and terms are there: a line of each stored row. */
+/* Packs both tiles of a complete bf16 step: each stored row fills one line. */
 VEC_INLINE void V(tiles_read_lines)(const struct product_operand *s, int64_t x, int64_t k, v16 tile[2][LANES])
 {
 	const v32h low = { 0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
@@ -540,7 +537,7 @@ VEC_INLINE void V(tiles_put)(const struct tiles *t, int64_t a, int64_t b, const 
 					 acc + (i / LANES * 2 + j / LANES) * SUMS + i % LANES * LANES);
 }
 
-/* What a block gives to the sums of panel a of a and panel b of b, and with the last one their results. */
+/* Adds the products of panel a of a and panel b of b to their sums, and stores the results after the last step. */
 VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const struct panel_block *o, float *acc)
 {
 	if (t->how == CPU_TILES_AMX)
@@ -551,7 +548,8 @@ VEC_INLINE void V(tiles_meet)(const struct tiles *t, int64_t a, int64_t b, const
 		V(tiles_put)(t, a, b, acc);
 }
 
-/* Steps from `first` on of panel w of the whole side, as far as they stay near, meet those of the group's panels. */
+/* Multiplies the steps of panel w of the packed side from `first` on, as many as stay cached, with the group's panels.
+ * */
 VEC_INLINE void V(tiles_meet_group)(const struct tiles *t, int64_t w, int64_t first, const struct tiles_group *g)
 {
 	const int64_t elements = panel_elements(t), at = first * step_elements(t);

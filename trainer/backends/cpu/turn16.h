@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn16.h: transposes 16 x 16 floats in registers. To be included where AVX-512 is the target, below immintrin.h and
+/* turn16.h: transposes 16 x 16 floats in registers. Include it where AVX-512 is the target, after immintrin.h and
  * INLINE. */
 #ifndef DPT_BACKENDS_CPU_TURN16_H
 #define DPT_BACKENDS_CPU_TURN16_H
@@ -14,7 +14,7 @@ INLINE __m512 pd_high(__m512 a, __m512 b)
 	return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
 }
 
-/* 16 x 16: first 4 x 4 within quarters of a vector, then the quarters. */
+/* Transposes 16 x 16: first 4 x 4 within quarters of a vector, then the quarters. */
 INLINE void turn_16(__m512 *m)
 {
 	__m512 u[LANES];

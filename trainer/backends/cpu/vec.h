@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec.h: vectors in the compiler's own notation: those of simd.h under names without an instruction set, and those
- * of 16 lanes, for code of AVX-512. The _u types may lie at any element's address. */
+/* vec.h: vectors in the compiler's own notation: those of simd.h under names without an instruction set, and those of
+ * 16 lanes for AVX-512 code. The _u types may be at any element's address. */
 #ifndef DPT_BACKENDS_CPU_VEC_H
 #define DPT_BACKENDS_CPU_VEC_H
 
@@ -19,7 +19,7 @@ typedef uint16_t v32h __attribute__((vector_size(64)));
 typedef uint16_t v16h_u __attribute__((vector_size(32), aligned(2), may_alias));
 typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
 
-#define LANES_MOST 16 /* of simd.h's LANES, for what is laid out before a set is chosen */
+#define LANES_MOST 16 /* the largest LANES of simd.h, for layouts that are computed before a set is chosen */
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
 /* The types and functions of simd.h under short names; V() gives each instruction set its own. */
@@ -59,7 +59,7 @@ typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
 #define vadd_where V(vadd_where)
 #define vturn V(vturn)
 
-/* The loop of an element-wise op (struct cpu_elems) around V(name##_one)(a, b); with one input b is a again. */
+/* The loop of an element-wise op (struct cpu_elems) with V(name##_one)(a, b); with one input, b is a. */
 #define CPU_ELEMS_LOOP(name)                                                                                           \
 	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)              \
 	{                                                                                                              \

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wgrad_bf16.c: dw[k][r][s][c] = sum over pixels of dy[pixel][k] x[pixel + tap][c], in bf16 pairs.
- *
- * The dot-product instruction adds two products per lane, so two neighbouring output pixels make a pair. dy is laid out
- * as pairs of pixels for 16 filters in one vector; x as pairs for 16 channels, of which one at a time is broadcast from
- * memory. Both are laid out once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the
- * taps of one kernel row, 4 to 8 channels) stays in registers over all bands of a chunk.
- *
- * With one tap, x is laid out at the pixels that have an output, and at stride 1 the images are one line of pixels,
- * which is cut into rows of an even length. */
+/* wgrad_bf16.c: dw[k][r][s][c] = sum over pixels of dy[pixel][k] x[pixel + tap][c], in bf16 pairs. The dot-product
+ * instruction adds two products per lane, so two neighbouring output pixels make a pair. dy is packed as pairs of
+ * pixels, with 16 filters in a vector; x as pairs for 16 channels, which are broadcast from memory one at a time. Both
+ * are packed once per band of rows and then used by every tap. A tile of results (16 or 32 filters, the taps of one
+ * kernel row, 4 to 8 channels) stays in registers over all bands of a chunk. With one tap, x is packed only at pixels
+ * that have an output. At stride 1 the images are one line of pixels, cut into rows of even length. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,9 +13,9 @@
 #include "trainer/backends/cpu/own_convs.h"
 
 #define LANES 16
-#define BAND_BYTES ((int64_t)32 << 10)	 /* of 16 channels of x laid out for one band, at most, if one row allows */
-#define CHUNK_BYTES ((int64_t)128 << 10) /* of what is laid out at a time; more when the results are large */
-#define ROW_MOST 64			 /* pixels of a row cut from one line */
+#define BAND_BYTES ((int64_t)32 << 10)	 /* bytes of 16 channels of x packed for one band, at most, if one row allows */
+#define CHUNK_BYTES ((int64_t)128 << 10) /* bytes that are packed at a time; more when the results are large */
+#define ROW_MOST 64			 /* pixels per row when one line is cut into rows */
 #define ROW_LEAST 16
 #define FETCH_LINES 8
 
@@ -26,11 +23,11 @@ struct wgrad_dots {
 	struct dnn_conv_spec s;
 	int64_t cb, kb;		     /* blocks of 16 channels and filters */
 	int64_t bands, rows;	     /* bands per image, output rows of each but the last */
-	int64_t x_rows, x_cols;	     /* of one band, laid out */
-	int64_t pairs, x_step;	     /* of output pixels in a row; columns of x from one pair to the next */
-	int64_t units, chunk;	     /* (image, band) in all; how many are laid out at a time */
+	int64_t x_rows, x_cols;	     /* size of one packed band */
+	int64_t pairs, x_step;	     /* pairs of output pixels in a row; columns of x between pairs */
+	int64_t units, chunk;	     /* (image, band) in all; number packed at a time */
 	int64_t x_unit, dy_unit;     /* vectors of 64 bytes per unit and block */
-	int64_t part_bytes, results; /* workspace of one part; vectors of results */
+	int64_t part_bytes, results; /* bytes of a thread's workspace; vectors of results */
 	const uint16_t *x, *dy;
 	float *dw;
 	char *workspace;
@@ -42,7 +39,7 @@ static int64_t min_int64(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* One line of pixels, cut into rows of an even length, if there is one that wastes nothing. */
+/* Treats the pixels as one line, cut into rows of even length, if some length wastes nothing. */
 static void join_pixel_rows(struct dnn_conv_spec *s)
 {
 	int64_t pixels = s->n * s->h * s->w, row = ROW_MOST;
@@ -56,7 +53,7 @@ static void join_pixel_rows(struct dnn_conv_spec *s)
 	s->w = s->q = row;
 }
 
-/* Bands whose x fits BAND_BYTES, and chunks of as many bands as fit the budget. */
+/* Chooses bands whose x fits BAND_BYTES, and chunks of as many bands as fit the budget. */
 static void plan_wgrad_bf16(struct wgrad_dots *w, const struct dnn_conv_spec *spec, int threads)
 {
 	struct dnn_conv_spec *s = &w->s;
@@ -107,7 +104,7 @@ bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Lanes of a and b taken in turn: (a0, b0), (a1, b1), … NULL reads as zeros. */
+/* Interleaves the lanes of a and b: (a0, b0), (a1, b1), … NULL reads as zeros. */
 INLINE __m512i pair_up(const uint16_t *a, const uint16_t *b)
 {
 	const __m512i turn = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
@@ -130,13 +127,13 @@ static struct wgrad_unit unit_at(const struct wgrad_dots *w, int64_t i)
 	return u;
 }
 
-/* Where pairs are stored: a vector of 16 lanes in each block, blocks `step` apart. */
+/* Where pairs are stored: a vector of 16 lanes per block, with blocks `step` apart. */
 struct wgrad_layout {
 	__m512i *to;
 	int64_t step, blocks;
 };
 
-/* A pair of pixels in every block; NULL: zeros. */
+/* Stores a pair of pixels in every block; NULL: zeros. */
 INLINE void lay_pair(const struct wgrad_layout *l, int64_t at, const uint16_t *a, const uint16_t *b)
 {
 	__m512i *to = l->to + at;
@@ -151,13 +148,14 @@ static void lay_nothing(const struct wgrad_layout *l, int64_t at, int64_t n)
 		memset(l->to + i * l->step + at, 0, (size_t)n * sizeof(*l->to));
 }
 
-/* The pixel in column `at` of a row; NULL outside. */
+/* Returns the pixel in column `at` of a row; NULL outside. */
 INLINE const uint16_t *find_row_pixel(const struct dnn_conv_spec *s, const uint16_t *row, int64_t at)
 {
 	return at >= 0 && at < s->w ? row + at * s->c : NULL;
 }
 
-/* x of one unit: every column paired with the one `stride` further; with one tap, the columns of a pair of outputs. */
+/* Packs x of one unit: every column paired with the one `stride` further; with one tap, the columns of a pair of
+ * outputs. */
 static void lay_x(const struct wgrad_dots *w, const struct wgrad_unit *u, const struct wgrad_layout *l)
 {
 	const struct dnn_conv_spec *s = &w->s;
@@ -166,7 +164,7 @@ static void lay_x(const struct wgrad_dots *w, const struct wgrad_unit *u, const 
 	for (int64_t r = 0; r < w->x_rows; r++) {
 		int64_t h = u->p0 * s->stride - s->pad + r * rows, at = r * w->x_cols;
 		const uint16_t *row = w->x + ((u->image * s->h + h) * s->w) * s->c;
-		/* columns whose pixel and next one both lie in the image need no test */
+		/* columns need no test if the pixel and the next one are both inside the image */
 		int64_t inner = min_int64((s->w - s->stride + s->pad + cols - 1) / cols, w->x_cols), i = 0;
 
 		if (h < 0 || h >= s->h) {
@@ -204,7 +202,7 @@ static void lay_dy(const struct wgrad_dots *w, const struct wgrad_unit *u, const
 	}
 }
 
-/* What the next chunk will read, brought near while this one is computed: a few lines for each row of a tile. */
+/* Prefetches the next chunk while this one is computed: a few lines for each row of a tile. */
 struct wgrad_ahead {
 	const char *at[2], *end[2];
 };
@@ -217,13 +215,13 @@ INLINE void prefetch_ahead(struct wgrad_ahead *f)
 		__builtin_prefetch(f->at[i], 0, 2);
 }
 
-/* One tile over the units of a chunk: kv vectors of filters, `taps` taps of a kernel row, ct channels. */
+/* Computes one tile over the units of a chunk: kv vectors of filters, `taps` taps of a kernel row, ct channels. */
 struct tile {
-	const __m512i *x;  /* of this block of channels, from this kernel row on */
-	const __m512i *dy; /* of the first vector of filters */
+	const __m512i *x;  /* x for this block of channels, from this kernel row on */
+	const __m512i *dy; /* dy for the first vector of filters */
 	float *acc;	   /* [kv][…][tap][16 channels][16 filters] */
 	int64_t units, x_unit, dy_unit, dy_block, acc_block, rows, pairs,
-		row_step; /* row_step: vectors from row to row of x */
+		row_step; /* row_step: vectors between rows of x */
 	int channel;
 	struct wgrad_ahead *ahead;
 };
@@ -279,7 +277,7 @@ static void tile_3_wide(const struct tile *t, int64_t stride)
 	stride == 1 ? tile_run(t, 2, 3, 4, 2) : tile_run(t, 2, 3, 4, 4);
 }
 
-/* Three taps at stride 1 for one vector of filters: a column serves the last tap of one pair and the first of the next,
+/* Three taps at stride 1 for one vector of filters: each column is the last tap of one pair and the first of the next,
  * so it is read once for both. */
 static void tile_3_narrow(const struct tile *t)
 {
@@ -337,7 +335,7 @@ static void tile_1(const struct tile *t)
 	tile_run(t, 1, 1, 8, 1);
 }
 
-/* Every tile of one pair of blocks, or of one when `wide` is false. */
+/* Computes every tile of one pair of blocks, or with `wide` of one block of channels and two of filters. */
 static void run_wgrad_tiles(const struct wgrad_dots *w, struct tile t, float *acc, bool wide)
 {
 	const struct dnn_conv_spec *s = &w->s;
@@ -356,7 +354,7 @@ static void run_wgrad_tiles(const struct wgrad_dots *w, struct tile t, float *ac
 	}
 }
 
-/* The rows of x and dy of some units, as far as they lie in one piece. */
+/* The rows of x and dy of some units, as long as they are contiguous. */
 static struct wgrad_ahead find_chunk_source(const struct wgrad_dots *w, struct cpu_range units)
 {
 	const struct dnn_conv_spec *s = &w->s;
@@ -372,7 +370,7 @@ static struct wgrad_ahead find_chunk_source(const struct wgrad_dots *w, struct c
 				 (const char *)(w->dy + (last.image * s->p + last.p0 + last.rows) * dy_row) } };
 }
 
-/* Lays out the units of a chunk, then adds them to the results of every pair of blocks. */
+/* Packs the units of a chunk, then adds their products to the results of every pair of blocks. */
 static void run_wgrad_chunk(const struct wgrad_dots *w, float *acc, __m512i *laid, struct cpu_range units,
 			    struct wgrad_ahead ahead)
 {
@@ -426,8 +424,8 @@ static void run_wgrad_part(void *arg, int part, int parts)
 
 #include "trainer/backends/cpu/turn16.h"
 
-/* The parts' results added in their order, and turned from [16 channels][16 filters] to dw's rows. Blocks of channels
- * follow one another, so that each of the 16 rows written is written in order. */
+/* Adds the threads' results in order, and transposes them from [16 channels][16 filters] to dw's rows. Blocks of
+ * channels follow each other, so that each of the 16 rows is written in order. */
 static void fold_wgrad_parts(void *arg, int part, int parts)
 {
 	const struct wgrad_dots *w = arg;

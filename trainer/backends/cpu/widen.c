@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* widen.c: rows are dealt to threads; all are one where neither side has gaps. */
+/* widen.c: divides rows among threads; rows without gaps on either side are treated as one. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/widen.h"
 #include "trainer/backends/cpu/vec.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16_block.c: both engines of bf16_block.h, and their stand-ins. */
+/* bf16_block.c: both engines of bf16_block.h, and their emulation in plain C. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/bf16_conv/bf16_block.h"
 
@@ -30,7 +30,7 @@ static void store_plain_tile(const struct plain_tile *t, void *to, int64_t row)
 		memcpy((char *)to + i * row, t->row[i], BLOCK_LINE);
 }
 
-/* TDPBF16PS: a pair of terms of each row meets those of all columns. */
+/* TDPBF16PS: multiplies a pair of terms of each row with the pairs of all columns. */
 static void dot_plain_tiles(struct plain_tile *sums, const struct plain_tile *a, const struct plain_tile *b)
 {
 	for (int m = 0; m < BLOCK_SIDE; m++) {
@@ -110,7 +110,7 @@ block_fn *block_pick(const struct cpu_module *m, enum bf16_engine engine)
 
 #else
 
-#define ROWS_AT_ONCE 8 /* with 2 vectors of columns: 16 sums, which hide the latency of a dot product */
+#define ROWS_AT_ONCE 8 /* with 2 vectors of columns this makes 16 sums, enough to hide the latency of a dot product */
 
 /* VDPBF16PS: adds the products of both terms of a pair. */
 VEC_INLINE v16 V(add_dots)(v16 sum, v16u a, v16u b)
@@ -131,7 +131,7 @@ VEC_INLINE v16u V(load_pairs)(const char *from)
 	return v;
 }
 
-/* ROWS_AT_ONCE rows, which begin at a. */
+/* Computes ROWS_AT_ONCE rows, starting at a. */
 VEC_INLINE void V(add_block_rows)(const struct bf16_block *o, const char *a, float *sums, const int columns)
 {
 	v16 acc[ROWS_AT_ONCE * 2];

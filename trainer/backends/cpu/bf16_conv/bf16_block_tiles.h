@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_block_tiles.h: a block in tile registers: 0 to 3 hold the sums, 4 and 5 the rows, 6 and 7 the columns. It is
- * included once with the instructions and once with their stand-ins: TILE_LOAD(tile, from, row bytes), TILE_ZERO,
+ * included once with the instructions and once with their emulation: TILE_LOAD(tile, from, row bytes), TILE_ZERO,
  * TILE_STORE, TILE_DOT(sums, rows, columns). TILE_FILE(x) makes names; TILE_DECLARE declares the registers. */
 
 VEC_INLINE void TILE_FILE(block_tiles)(const struct bf16_block *o, const int rows, const int columns)

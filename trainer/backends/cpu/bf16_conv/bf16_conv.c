@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16_conv.c: which convolutions are taken, which pass computes them, and their weights: f32 [k][r][s][c] is packed
- * for block products. The order is panel of 32 results, phase, tap, step of 32 terms; a step is 16 pairs of terms of 32
- * results in bf16. Terms and results that do not exist are zero. */
+/* bf16_conv.c: selects the convolutions that this code computes and the pass for each, and packs f32 weights
+ * [k][r][s][c] for block products. The packed order is panel of 32 results, phase, tap, step of 32 terms. A step is 16
+ * pairs of terms of 32 results in bf16. Missing terms and results are zero. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
@@ -14,13 +14,13 @@ struct weight_pack {
 	char *to;
 };
 
-/* One step of a tap: terms first, first + 1, ... of it. */
+/* One step of a tap, starting at term `first` of it. */
 struct weight_step {
 	const struct conv_phase *phase;
 	int64_t tap, first;
 };
 
-/* Row of the kernel and column at which the terms of a tap begin. */
+/* The row of the kernel and the column at which the terms of a tap start. */
 struct weight_tap {
 	int64_t r, s;
 };
@@ -33,7 +33,7 @@ static struct weight_tap find_weight_tap(const struct conv_plan *p, const struct
 	return (struct weight_tap){ y->tap_first + i * y->tap_step, x->tap_first + j * x->tap_step };
 }
 
-/* Forward: the terms of result k, which are contiguous. */
+/* Forward: returns the terms of result k, which are contiguous. */
 static const float *find_result_terms(const struct weight_pack *w, const struct weight_step *s, int64_t k)
 {
 	const struct conv_plan *p = w->plan;
@@ -42,7 +42,7 @@ static const float *find_result_terms(const struct weight_pack *w, const struct 
 	return w->from + ((k * p->s.kernel + t.r) * p->s.kernel + t.s) * p->d + s->first;
 }
 
-/* Data gradient: term i of all results, which are contiguous; NULL beyond the last one. */
+/* Data gradient: returns term i of all results, which are contiguous; NULL after the last one. */
 static const float *find_term_results(const struct weight_pack *w, const struct weight_step *s, int64_t i)
 {
 	const struct conv_plan *p = w->plan;
@@ -100,7 +100,7 @@ void bf16_conv_run(const struct bf16_conv *c, const struct dnn_conv_args *args)
 
 #else
 
-/* 32 terms of each of 16 results, as 16 pairs of 16 results. */
+/* Packs 32 terms of each of 16 results as 16 pairs of 16 results. */
 VEC_INLINE void V(pack_result_terms)(const struct weight_pack *w, const struct weight_step *s, int64_t k, v16 *pairs)
 {
 	const int64_t left = plan_min(BLOCK_TERMS, w->plan->terms - s->first);
@@ -127,7 +127,7 @@ VEC_INLINE v16u V(load_term)(const float *from, int64_t first, int64_t e)
 	return __builtin_convertvector(vto_bf16(vload_any(from, first, e - first, false)), v16u);
 }
 
-/* The same of results first, first + 1, ... where each term has its own row of results. */
+/* Packs the same pairs when each term has its own row of results; starts at result `first`. */
 VEC_INLINE void V(pack_term_results)(const struct weight_pack *w, const struct weight_step *s, int64_t first,
 				     v16 *pairs)
 {

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16_forward.c: forward passes and data gradients. A part copies a chunk of units into cells (conv_plan.h); then each
- * panel of 32 results multiplies all blocks of the chunk, two tiles of 16 result numbers each. Terms are cut into runs
- * whose weights stay in the first-level cache for all blocks of the chunk; sums are kept in the workspace between runs.
- *
- * Small images waste much of the last tile of an image. For these the 16 rows of a tile are the same result of 16
- * images ("across"). */
+/* bf16_forward.c: forward passes and data gradients. Each thread copies a chunk of units into cells (bf16_plan.h). Then
+ * each panel of 32 results is multiplied with all blocks of the chunk; a block is two tiles of 16 result numbers. Terms
+ * are cut into runs whose weights stay in the first-level cache for all blocks of the chunk. Between runs the sums are
+ * kept in the workspace. Small images waste much of an image's last tile. For these the 16 rows of a tile are the same
+ * result of 16 images ("across"). */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
-#define RESULTS_MOST 1024	       /* of a chunk, about */
-#define CHUNK_BYTES ((int64_t)640 << 10) /* of its cells, about: they stay in the second-level cache */
-#define RUN_STEPS 18		       /* of weights that stay in the first-level cache: 36 KiB */
-#define ACROSS_FILL 0.85	       /* of tiles along a row: below it tiles go across images */
+#define RESULTS_MOST 1024	       /* result numbers per chunk, about */
+#define CHUNK_BYTES ((int64_t)640 << 10) /* cells of a chunk, about: small enough for the second-level cache */
+#define RUN_STEPS 18		       /* steps of weights per run: 36 KiB, small enough for the first-level cache */
+#define ACROSS_FILL 0.85	       /* if tiles along a row are filled less than this, tiles go across images */
 #define ACROSS_LEAST 12		       /* images */
 #define TILE_UNITS BLOCK_SIDE
-#define SLACK_CELLS (2 * BLOCK_SIDE)   /* that a last tile reads beyond its unit */
+#define SLACK_CELLS (2 * BLOCK_SIDE)   /* cells that a last tile reads after the end of its unit */
 
 struct forward {
 	const struct bf16_conv *conv;
@@ -24,16 +23,17 @@ struct forward {
 	struct conv_plan plan;
 	block_fn *block;
 	bool across;
-	bool in_place;	      /* units are read where they are: cells are the source's pixels */
+	bool in_place;	      /* units are read in the source itself: its pixels are the cells */
 	int64_t chunk;	      /* units */
-	int64_t tiles;	      /* of a chunk, at most */
+	int64_t tiles;	      /* tiles per chunk, at most */
 	int unit_parts, panel_parts;
 	int64_t cells_bytes, sums_bytes, part_bytes;
-	int32_t *a_at, *b_at; /* of each step of a panel */
-	char *rooms;	      /* of the parts: cells, sums, tiles */
+	int32_t *a_at, *b_at; /* offsets for each step of a panel */
+	char *rooms;	      /* memory per thread: cells, sums, tiles */
 };
 
-/* Where a tile begins among the cells, and where its rows go: elements from the start of the results; -1: nowhere. */
+/* Where a tile starts among the cells, and where its rows are stored: elements from the start of the results; -1:
+ * dropped. */
 struct forward_tile {
 	int64_t at, place[BLOCK_SIDE];
 };
@@ -56,7 +56,7 @@ static int64_t count_unit_tiles(const struct conv_plan *p)
 	return plan_divide_up(p->results, BLOCK_SIDE);
 }
 
-/* Results that are kept, of those that tiles along rows compute. */
+/* Counts the results that are kept among those that tiles along rows compute. */
 static double find_kept_share(const struct conv_plan *p)
 {
 	const double kept = (double)(p->phase[0].y.results * p->phase[0].x.results);
@@ -69,7 +69,7 @@ void bf16_forward_plan(struct conv_plan *p, const struct bf16_conv *c)
 	plan_conv(p, &c->spec, RESULTS_MOST);
 }
 
-/* Bands so low that the cells of one stay in the cache. */
+/* Chooses bands so low that the cells of one stay in the cache. */
 static void plan_forward_bands(struct forward *f)
 {
 	const struct bf16_conv *c = f->conv;
@@ -144,7 +144,7 @@ static void fill_forward_offsets(struct forward *f)
 
 /* ---- chunks ---- */
 
-/* Units are read in place where none of their tiles ends beyond the source. */
+/* Units are read in place if all their tiles end within the source. */
 static void fill_forward_chunk(struct forward_chunk *c, char *room)
 {
 	const struct conv_plan *p = &c->f->plan;
@@ -160,7 +160,7 @@ static void fill_forward_chunk(struct forward_chunk *c, char *room)
 		plan_fill_cells(p, c->f->args->a, u, (uint16_t *)(void *)room);
 }
 
-/* The tiles of a phase. Across: tile i is result i of all units, those in between left out. */
+/* Lists the tiles of a phase. Across: tile i is result i of all units, without the dropped ones. */
 static void find_forward_tiles(struct forward_chunk *c)
 {
 	const struct conv_plan *p = &c->f->plan;
@@ -195,7 +195,7 @@ static void find_forward_places(struct forward_chunk *c)
 		}
 }
 
-/* Of the source, what the next chunk reads. */
+/* Prefetches the part of the source that the next chunk reads. */
 static void plan_forward_ahead(struct forward_chunk *c, int64_t end)
 {
 	const struct conv_plan *p = &c->f->plan;
@@ -229,7 +229,7 @@ void bf16_forward_run(const struct bf16_conv *c, const struct dnn_conv_args *arg
 
 #else
 
-/* Writes results of one tile of a panel, in bf16. */
+/* Stores the results of one tile of a panel as bf16. */
 VEC_INLINE void V(put_tile)(const struct forward_chunk *c, const int64_t *place, const float *sums)
 {
 	const int64_t first = c->panel * BLOCK_PANEL, left = c->f->plan.e - first;
@@ -244,7 +244,7 @@ VEC_INLINE void V(put_tile)(const struct forward_chunk *c, const int64_t *place,
 	}
 }
 
-/* One run of steps of a panel, which all blocks of the chunk meet. */
+/* Multiplies one run of steps of a panel with all blocks of the chunk. */
 static void V(meet_run)(struct forward_chunk *c, int64_t first, int64_t steps)
 {
 	const struct forward *f = c->f;
@@ -285,7 +285,7 @@ static void V(run_phase)(struct forward_chunk *c)
 			V(meet_run)(c, i * run, plan_min(run, steps - i * run));
 }
 
-/* The chunks of a part, one after the other: cells, then each phase. */
+/* Computes the chunks of a thread in order: cells, then each phase. */
 static void V(run_forward_part)(void *arg, int part, int parts)
 {
 	const struct forward *f = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_plan.c: the geometry of conv_plan.h, and the copy of a source into cells. */
+/* bf16_plan.c: computes the geometry of bf16_plan.h, and copies a source into cells. */
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 
 #include <string.h>
 
-#define LINE_ROW 16 /* pixels of a row that is cut from one line */
+#define LINE_ROW 16 /* pixels per row when one line is cut into rows */
 
 /* ---- phases ---- */
 
@@ -13,8 +13,8 @@ static struct phase_axis plan_forward_axis(int64_t results, const struct dnn_con
 	return (struct phase_axis){ .results = results, .in_first = -s->pad, .taps = s->kernel, .tap_step = 1 };
 }
 
-/* The gradient of source element `first` + i * stride: of the kernel it meets every stride-th element, the last one
- * first, so that taps read the results' gradient in order. in + j = (element + pad - tap) / stride. */
+/* The gradient of source element first + i * stride. It uses every stride-th element of the kernel, in reverse order,
+ * so that the taps read the gradient of the results in order: in + j = (element + pad - tap) / stride. */
 static struct phase_axis plan_back_axis(int64_t length, int64_t first, const struct dnn_conv_spec *s)
 {
 	const int64_t low = (first + s->pad) % s->stride;
@@ -49,7 +49,7 @@ static void plan_phases(struct conv_plan *p)
 
 /* ---- cells ---- */
 
-/* What all phases read along an axis, in source elements from the first one. */
+/* The range that all phases read along an axis, in source elements from the first one. */
 struct axis_reach {
 	int64_t first, extent, results;
 };
@@ -79,7 +79,8 @@ static void plan_reach(const struct conv_plan *p, struct axis_reach *y, struct a
 	}
 }
 
-/* Cells of a row. The zeros to the left of a row serve as those to the right of the row before where they suffice. */
+/* Returns the cells per row. The zeros to the left of a row also pad the right end of the previous row if they suffice.
+ * */
 static int64_t plan_pitch(const struct conv_plan *p, const struct axis_reach *x)
 {
 	const int64_t columns = x->results + (x->extent - 1) / p->in_step, inside = p->w - x->first;
@@ -126,7 +127,7 @@ static void plan_steps(struct conv_plan *p)
 	}
 }
 
-/* A 1x1 kernel with stride 1 knows no images: their pixels are one line, cut into short rows. */
+/* A 1x1 kernel with stride 1 treats the pixels of all images as one line, cut into short rows. */
 static void plan_line(struct conv_plan *p)
 {
 	p->pixels = p->n * p->h * p->w;
@@ -186,7 +187,7 @@ struct result_row plan_result_row(const struct conv_plan *p, const struct conv_p
 
 /* ---- what is read ---- */
 
-/* Elements of `width` a row, from a row of an image to one of another; rows outside are left out. */
+/* Converts rows, counted over all images, to elements, `width` per row; rows outside of the images are cut off. */
 static struct cpu_range find_rows(const struct conv_plan *p, struct cpu_range rows, int64_t height, int64_t width)
 {
 	const int64_t all = p->pixels ? p->pixels * width / p->w : p->n * height * width;
@@ -228,13 +229,13 @@ struct plan_ahead plan_look_ahead(const void *elements, struct cpu_range range)
 
 /* ---- the copy ---- */
 
-/* One row of cells, whose first one begins at source column `first`; row: NULL for zeros, or w pixels of d channels. */
+/* Fills one row of cells, starting at source column `first`; row: w pixels of d channels, or NULL for zeros. */
 struct cell_row {
 	const uint16_t *row;
 	int64_t first, w;
 };
 
-/* Source columns [at, at + span) of d channels, as far as they exist, then zeros to the end of the cell. */
+/* Copies source columns [at, at + span) of d channels, as far as they exist, then fills the cell with zeros. */
 static void fill_cell(const struct conv_plan *p, const struct cell_row *r, int64_t at, int64_t span, uint16_t *cell)
 {
 	const int64_t begin = at < 0 ? 0 : at, end = plan_min(at + span, r->w);
@@ -246,7 +247,7 @@ static void fill_cell(const struct conv_plan *p, const struct cell_row *r, int64
 	memset(cell + before + n, 0, (size_t)(p->cell - before - n) * sizeof(*cell));
 }
 
-/* Cells of one row; runs of whole pixels are copied at once. */
+/* Fills the cells of one row; runs of whole pixels are copied at once. */
 static void fill_cell_row(const struct conv_plan *p, const struct cell_row *r, int64_t cells, uint16_t *to)
 {
 	const int64_t span = p->packed_rows ? p->s.kernel : 1, whole = p->in_step == 1 && span * p->d == p->cell;
@@ -271,7 +272,7 @@ static void fill_cell_row(const struct conv_plan *p, const struct cell_row *r, i
 	}
 }
 
-/* Source row y of an image; NULL outside. */
+/* Returns source row y of an image; NULL outside of it. */
 static struct cell_row find_source_row(const struct conv_plan *p, const uint16_t *source, int64_t image, int64_t y)
 {
 	const int64_t pixel = (image * p->h + y) * p->w;

@@ -22,10 +22,10 @@
 #define STRIDE_MOST 2
 #define PHASES_MOST (STRIDE_MOST * STRIDE_MOST)
 #define KERNEL_MOST 7
-#define STEP_BYTES (BLOCK_TERMS * BLOCK_PANEL * 2) /* of packed weights */
+#define STEP_BYTES (BLOCK_TERMS * BLOCK_PANEL * 2) /* bytes of packed weights per step */
 
-/* Along one axis: result i of the phase is out_first + i * out_step, and its tap j reads source in_first + i * in_step
- * + j and multiplies by kernel element tap_first + j * tap_step. */
+/* Along one axis, result i of the phase is out_first + i * out_step. Its tap j multiplies source element in_first + i *
+ * in_step + j with kernel element tap_first + j * tap_step. */
 struct phase_axis {
 	int64_t results, out_first, in_first, taps, tap_first, tap_step;
 };
@@ -33,22 +33,22 @@ struct phase_axis {
 struct conv_phase {
 	struct phase_axis y, x;
 	int64_t taps; /* cells that a result reads */
-	int64_t steps, first_step; /* of a block product; of the first phase's 0 */
+	int64_t steps, first_step; /* steps of a block product; number of the first phase's step 0 */
 };
 
 struct conv_plan {
 	struct dnn_conv_spec s;
 	int64_t n, h, w, d;	  /* source: images, rows, columns, channels */
 	int64_t out_h, out_w, e;  /* results */
-	int64_t in_step, out_step; /* pixels from one result to the next in the source, and in the results */
-	int64_t pixels;		  /* of a source that is one line of pixels, cut into rows; else 0 */
+	int64_t in_step, out_step; /* distance in pixels between results, in the source and in the output */
+	int64_t pixels;		  /* pixels of a source that is one line, cut into rows; else 0 */
 	struct conv_phase phase[PHASES_MOST];
 	int phases;
-	int64_t steps; /* of all phases */
+	int64_t steps; /* steps of all phases */
 
 	/* cells */
 	bool packed_rows;
-	int64_t terms, cell;	     /* terms of a tap; the same rounded up to whole steps */
+	int64_t terms, cell;	     /* terms of a tap; the same, rounded up to whole steps */
 	int64_t top, left;	     /* source row and column of the first cell of an image */
 	int64_t planes_y, planes_x;
 	int64_t pitch, plane_rows, plane_cells; /* cells of a row, rows, cells of a plane */
@@ -57,31 +57,31 @@ struct conv_plan {
 	/* units */
 	int64_t rows, bands, units; /* result rows of a band; bands of an image; all bands of all images */
 	int64_t columns;	    /* results of a row */
-	int64_t results;	    /* numbers of a unit, with those in between */
+	int64_t results;	    /* result numbers of a unit, including the dropped ones between rows */
 };
 
-/* s: any pass. results_most: result numbers of a unit, about, if one row of results allows. */
+/* s: any pass. results_most: result numbers per unit, about; a unit has at least one row of results. */
 void plan_conv(struct conv_plan *p, const struct dnn_conv_spec *s, int64_t results_most);
 
 /* Bytes of packed weights; 0 for the gradient of weights. */
 size_t plan_weight_bytes(const struct conv_plan *p);
 
-/* The cell that tap t (row after row) of a phase reads for result 0 of a unit. */
+/* Returns the cell that tap t (row by row) of a phase reads for result 0 of a unit. */
 int64_t plan_tap_cell(const struct conv_plan *p, const struct conv_phase *f, int64_t t);
 
-/* One row of results of a unit: the first one's pixel, counted over all images, and how many there are; out_step
- * pixels lie between them. */
+/* One row of results of a unit: its first pixel, counted over all images, and the number of its results, which are
+ * out_step pixels apart. */
 struct result_row {
 	int64_t pixel, results;
 };
 
 struct result_row plan_result_row(const struct conv_plan *p, const struct conv_phase *f, int64_t unit, int64_t row);
 
-/* The elements of the source that units read, and those of the results' gradient: contiguous. */
+/* Return the elements of the source, and of the results' gradient, that units read. Both are contiguous. */
 struct cpu_range plan_source_range(const struct conv_plan *p, struct cpu_range units);
 struct cpu_range plan_result_range(const struct conv_plan *p, struct cpu_range units);
 
-/* What the next units read, brought to the second-level cache step by step while others are computed. */
+/* Prefetches what the next units read into the second-level cache, step by step while others are computed. */
 struct plan_ahead {
 	const char *at, *end;
 };
@@ -94,7 +94,7 @@ static inline void plan_prefetch(struct plan_ahead *a, int64_t lines)
 		__builtin_prefetch(a->at, 0, 2);
 }
 
-/* Copies what a unit reads of the source into its cells. */
+/* Copies the part of the source that a unit reads into its cells. */
 void plan_fill_cells(const struct conv_plan *p, const uint16_t *source, int64_t unit, uint16_t *cells);
 
 static inline int64_t plan_divide_up(int64_t n, int64_t by)
@@ -120,7 +120,7 @@ void bf16_forward_run(const struct bf16_conv *c, const struct dnn_conv_args *arg
 size_t bf16_wgrad_workspace_bytes(const struct bf16_conv *c);
 void bf16_wgrad_run(const struct bf16_conv *c, const struct dnn_conv_args *args);
 
-/* bf16_forward.c's plan, which bf16_conv.c packs by. */
+/* The plan of bf16_forward.c, which determines how bf16_conv.c packs. */
 void bf16_forward_plan(struct conv_plan *p, const struct bf16_conv *c);
 
 #endif

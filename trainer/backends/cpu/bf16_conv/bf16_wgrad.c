@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bf16_wgrad.c: gradients of weights: dw[k][tap] = sum over pixels of dy[pixel][k] x[pixel + tap]. The terms of a block
- * are result numbers (conv_plan.h).
- *
- * Each source cell is paired with its right neighbour, 16 channels a line, so the pairs of 32 result numbers are every
- * second line from the tap's cell on. dy is transposed: a line holds 32 result numbers of one filter, zeros at numbers
- * that have no pixel. A block is 32 filters by 32 terms of one tap.
- *
- * All threads prepare a chunk of units in this form. Then they share its blocks; each block adds all steps of the chunk
- * to its sums, which stay in the workspace from chunk to chunk. */
+ * are result numbers (bf16_plan.h). Each source cell is paired with its right neighbour, in lines of 16 channels, so
+ * the pairs of 32 result numbers are every second line from the tap's cell on. dy is transposed: a line holds 32 result
+ * numbers of one filter, and zeros for numbers without a pixel. A block is 32 filters by 32 terms of one tap. All
+ * threads prepare a chunk of units in this form. Then they share its blocks. Each block adds all steps of the chunk to
+ * its sums, which stay in the workspace from chunk to chunk. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/amx.h"
 #include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 #include "trainer/backends/cpu/vec.h"
 
-#define UNIT_RESULTS 512   /* of a unit, about */
-#define CHUNK_RESULTS 2048 /* of a chunk, about */
-#define CHUNK_BYTES ((int64_t)3 << 20) /* of what is laid out of it, about */
+#define UNIT_RESULTS 512   /* result numbers per unit, about */
+#define CHUNK_RESULTS 2048 /* result numbers per chunk, about */
+#define CHUNK_BYTES ((int64_t)3 << 20) /* bytes of a chunk in the prepared form, about */
 #define LINE BLOCK_LINE
 #define PANEL_STEP (2 * BLOCK_SIDE * LINE) /* bytes of 32 filters in a step */
 
@@ -23,31 +20,31 @@ struct bf16_wgrad {
 	const struct bf16_conv *conv;
 	const uint16_t *x, *dy;
 	float *dw;
-	bool turned; /* x and dy have changed places: sums are [c][k] */
+	bool turned; /* x and dy are swapped: sums are [c][k] */
 	struct conv_plan plan;
 	block_fn *block;
 	int64_t chunk;	   /* units */
-	int64_t steps;	   /* of a unit: 32 result numbers each */
-	int64_t panels;	   /* of 32 filters */
-	int64_t columns;   /* of blocks: 32 terms of a tap each */
+	int64_t steps;	   /* steps of a unit, of 32 result numbers each */
+	int64_t panels;	   /* panels of 32 filters */
+	int64_t columns;   /* columns of blocks: 32 terms of a tap each */
 	int64_t spread;	   /* cells from one line of pairs to the next */
-	int64_t lines;	   /* of pairs, of a unit and 16 terms */
+	int64_t lines;	   /* lines of pairs for a unit and 16 terms */
 	int64_t unit_cells_bytes;
-	bool in_place;	   /* units are read where they are: cells are the source's pixels */
+	bool in_place;	   /* units are read in the source itself: its pixels are the cells */
 	char *pairs, *filters; /* [16 terms][unit][line], [panel][unit][step] */
-	int32_t *a_at, *b_at;  /* of each step of a chunk */
+	int32_t *a_at, *b_at;  /* offsets for each step of a chunk */
 	float *sums;	       /* [block][BLOCK_SUMS] */
-	char *cells;	       /* of each part: one unit's */
-	struct cpu_range units; /* of the chunk */
+	char *cells;	       /* cells of one unit, for each thread */
+	struct cpu_range units; /* the units of the current chunk */
 };
 
-/* Bytes of each part of the workspace, in their order. */
+/* The bytes of each part of the workspace, in order. */
 struct wgrad_room {
 	int64_t offsets, pairs, filters, sums, cells;
 };
 
-/* With a 1x1 kernel and stride 1, x and dy can change places. Transposing costs more than pairing, so the one with
- * fewer channels is transposed. */
+/* With a 1x1 kernel and stride 1, x and dy can be swapped. Transposing costs more than pairing, so the one with fewer
+ * channels is transposed. */
 static bool turns_operands(const struct dnn_conv_spec *s)
 {
 	return s->kernel == 1 && s->stride == 1 && s->k >= 2 * s->c;
@@ -137,7 +134,7 @@ struct wgrad_block {
 	int64_t column, panel, tap;
 };
 
-/* Blocks that read the same pairs follow one another. */
+/* Blocks that read the same pairs are adjacent. */
 static struct wgrad_block find_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 {
 	const int64_t taps = w->plan.phase[0].taps;
@@ -167,7 +164,7 @@ static void meet_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 	w->block(&o);
 }
 
-/* What a part lays out of the next chunk. */
+/* Prepares a thread's share of the next chunk. */
 static struct cpu_range find_next_units(const struct bf16_wgrad *w, int part, int parts)
 {
 	const int64_t first = w->units.end, n = plan_min(w->chunk, w->plan.units - first);
@@ -198,7 +195,7 @@ static void meet_wgrad_part(void *arg, int part, int parts)
 	amx_end(tiles);
 }
 
-/* Rows of a block's sums are filters; their columns follow one another in dw as they do in a cell. */
+/* The rows of a block's sums are filters. Their columns have the same order in dw as in a cell. */
 static void put_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 {
 	const struct conv_plan *p = &w->plan;
@@ -217,7 +214,7 @@ static void put_wgrad_block(const struct bf16_wgrad *w, int64_t i)
 	}
 }
 
-/* The cells of a unit: in place where they all exist, else a copy. */
+/* Returns the cells of a unit: those of the source if they all exist, else a copy. */
 static const uint16_t *find_unit_cells(const struct bf16_wgrad *w, int64_t unit, uint16_t *room)
 {
 	const struct conv_plan *p = &w->plan;
@@ -229,7 +226,7 @@ static const uint16_t *find_unit_cells(const struct bf16_wgrad *w, int64_t unit,
 	return room;
 }
 
-/* The pixel of dy at each result number of a step; NULL: none. */
+/* Finds the pixel of dy for each result number of a step; NULL: none. */
 static void find_step_pixels(const struct bf16_wgrad *w, int64_t unit, int64_t step, const uint16_t **pixels)
 {
 	const struct conv_plan *p = &w->plan;
@@ -278,7 +275,7 @@ VEC_INLINE v16h V(load_16)(const uint16_t *from)
 	return *(const v16h_u *)from;
 }
 
-/* Elements from..from + 15 of a pixel's k; NULL: zeros. */
+/* Loads elements from..from + 15 of a pixel's k; NULL: zeros. */
 VEC_INLINE v16h V(load_filters)(const uint16_t *pixel, int64_t from, int64_t k)
 {
 	v16h h = { 0 };
@@ -291,13 +288,13 @@ VEC_INLINE v16h V(load_filters)(const uint16_t *pixel, int64_t from, int64_t k)
 	return h;
 }
 
-/* Lanes of a and b in turn: a0, b0, a1, b1, ... */
+/* Interleaves the lanes of a and b: a0, b0, a1, b1, ... */
 VEC_INLINE v16u V(pair_lanes)(v16h a, v16h b)
 {
 	return __builtin_convertvector(a, v16u) | __builtin_convertvector(b, v16u) << 16;
 }
 
-/* Pairs of neighbouring cells; beyond the last cell there are zeros. */
+/* Stores pairs of neighbouring cells, with zeros after the last cell. */
 static void V(lay_pairs)(const struct bf16_wgrad *w, const uint16_t *cells, int64_t unit)
 {
 	const struct conv_plan *p = &w->plan;
@@ -317,7 +314,7 @@ static void V(lay_pairs)(const struct bf16_wgrad *w, const uint16_t *cells, int6
 	}
 }
 
-/* 32 result numbers of 16 filters, a line each. */
+/* Transposes 32 result numbers of 16 filters into a line each. */
 VEC_INLINE void V(lay_filter_tile)(const uint16_t *const *pixels, int64_t first, int64_t k, char *to)
 {
 	v16 m[LANES];
@@ -329,7 +326,7 @@ VEC_INLINE void V(lay_filter_tile)(const uint16_t *const *pixels, int64_t first,
 	memcpy(to, m, sizeof(m));
 }
 
-/* unit: of all; at: of the chunk. */
+/* unit: counted over all units; at: counted within the chunk. */
 static void V(lay_filters)(const struct bf16_wgrad *w, int64_t unit, int64_t at)
 {
 	const uint16_t *pixels[BLOCK_TERMS];
@@ -357,7 +354,7 @@ static void V(lay_wgrad_part)(void *arg, int part, int parts)
 	}
 }
 
-/* One tile of sums [c][k], written as dw [k][c]. */
+/* Stores one tile of sums [c][k] as dw [k][c]. */
 VEC_INLINE void V(put_turned_tile)(const struct bf16_wgrad *w, const float *sums, int64_t c, int64_t k)
 {
 	const int64_t channels = w->plan.s.k, rows = plan_min(LANES, w->plan.terms - k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* block.h: tiles of a tensor become the 36 matrices of a block, and matrices are multiplied. To be included where
- * AVX-512 is the target, below immintrin.h, string.h, cpu.h and plan.h. */
+/* block.h: transforms tiles of a tensor into the 36 matrices of a block, and multiplies matrices. Include it where
+ * AVX-512 is the target, after immintrin.h, string.h, cpu.h and plan.h. */
 #ifndef DPT_BACKENDS_CPU_WINOGRAD_BLOCK_H
 #define DPT_BACKENDS_CPU_WINOGRAD_BLOCK_H
 
@@ -8,7 +8,7 @@
 
 typedef float vec __attribute__((vector_size(64), may_alias));
 
-/* One direction of a transform, and its vectors in, `step` apart, and out, 1 apart. */
+/* One direction of a transform: reads vectors `step` apart and writes adjacent ones. */
 enum turn {
 	TURN_INPUT,    /* B^T: 6 to 6 */
 	TURN_RESULT,   /* A^T: 6 to 4 */
@@ -110,8 +110,8 @@ INLINE void turn_line(const enum turn t, const vec *from, vec *to)
 	}
 }
 
-/* A square of vectors in memory: where element (0, 0) is, how far it is to the next row and column, and which rows,
- * columns and lanes of the vectors there are; the others read as zero and are not written. */
+/* A square of vectors in memory: the address of element (0, 0), the distances between rows and columns, and which rows,
+ * columns and lanes exist; the others read as zero and are not written. */
 struct square {
 	float *at;
 	int64_t row, col;
@@ -144,7 +144,7 @@ INLINE void square_put(const struct square *s, int i, int j, __m512 v, const boo
 		_mm512_mask_storeu_ps(at, s->rows[i] & s->cols[j] & s->lanes, v);
 }
 
-/* Both directions: columns first, the middle on the stack. */
+/* Transforms both directions: columns first, with the intermediate result on the stack. */
 INLINE void turn_both(const enum turn t, const struct square *from, const struct square *to, const bool from_whole,
 		      const bool to_whole)
 {
@@ -170,7 +170,7 @@ INLINE void turn_both(const enum turn t, const struct square *from, const struct
 	}
 }
 
-/* Results are put where some may be missing, all others are got from there. */
+/* Results and gradients are stored to a square that may be incomplete; the others are loaded from one. */
 INLINE void turn_square(const enum turn t, const struct square *from, const struct square *to)
 {
 	const bool puts = t == TURN_RESULT || t == TURN_DW;
@@ -202,7 +202,7 @@ static void place_next(struct tile_place *p, const struct grid *g)
 	p->image++;
 }
 
-/* Which of the lines from `at` on lie within [0, n), as masks; of `side` lines, the others do not. */
+/* Masks of the lines from `at` on within [0, n), among `side` lines. */
 static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
 {
 	unsigned first = at < 0 ? (unsigned)-at : 0, end = (unsigned)min_of(side, n - at);
@@ -212,7 +212,7 @@ static void lines_there(__mmask16 *masks, int64_t at, int64_t n, int64_t side)
 		masks[i] = (__mmask16) - (there >> i & 1);
 }
 
-/* The square that a tile covers of a tensor, all lanes; what is outside is missing. */
+/* Returns the square of a tensor that a tile covers, with all lanes; what is outside is missing. */
 static void square_of_tile(struct square *s, const struct grid *g, const float *tensor, const struct tile_place *p)
 {
 	int64_t y = p->row * TILE - g->before, x = p->col * TILE - g->before;
@@ -230,7 +230,7 @@ static void square_of_tile(struct square *s, const struct grid *g, const float *
 	lines_there(s->cols, x, g->w, g->side);
 }
 
-/* Its lanes are those of the channels from `channel` on. */
+/* Selects the lanes of the channels from `channel` on. */
 INLINE void square_lanes(struct square *s, int64_t channel, int64_t channels, bool whole)
 {
 	int64_t left = channels - channel;
@@ -239,16 +239,16 @@ INLINE void square_lanes(struct square *s, int64_t channel, int64_t channels, bo
 	s->whole = whole && left >= LANES;
 }
 
-/* Where the transformed tiles of a tensor lie: 36 matrices, `step` floats apart, each cut into panels of at most
- * `panel` channels, a panel [tile][channel]. */
+/* Where the transformed tiles of a tensor are stored: 36 matrices, `step` floats apart, each divided into panels of at
+ * most `panel` channels; a panel is [tile][channel]. */
 struct matrix_layout {
 	const struct grid *grid;
 	const float *tensor;
 	float *to;
-	int64_t step, rows, panel; /* rows: that a panel has room for */
+	int64_t step, rows, panel; /* rows: capacity of a panel */
 };
 
-/* Prefetches what the tile below is the first to touch. After the last row of an image follows the next image. */
+/* Prefetches the data that the tile below reads first. The next image follows after the last row of an image. */
 INLINE void fetch_below(const struct square *s, int64_t side, const int write)
 {
 #pragma GCC unroll 4
@@ -258,7 +258,7 @@ INLINE void fetch_below(const struct square *s, int64_t side, const int write)
 			__builtin_prefetch(s->at + (side + i) * s->row + j * s->col, write, 3);
 }
 
-/* One tile of a panel's channels, which begin at `to`. */
+/* Transforms one tile of a panel's channels, stored from `to` on. */
 INLINE void turn_panel(const enum turn t, const struct matrix_layout *l, struct square *from, float *to,
 		       struct cpu_range c)
 {
@@ -275,7 +275,7 @@ INLINE void turn_panel(const enum turn t, const struct matrix_layout *l, struct 
 	from->whole = whole;
 }
 
-/* Tiles of a tensor into the 36 matrices of a block, which begin at `to` with the first of them. */
+/* Transforms tiles of a tensor into the 36 matrices of a block; `to` is the address in the first one. */
 INLINE void turn_tiles(const enum turn t, const struct matrix_layout *l, struct cpu_range tiles, int64_t first)
 {
 	const struct grid *g = l->grid;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.c: y = A^T [(G w G^T) . (B^T x B)] A. Of a block of tiles, every input is transformed, 16 channels at a time,
- * into 36 matrices [tile][channel]; each is multiplied by its matrix of transformed weights [channel][result channel],
- * of at most 64 by 64 at a time: weights are transformed right before they are multiplied by, for four times their size
- * of memory would take longer to write and read, and the 36 products of 64 result channels are still near when they are
- * transformed into results. dgrad is the same with turned weights. */
+/* forward.c: y = A^T [(G w G^T) . (B^T x B)] A. For a block of tiles, every input is transformed, 16 channels at a
+ * time, into 36 matrices [tile][channel]. Each matrix is multiplied by its matrix of transformed weights
+ * [channel][result channel], at most 64 by 64 at a time. Weights are transformed right before their use, because
+ * writing and reading four times their size would take longer. Then the 36 products of 64 result channels are still
+ * cached when they are transformed into results. dgrad is the same with turned weights. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -19,7 +19,7 @@
 #include "trainer/backends/cpu/winograd/block.h"
 #include "trainer/backends/cpu/turn16.h"
 
-/* A product of `rows` rows, in tiles that fill the registers. */
+/* Multiplies `rows` rows, in tiles that fill the registers. */
 static void product_rows(struct panel_product p, int64_t rows, int64_t width)
 {
 	const int64_t tall = width == PANEL ? 6 : width == 48 ? 8 : width == 32 ? 12 : 24;
@@ -40,13 +40,13 @@ static void product_rows(struct panel_product p, int64_t rows, int64_t width)
 		}
 }
 
-/* --- weights: of at most 64 by 64 channels, 36 matrices [channel][result channel] ------------------------------ */
+/* --- weights: at most 64 by 64 channels, 36 matrices [channel][result channel] ------------------------------- */
 
 struct corner { /* the panels that are multiplied: of channels, and of result channels */
 	struct cpu_range in, out;
 };
 
-/* 16 filters and as many channels, turned so that filters lie side by side, into rows of 16 matrices. */
+/* Loads 16 filters by 16 channels, transposed so that filters are adjacent, into rows of 16 matrices. */
 static void turn_filters(const struct winograd *w, int64_t k, int64_t c, struct square *into, int64_t row)
 {
 	__mmask16 lanes = (__mmask16)(w->channels - c >= LANES ? 0xffff : (1u << (w->channels - c)) - 1);
@@ -81,7 +81,7 @@ static void weights_forward(const struct winograd *w, const struct corner *c, fl
 		}
 }
 
-/* Filters are rows, taps are turned round. */
+/* Filters are rows, and taps are reversed. */
 static void weights_back(const struct winograd *w, const struct corner *c, float *to)
 {
 	int64_t channels = w->channels;
@@ -108,12 +108,12 @@ static void weights_turn(const struct winograd *w, const struct corner *c, float
 
 /* --- forward and dgrad ----------------------------------------------------------------------------------------- */
 
-/* What a thread works on: a block of tiles, whose inputs are transformed, and room of its own. */
+/* A thread's data: a block of tiles with transformed inputs, and its own memory. */
 struct winograd_work {
 	const struct winograd *w;
 	struct cpu_range tiles;
 	float *inputs, *products, *weights;
-	bool turned; /* weights hold the only corner that there is */
+	bool turned; /* weights hold the only corner */
 };
 
 static struct winograd_work find_winograd_work(const struct winograd *w, int part)
@@ -131,7 +131,7 @@ static struct matrix_layout laid_inputs(const struct winograd *w, float *to)
 	return (struct matrix_layout){ &w->in, w->a, to, w->step_in, w->rows, PANEL };
 }
 
-/* The results of a panel from their 36 products. */
+/* Transforms the 36 products of a panel into results. */
 static void finish_panel(const struct winograd_work *k, struct cpu_range panel)
 {
 	const struct winograd *w = k->w;
@@ -152,7 +152,7 @@ static void finish_panel(const struct winograd_work *k, struct cpu_range panel)
 	}
 }
 
-/* The 36 products of a corner, added to those of the channels before it. */
+/* Adds the 36 products of a corner to those of the previous channels. */
 static void corner_run(const struct winograd_work *k, const struct corner *c)
 {
 	const struct winograd *w = k->w;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wgrad.c: dw = G^T [sum over tiles of (A dy A^T) . (B^T x B)] G: both activations are transformed, and the 36 products
- * sum over tiles. Threads share tiles and then sums, block by block. Where all sums are small, each thread has its own
- * groups of tiles and sums, which are added in the order of the groups, for any number of threads. */
+ * are summed over tiles. Threads share tiles and then sums, block by block. If all sums are small, each thread has its
+ * own groups of tiles and sums. These are added in the order of the groups, so the number of threads does not matter.
+ * */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -34,12 +35,12 @@ static struct matrix_layout laid_dy(const struct winograd *w)
 	return (struct matrix_layout){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->rows, LANES };
 }
 
-/* Sums over tiles: 36 matrices of filters and channels, which begin with those of a pair of ranges. */
+/* Sums over tiles: 36 matrices of filters and channels, which start with a pair of ranges. */
 struct winograd_sums {
 	float *at;
-	int64_t row, step; /* floats from one filter, and from one matrix, to the next */
+	int64_t row, step; /* floats between filters, and between matrices */
 	struct cpu_range k, c;
-	bool add; /* to those of the tiles before */
+	bool add; /* add to the sums of the previous tiles */
 };
 
 static int64_t sums_floats(const struct winograd *w)
@@ -61,7 +62,7 @@ static float *sums_shared(const struct winograd *w)
 	return w->workspace + w->shared_floats - sums_floats(w);
 }
 
-/* Tiles of the block that is worked on. */
+/* Transforms tiles of the current block. */
 static void wgrad_tiles(const struct winograd *w, struct cpu_range r)
 {
 	const struct matrix_layout x = laid_x(w), dy = laid_dy(w);
@@ -78,7 +79,7 @@ static void wgrad_turn(void *arg, int part, int parts)
 	wgrad_tiles(w, (struct cpu_range){ r.begin + w->begin, r.end + w->begin });
 }
 
-/* The sums of one point and of a panel of channels, the range c of s; 16 filters lie together. */
+/* Computes the sums of one point and a panel of channels, the range c of s, for 16 adjacent filters. */
 static void wgrad_panel(const struct winograd *w, const struct winograd_sums *s, int64_t point)
 {
 	const struct matrix_layout x = laid_x(w), dy = laid_dy(w);
@@ -110,7 +111,7 @@ static void wgrad_panel(const struct winograd *w, const struct winograd_sums *s,
 	}
 }
 
-/* The gradient of filters r, of which s has the sums. */
+/* Computes the gradient of filters r, whose sums s holds. */
 static void wgrad_filters(const struct winograd *w, const struct winograd_sums *s, struct cpu_range r)
 {
 	int64_t channels = w->in.c;
@@ -151,7 +152,7 @@ static void wgrad_finish(void *arg, int part, int parts)
 	wgrad_filters(w, &s, cpu_split(w->out.c, 1, part, parts));
 }
 
-/* The sums of a group of tiles, block by block, in memory of w's own. */
+/* Computes the sums of a group of tiles, block by block, in the thread's own memory. */
 static void apart_group(struct winograd *w, int64_t group, float *at)
 {
 	const struct cpu_range r = cpu_split(w->tiles, 1, (int)group, (int)w->groups);
@@ -172,7 +173,7 @@ static void floats_add(float *to, const float *from, int64_t n)
 		_mm512_storeu_ps(to + i, _mm512_add_ps(_mm512_loadu_ps(to + i), _mm512_loadu_ps(from + i)));
 }
 
-/* The first thread adds up its groups as it goes, in the place of group 0, which no later group needs to wait for. */
+/* Thread 0 adds its groups to the sums of group 0 as it goes; no later group needs to wait for these. */
 static void apart_run(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
@@ -189,7 +190,7 @@ static void apart_run(void *arg, int part, int parts)
 	}
 }
 
-/* The other threads' groups join, in order; then the gradient, each thread of its filters. */
+/* Adds the groups of the other threads in order; then each thread computes the gradient of its filters. */
 static void apart_finish(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
@@ -205,7 +206,7 @@ static void apart_finish(void *arg, int part, int parts)
 	wgrad_filters(w, &s, r);
 }
 
-/* Sums and gradients of 16 filters and a panel of channels at a time. */
+/* Computes sums and gradients of 16 filters and a panel of channels at a time. */
 static void wgrad_strips(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;

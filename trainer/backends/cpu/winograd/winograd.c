@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.c: what a convolution's tiles, blocks and workspace are, and which half of the code runs. */
+/* winograd.c: chooses the tiles, blocks and workspace of a convolution, and runs forward.c or wgrad.c. */
 #include <string.h>
 
 #include "trainer/backends/cpu/winograd/plan.h"
 #include "trainer/backends/cpu/own_convs.h"
 
-#define GRAIN 24 /* tiles; a multiple of the rows of every product below */
-#define BLOCK_BYTES ((int64_t)648 << 10) /* of a block's products, of its inputs of a panel: 72 tiles of 64 channels */
-#define NEAR_BYTES (BLOCK_BYTES / 2) /* where weights are transformed once: both stay in 1 MB of a core's own cache */
-#define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
+#define GRAIN 24 /* in tiles; a multiple of the rows of every product below */
+#define BLOCK_BYTES ((int64_t)648 << 10) /* products of a block, or inputs of a panel: 72 tiles of 64 channels */
+#define NEAR_BYTES (BLOCK_BYTES / 2) /* limit if weights are transformed once: both fit 1 MB of a core's own cache */
+#define SHARED_BYTES ((int64_t)512 << 10) /* both transformed activations of a block of wgrad */
 #define SHARED_TILES_LEAST 128
-#define APART_BYTES ((int64_t)160 << 10) /* of all sums, at most, for threads to have their own: 32 by 32 channels */
+#define APART_BYTES ((int64_t)160 << 10) /* limit for each thread to have its own sums: 32 by 32 channels */
 #define APART_BLOCK_BYTES ((int64_t)400 << 10)
 #define APART_GROUPS 16
-#define APART_TILES_LEAST 64 /* of a group */
-#define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
+#define APART_TILES_LEAST 64 /* tiles of a group */
+#define STRIP_TILES 128 /* tiles per strip of wgrad, at most: all are transformed at once, and the sums stay cached */
 
 static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 {
@@ -57,8 +57,8 @@ static void plan_winograd_wgrad(struct winograd *w)
 	w->shared_floats = w->groups ? w->groups * sums : w->strips ? floats : floats + sums;
 }
 
-/* Blocks are alike in size, and as many for each part; where there are too few of them for that, parts share the
- * inputs and divide result channels too. */
+/* Blocks have similar sizes, and each thread has the same number of them. If there are too few blocks, threads share
+ * the inputs and divide the result channels as well. */
 static void plan_winograd_forward(struct winograd *w)
 {
 	int64_t deep = min_of(w->in.lanes, PANEL), wide = min_of(w->out.lanes, PANEL), most, each, blocks;
@@ -100,7 +100,7 @@ size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 }
 
 #if defined(__x86_64__)
-/* Where there are fewer results or channels than a tile and a vector hold, most of the work would be padding. */
+/* With fewer results or channels than a tile and a vector hold, most of the work would be padding. */
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
 {
 	bool fits = !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2;
