@@ -27,9 +27,9 @@ FORMULAS = {
         lambda m, p: np.sqrt(m["train/loss"]) - 0 * np.exp(m["val/loss"]) - 3 - np.log10(m["train/loss"]),
 }
 WRONG = {
-    "": "something is missing at character 1", "a +": "something is missing at character 4", "a b": "an operator is missing at character 3",
-    "(a": "a ) is missing", "sin(a)": "no such function", "min(a)": "a comma is missing", '"a': "not closed", "1 + params.lr": "contains no metric",
-    "a + *": "neither a name nor a number at character 5", "(" * 300 + "a": "too deep", " + ".join(f"k{i}" for i in range(17)): "too many names",
+    "": "the formula is incomplete: expected a name or a number at character 1", "a +": "the formula is incomplete: expected a name or a number at character 4", "a b": "expected an operator at character 3",
+    "(a": "expected )", "sin(a)": "unknown function", "min(a)": "expected a comma", '"a': "not closed", "1 + params.lr": "contains no metric",
+    "a + *": "expected a name or a number at character 5", "(" * 300 + "a": "too deep", " + ".join(f"k{i}" for i in range(17)): "too many names",
     " + ".join(["a"] * 200): "too long", "-" * 100 + "a": "too deep",
 }
 

@@ -16,8 +16,8 @@ def codes(runs):
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         copy = os.path.join(folder, "copy")
         good("backup", copy, "--logdir", runs)
-        bad(["exists already"], "backup", copy + "/dptrack.db", "--logdir", runs)
-        bad(["has a store already"], "migrate", runs, copy)
+        bad(["already exists"], "backup", copy + "/dptrack.db", "--logdir", runs)
+        bad(["already has a store"], "migrate", runs, copy)
     for args in (("db", "status"), ("db", "upgrade"), ("ls",)):
         r = run(*args, "--db", "postgresql://nobody@127.0.0.1:1/none")
         lib.check("without PostgreSQL" in r.stderr or (r.returncode == 1 and "cannot be reached" in r.stderr), f"{args}: {r}")

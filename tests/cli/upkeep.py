@@ -98,7 +98,7 @@ def backups(folder):
     with open(artifact, "rb") as f, open(artifact.replace(runs, copy), "rb") as g:
         lib.check(f.read() == g.read(), "the artifact")
     lib.check("must be UTF-8" in run("backup", copy + "\udcff", "--logdir", runs, code=2), "a path that is not text")
-    lib.check("exists already" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an existing path")
+    lib.check("already exists" in run("backup", copy + "/dptrack.db", "--logdir", runs, code=2), "an existing path")
     for place in ("dptrack.artifacts/x", "dptrack.artifacts/1/x", "dptrack.artifacts/x.db"):
         lib.check("among the artifacts" in run("backup", os.path.join(runs, place), "--logdir", runs, code=2), f"a backup in {place}")
         lib.check(not os.path.exists(os.path.join(runs, place)), f"{place} was not created")

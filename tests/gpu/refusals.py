@@ -36,11 +36,11 @@ REFUSED = [
     ({"DPTRAIN_FAKE_TAKEN_LATER": str(GIB_8 - (20 << 20))}, LARGE, "cuda: the plan needs 25 MiB on the GPU, but only 20 of 8192 "
      "MiB are free now: other processes use its memory (nvidia-smi lists them)", 1),
     ({}, ["--nproc-per-node", 2],
-     "backend cuda: there is 1 GPU for 2 ranks: use --nproc-per-node 1, or --share-gpu, which is correct and slow", 2),
+     "backend cuda: there is 1 GPU for 2 ranks: use --nproc-per-node 1, or --share-gpu, which is slow but correct", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", 5], "--device 5: there are 4 GPUs, numbered from 0", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "0,1"], "--device 0,1: lists 2 GPUs for 1 rank: add --nproc-per-node 2", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "1,1", "--nproc-per-node", 2],
-     "--device 1,1: lists a GPU twice: add --share-gpu, which is correct and slow", 2),
+     "--device 1,1: lists a GPU twice: add --share-gpu, which is slow but correct", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "GPU-00"], "--device GPU-00: no GPU here has this UUID: see nvidia-smi -L", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "first"],
      "--device first: expected GPU numbers, UUIDs (GPU-...) or auto", 2),

@@ -170,7 +170,7 @@ static int prepare(struct exec *e, int i, struct err *err)
 	n->workspace_bytes = 0;
 	rc = k->prepare ? k->prepare(&e->rig->env, n, &e->states[i], err) : 0;
 	if (!rc && memory_new(&e->workspaces[i], e->rig, n->workspace_bytes, n->name) != 0)
-		rc = err_set(err, ERR_NOMEM, "out of memory for the workspace of %s", n->name);
+		rc = err_set(err, ERR_NOMEM, "out of memory: the workspace of %s", n->name);
 	return rc;
 }
 
@@ -186,7 +186,7 @@ static int open_device(struct exec *e, struct err *err)
 	if (!rc)
 		rc = s->event_new(e->rig->module, false, &e->done, err);
 	if (!rc && memory_new(&e->page, e->rig, sizeof(struct step_page), "page") != 0)
-		rc = err_set(err, ERR_NOMEM, "out of memory for the page");
+		rc = err_set(err, ERR_NOMEM, "out of memory: the page");
 	return rc;
 }
 

@@ -97,7 +97,7 @@ def there_and_back(db, folder):
     check(want in said, f"migrate said {said!r}, the source is {want}")
     check(digest(address, "--from-artifacts", files) == want, "the text of the database")
     check(answers("--db", address) == expected, "answers of the database")
-    check("has a store already" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
+    check("already has a store" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
     team = [lib.Process(address, files) for _ in range(2)]
     held = run("migrate", address, back, "--from-artifacts", files)  # from a snapshot, while it is served
     check(want in held, f"a served database: {held}")
@@ -231,7 +231,7 @@ def is_no_store(place, env):
     """An incomplete target is refused by a server."""
     done = subprocess.run([cluster.PROGRAM, "ls", *place], capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
     empty = done.returncode == 0 and "r0" not in done.stdout
-    return empty or "half a store" in done.stderr or "no store" in done.stderr or "no folder" in done.stderr
+    return empty or "incomplete copy" in done.stderr or "no store" in done.stderr or "no folder" in done.stderr
 
 
 def kills(name, source, target, want, count, env):

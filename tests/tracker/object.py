@@ -105,8 +105,8 @@ def refusals(root):
              ({"AWS_ACCESS_KEY_ID": "AKIAOTHER"}, "status 403, InvalidAccessKeyId"),
              ({"AWS_SECRET_ACCESS_KEY": ""}, "AWS_SECRET_ACCESS_KEY is not set"),
              ({"AWS_SECRET_ACCESS_KEY": "", "AWS_ACCESS_KEY_ID": ""}, "no keys for S3"),
-             ({"AWS_ENDPOINT_URL_S3": "http://me:planted@localhost"}, "is not an http:// or https:// address"),
-             ({"AWS_ENDPOINT_URL_S3": "localhost:9000"}, "is not an http:// or https:// address"),
+             ({"AWS_ENDPOINT_URL_S3": "http://me:planted@localhost"}, "is not an http:// or https:// URL"),
+             ({"AWS_ENDPOINT_URL_S3": "localhost:9000"}, "is not an http:// or https:// URL"),
              ({"AWS_REGION": "here/there"}, "is not the name of a region"),
              ({"AWS_PROFILE": "none"}, "no such profile")]
     for more, words in wrong:

@@ -463,7 +463,7 @@ test('a formula in a panel: two metrics and a param, a spike is drawn; an error 
 		[[48.5, 1235, 0.5], [97, 1235, 1]]);
 	await page.fill('.panel .pattern', '= train/loss +');
 	await page.press('.panel .pattern', 'Enter');
-	await says(page, '.panel .nothing', /something is missing at character/);
+	await says(page, '.panel .nothing', /the formula is incomplete: expected a name or a number at character/);
 	await page.reload();
-	await says(page, '.panel .nothing', /something is missing at character/);
+	await says(page, '.panel .nothing', /the formula is incomplete: expected a name or a number at character/);
 });

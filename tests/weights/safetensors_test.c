@@ -142,7 +142,7 @@ static void bad_files_are_refused(void **state)
 		{ "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"U8\","
 		  "\"shape\":[4],\"data_offsets\":[4,8]}}", "duplicate" },
 		{ "{\"__metadata__\":[]}", "__metadata__ is not an object" },
-		{ "{\"__metadata__\":{\"a\":1}}", "not a text" },
+		{ "{\"__metadata__\":{\"a\":1}}", "not a string" },
 		{ "{} x", "damaged header" },
 	};
 	static const uint8_t zip[] = "PK\3\4aaaaaaaaaaaaaaaa", pickle[] = "\x80\x02}q\0aaaaaaaaaa";

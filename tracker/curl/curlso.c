@@ -103,7 +103,7 @@ int curlso_load(struct curlso *ret, struct err *err)
 		return rc;
 	load_multi_functions(&c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
-		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
+		return err_set(err, ERR_UNSUPPORTED, "libcurl could not be initialised");
 	*ret = c;
 	return 0;
 }

@@ -271,7 +271,7 @@ static int place_at_endpoint(struct settings_place *p, const char *endpoint, con
 	    endpoint[strcspn(endpoint, "@?# \t\r\n")])
 		return err_set(
 			err, ERR_USAGE,
-			"AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.*s\" is not an http:// or https:// address of a "
+			"AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.*s\" is not an http:// or https:// URL of a "
 			"server",
 			strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
 	scheme = (size_t)(host + 3 - endpoint);

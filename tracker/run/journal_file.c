@@ -120,7 +120,7 @@ static int begin_journal_file(struct journal *j, struct err *err)
 	int rc;
 
 	if (names_draw_id(j->writer_id))
-		return err_set_errno(err, errno, "cannot draw a random id");
+		return err_set_errno(err, errno, "cannot get random bytes for an id");
 	rc = create_journal_file(j, err);
 	if (rc)
 		return rc;

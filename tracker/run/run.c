@@ -97,7 +97,7 @@ static int open_run_folder(struct dptrack_run *run, const struct dptrack_run_opt
 	if (o->run_id)
 		memcpy(run->id, o->run_id, NAMES_ID_BYTES);
 	else if (names_draw_id(run->id))
-		return err_set(err, ERR_IO, "the system returned no random numbers");
+		return err_set(err, ERR_IO, "cannot get random bytes");
 	names_from_id(made, run->id);
 	rc = run_folder_open(&run->folder, run->arena,
 			 &(struct run_folder_opts){ .runs_dir = run_folders_dir(o->runs_dir),

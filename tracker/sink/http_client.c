@@ -61,7 +61,7 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 	int rc;
 
 	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n >= URL_BYTES_MAX / 2)
-		return err_set(err, ERR_USAGE, "\"%.200s\" is not an http:// or https:// address", url);
+		return err_set(err, ERR_USAGE, "\"%.200s\" is not an http:// or https:// URL", url);
 	if (token && strpbrk(token, "\r\n"))
 		return err_set(err, ERR_USAGE, "the token has a line break");
 	while (n && url[n - 1] == '/')
@@ -246,7 +246,7 @@ static int perform_request(struct http *h, const char *url, struct curl_slist *h
 	h->message[0] = '\0';
 	code = h->so.easy_perform(h->easy);
 	if (code == CURLSO_ABORTED)
-		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
+		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
 	if (code == CURLSO_TIMED_OUT &&
 	    h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK && sent > 0)
 		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded",
@@ -269,9 +269,9 @@ int http_send(struct http *h, const struct http_request *req, struct http_reply 
 	int rc = 0;
 
 	if (is_over(h, req))
-		return err_set(err, ERR_CANCELED, "%s: no time left", h->shown);
+		return err_set(err, ERR_CANCELED, "%s: timed out", h->shown);
 	if ((size_t)snprintf(url, sizeof(url), "%s%s", h->url, req->path) >= sizeof(url))
-		return err_set(err, ERR_USAGE, "%s: the address is too long", h->shown);
+		return err_set(err, ERR_USAGE, "%s: the URL is too long", h->shown);
 	buf_init(&reply.body, REPLY_BYTES_MAX);
 	h->req = req;
 	h->reply = &reply;

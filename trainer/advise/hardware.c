@@ -207,7 +207,7 @@ static void read_hardware_text(struct hardware_reader *r, json_t *o, const char 
 	if (r->rc)
 		return;
 	if (!v || strlen(v) >= n)
-		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a text of less than %zu bytes", r->path,
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: %s%s%s: expected a string of less than %zu bytes", r->path,
 				r->where, *r->where ? "." : "", name, n);
 	else
 		snprintf(ret, n, "%s", v);

@@ -42,7 +42,7 @@ static int check_prices(json_t *root, const char *path, struct err *err)
 			return err_set(err, ERR_USAGE, "%.200s: unknown member '%.80s': expected currency, per_hour",
 				       path, name);
 	if (!json_is_string(json_object_get(root, "currency")))
-		return err_set(err, ERR_USAGE, "%.200s: currency: expected a text", path);
+		return err_set(err, ERR_USAGE, "%.200s: currency: expected a string", path);
 	if (!json_is_object(json_object_get(root, "per_hour")))
 		return err_set(err, ERR_USAGE, "%.200s: per_hour: expected an object of machines and prices", path);
 	json_object_foreach(json_object_get(root, "per_hour"), name, v)

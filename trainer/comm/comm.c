@@ -37,13 +37,13 @@ static int self_broadcast(struct comm *c, void *data, size_t bytes, int root, st
 static int self_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
 	(void)c, (void)data, (void)bytes;
-	return err_set(err, ERR_UNSUPPORTED, "send to rank %d: there is only rank 0", to);
+	return err_set(err, ERR_UNSUPPORTED, "cannot send to rank %d: there is only rank 0", to);
 }
 
 static int self_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
 {
 	(void)c, (void)data, (void)bytes;
-	return err_set(err, ERR_UNSUPPORTED, "receive from rank %d: there is only rank 0", from);
+	return err_set(err, ERR_UNSUPPORTED, "cannot receive from rank %d: there is only rank 0", from);
 }
 
 static int self_barrier(struct comm *c, struct err *err)

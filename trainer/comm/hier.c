@@ -70,7 +70,8 @@ static int check_peer(const struct comm *c, int peer, struct err *err)
 {
 	if (peer >= 0 && peer < c->world && peer != c->rank)
 		return 0;
-	return err_set(err, ERR_USAGE, "message between rank %d and rank %d of %d", c->rank, peer, c->world);
+	return err_set(err, ERR_USAGE,
+		       "rank %d cannot exchange a message with rank %d in a job of %d ranks", c->rank, peer, c->world);
 }
 
 static int hier_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)

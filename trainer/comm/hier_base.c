@@ -168,7 +168,7 @@ int hier_enter(struct hier_comm *x, const char *what, struct err *err)
 	x->messages.sleeps_while_waiting = false;
 	if (!x->broken)
 		return 0;
-	return err_set(err, ERR_PEER, "%s: the ranks lost their connection before", what);
+	return err_set(err, ERR_PEER, "%s: the ranks lost their connection earlier", what);
 }
 
 int hier_enter_resting(struct hier_comm *x, const char *what, struct err *err)

@@ -110,7 +110,7 @@ static int listen_for_ranks(struct rendezvous_host *h, struct err *err)
 
 	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (h->listener < 0)
-		return err_set_errno(err, errno, "cannot make a socket for the other ranks");
+		return err_set_errno(err, errno, "cannot create a socket for the other ranks");
 	if (!bind(h->listener, (const struct sockaddr *)&a, n) && !listen(h->listener, h->o->world))
 		return 0;
 	if (errno == EADDRINUSE)
@@ -268,7 +268,7 @@ static int connect_to_first_rank(const struct rendezvous_opts *o, bool failed, i
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
-			return err_set_errno(err, errno, "cannot make a socket to find rank %d", o->first);
+			return err_set_errno(err, errno, "cannot create a socket to find rank %d", o->first);
 		if (!connect(fd, (const struct sockaddr *)&a, n) && is_peer_own_user(fd) &&
 		    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)) {
 			*ret = fd;

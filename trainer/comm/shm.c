@@ -324,7 +324,7 @@ static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct sh
 	if (rc || direct)
 		return rc;
 	shm_area_abort(a, -1);
-	return err_set(err, ERR_UNSUPPORTED, "%s of terms that are not in memory of the communicator", call->what);
+	return err_set(err, ERR_UNSUPPORTED, "%s: the terms must be in memory of the communicator", call->what);
 }
 
 /* Each rank adds its slice of all terms and stores the sum in the first term of every rank. */
@@ -585,7 +585,7 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 	if (bytes > SHM_SHOWN_BYTES) {
 		shm_area_abort(a, -1);
 		return err_set(err, ERR_UNSUPPORTED,
-			       "cannot share %zu bytes that are not in memory of the communicator", bytes);
+			       "cannot share %zu bytes: more than fits outside the memory of the communicator", bytes);
 	}
 	memcpy(piece_stage(a, a->rank), data, bytes);
 	for (int r = 0; r < a->world; r++)
@@ -632,7 +632,8 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	struct shm_mail *m;
 
 	if (to < 0 || to >= c->world || to == c->rank)
-		return err_set(err, ERR_USAGE, "send from rank %d to rank %d of %d", c->rank, to, c->world);
+		return err_set(err, ERR_USAGE,
+			       "rank %d cannot send to rank %d in a job of %d ranks", c->rank, to, c->world);
 	m = shm_area_mail(a, c->rank, to);
 	c->sent += (int64_t)bytes;
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
@@ -658,7 +659,8 @@ static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct e
 	struct shm_mail *m;
 
 	if (from < 0 || from >= c->world || from == c->rank)
-		return err_set(err, ERR_USAGE, "receive at rank %d from rank %d of %d", c->rank, from, c->world);
+		return err_set(err, ERR_USAGE,
+			       "rank %d cannot receive from rank %d in a job of %d ranks", c->rank, from, c->world);
 	m = shm_area_mail(a, from, c->rank);
 	for (size_t at = 0; at < bytes; at += SHM_MAIL_BYTES) {
 		size_t n = bytes - at < SHM_MAIL_BYTES ? bytes - at : SHM_MAIL_BYTES;

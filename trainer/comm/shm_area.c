@@ -391,7 +391,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err)
 		return err_set(err, ERR_USAGE, "%d ranks: shared memory supports 1 to %d", world, SHM_WORLD_MAX);
 	fd = memfd_create("dptrain", MFD_CLOEXEC);
 	if (fd < 0)
-		return err_set_errno(err, errno, "cannot make shared memory");
+		return err_set_errno(err, errno, "cannot create shared memory");
 	rc = fill_head(fd, 0, world, err);
 	if (rc) {
 		close(fd);

@@ -14,7 +14,7 @@
 static const char *json_type_phrase(const json_t *v)
 {
 	static const char *const names[] = { [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list",
-					     [JSON_STRING] = "a text", [JSON_INTEGER] = "a number",
+					     [JSON_STRING] = "a string", [JSON_INTEGER] = "a number",
 					     [JSON_REAL] = "a number", [JSON_TRUE] = "true", [JSON_FALSE] = "false",
 					     [JSON_NULL] = "null" };
 
@@ -74,7 +74,7 @@ static int apply_config_key(struct run_config *cfg, const char *path, const char
 			       flag_get(id)->kind == KIND_BOOL
 				       ? "true or false" :
 			       flag_get(id)->kind == KIND_INT || flag_get(id)->kind == KIND_REAL ? "a number" :
-												       "a text");
+												       "a string");
 	/* One file may serve training and bench: check flags that this command does not have, and ignore them. */
 	if (cfg->origin[id] != ORIGIN_DEFAULT || !flag_known_to(id, cfg->command)) {
 		struct run_config scrap = { .arena = cfg->arena };

@@ -99,7 +99,7 @@ static int read_yaml_scalar(struct yaml_reader *r, const yaml_event_t *event, js
 	const char *text = (const char *)event->data.scalar.value;
 
 	if (strlen(text) != event->data.scalar.length)
-		return fail_yaml(r, event->start_mark.line, "a zero byte in a text");
+		return fail_yaml(r, event->start_mark.line, "a zero byte in a string");
 	if (event->data.scalar.tag && strcmp((const char *)event->data.scalar.tag, YAML_STR_TAG) != 0)
 		return fail_yaml(r, event->start_mark.line, "tags are not supported: omit it");
 	*ret = event->data.scalar.plain_implicit ? make_plain_value(text) : json_string(text);
@@ -136,7 +136,7 @@ static int read_yaml_member(struct yaml_reader *r, const yaml_event_t *key, json
 	int rc;
 
 	if (key->type != YAML_SCALAR_EVENT)
-		return fail_yaml(r, key->start_mark.line, "a key must be a text");
+		return fail_yaml(r, key->start_mark.line, "a key must be a string");
 	name = (const char *)key->data.scalar.value;
 	if (json_object_get(object, name)) {
 		snprintf(text, sizeof(text), "'%.100s' is given twice", name);

@@ -298,7 +298,8 @@ static int report_bad_choice(const struct flag *f, const char *label, const char
 	size_t n = strlen(f->form);
 
 	if (f->kind == KIND_SET)
-		return err_set(err, ERR_USAGE, "%s '%.60s': expected none or a comma list of %s, each once", label,
+		return err_set(err, ERR_USAGE,
+			       "%s '%.60s': expected none or a comma-separated list of %s, each at most once", label,
 			       text,
 			       f->form);
 	if (n >= sizeof(list))

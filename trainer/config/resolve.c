@@ -39,7 +39,7 @@ static int resolve_report(struct run_config *cfg, struct err *err)
 	if (!strcmp(cfg->report_to, "none"))
 		return 0;
 	if (strncmp(cfg->report_to, "http://", 7) && strncmp(cfg->report_to, "https://", 8))
-		return err_set(err, ERR_USAGE, "%s '%.100s': expected an http:// or https:// address, or none",
+		return err_set(err, ERR_USAGE, "%s '%.100s': expected an http:// or https:// URL, or none",
 			       label_flag(cfg, FLAG_report_to, &l), cfg->report_to);
 	return 0;
 }

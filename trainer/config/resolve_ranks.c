@@ -94,7 +94,7 @@ int resolve_sharing(struct run_config *cfg, struct err *err)
 		mark_derived(cfg, FLAG_shard_degree);
 	}
 	if (!rc && cfg->world % cfg->shard_degree)
-		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it",
+		return err_set(err, ERR_USAGE, "%s %lld: expected a divisor of the %d ranks",
 			       label_flag(cfg, FLAG_shard_degree, &l), (long long)cfg->shard_degree, cfg->world);
 	if (!rc && !is_given(cfg, FLAG_sync_each_batch)) {
 		cfg->sync_each_batch = cfg->strategy == STRATEGY_fsdp && cfg->zero_stage >= 2;
@@ -135,7 +135,8 @@ int resolve_devices(const struct run_config *cfg, struct err *err)
 								"one process",
 								label_flag(cfg, FLAG_dp_devices, &l)) : 0;
 	if (cfg->dp_devices > cfg->batch_size)
-		return err_set(err, ERR_USAGE, "%s %lld: the batch has %lld samples",
+		return err_set(err, ERR_USAGE,
+			       "%s %lld: the batch has only %lld samples: raise --batch-size",
 			       label_flag(cfg, FLAG_dp_devices, &l),
 			       (long long)cfg->dp_devices, (long long)cfg->batch_size);
 	if (cfg->grad_accum_steps > 1)
@@ -172,7 +173,7 @@ int resolve_pipeline(struct run_config *cfg, struct err *err)
 		mark_derived(cfg, FLAG_pp_stages);
 	}
 	if (cfg->pp_stages > 64 || cfg->world % cfg->pp_stages)
-		return err_set(err, ERR_USAGE, "%s %lld: %d ranks are no multiple of it, or it is above 64",
+		return err_set(err, ERR_USAGE, "%s %lld: expected a divisor of the %d ranks, at most 64",
 			       label_flag(cfg, FLAG_pp_stages, &l), (long long)cfg->pp_stages, cfg->world);
 	samples = cfg->batch_size * cfg->pp_stages;
 	if (!is_given(cfg, FLAG_microbatches)) {
@@ -181,7 +182,7 @@ int resolve_pipeline(struct run_config *cfg, struct err *err)
 	}
 	if (cfg->microbatches > samples)
 		return err_set(err, ERR_USAGE,
-			       "%s %lld: a pipeline has %lld samples a step (%lld stages x --batch-size)",
+			       "%s %lld: expected at most %lld, the samples of a step (%lld stages x --batch-size)",
 			       label_flag(cfg, FLAG_microbatches, &l), (long long)cfg->microbatches, (long long)samples,
 			       (long long)cfg->pp_stages);
 	if (cfg->grad_accum_steps > 1)
@@ -245,7 +246,7 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 		return 0;
 	}
 	if (from_file && is_given(cfg, FLAG_global_batch_size) && cfg->global_batch_size != from_file)
-		return err_set(err, ERR_USAGE, "%s %lld: the batch of %.200s has %lld samples",
+		return err_set(err, ERR_USAGE, "%s %lld contradicts the batch of %.200s, which has %lld samples",
 			       label_flag(cfg, FLAG_global_batch_size, &l), (long long)cfg->global_batch_size,
 			       cfg->batch_from,
 			       (long long)from_file);
@@ -256,7 +257,7 @@ int resolve_batch(struct run_config *cfg, const struct config_world *w, struct e
 	if (is_given(cfg, FLAG_global_batch_size) || from_file)
 		return split_global_batch(cfg, err);
 	if ((double)cfg->batch_size * (double)cfg->grad_accum_steps * cfg->world > most)
-		return err_set(err, ERR_USAGE, "%s %lld: a global batch of more than %.0f samples",
+		return err_set(err, ERR_USAGE, "%s %lld: the global batch exceeds %.0f samples",
 			       label_flag(cfg, FLAG_batch_size, &l), (long long)cfg->batch_size, most);
 	cfg->global_batch_size = cfg->batch_size * cfg->grad_accum_steps * cfg->world;
 	mark_derived(cfg, FLAG_global_batch_size);

@@ -180,7 +180,8 @@ static int check_opt_flags(const struct run_config *cfg, const struct optimizer_
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (!(o->takes & flags[i].what) && is_given(cfg, flags[i].id))
-			return err_set(err, ERR_USAGE, "%s: --opt %s has none", label_flag(cfg, flags[i].id, &l),
+			return err_set(err, ERR_USAGE,
+				       "%s: --opt %s does not use it: omit it", label_flag(cfg, flags[i].id, &l),
 				       o->name);
 	if (is_given(cfg, FLAG_nesterov) && cfg->nesterov && !(o->takes & NESTEROV))
 		return report_other_optimizers(cfg, FLAG_nesterov, NESTEROV, err);

@@ -22,7 +22,7 @@ int pass_dead(struct graph *g, struct err *err)
 	int *uses = calloc((size_t)g->n_tensors + 1, sizeof(*uses));
 
 	if (!uses)
-		return err_set(err, ERR_NOMEM, "out of memory for %d tensors", g->n_tensors);
+		return err_set(err, ERR_NOMEM, "out of memory: %d tensors", g->n_tensors);
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++)
 			if (g->nodes[i]->in[k])

@@ -259,7 +259,7 @@ int live_make(struct liveness *ret, const struct plan_program *p, struct err *er
 	int rc = 0;
 
 	if (init_live_builder(&m) != 0) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for the lifetimes of %s", p->name);
+		rc = err_set(err, ERR_NOMEM, "out of memory: the lifetimes of %s", p->name);
 		goto out;
 	}
 	find_buffers(&m);

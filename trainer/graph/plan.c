@@ -212,14 +212,14 @@ static int write_workspaces(struct graph *g, const struct liveness *l, int slots
 static int write_offsets(const struct plan_program *p, const struct liveness *l, struct err *err)
 {
 	if (write_workspaces(p->graph, l, p->schedule->slots) != 0)
-		return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
+		return err_set(err, ERR_NOMEM, "out of memory: the offsets of %s", p->name);
 	for (int i = 0; i < p->graph->n_tensors; i++) {
 		struct tensor *t = p->graph->tensors[i];
 
 		if (t->base && lifetime_spans(t->base->life))
 			t->offset = t->base->offset + t->base_offset;
 		else if (!lifetime_spans(t->life) && write_slots(p->graph, l, t, p->schedule->slots) != 0)
-			return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
+			return err_set(err, ERR_NOMEM, "out of memory: the offsets of %s", p->name);
 	}
 	return 0;
 }
@@ -238,7 +238,7 @@ static int place_program(struct planner *p, int program, struct err *err)
 		struct peak peak = { 0 };
 
 		if (bytes == SIZE_MAX || !find_live_peak(&l, (enum space)s, 2 * prog->schedule->n + 1, &peak))
-			rc = err_set(err, ERR_NOMEM, "out of memory for the plan of %s", prog->name);
+			rc = err_set(err, ERR_NOMEM, "out of memory: the plan of %s", prog->name);
 		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
 		if (peak.bytes > p->peak[s].bytes)

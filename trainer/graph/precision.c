@@ -96,7 +96,7 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 
 	casts.of = calloc((size_t)casts.n + 1, sizeof(*casts.of));
 	if (!casts.of)
-		return err_set(err, ERR_NOMEM, "out of memory for %d tensors", casts.n);
+		return err_set(err, ERR_NOMEM, "out of memory: %d tensors", casts.n);
 	set_types(g, p);
 	if (g->low_params)
 		lower_params(g, p);

@@ -103,7 +103,7 @@ int pass_recompute(struct graph *g, enum recompute mode, struct err *err)
 		r.crosses = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*r.crosses));
 		r.again = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
 		if (!r.crosses || !r.again)
-			return err_set(err, ERR_NOMEM, "out of memory for %d tensors", g->n_tensors);
+			return err_set(err, ERR_NOMEM, "out of memory: %d tensors", g->n_tensors);
 		find_block_crossings(&r);
 		for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 			struct node *n = g->nodes[i];

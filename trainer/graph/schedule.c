@@ -190,7 +190,7 @@ static int init_scheduler(struct scheduler *m, struct graph *g, int items, struc
 	m->clock = calloc((size_t)items + 1, sizeof(*m->clock));
 	m->position = calloc((size_t)g->n_nodes + 1, sizeof(*m->position));
 	if (!m->s.items || !m->of || !m->clock || !m->position)
-		return err_set(err, ERR_NOMEM, "out of memory for a schedule of %d items", items);
+		return err_set(err, ERR_NOMEM, "out of memory: a schedule of %d items", items);
 	return 0;
 }
 

@@ -173,7 +173,7 @@ int child_ranks_start(struct child_ranks *c, struct rank_context *s, const struc
 
 	s->board = c->board;
 	if (pipe2(fd, O_CLOEXEC))
-		return err_set_errno(err, errno, "cannot make a pipe for rank %d", s->local_rank);
+		return err_set_errno(err, errno, "cannot create a pipe for rank %d", s->local_rank);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {

@@ -134,7 +134,7 @@ static int slab_file_open(void **ret, const char *dir, size_t bytes, struct err 
 	rc = errno;
 	close(fd);
 	if (at == MAP_FAILED)
-		return err_set_errno(err, rc, "--offload-dir %s: mapping %.0f MiB", dir, (double)bytes / 1048576.0);
+		return err_set_errno(err, rc, "--offload-dir %s: cannot map %.0f MiB", dir, (double)bytes / 1048576.0);
 	*ret = at;
 	return 0;
 }

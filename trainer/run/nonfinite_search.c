@@ -146,7 +146,7 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	return err_set(
 		err, ERR_CANCELED,
 		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
-		"changed nothing.%s%s%s Try a lower --lr or a warm-up, and check the data for values that "
+		"did not change the weights.%s%s%s Try a lower --lr or a warm-up, and check the data for values that "
 		"are not finite",
 		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
 		(long long)r->epoch, *who ? " In a repeat of the step, " : "", who, *who ? "." : "");
@@ -162,7 +162,7 @@ static int explain_gradients(struct engine *e, const struct step_result *r, stru
 	return err_set(
 		err, ERR_CANCELED,
 		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		"loss %g; nothing was changed by them.%s%s%s Try a lower --lr, --clip-grad-norm or another "
+		"loss %g; they did not change the weights.%s%s%s Try a lower --lr, --clip-grad-norm or another "
 		"--precision", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
 		*who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }

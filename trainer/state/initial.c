@@ -274,7 +274,7 @@ static int read_given(const struct channel_flag *g, double *to, struct err *err)
 		fine = v[i] > 0;
 	if (!fine)
 		return err_set(err, ERR_USAGE,
-			       "%s '%.100s': must be %d %snumber%s with commas between, one for each channel of %.200s",
+			       "%s '%.100s': expected %d comma-separated %snumber%s, one for each channel of %.200s",
 			       config_label(g->cfg, g->id, label, sizeof(label)), g->text, d->channels,
 			       g->id == FLAG_std ? "positive " : "", d->channels > 1 ? "s" : "", d->path);
 	memcpy(to, v, (size_t)d->channels * sizeof(*to));

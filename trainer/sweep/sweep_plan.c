@@ -69,7 +69,7 @@ static int read_param(struct sweep_param *p, const char *name, json_t *of, struc
 		return refuse_parameter(err, name, "values: expected a list of at least one value");
 	json_array_foreach(p->values, i, v)
 		if (!json_is_number(v) && !json_is_string(v) && !json_is_boolean(v))
-			return refuse_parameter(err, name, "values: expected numbers, texts, true or false");
+			return refuse_parameter(err, name, "values: expected numbers, strings, true or false");
 	return 0;
 }
 

@@ -64,7 +64,7 @@ static int read_child_output(const struct child_process *c, struct buf *out, str
 	}
 	if (n < 0)
 		return err_set_errno(err, errno, "cannot read the output of dptrain");
-	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
+	return buf_failed(out) ? err_set(err, ERR_LIMIT, "the output of dptrain is too long") : 0;
 }
 
 static int start_child(struct child_process *c, char *const *argv, struct err *err)
@@ -72,7 +72,7 @@ static int start_child(struct child_process *c, char *const *argv, struct err *e
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
-		return err_set_errno(err, errno, "cannot make a pipe");
+		return err_set_errno(err, errno, "cannot create a pipe");
 	c->out = ends[0];
 	c->pid = fork();
 	if (c->pid == 0)

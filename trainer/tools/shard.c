@@ -287,7 +287,7 @@ static int make_partial_folder(struct shard_job *j, struct err *err)
 	snprintf(j->folder, sizeof(j->folder), "%.4000s.XXXXXX", out);
 	if (!mkdtemp(j->folder)) {
 		j->folder[0] = '\0';
-		return err_set_errno(err, errno, "create a folder next to %.300s", out);
+		return err_set_errno(err, errno, "cannot create a folder next to %.300s", out);
 	}
 	return chmod(j->folder, 0755) ? err_set_errno(err, errno, "%.300s", j->folder) : 0;
 }
@@ -301,7 +301,7 @@ static int publish_folder(struct shard_job *j, struct err *err)
 		close(fd);
 	}
 	if (rename(j->folder, j->cfg->out))
-		return err_set_errno(err, errno, "rename %.300s to %.200s", j->folder, j->cfg->out);
+		return err_set_errno(err, errno, "cannot rename %.300s to %.200s", j->folder, j->cfg->out);
 	j->folder[0] = '\0';
 	return 0;
 }

@@ -66,7 +66,7 @@ static int copy_tokens(struct batch_file *b, const char *path, const struct st_t
 	b->seq_len = t->dim[1] - 1;
 	b->tokens = malloc((size_t)t->count * sizeof(*b->tokens));
 	if (!b->tokens)
-		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, t->bytes);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.300s", t->bytes, path);
 	for (int64_t i = 0; i < t->count; i++) {
 		int64_t v;
 
@@ -102,7 +102,7 @@ static int read_image_batch(struct batch_file *b, const struct safetensors *s, s
 	if (rc)
 		return rc;
 	if (!(b->images = malloc(images->bytes)) || !(b->labels = malloc((size_t)images->dim[0] * sizeof(int32_t))))
-		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", path, images->bytes);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.300s", images->bytes, path);
 	b->n = images->dim[0];
 	b->channels = (int)images->dim[1];
 	b->height = (int)images->dim[2];
@@ -126,7 +126,7 @@ int batch_file_open(struct batch_file **ret, const char *path, struct err *err)
 	tokens = safetensors_find(s, "tokens");
 	b = calloc(1, sizeof(*b));
 	if (!b)
-		rc = err_set(err, ERR_NOMEM, "%.300s: out of memory", path);
+		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	else
 		rc = tokens ? copy_tokens(b, path, tokens, err) : read_image_batch(b, s, err);
 	if (!rc) {

@@ -107,9 +107,9 @@ static int sync_checkpoint_folder(const char *path, struct err *err)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
 	if (fd < 0)
-		return err_set_errno(err, errno, "open %.300s", path);
+		return err_set_errno(err, errno, "cannot open %.300s", path);
 	if (fsync(fd) && errno != EINVAL) /* EINVAL: the file system does not support it */
-		rc = err_set_errno(err, errno, "fsync %.300s", path);
+		rc = err_set_errno(err, errno, "cannot sync %.300s", path);
 	close(fd);
 	return rc;
 }
@@ -119,13 +119,13 @@ static int write_state_text(const char *path, const char *text, struct err *err)
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
 
 	if (fd < 0)
-		return err_set_errno(err, errno, "create %.300s", path);
+		return err_set_errno(err, errno, "cannot create %.300s", path);
 	if (file_write(fd, text, strlen(text)))
-		rc = err_set_errno(err, errno, "write %.300s", path);
+		rc = err_set_errno(err, errno, "cannot write %.300s", path);
 	if (!rc && fsync(fd))
-		rc = err_set_errno(err, errno, "fsync %.300s", path);
+		rc = err_set_errno(err, errno, "cannot sync %.300s", path);
 	if (close(fd) && !rc)
-		rc = err_set_errno(err, errno, "close %.300s", path);
+		rc = err_set_errno(err, errno, "cannot write %.300s", path);
 	return rc;
 }
 
@@ -172,12 +172,12 @@ static int rename_into_place(const char *hidden, const char *path, const char *f
 	if (!rename(hidden, path))
 		return sync_checkpoint_folder(folder, err);
 	if (errno != ENOTEMPTY && errno != EEXIST)
-		return err_set_errno(err, errno, "rename %.300s to its name", hidden);
+		return err_set_errno(err, errno, "cannot rename %.300s to its final name", hidden);
 	if (renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_EXCHANGE)) {
 		if (remove_checkpoint_folder(path, err))
 			return err->code;
 		if (rename(hidden, path))
-			return err_set_errno(err, errno, "rename %.300s to its name", hidden);
+			return err_set_errno(err, errno, "cannot rename %.300s to its final name", hidden);
 	} else if (remove_checkpoint_folder(hidden, err)) {
 		return err->code;
 	}
@@ -192,9 +192,9 @@ int checkpoint_write(const struct checkpoint_write_opts *o, struct err *err)
 	if (!rc)
 		rc = hidden_path(hidden, o->folder, WRITING, o->state->step, err);
 	if (!rc && mkdir(o->folder, 0777) && errno != EEXIST)
-		rc = err_set_errno(err, errno, "make %.300s", o->folder);
+		rc = err_set_errno(err, errno, "cannot create %.300s", o->folder);
 	if (!rc && mkdir(hidden, 0777))
-		rc = err_set_errno(err, errno, "make %.300s", hidden);
+		rc = err_set_errno(err, errno, "cannot create %.300s", hidden);
 	if (rc)
 		return rc;
 	rc = write_checkpoint_files(o, hidden, err);
@@ -397,7 +397,7 @@ int checkpoint_list(struct checkpoint_entry **ret, size_t *ret_n, const char *fo
 	int rc = 0;
 
 	if (!d && errno != ENOENT)
-		return err_set_errno(err, errno, "read %.300s", folder);
+		return err_set_errno(err, errno, "cannot read %.300s", folder);
 	while (!rc && d && (e = readdir(d))) {
 		if (!parse_step_name(e->d_name, &step))
 			continue;

@@ -89,7 +89,7 @@ int hf_config_write(const struct hf_config *c, const char *weights, struct err *
 	if (!root)
 		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	if (json_dump_file(root, temporary, JSON_INDENT(2) | JSON_PRESERVE_ORDER) || rename(temporary, path)) {
-		rc = err_set_errno(err, errno, "write %.300s", path);
+		rc = err_set_errno(err, errno, "cannot write %.300s", path);
 		unlink(temporary);
 	}
 	json_decref(root);

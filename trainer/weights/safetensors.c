@@ -134,7 +134,7 @@ static int check_meta(const struct safetensors *s, json_t *meta, struct err *err
 		return err_set(err, ERR_USAGE, "%.200s: __metadata__ is not an object", s->path);
 	json_object_foreach(meta, key, v)
 		if (!json_is_string(v))
-			return err_set(err, ERR_USAGE, "%.200s: __metadata__ contains a value that is not a text",
+			return err_set(err, ERR_USAGE, "%.200s: __metadata__ contains a value that is not a string",
 				       s->path);
 	return 0;
 }
@@ -179,7 +179,7 @@ static int parse_entries(struct safetensors *s, size_t data_at, struct err *err)
 	s->tensors = calloc(n + 1, sizeof(*s->tensors));
 	s->by_name = calloc(n + 1, sizeof(*s->by_name));
 	if (!s->tensors || !s->by_name)
-		return err_set(err, ERR_NOMEM, "%.200s: no memory for %zu tensors", s->path, n);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu tensors of %.200s", n, s->path);
 	json_object_foreach(s->root, key, v) {
 		struct st_tensor *t = &s->tensors[s->n_tensors];
 

@@ -92,7 +92,7 @@ static int write_summed(struct file_output *out, const void *bytes, size_t n, st
 		const size_t some = n > CHUNK_BYTES ? CHUNK_BYTES : n;
 
 		if (file_write(out->fd, at, some))
-			return err_set_errno(err, errno, "write %.300s", out->path);
+			return err_set_errno(err, errno, "cannot write %.300s", out->path);
 		out->sum.crc32c = crc32c(out->sum.crc32c, at, some);
 		out->sum.bytes += some;
 		at += some;
@@ -142,7 +142,7 @@ static int write_contents(struct file_output *out, const struct st_write_opts *o
 	for (size_t i = 0; i < o->n_tensors && !rc; i++)
 		rc = write_tensor_data(out, o, i, err);
 	if (!rc && fsync(out->fd))
-		rc = err_set_errno(err, errno, "fsync %.300s", o->path);
+		rc = err_set_errno(err, errno, "cannot sync %.300s", o->path);
 	return rc;
 }
 
@@ -193,12 +193,12 @@ int safetensors_write(const struct st_write_opts *o, struct err *err)
 		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", o->path);
 	out.fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out.fd < 0)
-		return err_set_errno(err, errno, "create %.300s", temporary);
+		return err_set_errno(err, errno, "cannot create %.300s", temporary);
 	rc = write_contents(&out, o, err);
 	if (close(out.fd) && !rc)
-		rc = err_set_errno(err, errno, "close %.300s", o->path);
+		rc = err_set_errno(err, errno, "cannot write %.300s", o->path);
 	if (!rc && rename(temporary, o->path))
-		rc = err_set_errno(err, errno, "rename %.300s to its name", temporary);
+		rc = err_set_errno(err, errno, "cannot rename %.300s to its final name", temporary);
 	if (rc) {
 		unlink(temporary);
 		return rc;

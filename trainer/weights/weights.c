@@ -191,7 +191,7 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 	room.scratch = malloc(n_scratch * sizeof(*room.scratch));
 	room.to = malloc(n_bytes);
 	if (!room.scratch || !room.to) {
-		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a piece of %zu bytes", o->path, n_bytes);
+		rc = err_set(err, ERR_NOMEM, "out of memory: a piece of %.300s of %zu bytes", o->path, n_bytes);
 		goto out;
 	}
 	for (int i = 0; i < g->n_tensors && !rc; i++) {
@@ -301,7 +301,7 @@ int weights_save(const struct graph *g, const struct weights_save_opts *o, const
 	s.ours = malloc(n_bytes);
 	s.theirs = malloc(n_bytes);
 	if (!described || !s.tensors || !s.ours || !s.theirs) {
-		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
+		rc = err_set(err, ERR_NOMEM, "out of memory: a tensor of %.300s of %zu bytes", o->path, n_bytes);
 	} else {
 		n = describe_saved_tensors(g, o->part, s.tensors, described);
 		rc = safetensors_write(&(struct st_write_opts){ .path = o->path,

@@ -70,7 +70,7 @@ json_t *json_body(struct call *c)
 	json_t *root;
 
 	if (!has_json_media_type(c)) {
-		call_fail(c, CALL_media_type, NULL, "this address accepts JSON: send Content-Type: application/json");
+		call_fail(c, CALL_media_type, NULL, "this route accepts JSON: send Content-Type: application/json");
 		return NULL;
 	}
 	why = json_too_much(c->body, c->body_len);

@@ -119,7 +119,7 @@ static size_t add_embed_folder(struct embed_file *files, size_t n, const char *d
 			continue;
 		if ((size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name) ||
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", prefix, e->d_name) >= sizeof(path) || stat(name, &st))
-			exit_with_error("cannot look at", e->d_name);
+			exit_with_error("cannot stat", e->d_name);
 		n = S_ISDIR(st.st_mode) ? add_embed_folder(files, n, name, path) : add_embed_file(files, n, path, name);
 	}
 	closedir(d);

@@ -105,12 +105,12 @@ static int check_argument(const struct mcp_argument *a, json_t *v, struct err *e
 	if (a->type == MCP_COUNT)
 		return err_set(err, ERR_USAGE, "%s: expected a whole number from 1 to %d", a->name, COUNT_MOST);
 	if (a->type == MCP_TEXT)
-		return json_is_string(v) ? 0 : err_set(err, ERR_USAGE, "%s: expected a text", a->name);
+		return json_is_string(v) ? 0 : err_set(err, ERR_USAGE, "%s: expected a string", a->name);
 	if (!json_is_array(v))
-		return err_set(err, ERR_USAGE, "%s: expected a list of texts", a->name);
+		return err_set(err, ERR_USAGE, "%s: expected a list of strings", a->name);
 	json_array_foreach(v, i, item)
 		if (!json_is_string(item))
-			return err_set(err, ERR_USAGE, "%s: expected a list of texts", a->name);
+			return err_set(err, ERR_USAGE, "%s: expected a list of strings", a->name);
 	return 0;
 }
 
@@ -165,7 +165,7 @@ static int run_tool(const struct mcp_session *m, const struct mcp_tool *tool, st
 	if (!rc)
 		rc = tool->run(call);
 	if (!rc && buf_failed(call->out))
-		rc = err_set(call->err, ERR_LIMIT, "%s: the answer is too long: ask for less", tool->name);
+		rc = err_set(call->err, ERR_LIMIT, "%s: the result is too long: request less", tool->name);
 	source_close(call->s);
 	return rc;
 }
@@ -256,7 +256,7 @@ static int answer_line(const struct mcp_session *m, const char *line, size_t n, 
 	if (json_is_object(message))
 		rc = answer_request(m, message, err);
 	else
-		rc = print_rpc_error(NULL, RPC_REQUEST, "expected one request a line", err);
+		rc = print_rpc_error(NULL, RPC_REQUEST, "expected one request per line", err);
 	json_decref(message);
 	return rc;
 }

@@ -153,8 +153,8 @@ static void begin_body(struct exchange *x)
 	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
 		refuse_exchange(x, CALL_too_large,
-				limit ? "the body is larger than this address accepts"
-				      : "this address accepts no body");
+				limit ? "the body is larger than this route accepts"
+				      : "this route accepts no body");
 		return;
 	}
 	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {
@@ -286,7 +286,7 @@ static enum taken consume_body_piece(struct exchange *x, const char *data, size_
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
 	}
 	if (rc == ERR_LIMIT)
-		refuse_exchange(x, CALL_too_large, "the body is larger than this address accepts");
+		refuse_exchange(x, CALL_too_large, "the body is larger than this route accepts");
 	else if (rc)
 		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
 	if (!count_held_bytes(x) && !x->refused) {

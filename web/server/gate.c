@@ -105,11 +105,11 @@ static bool check_request_line(struct gate_pass *p, const struct gate_request *r
 		return refuse_at_gate(r, CALL_http_version, "unsupported HTTP version: expected HTTP/1.1 or HTTP/1.0");
 	if (strlen(req->target) > GATE_TARGET_MAX)
 		return refuse_at_gate(r, CALL_uri_too_long,
-				      "the address is longer than 16384 bytes; use the POST form of the query");
+				      "the URL is longer than 16384 bytes; use the POST form of the query");
 	for (s = req->target; *s; s++)
 		if ((unsigned char)*s <= 0x20 || (unsigned char)*s >= 0x7f || *s == '#' || *s == '\\')
 			return refuse_at_gate(r, CALL_bad_request,
-					      "the address contains a byte that must be percent-encoded");
+					      "the URL contains a byte that must be percent-encoded");
 	p->verb = VERB_METHOD;
 	p->method = METHOD_GET;
 	if (!strcmp(req->method, "HEAD"))
@@ -126,7 +126,7 @@ static bool check_request_line(struct gate_pass *p, const struct gate_request *r
 		p->method = (enum call_method)i;
 	}
 	if (req->target[0] != '/' && !(p->verb == VERB_OPTIONS && !strcmp(req->target, "*")))
-		return refuse_at_gate(r, CALL_bad_request, "the address must start with /");
+		return refuse_at_gate(r, CALL_bad_request, "the path must start with /");
 	return true;
 }
 

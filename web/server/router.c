@@ -228,7 +228,7 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 		return true;
 	}
 	ret->code = ret->methods ? CALL_method_not_allowed : CALL_not_found;
-	ret->why = ret->methods ? "this address does not support that method" : space->missing;
+	ret->why = ret->methods ? "this route does not support that method" : space->missing;
 	return ret->methods != 0;
 }
 

@@ -31,7 +31,7 @@ static int make_store_folders(const char *path, mode_t mode, struct err *err)
 		*slash = '/';
 	}
 	if (mkdir(part, mode) && errno != EEXIST)
-		return err_set_errno(err, errno, "making the folder %s", part);
+		return err_set_errno(err, errno, "cannot create the folder %s", part);
 	return 0;
 }
 
@@ -66,8 +66,8 @@ static int state_folder(char *ret, size_t room, const char *logdir, struct err *
 		n = snprintf(ret, room, "%s/.local/state/dptrack/%.16s", home, digest);
 	else
 		return err_set(err, ERR_USAGE,
-			       "%s cannot be written and neither XDG_STATE_HOME nor HOME is set: name a "
-			       "place with --db", logdir);
+			       "%s cannot be written and neither XDG_STATE_HOME nor HOME is set: choose a "
+			       "path with --db", logdir);
 	if (n < 0 || (size_t)n >= room)
 		return err_set(err, ERR_USAGE, "XDG_STATE_HOME is too long");
 	return make_store_folders(ret, 0700, err);

@@ -86,7 +86,7 @@ static int take_lock(struct store *s, struct err *err)
 			continue;
 		}
 		if (errno != EWOULDBLOCK)
-			return err_set_errno(err, errno, "locking %s", path);
+			return err_set_errno(err, errno, "cannot lock %s", path);
 		read_holder(s->lock_fd, &h);
 		return err_set(err, ERR_BUSY, "%s is held by process %d%s%s: stop it, or connect to it", s->path, h.pid,
 			       *h.address ? " serving " : "", h.address);
@@ -152,7 +152,7 @@ static int open_artifacts(struct store *s, const struct store_opts *opts, struct
 	int rc;
 
 	if (db_is_address(opts->db_path) && !opts->artifacts)
-		return err_set(err, ERR_USAGE, "no place for artifacts: name one with --artifacts");
+		return err_set(err, ERR_USAGE, "no folder for artifacts: set one with --artifacts");
 	snprintf(default_root, sizeof default_root, "%.*sdptrack.artifacts",
 		 slash ? (int)(slash - s->path) + 1 : 0, s->path);
 	a.root = opts->artifacts ? opts->artifacts : default_root;
@@ -285,7 +285,7 @@ int store_publish(struct store *s, const char *address, const char *token, struc
 	if (s->lock_fd < 0)
 		return 0;
 	if (strpbrk(address, "\n\r") || strpbrk(token, "\n\r") || strlen(address) > 255 || strlen(token) > 127)
-		return err_set(err, ERR_USAGE, "store: bad address or token");
+		return err_set(err, ERR_USAGE, "store: the server's URL or token is too long or has a line break");
 	rc = write_holder(s->lock_fd, address, token);
 	return rc ? err_set_errno(err, rc, "%s.lock", s->path) : 0;
 }
@@ -298,7 +298,7 @@ int store_holder(struct store_holder *ret, const char *db_path, struct err *err)
 	if (rc)
 		return rc;
 	if (db_is_address(db_path))
-		return err_set(err, ERR_NOENT, "a database has no single holder");
+		return err_set(err, ERR_NOENT, "several servers may use a database: no single one holds it");
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOENT, "%s is not in use", db_path);

@@ -26,9 +26,9 @@ CASES = [  # model, ranks, flags that change the results, flags of the strategy
     ("gpt", 4, {"opt": "lars"}, ["--pp-stages", 2, "--microbatches", 2]),
 ]
 REFUSED = [  # ranks, flags, message
-    (3, ["--pp-stages", 2], "--pp-stages 2: 3 ranks are no multiple"),
+    (3, ["--pp-stages", 2], "--pp-stages 2: expected a divisor of the 3 ranks"),
     (4, [], "--pp-stages 4: the model has 2 blocks"),
-    (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
+    (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: expected at most 6, the samples of a step"),
     (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: expected 2 numbers of blocks that add up to the model's 2"),
     (2, ["--zero-stage", 2], "--zero-stage 2: pipelines shard only moments"),
     (2, ["--grad-accum-steps", 2], "--microbatches"),

@@ -55,7 +55,7 @@ static void cpu_close(void *module)
 	free(m);
 }
 
-/* Detects what the processor has and opens oneDNN and the choices that were kept. */
+/* Detects the processor's features, and opens oneDNN and the stored choices. */
 static int cpu_open(const struct backend_opts *o, void **ret_module, struct err *err)
 {
 	struct cpu_module *m = calloc(1, sizeof(*m));
@@ -110,8 +110,8 @@ static void cpu_settled(void *module)
 		cpu_pick_leave(m->picks);
 }
 
-/* Maps the slab: zero pages are free, and huge pages can be requested. The start is aligned to a huge page; what was
- * mapped around the slab for that is unmapped. */
+/* Maps the slab: untouched pages cost nothing, and huge pages can be requested. The start is aligned to a huge page;
+ * the excess around the slab is unmapped. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
 	size_t mapped = page_up(bytes ? bytes : 1);
@@ -123,7 +123,7 @@ static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, s
 		return err_set(err, ERR_NOMEM, "backend cpu: cannot allocate %zu bytes", bytes);
 	p = mmap(NULL, mapped + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
-		return err_set_errno(err, errno, "backend cpu: allocating %zu MB for tensors", bytes >> 20);
+		return err_set_errno(err, errno, "backend cpu: cannot allocate %zu MB for tensors", bytes >> 20);
 	start = p + (HUGE_PAGE_BYTES - (uintptr_t)p % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
 	end = start + mapped;
 	if (start > p)

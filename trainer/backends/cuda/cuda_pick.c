@@ -191,7 +191,7 @@ int pick_device(const struct backend_opts *o, int *ret, struct err *err)
 		return rc;
 	if (shares_device(&l, ranks) && !o->share)
 		return err_set(err, ERR_USAGE,
-			       "--device %s: lists a GPU twice: add --share-gpu, which is correct and slow", o->device);
+			       "--device %s: lists a GPU twice: add --share-gpu, which is slow but correct", o->device);
 	if (shares_device(&l, ranks))
 		set_nccl_host(o->local_rank);
 	*ret = l.device[o->local_rank % l.n];

@@ -399,8 +399,8 @@ int shard_list_check(const char *spec, struct err *err)
 	if (!host || (!memchr(host + 3, '@', n) && !strchr(host, '?')))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "an address with a password or a query would be recorded with the run: put passwords into "
-		       "~/.netrc, signed addresses into an index file of shards");
+		       "a URL with a password or a query would be recorded with the run: put passwords into "
+		       "~/.netrc, and signed URLs into an index file of shards");
 }
 
 static int add_shard_spec(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)

@@ -193,10 +193,10 @@ uint64_t shard_writer_bytes(const struct shard_writer *w)
 /* Flushes the file to disk and closes it. */
 static int sync_and_close_file(FILE *f, const char *path, struct err *err)
 {
-	int rc = fflush(f) || fsync(fileno(f)) ? err_set_errno(err, errno, "write %.300s", path) : 0;
+	int rc = fflush(f) || fsync(fileno(f)) ? err_set_errno(err, errno, "cannot write %.300s", path) : 0;
 
 	if (fclose(f) && !rc)
-		rc = err_set_errno(err, errno, "write %.300s", path);
+		rc = err_set_errno(err, errno, "cannot write %.300s", path);
 	return rc;
 }
 
@@ -205,9 +205,9 @@ static int write_index_text(const char *path, const void *text, size_t n, struct
 	FILE *f = fopen(path, "wbe");
 
 	if (!f)
-		return err_set_errno(err, errno, "create %.300s", path);
+		return err_set_errno(err, errno, "cannot create %.300s", path);
 	if (fwrite(text, 1, n, f) != n) {
-		err_set_errno(err, errno, "write %.300s", path);
+		err_set_errno(err, errno, "cannot write %.300s", path);
 		fclose(f);
 		return ERR_IO;
 	}
@@ -228,7 +228,7 @@ static int put_shard_bytes(struct shard_writer *w, const void *bytes, size_t n, 
 	const char *at = bytes;
 
 	if (fwrite(bytes, 1, n, w->file) != n)
-		return err_set_errno(err, errno, "write %.300s", w->path);
+		return err_set_errno(err, errno, "cannot write %.300s", w->path);
 	md5_add(&w->md5, bytes, n);
 	while (n) {
 		uint64_t room = SHARD_WRITER_CRC_BYTES - w->bytes % SHARD_WRITER_CRC_BYTES;
@@ -249,7 +249,7 @@ static int begin_shard(struct shard_writer *w, struct err *err)
 	snprintf(w->path, sizeof(w->path), "%.4000s/%.60s-%06d.tar", w->o.folder, w->o.part, w->n++);
 	w->file = fopen(w->path, "wbe");
 	if (!w->file)
-		return err_set_errno(err, errno, "create %.300s", w->path);
+		return err_set_errno(err, errno, "cannot create %.300s", w->path);
 	w->bytes = 0;
 	w->samples = 0;
 	w->crc = 0;

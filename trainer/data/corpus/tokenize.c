@@ -399,7 +399,7 @@ static int open_token_writers(struct tokenize_job *j, struct err *err)
 	int rc = 0;
 
 	if (mkdir(o->out, 0777) && errno != EEXIST)
-		return err_set_errno(err, errno, "make the folder %.300s", o->out);
+		return err_set_errno(err, errno, "cannot create the folder %.300s", o->out);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++) {
 		snprintf(j->path[s], sizeof(j->path[s]), "%s/%s" TOKEN_FILE_SUFFIX, o->out, split_name((enum split)s));
 		rc = token_writer_open(&j->to[s],

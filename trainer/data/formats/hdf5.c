@@ -61,7 +61,8 @@ static int read_split_labels(struct hdf5 *d, enum split s, hid_t set, struct err
 	for (int i = 0; i < ndim; i++)
 		all *= dim[i];
 	if (all != (hsize_t)d->rows[s] || dim[0] != all)
-		return err_set(err, ERR_USAGE, "%.200s: %llu labels for %lld images: expected one number or text each",
+		return err_set(err, ERR_USAGE,
+			       "%.200s: %llu labels for %lld images: expected one number or string each",
 			       d->base.path, (unsigned long long)all, (long long)d->rows[s]);
 	d->label[s] = malloc(((size_t)all + 1) * sizeof(*d->label[s]));
 	if (!d->label[s])
@@ -330,7 +331,7 @@ static void account_hdf5(struct hdf5 *d, int64_t lost)
 		data_account_use(a, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 	else
 		data_account_walk(a, path, &(struct data_account_rule){ decide_hdf5_fate, d });
-	data_account_leave_samples(a, lost, NULL, "without a label that is a number >= 0 or a text");
+	data_account_leave_samples(a, lost, NULL, "without a label that is a number >= 0 or a string");
 	hdf5_account(&d->files, d->images, SPLIT_COUNT, a);
 }
 

@@ -267,7 +267,7 @@ struct sample_label hdf5_label(const struct hdf5_labels *l, int64_t i)
 			memcpy(&at, l->values + (size_t)i * l->each, sizeof(at));
 		return at ? label_of_text(at, l->variable ? strlen(at) : l->each) : label_missing();
 	default:
-		return (struct sample_label){ .wrong = "its label is neither a number nor a text" };
+		return (struct sample_label){ .wrong = "its label is neither a number nor a string" };
 	}
 }
 

@@ -148,7 +148,7 @@ static int inflate_idx_body(struct idx_file *f, struct idx_source *s, struct err
 			       f->bytes, s->file.n);
 	f->memory = malloc(f->bytes ? f->bytes : 1);
 	if (!f->memory)
-		return err_set(err, ERR_NOMEM, "%.300s: out of memory for %zu bytes", s->path, f->bytes);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.300s", f->bytes, s->path);
 	rc = inflate_idx_bytes(s, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
 		rc = err_set(err, ERR_USAGE, "%.300s: its header states %zu bytes, found %zu", s->path, f->bytes, got);
@@ -168,7 +168,7 @@ static int open_gzip_idx(struct idx_file *f, struct idx_source *s, struct err *e
 	int rc;
 
 	if (inflateInit2(&s->zs, 16 + MAX_WBITS) != Z_OK)
-		return err_set(err, ERR_NOMEM, "%.300s: out of memory for gzip", s->path);
+		return err_set(err, ERR_NOMEM, "out of memory: gzip data of %.300s", s->path);
 	rc = inflate_idx_bytes(s, h, need, &got, err);
 	if (!rc && got == need && h[3] <= IDX_DIMS_MAX) {
 		need += 4 * (size_t)h[3];

@@ -116,7 +116,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 	d->labels = d->owned_labels = calloc(n, sizeof(int32_t));
 	if (!d->images || !d->labels) {
 		close_memory_images(&d->base);
-		return err_set(err, ERR_NOMEM, "--synthetic: out of memory for %zu bytes", n * each);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of --synthetic", n * each);
 	}
 	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
 	draw_random_images(d, o->seed, n * each, (int64_t)n);
@@ -226,7 +226,7 @@ static int draw_random_tokens(struct memory_tokens *d, const struct dataset_toke
 		return 0;
 	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
 	if (!d->owned)
-		return err_set(err, ERR_NOMEM, "--synthetic: out of memory for %lld samples of %lld tokens",
+		return err_set(err, ERR_NOMEM, "out of memory: --synthetic: %lld samples of %lld tokens",
 			       (long long)n, (long long)each);
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);

@@ -265,7 +265,7 @@ static int fill_token_cache(const struct tokenize_opts *o, const char *parent, s
 		return 0;
 	fd = cache_dir_lock(parent);
 	if (fd < 0)
-		rc = err_set_errno(err, errno, "lock %.300s/lock", parent);
+		rc = err_set_errno(err, errno, "cannot lock %.300s/lock", parent);
 	if (!rc && access(train, F_OK))
 		rc = tokenize(o, &made, err);
 	if (fd >= 0)

@@ -469,7 +469,7 @@ int order_init(struct order *o, const struct sampler *s, struct err *err)
 	}
 	return o->index || o->piece_start
 		       ? 0
-		       : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
+		       : err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)s->n_samples);
 }
 
 static void shuffle_table(struct order *o, const struct sampler *s)

@@ -141,7 +141,8 @@ static int fail_unknown_picture(const struct codec_input *in, struct err *err)
 		    !memcmp(in->data + endings[i].at, endings[i].begins, endings[i].n))
 			return err_set(err, ERR_CORRUPT, "%.300s: %s %s", in->name, endings[i].ending,
 				       endings[i].lacks);
-	return err_set(err, ERR_CORRUPT, "%.300s: is no picture that dptrain reads (%s)", in->name, PICTURE_ENDINGS);
+	return err_set(err, ERR_CORRUPT,
+		       "%.300s: is not a picture format that dptrain reads (%s)", in->name, PICTURE_ENDINGS);
 }
 
 #define KEEP 3

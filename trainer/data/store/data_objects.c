@@ -148,7 +148,7 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (fetch_is_remote(address))
 		return add_remote_object(s, address, err);
 	if (strstr(address, "://"))
-		return err_set(err, ERR_USAGE, "%.300s: unknown kind of address: expected http://, https:// or s3://",
+		return err_set(err, ERR_USAGE, "%.300s: unsupported URL: expected http://, https:// or s3://",
 			       address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));

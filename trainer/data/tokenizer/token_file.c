@@ -162,7 +162,7 @@ struct token_writer {
 
 static int fail_token_write(const struct token_writer *w, struct err *err)
 {
-	return err_set_errno(err, errno, "write %.300s", w->path);
+	return err_set_errno(err, errno, "cannot write %.300s", w->path);
 }
 
 /* Opens a stream on a descriptor, or closes it. NULL: fd < 0, or out of memory. */

@@ -33,7 +33,7 @@ int prepare_collective(const struct kernel_env *env, struct node *n, void **ret_
 	struct collective_state *m = static_cast<struct collective_state *>(calloc(1, sizeof(*m)));
 
 	if (!m)
-		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
+		return err_set(err, ERR_NOMEM, "out of memory: %s", n->name);
 	*m = collective_state{ n, env->devices, 1, 0, room,
 			       cuda_count(n->n_in ? n->in[0] : n->out[0]) / (room ? room : 1) };
 	if (m->devices) {

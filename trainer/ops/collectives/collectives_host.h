@@ -37,7 +37,7 @@ static inline int prepare_collective_host(const struct kernel_env *env, struct n
 	struct collective_host *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
+		return err_set(err, ERR_NOMEM, "out of memory: %s", n->name);
 	*s = (struct collective_host){ .comm = env->comm && env->comm->world > 1 ? env->comm : NULL,
 				       .count = shape_count(&t->shape) / (attr->terms.room ? attr->terms.room : 1),
 				       .dtype = t->dtype,
@@ -46,7 +46,7 @@ static inline int prepare_collective_host(const struct kernel_env *env, struct n
 				       .terms = attr->terms.room ? partial_sums_sum_new(n, env->comm) : NULL };
 	if (attr->terms.room && !s->terms) {
 		free(s);
-		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
+		return err_set(err, ERR_NOMEM, "out of memory: %s", n->name);
 	}
 	*ret_state = s;
 	return 0;

@@ -465,7 +465,7 @@ static int check_leaving(struct host_executor *e, const struct host_item *it, st
 	e->exec.intact = e->exec.intact && !it->guards;
 	if (!e->exec.intact || !e->call.leaves || !e->call.leaves(e->call.leaves_user))
 		return 0;
-	return err_set(err, ERR_CANCELED, "given up on request");
+	return err_set(err, ERR_CANCELED, "stopped on request");
 }
 
 /* Runs the items of the compute stream in the caller's thread. */
@@ -596,7 +596,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	int rc;
 
 	if (atomic_load(&e->failed))
-		return err_set(err, ERR_PEER, "a collective failed before");
+		return err_set(err, ERR_PEER, "an earlier collective failed");
 	for (int i = 0; i < p->schedule.slots; i++)
 		e->page[i] = exec_page(p, call->page, i);
 	e->program = p;

@@ -223,7 +223,7 @@ static void abort_streams(struct stream_executor *e)
 
 static int refuse_after_failure(struct err *err)
 {
-	return err_set(err, ERR_IO, "the device failed before");
+	return err_set(err, ERR_IO, "the device failed earlier");
 }
 
 /* A run without others in progress always uses the first slot: programs that never run ahead need one graph. */

@@ -184,7 +184,7 @@ enum call_next on_ml_model_create(struct call *c)
 		return reply_logged_model(c, op.model, true);
 	op.model = op.model ? op.model : draw_model_id(c);
 	if (!op.model)
-		return ml_fail(c, ML_INTERNAL_ERROR, "cannot draw random bytes");
+		return ml_fail(c, ML_INTERNAL_ERROR, "cannot get random bytes");
 	return ml_submit(c, &op, reply_changed_model);
 }
 

@@ -44,7 +44,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 		return 0;
 	b->spool_fd = memfd_create("journal", MFD_CLOEXEC);
 	if (b->spool_fd < 0)
-		return err_set_errno(err, errno, "cannot make a file in memory");
+		return err_set_errno(err, errno, "cannot create a file in memory");
 	return journals_server(&b->http, target->url, err);
 }
 

@@ -366,7 +366,7 @@ int token_draw(char text[TOKEN_TEXT_MAX], char hash[TOKEN_HASH_MAX], struct err 
 {
 	memcpy(text, "dpt_", 4);
 	if (text_random_hex(text + 4, 32))
-		return err_set(err, ERR_IO, "cannot draw random bytes");
+		return err_set(err, ERR_IO, "cannot get random bytes");
 	sha256_hex(text, strlen(text), hash);
 	return 0;
 }

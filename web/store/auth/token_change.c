@@ -47,7 +47,7 @@ static int put_token(struct state *st, struct change *c, struct err *err)
 	int rc = db_int(state_db(st), &there, DB_token_in_force, err, "t", t->name);
 
 	if (rc > 0)
-		return change_refuse(c, ERR_EXISTS, "there is a token named '%.100s' already: revoke it or choose "
+		return change_refuse(c, ERR_EXISTS, "there is already a token named '%.100s': revoke it or choose "
 				     "another name", t->name);
 	if (!rc)
 		rc = db_run(state_db(st), DB_token_put, err, "ttiix", t->name, t->hash, (int64_t)t->scope,

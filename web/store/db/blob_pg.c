@@ -104,7 +104,8 @@ int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, i
 		return 0;
 	rc = read_blobs_ahead(b, d, of->rows, id, err);
 	if (!rc && !find_kept_blob(b, id))
-		rc = err_set(err, ERR_DAMAGED, "store: row %lld of %s is missing", (long long)id, of->table);
+		rc = err_set(err, ERR_DAMAGED,
+			     "store: row %lld of %s is missing: run dptrack doctor", (long long)id, of->table);
 	return rc;
 }
 
@@ -129,7 +130,7 @@ int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err 
 	const struct ahead_row *r = &b->row[b->now];
 
 	if (from > r->n || n > r->n - from)
-		return err_set(err, ERR_DAMAGED, "store: a row is too short");
+		return err_set(err, ERR_DAMAGED, "store: a row is too short: run dptrack doctor");
 	if (n)
 		memcpy(to, b->bytes.data + r->from + from, n);
 	return 0;

@@ -89,7 +89,7 @@ static int end_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 		rc = pg_settle(p, err);
 	/* A failed transaction answers COMMIT with ROLLBACK. */
 	if (!rc && commit && !strcmp(p->pq.cmdStatus(p->rows[q].res), "ROLLBACK"))
-		rc = err_set(err, ERR_BUSY, "%s: the transaction was undone", p->name);
+		rc = err_set(err, ERR_BUSY, "%s: the transaction was rolled back", p->name);
 	p->committing = p->committing && p->lost;
 	if (!rc || p->lost)
 		p->open = false;
@@ -463,7 +463,7 @@ int pg_init(const char *address, struct err *err)
 		return rc;
 	rc = read_pg_version(p, &version, err);
 	if (!rc && version)
-		rc = err_set(err, ERR_EXISTS, "%s has a store already (version %d)", p->name, version);
+		rc = err_set(err, ERR_EXISTS, "%s already has a store (version %d)", p->name, version);
 	if (!rc)
 		rc = run_pg_script(p, schema, "creating the tables", err);
 	pg_close(&p->db);

@@ -80,7 +80,7 @@ static void mark_link_lost(struct pg_db *p)
 	p->open = false;
 	p->sent_count = 0;
 	copy_one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
-	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s: reconnecting soon", p->name,
+	err_set(&p->error, ERR_BUSY, "lost the connection to the database %s%s%s: reconnecting soon", p->name,
 		*why ? ": " : "", why);
 	p->untold = true;
 }

@@ -254,7 +254,7 @@ static int put_artifact(struct state *st, struct change *c, struct err *err)
 	int rc = d->object ? path_is_taken(db, d->path, err) : 0;
 
 	if (rc > 0)
-		return change_refuse(c, ERR_EXISTS, "%.200s is a folder already, or a part of the path is a file",
+		return change_refuse(c, ERR_EXISTS, "%.200s is already a folder, or a part of the path is a file",
 				     d->path);
 	if (!rc && d->object) {
 		rc = db_int(db, &one, DB_object_named, err, "t", d->object);

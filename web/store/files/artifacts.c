@@ -123,7 +123,7 @@ int artifacts_record(char *ret, size_t room, const char *store_path, const char 
 
 	name_store_place(place, store_path);
 	if (*folder != '/' && !getcwd(here, sizeof here))
-		return err_set_errno(err, errno, "the current folder");
+		return err_set_errno(err, errno, "cannot find the current folder");
 	n = snprintf(ret, room, "%s\n%s%s%s", place, here, *here ? "/" : "", folder);
 	return n < 0 || (size_t)n >= room ? err_set(err, ERR_USAGE, "the path of the files is too long") : 0;
 }

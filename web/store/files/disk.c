@@ -200,7 +200,8 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 	folder = files_parent(root, path, false, &name);
 	rc = folder < 0 ? errno : files_remove(folder, name, 0, &sum);
 	if (rc)
-		rc = rc == ENOENT || rc == ENOTDIR || rc == ELOOP ? 0 : err_set_errno(err, rc, "removing %.200s", path);
+		rc = rc == ENOENT || rc == ENOTDIR || rc == ELOOP ? 0 :
+								  err_set_errno(err, rc, "cannot remove %.200s", path);
 	if (folder >= 0) {
 		fsync(folder);
 		close(folder);
@@ -217,7 +218,7 @@ static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 
 	snprintf(u->temporary, sizeof u->temporary, FILES_UPLOADS "/");
 	if (text_random_hex(u->temporary + sizeof FILES_UPLOADS, 8))
-		return err_set_errno(err, errno, "cannot draw random bytes");
+		return err_set_errno(err, errno, "cannot get random bytes");
 	if (mkdirat(root, FILES_UPLOADS, 0700) && errno != EEXIST)
 		return err_set_errno(err, errno, "%s/" FILES_UPLOADS, u->disk->root);
 	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -254,7 +255,8 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 	u->disk = k;
 	u->fd = -1;
 	sha256_init(&u->sha);
-	rc = root < 0 ? err_set_errno(err, errno, "the folder of artifacts %s", k->root) : open_temporary(u, root, err);
+	rc = root < 0 ? err_set_errno(err, errno, "cannot open the folder of artifacts %s", k->root) :
+			open_temporary(u, root, err);
 	if (rc)
 		disk_receiving_end(u);
 	else
@@ -265,7 +267,7 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err)
 {
 	if (file_write(u->fd, bytes, n))
-		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
+		return err_set_errno(err, errno, "cannot write the artifact %.200s", u->path);
 	sha256_add(&u->sha, bytes, n);
 	u->bytes += n;
 	return 0;
@@ -278,14 +280,14 @@ static int put_in_place(struct disk_receiving *u, struct err *err)
 	int folder = root < 0 ? -1 : files_parent(root, u->path, true, &name);
 
 	if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return err_set(err, ERR_EXISTS, "%.200s: a part of the path is a file already", u->path);
+		return err_set(err, ERR_EXISTS, "%.200s: a part of the path is already a file", u->path);
 	if (folder < 0)
 		return err_set_errno(err, errno, "%.200s", u->path);
 	if (!renameat(root, u->temporary, folder, name)) {
 		u->temporary[0] = '\0';
 		rc = fsync(folder) ? err_set_errno(err, errno, "%.200s", u->path) : 0;
 	} else if (errno == EISDIR || errno == EEXIST || errno == ENOTEMPTY) {
-		rc = err_set(err, ERR_EXISTS, "%.200s is a folder already", u->path);
+		rc = err_set(err, ERR_EXISTS, "%.200s is already a folder", u->path);
 	} else {
 		rc = err_set_errno(err, errno, "%.200s", u->path);
 	}
@@ -300,7 +302,7 @@ int disk_receiving_commit(struct disk_receiving *u, struct artifact_file *ret, s
 	int rc;
 
 	if (fsync(u->fd) || fstat(u->fd, &st))
-		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
+		return err_set_errno(err, errno, "cannot write the artifact %.200s", u->path);
 	f.time_ns = modified_ns(&st);
 	sha256_end(&u->sha, f.sha256);
 	rc = put_in_place(u, err);

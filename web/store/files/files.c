@@ -128,10 +128,10 @@ static int copy_file_bytes(const struct files_copying *c, int in, int out, const
 			rc = err_set_errno(c->err, errno, "%s", to);
 		c->sum->bytes += (uint64_t)n;
 		if (c->stop && c->stop->fn(c->stop->arg))
-			rc = err_set(c->err, ERR_CANCELED, "copying was ended");
+			rc = err_set(c->err, ERR_CANCELED, "copying was canceled");
 	}
 	if (!rc && n < 0)
-		rc = err_set_errno(c->err, errno, "reading for %s", to);
+		rc = err_set_errno(c->err, errno, "cannot read the source of %s", to);
 	if (!rc && fsync(out))
 		rc = err_set_errno(c->err, errno, "%s", to);
 	free(bytes);
@@ -186,7 +186,7 @@ static int copy_entry(const struct files_copying *c, const char *from, const cha
 	struct stat sb;
 
 	if (c->stop && c->stop->fn(c->stop->arg))
-		return err_set(c->err, ERR_CANCELED, "copying was ended");
+		return err_set(c->err, ERR_CANCELED, "copying was canceled");
 	if (lstat(from, &sb))
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	if (S_ISDIR(sb.st_mode))
@@ -201,7 +201,7 @@ int files_copy(const char *from, const char *to, struct files_sum *sum, const st
 
 int files_draw_name(char ret[33], struct err *err)
 {
-	return text_random_hex(ret, 16) ? err_set(err, ERR_IO, "cannot draw random bytes") : 0;
+	return text_random_hex(ret, 16) ? err_set(err, ERR_IO, "cannot get random bytes") : 0;
 }
 
 int files_sync_parent(const char *path, struct err *err)

@@ -363,7 +363,7 @@ int tree_step(struct tree *t, double for_s, struct err *err)
 	if (left || !why)
 		return left;
 	t->root_errno = 0;
-	return err_set_errno(err, why, "reading %s", t->root);
+	return err_set_errno(err, why, "cannot read %s", t->root);
 }
 
 int tree_scan(struct tree *t, struct err *err)

@@ -157,11 +157,11 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
-		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: name another place",
+		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: choose another path",
 			       path);
 	if (!file && mkdir(path, 0700))
-		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s exists already: name a new place", path)
-				       : err_set_errno(err, errno, "making the folder %s", path);
+		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s already exists: choose a new path", path)
+				       : err_set_errno(err, errno, "cannot create the folder %s", path);
 	b->made_folder = !file;
 	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
 	if (n < 0 || n >= PATH_MAX - 64)
@@ -170,7 +170,7 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
 	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
-		return err_set(err, ERR_EXISTS, "%s exists already: name a new place",
+		return err_set(err, ERR_EXISTS, "%s already exists: choose a new path",
 			       access(b->db, F_OK) ? b->artifacts : b->db);
 	return 0;
 }
@@ -461,7 +461,7 @@ int store_restore(const char *backup, const struct store_paths *to, struct err *
 	int rc = find_backup(backup, db, artifacts, err);
 
 	if (!rc && is_same_file(db, to->db))
-		rc = err_set(err, ERR_USAGE, "%s is the store itself: name a backup of it", db);
+		rc = err_set(err, ERR_USAGE, "%s is the store itself: expected a backup of it", db);
 	if (!rc)
 		rc = store_lock(&lock, to->db, err);
 	if (rc)

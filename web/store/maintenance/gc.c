@@ -158,7 +158,7 @@ static int remove_journals(struct store_gc *g, const struct gc_run *r, struct er
 	for (i = 0; i < paths.count && !rc && !failed; i++)
 		failed = remove_journals_beside(g, paths.items[i], r->uuid);
 	arena_free(a);
-	return failed ? err_set_errno(err, failed, "removing journals of run %s", r->uuid) : rc;
+	return failed ? err_set_errno(err, failed, "cannot remove journals of run %s", r->uuid) : rc;
 }
 
 /* Counts objects that rows name; the objects are removed later by the sweep. */
@@ -187,7 +187,7 @@ static int remove_artifacts(struct store_gc *g, const struct gc_run *r, struct e
 	g->sum.artifact_bytes += sum.bytes;
 	if (!g->o->dry_run)
 		unlinkat(g->artifacts_fd, experiment, AT_REMOVEDIR);
-	return rc ? err_set_errno(err, rc, "removing artifacts of run %s", r->uuid) : 0;
+	return rc ? err_set_errno(err, rc, "cannot remove artifacts of run %s", r->uuid) : 0;
 }
 
 static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once, struct err *err)
@@ -295,7 +295,7 @@ static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid
 	if (fd >= 0) {
 		rc = files_remove(fd, uuid, g->o->dry_run, &sum);
 		close(fd);
-		rc = rc ? err_set_errno(err, rc, "removing artifacts of model %s", uuid) : 0;
+		rc = rc ? err_set_errno(err, rc, "cannot remove artifacts of model %s", uuid) : 0;
 		g->sum.artifacts += sum.files;
 		g->sum.artifact_bytes += sum.bytes;
 	}

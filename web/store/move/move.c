@@ -109,7 +109,8 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 	if (!rc)
 		rc = open_source_db(e, err);
 	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
-		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
+		rc = err_set(err, ERR_USAGE,
+			     "%s is an incomplete copy of a store: finish the dptrack migrate that was writing it",
 			     e->shown);
 	if (rc > 0)
 		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
@@ -124,7 +125,7 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 
 static int fail_in_use(struct move_end *e, struct err *err)
 {
-	return err_set(err, ERR_EXISTS, "%s has a store already: name a new place", e->shown);
+	return err_set(err, ERR_EXISTS, "%s already has a store: choose a new path", e->shown);
 }
 
 static int has_any_row(void *arg, const struct db_row *r, struct err *err)
@@ -140,10 +141,10 @@ static int check_folder(const struct move_end *from, const struct move_end *to, 
 	if (!strcmp(from->files, to->files))
 		return !from->objects ? 0 :
 		       err_set(err, ERR_USAGE, "the files of both would be objects of %s, which one's gc would take "
-			       "from the other: name another prefix with --artifacts", to->files);
+			       "from the other: use another prefix with --artifacts", to->files);
 	if (to->objects || rmdir(to->files) == 0 || access(to->files, F_OK))
 		return 0;
-	return err_set(err, ERR_EXISTS, "%s exists already: name a new place for the files with --artifacts",
+	return err_set(err, ERR_EXISTS, "%s already exists: choose a new path for the files with --artifacts",
 		       to->files);
 }
 
@@ -201,7 +202,7 @@ static int guard_move_target(struct move_end *e, struct err *err)
 	if (rc >= 0)
 		rc = db_run(e->guard, DB_begin_read, err, "");
 	if (!rc && (rc = db_int(e->guard, &n, DB_move_mine, err, "")) > 0 && !n)
-		rc = err_set(err, ERR_BUSY, "%s: another dptrack migrate is filling it", e->shown);
+		rc = err_set(err, ERR_BUSY, "%s: another dptrack migrate is writing it", e->shown);
 	return rc < 0 ? rc : 0;
 }
 
@@ -235,7 +236,8 @@ int move_open_to(struct move_end *e, const struct move_place *p, const struct mo
 	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
 		e->begun = true;
 		rc = !strcmp(source, from->id) ? 0 :
-		     err_set(err, ERR_EXISTS, "%s is half of another store: remove it, or name a new place", e->shown);
+		     err_set(err, ERR_EXISTS,
+			     "%s is an incomplete copy of another store: remove it, or choose a new path", e->shown);
 	} else if (!rc) {
 		rc = mark_move_target(e, from, err);
 	}

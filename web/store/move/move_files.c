@@ -146,7 +146,7 @@ static int check_listed_rows(const struct move_files *f, struct move_end *e, str
 	}
 	if (rc || !missing)
 		return rc;
-	return err_set(err, ERR_NOENT, "%s: %llu files of the store are not there (%.200s%s): name their place with "
+	return err_set(err, ERR_NOENT, "%s: %llu files of the store are missing (%.200s%s): give their folder with "
 		       "--from-artifacts", e->files, (unsigned long long)missing, first, missing > 1 ? ", …" : "");
 }
 
@@ -260,7 +260,7 @@ int move_files_read(struct move_files *f, struct move_end *e, struct err *err)
 
 static int write_moved_bytes(void *arg, const void *bytes, size_t n, struct err *err)
 {
-	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "writing a file") : 0;
+	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "cannot write a file") : 0;
 }
 
 /* Creates the parent folders of path. */

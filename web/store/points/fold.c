@@ -222,7 +222,8 @@ static int load_tail_points(struct fold *f, const struct fold_series *s, const s
 	for (number = p->load; number < s->chunks && !rc; number++)
 		rc = fold_rows_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all, f->err);
 	if (!rc && all->count != p->before + p->kept)
-		rc = err_set(f->err, ERR_DAMAGED, "store: series %lld has lost points", (long long)s->id);
+		rc = err_set(f->err, ERR_DAMAGED,
+			     "store: series %lld lacks points: run dptrack doctor", (long long)s->id);
 	return rc;
 }
 

@@ -80,7 +80,7 @@ static int64_t full_chunks(const struct fold_series *s)
 
 static int fail_lost_points(const struct fold_series *s, struct err *err)
 {
-	return err_set(err, ERR_DAMAGED, "store: series %lld has lost points", (long long)s->id);
+	return err_set(err, ERR_DAMAGED, "store: series %lld lacks points: run dptrack doctor", (long long)s->id);
 }
 
 static int read_fold_series(struct db_rows *q, struct fold_series *ret, struct err *err)
@@ -137,7 +137,8 @@ int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, s
 	}
 	rc = db_start(f->db, &q, DB_series_get, err, "i", id);
 	if (rc || (rc = db_next(f->db, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: series %lld is missing", (long long)id);
+		return rc < 0 ? rc : err_set(err, ERR_DAMAGED,
+					     "store: series %lld is missing: run dptrack doctor", (long long)id);
 	rc = read_fold_series(q, ret, err);
 	db_stop(q);
 	return rc ? rc : read_tail_pieces(f, ret, err);

@@ -455,7 +455,7 @@ int columns_take(struct columns *c, struct db *d, struct err *err)
 	pthread_mutex_lock(&c->lock);
 	rc = read_columns_news(c, d, &n, err);
 	if (!rc && c->loaded && (uint64_t)n.rev < c->rev)
-		rc = err_set(err, ERR_BUSY, "store: an old snapshot");
+		rc = err_set(err, ERR_BUSY, "store: the snapshot is older than the cache: try again");
 	if (rc) {
 		pthread_mutex_unlock(&c->lock);
 		return rc;

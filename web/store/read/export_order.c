@@ -104,7 +104,7 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 	chunks_stop(&w, rc, err);
 	if (!rc && l->taken == before)
 		return err_set(err, ERR_GONE,
-			       "points of the run are not there any more: it was removed for good meanwhile, or the "
+			       "points of the run are missing: the run was just removed for good, or the "
 			       "store is damaged (dptrack doctor)");
 	if (full && l->taken >= l->chunk_from + CHUNK_POINTS) {
 		l->chunk_from += CHUNK_POINTS;

@@ -279,7 +279,8 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	int rc = db_start(d, &q, DB_changes_now, err, "");
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: the row that counts changes is missing");
+		return rc < 0 ? rc : err_set(err, ERR_DAMAGED,
+					     "store: the change counter is missing: restore a backup");
 	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
 	rows_of = db_str(q, COL_changes_now_rows_of);
 	snprintf(text, sizeof text, "%s %s", s->id, rows_of);

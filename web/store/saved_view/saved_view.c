@@ -178,7 +178,7 @@ static int kept_name_is_free(struct state *st, struct change *c, int64_t experim
 
 	if (rc < 0)
 		return rc;
-	return id == own ? 1 : change_refuse(c, ERR_EXISTS, "the experiment has a %s named '%.100s' already", op->shelf,
+	return id == own ? 1 : change_refuse(c, ERR_EXISTS, "the experiment already has a %s named '%.100s'", op->shelf,
 					     op->name);
 }
 

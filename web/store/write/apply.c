@@ -28,7 +28,7 @@ static int put_dataset(struct state *st, int64_t experiment, const struct ingest
 	if (rc)
 		return rc;
 	rc = db_int(state_db(st), ret, DB_dataset_find, err, "itt", experiment, d->name, d->digest);
-	return rc > 0 ? 0 : rc ? rc : err_set(err, ERR_IO, "store: a data set vanished");
+	return rc > 0 ? 0 : rc ? rc : err_set(err, ERR_IO, "store: a data set is missing: run dptrack doctor");
 }
 
 int input_put(struct state *st, struct state_run *r, const struct ingest_dataset *d, struct err *err)
@@ -77,7 +77,7 @@ static int find_or_add_content(struct db *d, const struct told_media *t, int64_t
 	if (rc)
 		return rc < 0 ? rc : 0;
 	if (media_read((struct event_span){ bytes, bytes + t->len }, &m))
-		return err_set(err, ERR_DAMAGED, "store: a content that was read cannot be read again");
+		return err_set(err, ERR_DAMAGED, "store: a file's content is missing: run dptrack doctor");
 	file = (size_t)(m.bytes.end - m.bytes.at);
 	rc = db_run(d, DB_content_add, err, "ttiiib", t->digest, media_type(&m), (int64_t)(file ? file : t->len),
 		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), t->bytes, t->len);

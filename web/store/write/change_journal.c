@@ -305,7 +305,7 @@ static int put_arrival_order(struct state *st, const struct state_run *r, const 
 	buf_init(&b, (size_t)200 << 20);
 	rc = order_encode(&b, ids, in->series_count, in->order, in->point_count);
 	if (rc)
-		err_set(err, rc, "store: out of memory");
+		err_set(err, rc, "out of memory: journal");
 	else
 		rc = db_run(state_db(st), DB_arrival_add, err, "ib", r->id, b.data, b.len);
 	buf_done(&b);

@@ -45,7 +45,7 @@ static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 	memcpy(c->res.id, c->op.run, 33);
 	rc = state_run(st, c->op.run, &r, err);
 	if (!rc)
-		return change_refuse(c, ERR_EXISTS, "run %s exists already", c->op.run);
+		return change_refuse(c, ERR_EXISTS, "run %s already exists", c->op.run);
 	if (rc == ERR_GONE)
 		return change_refuse(c, ERR_GONE, "run %s was deleted and removed for good", c->op.run);
 	return rc == ERR_NOENT ? 1 : rc;
@@ -121,7 +121,7 @@ static int check_run_agrees(struct state *st, struct change *c, const struct sta
 	for (i = 0; i < op->param_count && !rc; i++)
 		if (l.values[i] && strcmp(l.values[i], op->params[i].value))
 			return change_refuse(c, ERR_EXISTS,
-					     "param '%.100s' is '%.100s' already: the first value of a param is final",
+					     "param '%.100s' is already '%.100s': the first value of a param is final",
 					     op->params[i].key, l.values[i]);
 	return rc ? rc : 1;
 }

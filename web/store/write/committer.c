@@ -37,6 +37,7 @@ static size_t cache_bytes(const struct store_opts *o)
 	return (size_t)(o->cache_mib > 0 ? o->cache_mib : STORE_CACHE_MIB) << 20;
 }
 
+/* Opens the writer's connection; refuses a store that a migration has not completed. */
 static int open_db(struct committer *w, const struct store_opts *opts, struct err *err)
 {
 	const char *path = opts->db_path;
@@ -54,7 +55,8 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 		db_stop(q);
 	} else if (!rc) {
 		db_shown(shown, sizeof shown, path);
-		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
+		rc = err_set(err, ERR_USAGE,
+			     "%s is an incomplete copy of a store: finish the dptrack migrate that was writing it",
 			     shown);
 	}
 	return rc < 0 ? rc : state_new(&w->g.tx.state, w->g.tx.db, cache_bytes(opts), err);

@@ -106,7 +106,7 @@ static int request_restore(struct group_commit *g, const char *run, struct err *
 
 	pthread_mutex_lock(&g->archived_lock);
 	if (!g->archived || queue_ended(g->queue))
-		err_set(err, rc, "the points of run %s lie in an archive; no more can be added now", run);
+		err_set(err, rc, "run %s is archived, and its points cannot be restored now: try again later", run);
 	else
 		rc = g->archived(g->archived_arg, run, err);
 	pthread_mutex_unlock(&g->archived_lock);

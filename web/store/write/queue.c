@@ -75,7 +75,7 @@ static bool skips_queue_limit(const struct queue_job *j)
 int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 {
 	if (!q)
-		return err_set(err, ERR_NOSPC, "no space left on the disk: the store is only read");
+		return err_set(err, ERR_NOSPC, "no space left on the disk: the store is read-only");
 	pthread_mutex_lock(&q->lock);
 	while (q->bytes > q->max_bytes && !q->stopping && !skips_queue_limit(job))
 		pthread_cond_wait(&q->room, &q->lock);

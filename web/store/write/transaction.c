@@ -118,7 +118,8 @@ static int wait_for_outcome(struct transaction *t, struct err *err)
 			return err->code;
 		clock_sleep_s(AGAIN_S);
 	}
-	return committed ? 0 : err_set(err, ERR_BUSY, "the database went away: nothing of this was stored");
+	return committed ? 0 : err_set(err, ERR_BUSY,
+				       "lost the connection to the database: nothing of this was stored: try again");
 }
 
 int transaction_finish(struct transaction *t, int rc, struct err *err)
@@ -145,7 +146,7 @@ int lease_row_take(struct db *d, const char *holder, const char *name, struct er
 
 	if (!db_shared(d))
 		return 1;
-	return db_lost(d) ? err_set(err, ERR_BUSY, "the database is away") :
+	return db_lost(d) ? err_set(err, ERR_BUSY, "the database cannot be reached") :
 			    db_int(d, &one, DB_lease_take, err, "tti", name, holder, (int64_t)LEASE_S * 1000);
 }
 

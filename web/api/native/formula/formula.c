@@ -142,12 +142,12 @@ static int parse_function_call(struct formula_parser *p, size_t which)
 	if (!rc)
 		rc = parse_formula_sum(p);
 	if (!rc && functions[which].two) {
-		rc = expect_token(p, LEXER_COMMA, "this function takes two values, a comma is missing");
+		rc = expect_token(p, LEXER_COMMA, "expected a comma: this function takes two values");
 		if (!rc)
 			rc = parse_formula_sum(p);
 	}
 	if (!rc)
-		rc = expect_token(p, LEXER_CLOSE, "a ) is missing");
+		rc = expect_token(p, LEXER_CLOSE, "expected )");
 	if (rc)
 		return rc;
 	if (functions[which].two)
@@ -172,9 +172,9 @@ static int parse_formula_name(struct formula_parser *p)
 		param = quoted || *name;
 	}
 	if (p->l.kind == LEXER_BAD)
-		return fail_formula(p, "a quote that is not closed");
+		return fail_formula(p, "a quote is not closed");
 	if (quoted && !*name)
-		return fail_formula(p, "an empty name");
+		return fail_formula(p, "a name is empty");
 	name = *name ? name : p->l.word;
 	lexer_next(&p->l);
 	return add_name_step(p, name, strlen(name), param);
@@ -194,7 +194,7 @@ static int parse_name_or_call(struct formula_parser *p)
 			lexer_next(&p->l);
 			return parse_function_call(p, i);
 		}
-	return fail_formula(p, "no such function (there are abs exp log log2 log10 sqrt min max)");
+	return fail_formula(p, "unknown function: expected one of abs, exp, log, log2, log10, sqrt, min, max");
 }
 
 /* Parses a number, a name, a call or a sum in brackets. */
@@ -207,7 +207,7 @@ static int parse_formula_operand(struct formula_parser *p)
 	case LEXER_OPEN:
 		lexer_next(&p->l);
 		rc = parse_formula_sum(p);
-		return rc ? rc : expect_token(p, LEXER_CLOSE, "a ) is missing");
+		return rc ? rc : expect_token(p, LEXER_CLOSE, "expected )");
 	case LEXER_NUMBER:
 		v = strtod(p->l.word, NULL);
 		lexer_next(&p->l);
@@ -217,14 +217,14 @@ static int parse_formula_operand(struct formula_parser *p)
 	case LEXER_WORD:
 		if (isalpha((unsigned char)*p->l.word) || *p->l.word == '_' || (unsigned char)*p->l.word >= 0x80)
 			return parse_name_or_call(p);
-		return fail_formula(p, *p->l.word == '.' ? "no number" : "neither a name nor a number");
+		return fail_formula(p, *p->l.word == '.' ? "expected a number" : "expected a name or a number");
 	case LEXER_BAD:
-		return fail_formula(p, *p->l.start == '"' ? "a quote that is not closed"
-							  : "neither a name nor a number");
+		return fail_formula(p, *p->l.start == '"' ? "a quote is not closed"
+							  : "expected a name or a number");
 	case LEXER_END:
-		return fail_formula(p, "something is missing");
+		return fail_formula(p, "the formula is incomplete: expected a name or a number");
 	default:
-		return fail_formula(p, "neither a name nor a number");
+		return fail_formula(p, "expected a name or a number");
 	}
 }
 
@@ -290,7 +290,7 @@ int formula_parse(struct formula **ret, const char *text, struct arena *a, struc
 	lexer_begin(&p.l, &rules, a, text);
 	rc = parse_formula_sum(&p);
 	if (!rc && p.l.kind != LEXER_END)
-		rc = fail_formula(&p, "an operator is missing");
+		rc = fail_formula(&p, "expected an operator");
 	if (!rc)
 		*ret = f;
 	return rc;

@@ -119,7 +119,7 @@ static enum call_next reply_new_rule(struct call *c, const struct ingest_result 
 	for (i = 0; i < n && rules[i].id != id; i++)
 		;
 	if (i == n)
-		return call_fail(c, CALL_not_found, NULL, "the rule has been deleted already");
+		return call_fail(c, CALL_not_found, NULL, "the rule is already deleted");
 	c->status = 201;
 	write_alert_rule(&j, &rules[i]);
 	buf_addc(&c->out, '\n');

@@ -68,7 +68,7 @@ class Parser {
 
 	quoted(param: boolean): Value {
 		const end = this.text.indexOf('"', this.at + 1);
-		if (end <= this.at + 1) this.fail(end < 0 ? 'a quote that is not closed' : 'an empty name');
+		if (end <= this.at + 1) this.fail(end < 0 ? 'a quote is not closed' : 'a name is empty');
 		const key = this.text.slice(this.at + 1, end);
 		this.at = end + 1;
 		const what = param ? null : this.take(/\.(?:first|last|min|max)\b/y)?.slice(1) ?? 'last';
@@ -80,21 +80,22 @@ class Parser {
 		const a = this.sum();
 		const one = ONE[name];
 		if (one) {
-			this.expect(')', 'a ) is missing');
+			this.expect(')', 'expected )');
 			return (of) => one(a(of));
 		}
-		this.expect(',', 'this function takes two values, a comma is missing');
+		this.expect(',', 'expected a comma: this function takes two values');
 		const b = this.sum();
-		this.expect(')', 'a ) is missing');
+		this.expect(')', 'expected )');
 		return (of) => TWO[name]!(a(of), b(of));
 	}
 
 	nameOrCall(): Value {
-		const name = this.take(NAME) ?? this.fail(this.text[this.at] === undefined ? 'something is missing'
-			: 'neither a name nor a number');
+		const where = this.text[this.at] === undefined ? 'the formula is incomplete: ' : '';
+		const name = this.take(NAME) ?? this.fail(`${where}expected a name or a number`);
 		if (this.next() === '(') {
-			if (!(name in ONE) && !(name in TWO))
-				this.fail(`no such function (there are ${Object.keys({ ...ONE, ...TWO }).join(' ')})`);
+			const known = { ...ONE, ...TWO };
+			if (!(name in known))
+				this.fail(`unknown function: expected one of ${Object.keys(known).join(', ')}`);
 			return this.call(name);
 		}
 		if (name === PARAM && this.text[this.at] === '"') return this.quoted(true);
@@ -109,7 +110,7 @@ class Parser {
 		if (c === '(') {
 			this.at++;
 			const inner = this.sum();
-			this.expect(')', 'a ) is missing');
+			this.expect(')', 'expected )');
 			return inner;
 		}
 		if (c === '"') return this.quoted(false);
@@ -168,7 +169,7 @@ export function formulaOf(text: string): Formula | string {
 	let made: Formula | string;
 	try {
 		const value = p.sum();
-		if (p.next() !== '') p.fail('an operator is missing');
+		if (p.next() !== '') p.fail('expected an operator');
 		made = { names: p.names, value };
 	} catch (e) {
 		if (!(e instanceof SyntaxError)) throw e;
