@@ -14,7 +14,7 @@
 #include "trainer/tools/subcommands.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
-#define HELP_COLUMNS 108 /* where stdout is no terminal */
+#define HELP_COLUMNS 108 /* width of --help if stdout is not a terminal */
 
 static int report_error(const struct err *e)
 {

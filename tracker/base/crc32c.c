@@ -111,7 +111,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc_by_instruction(uint32_t c,
 #define FOLDED ((size_t)256) /* bytes folded at once */
 #define FOLDS __attribute__((target("sse4.2,avx512f,pclmul,vpclmulqdq")))
 
-static uint64_t fold_by[3][2]; /* by FOLDED, 64 and 16 bytes: for the lower and the upper 8 of 16 bytes */
+static uint64_t fold_by[3][2]; /* multipliers to fold by FOLDED, 64 and 16 bytes, for the lower and upper 8 of 16 */
 static pthread_once_t fold_once = PTHREAD_ONCE_INIT;
 
 /* x^n modulo the polynomial, with the lowest power in the highest bit. */

@@ -301,7 +301,7 @@ void file_whole_drop(struct file_whole *f)
 		unlink(f->part);
 }
 
-#define CACHE_ROOM 42 /* for the name of the folder and the caller's suffix */
+#define CACHE_ROOM 42 /* room for the folder's name and the caller's suffix */
 
 bool cache_home(char *path, size_t n)
 {

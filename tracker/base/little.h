@@ -45,7 +45,7 @@ static inline void little_put_u32(void *at, uint32_t v)
 	memcpy(at, &v, sizeof(v));
 }
 
-#define LITTLE_VARINT_BYTES 10 /* of the longest */
+#define LITTLE_VARINT_BYTES 10 /* length of the longest varint */
 
 /* Writes 7 bits a byte, the lowest first; the high bit says that more follow. Returns the address after them. */
 static inline unsigned char *little_put_varint(unsigned char *to, uint64_t v)

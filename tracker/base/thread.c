@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <time.h>
 
-#define FOR_EVER_S 1e9 /* of the clock: three decades after boot */
+#define FOR_EVER_S 1e9 /* on the monotonic clock: three decades after boot */
 
 static int start_masked(pthread_t *ret, const pthread_attr_t *attr, void *(*run)(void *arg), void *arg)
 {

@@ -10,7 +10,7 @@
 #include "tracker/event/wire.h"
 
 #define FORMAT_VERSION 1u
-#define SCALAR_BYTES_MAX 128u /* of a scalar's payload without its key */
+#define SCALAR_BYTES_MAX 128u /* payload of a scalar without its key */
 
 static size_t begin_event_record(struct buf *b, double wall_time)
 {

@@ -34,7 +34,7 @@ void encode_scalar(struct buf *b, const struct encode_scalar *s);
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p);
 void encode_tag(struct buf *b, double wall_time, struct event_text key, struct event_text value);
 void encode_env(struct buf *b, double wall_time, struct event_text key, struct event_text value);
-void encode_note(struct buf *b, double wall_time, struct event_text markdown); /* with a text summary "notes" */
+void encode_note(struct buf *b, double wall_time, struct event_text markdown); /* also writes a text summary "notes" */
 void encode_status(struct buf *b, double wall_time, enum event_status status, struct event_text reason);
 void encode_heartbeat(struct buf *b, double wall_time, uint64_t count);
 

@@ -22,7 +22,7 @@ struct media {
 	struct event_span strings; /* text, table: for media_string */
 	struct event_span bins;   /* histogram: rows of three little-endian doubles: left, right, count; or */
 	struct event_span limits, counts; /* the older form: right edges and counts, */
-	double min, max;          /* with the outer edges */
+	double min, max;          /* include the outer edges */
 };
 
 /* 0 or ERR_CORRUPT. */
@@ -52,7 +52,7 @@ struct media_place {
 	struct event_text key;
 	int64_t step;
 	double wall_time;
-	int rank, journal_rank; /* of the series; of the journal's header */
+	int rank, journal_rank; /* rank of the series; rank in the journal's header */
 };
 
 /* Appends a record with the content under a key. */

@@ -15,18 +15,18 @@
 #define SLOW_LINK_GBS 0.5      /* a slower all-reduce is limited by the link */
 #define BUCKET_USUAL_MB 25.0
 #define BUCKETS 8	       /* buckets of a model whose gradients are smaller than the usual bucket */
-#define FIXED_LEAST 0.15       /* of a step: large batch-independent share (a batch 4 times as large gains 11 %) */
+#define FIXED_LEAST 0.15       /* share of a step that is large if independent of the batch (4 x batch gains 11 %) */
 #define NODE_CALL_S 1.3e-6	       /* per node with tiny tensors: a graph of 700 on cores of 2020 to 2025 */
-#define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
+#define STRAGGLER_LEAST 0.05   /* relative to the other ranks' own time */
 #define CLOCK_LEAST 1.08       /* the clock of shared machines varies by 5 % within minutes */
 #define SHARE_MOST 0.99
 #define WAIT_LEAST 0.02           /* smaller shares of time count as no wait */
 #define SHOWN_LEAST 0.005	       /* share that is not printed as 0 % */
-#define CORES_SPARE 0.5	       /* with fewer spare cores, concurrent work slows down */
+#define CORES_SPARE 0.5	       /* below this number of spare cores, concurrent work slows down */
 
 struct tree_walk {
 	const struct bottleneck_run *run;
-	double seconds;  /* of a step, with the time between steps */
+	double seconds;  /* time of a step, including the time between steps */
 	double *values;  /* space for all steps */
 	struct bottleneck_report *report;
 };

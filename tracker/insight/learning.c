@@ -15,7 +15,7 @@
 #define SPIKE_FIRST 0.05   /* and fraction of the first losses: late in training small rises do not matter */
 #define SPIKE_LEAST 0.01   /* and nats, for runs that begin with trained weights */
 #define MAD_TO_DEVIATION 1.4826
-#define RISE_DEVIATIONS 5  /* of validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
+#define RISE_DEVIATIONS 5  /* for validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
 #define RISE_LEAST 0.01	   /* fraction of the lowest loss */
 #define AFTER_LEAST 3	   /* validations after the lowest */
 
@@ -84,7 +84,7 @@ struct validation {
 };
 
 struct learning {
-	struct validation *at; /* by step */
+	struct validation *at; /* in the order of steps */
 	size_t n, room;
 	double *values; /* [room] */
 };

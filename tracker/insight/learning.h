@@ -58,7 +58,7 @@ int learning_validation(struct learning *l, int64_t step, double loss, struct er
 void learning_training(struct learning *l, int64_t step, double loss);
 
 struct learning_overfit {
-	int64_t step, last;	     /* of the lowest validation loss; of the last one */
+	int64_t step, last;	     /* step of the lowest validation loss; of the last one */
 	double lowest, now;	     /* validation loss at that step; mean of the later half of the losses after it */
 	double training, training_now; /* mean training loss up to that step; over that half */
 };

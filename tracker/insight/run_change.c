@@ -230,7 +230,7 @@ void change_of(struct change_side a, struct change_side b, const struct change_p
 
 /* ---- the sentence ---- */
 
-#define WHOLE_SHARE 0.9   /* of the difference: reported as all of it */
+#define WHOLE_SHARE 0.9   /* a share of the difference that is reported as all of it */
 #define NAMED_SHARE 0.1 /* smaller shares are not reported */
 
 enum { PARTS_NAMED = 3 };

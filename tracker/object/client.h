@@ -8,7 +8,7 @@
 
 struct object_call {
 	struct object_ask ask;
-	const void *bytes; /* to be sent; NULL: no body */
+	const void *bytes; /* the body of the request; NULL: none */
 	size_t n;
 	const char *type;
 	const char *header; /* one more header line, or NULL */
@@ -23,7 +23,7 @@ struct object_call {
 	uint64_t from; /* offset at which this attempt began */
 	char etag[OBJECT_ETAG_BYTES], region[64], why[200];
 	double retry_after_s;
-	bool refused; /* by piece */
+	bool refused; /* the receiver of the body refused a piece */
 	int wrong;    /* answers without the requested range; a single one may be an accident */
 	struct buf text;
 };

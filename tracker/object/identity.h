@@ -9,9 +9,9 @@
 
 struct identity {
 	char id[256], secret[256];
-	char token[AWS_PROFILE_VALUE_BYTES]; /* of temporary keys; "" */
+	char token[AWS_PROFILE_VALUE_BYTES]; /* session token of temporary keys; "": none */
 	double until_s;			 /* expiry, wall clock; 0: never */
-	bool given;			 /* by a container or an instance: can be requested again */
+	bool given;			 /* the keys come from a container or instance and can be renewed */
 };
 
 /* The message of ERR_USAGE lists the sources that were searched. May wait some seconds for a container's or an

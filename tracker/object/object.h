@@ -21,9 +21,9 @@
 #define OBJECT_BUCKET_BYTES 128
 #define OBJECT_KEY_MAX 1024
 #define OBJECT_ETAG_BYTES 160
-#define OBJECT_PART_LEAST ((size_t)5 << 20) /* of an upload's parts, except the last */
+#define OBJECT_PART_LEAST ((size_t)5 << 20) /* smallest part of an upload, except for the last one */
 
-struct object_client; /* of one bucket */
+struct object_client; /* a connection to one bucket */
 
 struct object_opts {
 	double timeout_s;	  /* 0: 60 */

@@ -20,7 +20,7 @@ struct object_upload {
 	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
 	bool open;	      /* the upload must be aborted */
 	pthread_mutex_t lock; /* protects the members below */
-	char (*tag)[OBJECT_ETAG_BYTES]; /* by number - 1; "": missing */
+	char (*tag)[OBJECT_ETAG_BYTES]; /* etag of part number + 1; "": missing */
 	int tags, room;
 };
 

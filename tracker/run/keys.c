@@ -22,7 +22,7 @@ struct key_table {
 
 struct keys {
 	_Atomic(struct key_table *) table;
-	pthread_mutex_t lock; /* for adding */
+	pthread_mutex_t lock; /* held while a key is added */
 	struct arena *arena;
 	size_t n;
 };

@@ -28,7 +28,7 @@ struct syncer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd; /* to sync; -1: none */
+	int fd; /* the descriptor to sync; -1: none */
 	bool stop;
 	double due_s;
 	bool removed; /* the file of the last sync has been unlinked */
@@ -147,7 +147,7 @@ static int syncer_stop(struct syncer *s, int fd, struct err *err)
 #define RETRY_S 1.0 /* while the disk refuses writes */
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
-#define GIVE_UP_S 5.0         /* at the end */
+#define GIVE_UP_S 5.0         /* time limit for the last writes */
 #define HANG_S 20             /* a network disk that never answers must not prevent the program's end */
 #define WRITE_BYTES (256u << 10)
 
@@ -170,7 +170,7 @@ struct writer {
 	uint64_t heartbeats, dropped_reported, lost;
 	int64_t last_step;
 	struct err err;
-	int sync_rc; /* of the last sync, after the end */
+	int sync_rc; /* result of the last sync, valid after the end */
 };
 
 static void encode_point(struct writer *w, const struct point *p)

@@ -21,7 +21,7 @@
 struct http {
 	struct curlso so;
 	void *easy;
-	char *url;   /* without a trailing slash */
+	char *url;   /* has no trailing slash */
 	char *shown; /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
 	char *ca;             /* file of certificates to trust, or NULL */

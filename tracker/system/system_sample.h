@@ -50,7 +50,7 @@ struct threads { /* zeroed at first; all members are private */
 };
 
 struct threads_use {
-	double wait_s; /* of the thread that waited longest; NaN: not counted by the kernel */
+	double wait_s; /* longest wait of a thread; NaN: not counted by the kernel */
 	double busy;   /* number of threads that were on a core for a twentieth of the time or more */
 	double on_core_s; /* sum over these */
 };
@@ -67,7 +67,7 @@ struct gpu_stats {
 	double util_percent; /* share of NVML's last sample (up to a second) in which a kernel ran */
 	double memory_bytes; /* in use, by all processes */
 	double power_watts, temperature_c, sm_mhz;
-	double throttled_s; /* since the driver was loaded: time that power or heat limited the clocks */
+	double throttled_s; /* time that power or heat limited the clocks since the driver was loaded */
 };
 
 struct gpu;
@@ -94,7 +94,7 @@ struct system_sample {
 	struct gpu *gpu; /* NULL: no GPU, or no NVML */
 	double gpu_throttled_s;
 	double loop_s; /* the shortest since the last sample; INFINITY: none */
-	struct clock_hook slow; /* of tests: a factor that lengthens the loop */
+	struct clock_hook slow; /* for tests: slows the loop down */
 };
 
 const char *sample_key(enum sample_series s); /* "system/cpu_percent" */

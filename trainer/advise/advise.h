@@ -32,8 +32,8 @@ struct advise_model {
 	int blocks;
 	struct advise_part front, block, back;
 	double tied_params;	/* elements of an embedding that front and back share; counted in front */
-	double master_bytes;	/* of an element of a parameter, its gradient and each of its moments */
-	double moments;		/* of the optimiser per parameter */
+	double master_bytes;	/* size of an element of a parameter, its gradient and each of its moments */
+	double moments;		/* moments of the optimiser per parameter */
 	bool low;		/* nodes read parameters in a lower precision than the masters */
 	double work_bytes;	/* activations at the turn in addition to the kept ones */
 	double workspace_bytes;
@@ -48,24 +48,24 @@ struct advise_layout {
 	int micros;		/* micro-batches of a step: a rank's, or a pipeline's */
 	int zero_stage, shard_degree, prefetch;
 	bool sync_each_batch;	/* each micro-batch reduces its gradients */
-	int devices;		/* of the one process (dp); 0: not wanted */
+	int devices;		/* devices of the single process (dp); 0: not wanted */
 	int stages;
 	bool gpipe;
 	double bucket_bytes;
-	bool offload_params, offload_optimizer, offload_activations; /* to the machine's own memory */
+	bool offload_params, offload_optimizer, offload_activations; /* offload to host memory */
 };
 
 enum advise_collective { ADVISE_ALLREDUCE, ADVISE_ALL_GATHER, ADVISE_REDUCE_SCATTER, ADVISE_PEER, ADVISE_COLLECTIVES };
 
 struct advise_cost {
-	double bytes[PLAN_CATEGORY_COUNT]; /* of the rank's device */
+	double bytes[PLAN_CATEGORY_COUNT]; /* bytes on the rank's device */
 	double host_bytes;		   /* host memory for offloaded tensors */
 	/* For offloading: parameters that are on the device at once; casts of blocks among the activations; gradients
 	 * that are made while activations are freed. */
 	double stays_bytes, casts_bytes, late_bytes;
 	double sent[ADVISE_COLLECTIVES];   /* bytes that leave a rank in a step */
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
-	double comm_s; /* of all collectives, hidden or not */
+	double comm_s; /* time of all collectives, hidden or not */
 	int stage;     /* stage of a pipeline that needs most memory */
 	int blocks, last_blocks; /* pipeline: blocks of the model and of its last stage (advise_stage_blocks) */
 };

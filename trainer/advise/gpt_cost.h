@@ -7,11 +7,11 @@
 
 #include "trainer/advise/advise.h"
 
-#define GPT_COST_TOKENS 256 /* of a sample */
+#define GPT_COST_TOKENS 256 /* length of a sample */
 
 struct gpt_size {
 	const char *name;
-	double parameters; /* with the embedding and a separate classifier */
+	double parameters; /* includes the embedding and a separate classifier */
 	int layers, heads;
 	double width;
 };

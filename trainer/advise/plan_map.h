@@ -18,7 +18,7 @@ struct plan_map_entry {
 	enum advise_id strategy;
 	int stages;
 	bool fits, roomy; /* roomy: memory is not completely full, which slows an allocator with a cache */
-	double bytes, seconds; /* of a rank, of a step; infinite seconds: there is no such link */
+	double bytes, seconds; /* memory of a rank, time of a step; infinite: there is no such link */
 	struct advise_cost cost;
 };
 
@@ -29,7 +29,7 @@ struct plan_map_cell {
 	const struct plan_map_entry *best; /* one of entries; NULL: nothing fits */
 	struct plan_map_entry entries[PLAN_MAP_KINDS];
 	int n_entries;
-	double samples_per_s; /* of all ranks */
+	double samples_per_s; /* rate of all ranks together */
 	double aco; /* amortised communication overhead: seconds that ddp waits for it, per sample of a rank */
 	char reason[PLAN_MAP_REASON];
 };

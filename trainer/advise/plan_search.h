@@ -16,15 +16,15 @@ enum search_offload { OFFLOAD_NONE, OFFLOAD_OPTIMIZER, OFFLOAD_STATE /* paramete
 struct search_plan {
 	enum advise_id strategy;
 	struct advise_layout layout;
-	int64_t batch_size; /* of a rank, in one forward pass */
+	int64_t batch_size; /* samples of a rank in one forward pass */
 	int64_t accum;	    /* passes of a step; 1 with a pipeline, which has layout.micros */
 	int recompute;	    /* enum recompute of trainer/graph/pass.h */
-	int precision;	    /* from search_opts.precisions */
+	int precision;	    /* index into search_opts.precisions */
 	enum search_offload offload;
 	struct advise_cost cost;
 	double bytes;	    /* of a rank's device, as planned */
 	double peak_bytes;  /* bytes and those of the process */
-	double seconds;	    /* of a step; no faster than the loader */
+	double seconds;	    /* time of a step; at least that of the loader */
 	double samples_per_s;
 	double aco;	    /* exposed communication seconds divided by the batch per device */
 	bool fits, built;   /* built: the program can start it */
@@ -34,7 +34,7 @@ struct search_plan {
 
 struct search_opts {
 	const struct hardware *hardware;
-	int nodes, ranks_per_node; /* at most */
+	int nodes, ranks_per_node; /* largest numbers that the search tries */
 	int64_t global_batch;
 	const int *precisions;
 	int n_precisions;

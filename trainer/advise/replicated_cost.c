@@ -115,7 +115,7 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 struct bucket_fill {
 	const struct advise_layout *l;
 	const struct hardware *h;
-	double bytes, cap; /* of the current bucket */
+	double bytes, cap; /* size of the current bucket, and its limit */
 	double now_s;	   /* time of the last gradient */
 	double sent_s;	   /* when all earlier buckets are summed */
 	double comm_s;	   /* total time of the sums */

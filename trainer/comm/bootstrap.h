@@ -12,13 +12,13 @@
 #include "tracker/base/err.h"
 #include "trainer/comm/tcp.h"
 
-#define BOOTSTRAP_VERSION 2     /* of all messages between members: raise it when one of their structs changes */
+#define BOOTSTRAP_VERSION 2     /* raise it when the struct of a message between members changes */
 #define BOOTSTRAP_ANY (-1)      /* member 0 assigns the next free number */
 #define BOOTSTRAP_KEY_BYTES 256
 
 struct bootstrap_opts {
 	const char *what; /* name of a member in messages: "node", "rank" */
-	const char *host; /* of member 0 */
+	const char *host; /* address of member 0 */
 	int port;
 	int listener;	/* member 0: of tcp_listen, owned by the caller; others -1 */
 	int self;	/* 0, another number, or BOOTSTRAP_ANY */

@@ -66,7 +66,7 @@ struct comm { /* first member of each transport's own struct */
 	bool terms; /* offers the collectives of terms */
 	/* bytes that left this rank so far, once for each receiver; bytes that others read from its memory count */
 	int64_t sent;
-	int64_t sent_nodes; /* of these, to other machines */
+	int64_t sent_nodes; /* the part sent to other machines */
 };
 
 int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
@@ -76,7 +76,7 @@ int comm_self_open(struct comm **ret, struct err *err); /* world 1 */
 int comm_shm_make(int *ret_fd, int world, struct err *err);
 
 struct comm_shm_opts {
-	int fd; /* of comm_shm_make */
+	int fd; /* the descriptor from comm_shm_make */
 	int rank, world;
 	int first;	  /* added to ranks in messages: the job's number of this machine's first rank */
 	/* a collective that waits longer fails with ERR_PEER that names the missing rank; 0: no limit */
@@ -87,7 +87,7 @@ int comm_shm_open(struct comm **ret, const struct comm_shm_opts *o, struct err *
 
 struct comm_slow_link {
 	double latency_s;   /* added to each call */
-	double bytes_per_s; /* of bytes that leave or reach a rank; 0: no limit */
+	double bytes_per_s; /* limit for bytes that leave or reach a rank; 0: none */
 };
 
 /* *ret calls c and then waits for the latency and the bytes of the call, as a slower link would; so do communicators
@@ -102,11 +102,11 @@ enum comm_op { COMM_ALLREDUCE, COMM_REDUCE_SCATTER, COMM_ALL_GATHER, COMM_BROADC
 struct comm_call {
 	enum comm_op op;
 	void *data;
-	int64_t count;		       /* as the operation takes it: elements, elements of each rank, or bytes */
+	int64_t count;		       /* in the operation's unit: elements, elements of each rank, or bytes */
 	int dtype;		       /* enum dtype; -1: bytes */
-	size_t bytes;		       /* of the whole buffer; of terms, of one */
+	size_t bytes;		       /* size of the whole buffer; for terms, of one */
 	int peer;		       /* root of a broadcast, or the other rank of a message; -1: none */
-	const struct comm_terms *terms; /* of a sum of terms; NULL: a plain one */
+	const struct comm_terms *terms; /* for a sum of terms; NULL: a plain sum */
 };
 
 struct comm_wrap; /* first member of each wrapper's own struct */

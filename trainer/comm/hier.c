@@ -131,19 +131,19 @@ static int hier_barrier(struct comm *c, struct err *err)
  *
  * All ranks exchange the color of their group and the address of its link through the communicator that is split. */
 
-struct group_ticket { /* of each rank that takes part in the split */
+struct group_ticket { /* what each rank of the split tells the others */
 	int32_t color, bytes; /* bytes of the address of its group's link; -1: it could not be opened */
 };
 
-struct group_split { /* of one rank */
+struct group_split { /* the view of one rank */
 	struct hier_comm *all;	     /* is split */
 	struct hier_comm *x;	     /* the group's; NULL: it is on one machine, or this rank is in no group */
 	struct comm *local;	     /* the group's ranks of this machine */
 	int rank, world, nodes;	     /* in the group */
-	struct group_ticket *ticket; /* by rank of all */
-	struct hier_said *said;     /* by rank of the group */
-	size_t address_bytes;	     /* of the longest address */
-	unsigned char *addresses;    /* by rank of all; said points into it */
+	struct group_ticket *ticket; /* indexed by global rank */
+	struct hier_said *said;     /* indexed by rank in the group */
+	size_t address_bytes;	     /* length of the longest address */
+	unsigned char *addresses;    /* indexed by global rank; said points into it */
 };
 
 /* Gathers the tickets of all ranks and finds the length of the longest address. */

@@ -24,19 +24,19 @@ struct hier_comm {
 	struct comm *local;
 	struct link *link;
 	struct hier_place *place; /* by rank */
-	int *number;		   /* by rank: its number in messages to users */
+	int *number;		   /* indexed by rank: its number in messages to users */
 	int n_nodes, node;
 	int *size;  /* ranks, by node */
 	int **rank; /* ranks by node and place on it */
 	int least;  /* ranks of the smallest node: that many ranks of each node own pieces of sums */
 	struct requests messages;
-	unsigned char *scratch; /* for each of HIER_AHEAD chunks: one part for each node */
+	unsigned char *scratch; /* one part per node for each of HIER_AHEAD chunks */
 	struct shm_piece *piece;
 	const void **from;	/* by node */
 	struct reduction_tree_run *run; /* adjacent ranks on one machine, from rank 0 on */
-	int *run_node;		/* by run: its machine */
+	int *run_node;		/* indexed by run: its machine */
 	int n_runs;
-	unsigned char **shown; /* by place on this machine: the rank's terms */
+	unsigned char **shown; /* indexed by local rank: the rank's terms */
 	unsigned char **roots; /* subtree roots of each of HIER_AHEAD chunks, by node */
 	bool broken;
 	int sockets; /* sockets and interface of links of split groups */

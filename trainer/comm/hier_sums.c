@@ -10,7 +10,7 @@
 
 #define SMALL_BYTES ((size_t)16384) /* smaller sums have one owner */
 
-struct node_sum { /* of a piece; of a scatter: of each rank's slice */
+struct node_sum { /* the sum of one piece; in a scatter, of each rank's slice */
 	struct hier_comm *x;
 	unsigned char *data;
 	size_t count;
@@ -202,7 +202,7 @@ int hier_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dty
  * machines, and the remaining roots travel. A root has the same bits on every machine that adds its terms, so the roots
  * of all runs can be added like those of ranks. */
 
-struct hier_partial_sums { /* of one sum */
+struct hier_partial_sums { /* the state of one sum */
 	const struct comm_terms *t;
 	const struct reduction_tree_run *run; /* in rank order */
 	const int *node;	      /* machine of each run */

@@ -20,15 +20,15 @@ struct message;
 
 struct requests {
 	struct link *link;	  /* borrowed, as all pointers but the list */
-	struct comm *local;	  /* of shared memory: a death of its ranks ends a wait */
-	const int *number;	  /* by rank: its number in messages to users */
+	struct comm *local;	  /* the machine's communicator: the death of one of its ranks ends a wait */
+	const int *number;	  /* indexed by rank: its number in messages to users */
 	const char *what;	  /* name of the running collective in messages to users */
 	double timeout_s;	  /* limit of a wait; 0: none */
 	int64_t sent;		  /* bytes sent so far */
 	struct message *list;	  /* messages in progress */
 	int n, room;
 	bool sleeps_while_waiting;
-	struct requests_pace { /* since the list was last empty */
+	struct requests_pace { /* measured since the list was last empty */
 		double began_s;
 		size_t requested; /* bytes to receive */
 		double rate;  /* bytes per second of former long messages; 0: unknown */

@@ -29,7 +29,7 @@ struct shm_call {	  /* what a rank announces of the collective that it enters; c
 	int64_t count;
 	int32_t root;
 	int32_t region;	 /* its buffer: number of an allocated region; -1: private */
-	uint64_t offset; /* from the rank's part of that region */
+	uint64_t offset; /* offset into the rank's part of that region */
 };
 
 struct shm_count { /* a counter that ranks wait for */
@@ -42,7 +42,7 @@ struct shm_rank {
 	_Atomic uint32_t joined, left;
 	int32_t grow_errno; /* why it could not allocate its part of a buffer */
 	_Alignas(64) struct shm_call
-		call[2];       /* by the parity of the meeting: the next call may be written while this one is read */
+		call[2];       /* by the parity of the meeting: one is read while the next is written */
 	pthread_mutex_t alive; /* robust; the rank holds it while it is joined */
 };
 
@@ -57,7 +57,7 @@ struct shm_head {
 	_Atomic int32_t culprit; /* rank that died; -1: none */
 	uint32_t world;
 	int32_t grow_errno;
-	uint64_t size_bytes; /* of the file; the root's */
+	uint64_t size_bytes; /* size of the file; set in the root */
 	_Alignas(64) _Atomic uint32_t come; /* arrivals of all ranks at all meetings */
 	_Alignas(64) struct shm_count joined;
 	_Alignas(64) struct shm_count met; /* meetings that are complete */
@@ -77,11 +77,11 @@ struct shm_area {
 	int fd; /* the root's */
 	int rank, world;
 	int root_rank[SHM_WORLD_MAX]; /* number in the root, by rank */
-	int first; /* of the root: added to ranks in messages */
+	int first; /* for the root: added to ranks in messages */
 	double timeout_s;
 	int spins;
 	uint32_t meeting;
-	void (*idle_fn)(void *user); /* of shm_while_waiting */
+	void (*idle_fn)(void *user); /* set by shm_while_waiting */
 	void *idle_user;
 	struct shm_region region[SHM_REGIONS_MAX]; /* the root's */
 	int n_regions;

@@ -202,7 +202,7 @@ static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 	return to;
 }
 
-#define BOTTLENECK_ELEMENTS 256 /* of a block, so that all waiting sums stay in the cache */
+#define BOTTLENECK_ELEMENTS 256 /* elements per block, so that all waiting sums stay in the cache */
 
 union tree_block {
 	half f16[BOTTLENECK_ELEMENTS];

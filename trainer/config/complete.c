@@ -16,7 +16,7 @@ struct completion {
 	struct buf *out;
 	const char *word;
 	const char *runs_dir;
-	const char *about; /* of values */
+	const char *about; /* describes the values */
 	int count;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* document.c: reads JSON by jansson and YAML by libyaml. A YAML document becomes the JSON tree with that content. */
-#include <config.h> /* of the build; the quoted one is this folder's */
+#include <config.h> /* the build's; the quoted one is this folder's */
 
 #include "trainer/config/document.h"
 

@@ -10,7 +10,7 @@ enum flag_kind { KIND_INT, KIND_REAL, KIND_BOOL, KIND_TEXT, KIND_CHOICE, KIND_SE
 #define FLAG_TEXT_MAX 4096 /* bytes of a TEXT value */
 
 struct flag {
-	const char *name;     /* with '_' */
+	const char *name;     /* words joined by '_' */
 	enum flag_kind kind;
 	const char *fallback; /* default as typed; "" none */
 	double least, greatest;

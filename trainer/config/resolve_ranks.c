@@ -197,7 +197,7 @@ int resolve_pipeline(struct run_config *cfg, struct err *err)
 /* Derives the micro-batch of a rank and its passes from the global batch. */
 static int split_global_batch(struct run_config *cfg, struct err *err)
 {
-	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* of the rank that gets most */
+	int64_t part = ceil_div(cfg->global_batch_size, cfg->world); /* samples of the rank that has most */
 	struct label l;
 
 	if (!is_given(cfg, FLAG_batch_size)) {

@@ -19,7 +19,7 @@
 #include "trainer/launch/child_ranks.h"
 #include "trainer/launch/node_group.h"
 
-#define GRACE_S 2.0 /* for the other ranks to notice a dead one and end */
+#define GRACE_S 2.0 /* time for the other ranks to notice a dead one and end */
 
 struct launcher {
 	const struct launch_opts *o;

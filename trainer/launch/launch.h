@@ -13,7 +13,7 @@ struct launch_opts {
 	int nodes_least;     /* fewest machines with which the job may continue, when max_restarts allows it */
 	double heartbeat_s;  /* a rank or another machine's launcher that is silent for longer is given up */
 	int max_restarts;    /* restarts of all ranks after a failure */
-	int threads; /* of a rank; ranks are bound to their share of the cores when it has that many */
+	int threads; /* threads of a rank; ranks are bound to their share of the cores if it has that many */
 	/* Runs a rank in its own process; returns its exit code. */
 	int (*rank_main)(void *user, struct rank_context *seat);
 	/* Machines are lost and the job restarts with that many ranks; rank_main must use the new number. */

@@ -15,9 +15,9 @@
 
 struct node_group_opts {
 	int count;	  /* number of machines */
-	int least;	  /* that many are enough when the others are not connected within wait_s */
+	int least;	  /* enough nodes to start when the others do not connect within wait_s */
 	int self;	  /* this machine's number; -1: assigned in the order of connection */
-	const char *host; /* of node 0 */
+	const char *host; /* address of node 0 */
 	int port;
 	const char *key;  /* secret of the job */
 	int nproc;	  /* ranks of this machine */

@@ -26,7 +26,7 @@ struct board_rank {
 struct board { /* status shared by launcher and ranks; a rank without launcher has a private one */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once received */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
-	char run_id[33];	 /* of that run */
+	char run_id[33];	 /* id of that run */
 	int segment;		 /* segment of that run that this job opened; its first step and epoch */
 	int64_t first_step, first_epoch;
 	struct board_rank rank[];
@@ -37,11 +37,11 @@ struct rank_context {
 	int local_rank, local_world;
 	int nodes;		 /* machines; 1: all ranks are on this one */
 	char node[160];		 /* name of this machine in the job */
-	struct bootstrap_opts net; /* with several machines: how all ranks connect; its pointers outlive the context */
+	struct bootstrap_opts net; /* how all ranks connect on several machines; its pointers outlive the context */
 	int attempt;		 /* how often the ranks of the job have been restarted */
-	bool launched;		 /* by dptrain's launcher, which watches the rank and sets the final status */
+	bool launched;		 /* started by dptrain's launcher, which watches the rank and sets the final status */
 	int shm_fd;		 /* shared memory of this machine's ranks; -1 with one rank */
-	int signal_fd;		 /* without launcher: receives signals; -1 */
+	int signal_fd;		 /* receives signals if there is no launcher; else -1 */
 	struct board *board;
 };
 

@@ -141,7 +141,7 @@ bool slurm_name(const char *list, int i, char *ret, size_t n)
 struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
-	const char *step_world; /* of a part of the job, which wins over world; NULL: none */
+	const char *step_world; /* ranks of a part of the job, which overrides world; NULL: none */
 	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 

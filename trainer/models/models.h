@@ -14,7 +14,7 @@ struct model_config {
 	int classes;
 	int in_channels;
 	int image_h, image_w;
-	int train_h, train_w; /* of images for training; 0: the same */
+	int train_h, train_w; /* size of images for training; 0: the same */
 	enum model_act act;
 	double label_smoothing;
 	bool label_pairs; /* samples for training have two labels (trainer/ops/xent) */

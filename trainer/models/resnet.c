@@ -38,7 +38,7 @@ struct resnet_block {
 };
 
 struct conv_size {
-	int64_t channels; /* of the output */
+	int64_t channels; /* channels of the output */
 	int kernel, stride;
 };
 

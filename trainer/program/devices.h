@@ -11,9 +11,9 @@
 struct devices;
 
 struct devices_opts {
-	const struct backend *backend; /* with comms */
+	const struct backend *backend; /* provides comms */
 	void *module;
-	struct comm *comm;	  /* of all ranks: asked for dead ranks */
+	struct comm *comm;	  /* communicator of all ranks, which reports dead ones */
 	struct comm *const *lane; /* [STREAM_COUNT * GROUP_COUNT]; NULL: no such communicator */
 	const char *node;	  /* this machine's name in the job */
 	double timeout_s;	  /* longest wait for all ranks */

@@ -12,9 +12,9 @@
 #include "trainer/program/test_hooks.h"
 
 #define MIB 1048576.0
-#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of an offload file: a piece on its way in and one on its way out */
+#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* resident part of an offload file: a piece being read, one being written */
 #define ADVICE_BYTES 300
-#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, used by driver and libraries besides a plan */
+#define OWN_BYTES_MAX ((int64_t)1 << 30) /* device memory used by driver and libraries in addition to a plan */
 
 size_t memory_offloaded(const struct plan *p)
 {
@@ -75,7 +75,7 @@ static int64_t device_bytes(const struct rank *r)
 	return d.memory_bytes;
 }
 
-struct shortage { /* of a plan that does not fit */
+struct shortage { /* describes by how much a plan does not fit */
 	int64_t need_bytes, free_bytes;
 	const char *whose; /* who has the free bytes, in words; of hosts */
 };

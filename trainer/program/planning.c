@@ -196,7 +196,7 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 
 /* ---- communication volume ---- */
 
-#define SMALL_BYTES 16384 /* as in communicators */
+#define SMALL_BYTES 16384 /* same limit as in communicators */
 #define MIB 1048576.0
 
 static const int kinds[COMM_VOLUME_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter, OP_send };

@@ -23,8 +23,8 @@
 #include "trainer/ops/partial_sums/partial_sums.h"
 
 #define PAGE_BYTES 4096
-#define SMALL_BYTES 16384 /* as in communicators: such sums use their own memory */
-#define RANKS_MAX 256	  /* of a machine; plans of more ranks are not reckoned */
+#define SMALL_BYTES 16384 /* same limit as in communicators: such sums use their own memory */
+#define RANKS_MAX 256	  /* ranks of a machine; larger jobs are not planned */
 /* ---- pages of other ranks ---- */
 struct peer_meeting { /* a group's ranks on this machine */
 	/* their number; numbers of this rank and of the peer among them; peer -1: it is in another group */

@@ -22,7 +22,7 @@ struct prepared {
 	size_t snapshot_bytes;	/* room for the part that this rank owns (trainer/state/tensors.h); 0: none */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same for the loaders' slots */
-	size_t feed_offset; /* of prepared_feed, in the private slab */
+	size_t feed_offset; /* offset of prepared_feed in the private slab */
 };
 
 /* Shapes of micro-batches of training and of evaluation; either list may be empty. */

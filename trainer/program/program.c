@@ -257,7 +257,7 @@ enum { PROGRAMS = 1, MODEL, BOTH };
 static const struct {
 	const char *name;
 	unsigned kinds; /* bit set of program kinds */
-	unsigned of;	/* for programs, the model or both */
+	unsigned of;	/* applies to programs, the model or both */
 	int (*run)(struct program_build *b, struct err *err);
 } passes[] = {
 	{ "model", ALL, BOTH, run_model },

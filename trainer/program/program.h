@@ -30,7 +30,7 @@ struct program_opts {
 	struct model_config config;
 	struct precision precision;
 	const struct backend *backend;
-	void *module; /* of backend->open */
+	void *module; /* result of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
 	struct neighbours here;		     /* the rank's machine; n 0: not needed */
@@ -44,8 +44,8 @@ struct program_opts {
 	struct offload_opts offload;	     /* averages is set for each program */
 	const char *offload_dir;	     /* folder of the offload file; NULL: memory */
 	bool accumulate;		     /* some step has several micro-batches */
-	struct kernel_env env;		     /* of kernels without communication */
-	struct comm *comm;		     /* of all ranks; NULL: none (a plan) */
+	struct kernel_env env;		     /* environment of kernels without communication */
+	struct comm *comm;		     /* communicator of all ranks; NULL: none (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* communicator of a stream and group */
 	struct devices *devices;	     /* communicators between devices; NULL: between hosts, or none */
 };

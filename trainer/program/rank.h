@@ -15,7 +15,7 @@
 struct rank {
 	const struct run_config *cfg;
 	const struct rank_context *seat;
-	struct comm *comm; /* of all ranks; NULL: none (a plan) */
+	struct comm *comm; /* communicator of all ranks; NULL: none (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from comm, as the strategy asks; else NULL */
 	struct flight_pulse *pulse; /* its heartbeat, with several ranks */
 	struct bootstrap *net; /* connects all ranks, with several machines */
@@ -38,18 +38,18 @@ int rank_open_module(struct rank *r, struct err *err); /* part of it: opens r->b
 void rank_close(struct rank *r);
 
 bool rank_is_root(const struct rank *r);
-struct comm *rank_comm(const struct rank *r); /* for collectives of the host, between programs */
+struct comm *rank_comm(const struct rank *r); /* communicator for the host's collectives between programs */
 struct precision rank_precision(const struct rank *r);
 
 struct strategy_opts rank_sharing(const struct rank *r); /* options of the ranks' strategy */
-int rank_share(const struct rank *r); /* which part of each global batch it computes, of world / stages parts */
-struct kernel_env rank_env(const struct rank *r);	 /* of kernels without communication */
+int rank_share(const struct rank *r); /* the part of each global batch that it computes, of world / stages parts */
+struct kernel_env rank_env(const struct rank *r);	 /* environment of kernels without communication */
 
 void rank_at_step(struct rank *r, int64_t step); /* step of the collectives recorded from now on */
 void rank_limit(struct rank *r, double seconds); /* limit of later waits for another rank */
 int64_t rank_sent(const struct rank *r);	 /* bytes sent to other ranks so far, by all communicators */
 const char *rank_transport(const struct rank *r); /* "self", "shm", "shm and ucx", "shm and mpi" */
-int64_t rank_sent_nodes(const struct rank *r);	 /* of these, to other machines */
+int64_t rank_sent_nodes(const struct rank *r);	 /* the part sent to other machines */
 void rank_abort(struct rank *r);		 /* makes the other ranks' collectives fail */
 
 #endif

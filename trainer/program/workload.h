@@ -13,7 +13,7 @@ struct workload {
 	const struct model *model;
 	struct model_config config;
 	struct dataset *data;
-	struct dataset_norm norm; /* of this run: the set's, unless flags or the weights' file give another */
+	struct dataset_norm norm; /* used by this run: the set's, unless flags or the weights' file set another */
 };
 
 /* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples

@@ -17,7 +17,7 @@
 #include "trainer/state/tensors.h"
 
 #define FLUSH_WAIT_S 10.0
-#define NICE 10 /* of the writing thread: compute threads wait for each other, so a delay of one delays all */
+#define NICE 10 /* niceness of the writing thread: compute threads wait for each other, so delaying one delays all */
 
 struct checkpoint_writer {
 	struct engine *e;

@@ -22,7 +22,7 @@ struct console {
 	const struct engine *e;
 	bool tty;
 	double drawn_s;		       /* when the bar was last drawn */
-	int64_t steps;		       /* of this process */
+	int64_t steps;		       /* steps of this process */
 	double mean_step_s, mean_rate; /* running means; samples per second */
 	struct buf line;	       /* reused, so that a step allocates nothing */
 	struct epoch_summary *rows;
@@ -308,7 +308,7 @@ static void print_summary(const struct console *c, const struct epoch_summary *s
 
 void console_epoch(struct console *c, const struct epoch_summary *s)
 {
-	(void)array_push(&c->rows, &c->n_rows, &c->cap_rows, *s); /* without memory the last table lacks rows */
+	(void)array_push(&c->rows, &c->n_rows, &c->cap_rows, *s); /* out of memory: the last table lacks rows */
 	clear_progress(c);
 	print_summary(c, s);
 	fflush(stdout);

@@ -45,7 +45,7 @@ struct eval_metrics {
 
 /* words: true for a language model. */
 struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words,
-					       int64_t step); /* of --eval-steps */
+					       int64_t step); /* interval of --eval-steps */
 struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words);
 
 /* Finds the point of the series with that key; false: none, or a loss among the points is not finite: then nothing is

@@ -20,7 +20,7 @@ struct bad_sample {
 };
 
 struct loss_spike {
-	struct bad_sample worst[2][SAMPLES]; /* by step: of this one so far, largest loss first; of the next one */
+	struct bad_sample worst[2][SAMPLES]; /* of this step so far, and of the next one; largest loss first */
 	struct learning_usual usual;
 	int alerts; /* so far */
 };

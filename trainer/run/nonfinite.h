@@ -17,7 +17,7 @@ struct nonfinite {
 	enum nonfinite_kind kind;
 	char node[128], op[32], tensor[128]; /* tensor: where it was read; "" */
 	bool backward, is_nan;
-	int64_t sample; /* of this rank's micro-batch, from 0; -1: of no single sample */
+	int64_t sample; /* index in this rank's micro-batch, from 0; -1: not a single sample */
 	int64_t micro;
 };
 

@@ -13,7 +13,7 @@
 /* Skipped steps in a row before the run fails. */
 #define IN_VAIN_MAX 10
 
-struct nonfinite_finding { /* of one rank, as sent to the others */
+struct nonfinite_finding { /* the finding of one rank, as sent to the others */
 	int kind; /* enum nonfinite_kind */
 	char text[500];
 };

@@ -28,8 +28,8 @@ struct training {
 	int64_t val_step;      /* 0: none yet */
 	bool has_metric; /* --save-best's series has a new point since the last check for a checkpoint: metric */
 	double metric;
-	struct lr_range_test *range; /* of dptrain find lr; NULL: other commands */
-	bool stopped; /* on request, or because the time is over */
+	struct lr_range_test *range; /* state of dptrain find lr; NULL: other commands */
+	bool stopped; /* ended on request, or at the time limit */
 	int stop_code;
 };
 
@@ -107,7 +107,7 @@ bool watch_due(const struct watch *w, int64_t step);
 struct watch_step {
 	const struct program *program; /* program of the last micro-batch */
 	int64_t step;		       /* from 1 */
-	int64_t samples;	       /* of the step, over all ranks */
+	int64_t samples;	       /* samples of the step over all ranks */
 	double grad_norm, loss_scale;
 };
 

@@ -164,7 +164,7 @@ static int log_datasets_record(struct dptrack_run *run, const struct engine *e, 
 	return 0;
 }
 
-#define NEW_LOCK_WAIT_S 1.0 /* for a folder that no other process can know yet */
+#define NEW_LOCK_WAIT_S 1.0 /* wait for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1
 #define FINAL_WAIT_S 2.0 /* a failed job ends within 5 s, even without a server */
 
@@ -179,7 +179,7 @@ struct report {
 	int64_t broken; /* unreadable images, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
 	int workers;	/* threads of the loader, as last logged; -1: not yet */
-	int64_t steps;	/* of this process */
+	int64_t steps;	/* steps of this process */
 };
 
 static void log_tracker_warning(void *user, const char *text)

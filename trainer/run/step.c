@@ -47,15 +47,15 @@ bool step_phase_known(const struct engine *e, enum step_phase t)
 struct program_run { /* a run of a program in progress */
 	const struct program *program;
 	int64_t step, micro, n_micro;
-	int64_t position, samples; /* of this rank in the epoch's order */
+	int64_t position, samples; /* position in the epoch's order, and samples, of this rank */
 };
 
 struct step_queue {
 	struct program_run run[RUNS];
 	int first, n;
-	struct step_result result[2]; /* by step: of the one that ends next, and of the next one begun */
+	struct step_result result[2]; /* results of the step that ends next, and of the one after */
 	int64_t over, reported;	      /* steps whose programs have all ended; steps returned to the caller */
-	double loss_scale;	      /* of the step whose last program ends next */
+	double loss_scale;	      /* scale of the step whose last program ends next */
 	double began_s;		      /* when the newest step had its first batch */
 };
 

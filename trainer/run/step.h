@@ -37,9 +37,9 @@ struct step_result {
 	double lr, grad_norm;
 	double loss_scale;  /* factor of the losses' gradients in this step */
 	int64_t skipped;    /* skipped (non-finite) optimiser steps so far, including this one */
-	int64_t in_a_row;   /* of these, those since the last good step */
+	int64_t in_a_row;   /* the skipped steps since the last good one */
 	int64_t sent;	    /* bytes to other ranks */
-	int64_t sent_nodes; /* of these, to other machines */
+	int64_t sent_nodes; /* the part sent to other machines */
 	int workers;	    /* loader threads from now on */
 	bool workers_found;  /* --workers auto has settled with this step */
 	bool epoch_ends;
@@ -47,7 +47,7 @@ struct step_result {
 	/* A rank was asked to end while it waited for data: the step changed nothing and is not counted. */
 	bool blank;
 	double seconds[TIME_COUNT];
-	double load_s, load_cpu_s; /* of the loader's threads since the step before */
+	double load_s, load_cpu_s; /* time of the loader's threads since the previous step */
 	int ready;		   /* batches that were ready when the step began */
 };
 

@@ -22,11 +22,11 @@ struct span_list {
 struct trace {
 	int64_t first, last;
 	int64_t date_offset_ns; /* read once, so that adjacent steps stay adjacent in the record */
-	int64_t step;		/* of the last trace_begin; 0: none yet */
+	int64_t step;		/* step of the last trace_begin; 0: none yet */
 	double from_s;
 	_Atomic bool on;
 	pthread_mutex_t lock;
-	struct span_list now, between; /* of the step; of spans that end until the next one begins */
+	struct span_list now, between; /* spans of the step; spans that end before the next one begins */
 };
 
 static int64_t read_clock_of(clockid_t clock)

@@ -34,7 +34,7 @@ struct watch {
 	struct watched_item *item;
 	double *values;	 /* [n][WATCH_VALUES] */
 	double *largest; /* [world][n] */
-	struct terms terms; /* of this step so far */
+	struct terms terms; /* sums of this step so far */
 	/* running means of the steps' estimates of the gradients' variance and of their squared norm */
 	double scatter, signal;
 	int64_t measured;

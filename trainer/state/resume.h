@@ -11,7 +11,7 @@ struct resume { /* no pointers: rank 0 sends it to the others */
 	bool reopens;	 /* the run run_id continues in a new segment */
 	bool loads;	 /* there is a checkpoint; else the run begins at step 1 */
 	char run_id[33];
-	char path[4096]; /* of the checkpoint */
+	char path[4096]; /* path of the checkpoint */
 	struct checkpoint_state at;
 	int lock_fd; /* rank 0's lock of the run's folder; -1: none */
 };

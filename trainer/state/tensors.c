@@ -64,8 +64,8 @@ static bool tensors_at_root(const struct tensors *s)
 	return true;
 }
 
-struct held_piece { /* of a tensor */
-	int rank; /* that holds it; -1: none does */
+struct held_piece { /* a piece of a tensor */
+	int rank; /* rank that holds the piece; -1: none */
 	struct strategy_part part;
 };
 

@@ -16,7 +16,7 @@
 #include "trainer/program/rank.h"
 
 struct tensors { /* pointers are borrowed */
-	const struct prepared *prepared; /* with memory */
+	const struct prepared *prepared; /* must have memory */
 	struct comm *comm;
 	/* a program's graph: the gradients of its parameters are read instead; NULL: values */
 	const struct graph *grads;
@@ -27,7 +27,7 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r);
 
 struct strategy_part tensors_all(const struct tensor *t);
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank);
-size_t tensors_bytes(const struct tensor *t); /* of the whole tensor */
+size_t tensors_bytes(const struct tensor *t); /* size of the whole tensor */
 const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t); /* NULL: there is no average */
 
 /* `from` has elements [part.begin, part.end): stores those that this rank owns. */

@@ -9,16 +9,16 @@
 #include "trainer/ops/ops.h"
 #include "trainer/strategies/strategy_inside.h"
 
-#define LEAST_BYTES 64 /* of offloaded moments: smaller ones gain nothing */
+#define LEAST_BYTES 64 /* smaller moments are not offloaded: they gain nothing */
 #define AHEAD 2 /* stretches from the one that frees memory to the one that the copy is for */
 
 struct stretch { /* compute nodes */
 	struct node *first, *last;
 };
 
-struct stay { /* of a tensor */
+struct stay { /* the time during which a tensor stays in a space */
 	struct tensor *home, *here;
-	struct tensor *cast; /* of here, in another type; NULL until needed */
+	struct tensor *cast; /* cast of `here` to another type; NULL until needed */
 	struct node *first, *last;
 	int from, to; /* stretches */
 	bool written;
@@ -26,7 +26,7 @@ struct stay { /* of a tensor */
 
 struct offload_use {
 	struct node *node;
-	int index; /* of the node's inputs, then its outputs */
+	int index; /* index among the node's inputs, then its outputs */
 	int stay;
 	enum dtype dtype; /* type in which it is read: a cast in between is skipped */
 };
@@ -190,7 +190,7 @@ static struct tensor *offloaded_operand(const struct offloader *f, const struct 
 
 struct stretch_cutter {
 	int first[PHASE_COUNT], last[PHASE_COUNT]; /* first and last nodes of blocks */
-	enum phase phase; /* of the stretch so far */
+	enum phase phase; /* phase of the stretch so far */
 	int place;	  /* place in the model: the block; 0 outside of all blocks */
 	int *touched;	  /* [id]: the last stretch that used it, from 1 */
 };

@@ -217,7 +217,7 @@ static void keep_own_terms(struct stage_cutter *c)
 			if (sum->op == c->g->sum && c->stage[sum->id] == c->own)
 				p->grad = sum->in[1 - k];
 			if (sum->op == c->g->sum)
-				c->stage[sum->id] = STAGES_MAX; /* of no stage */
+				c->stage[sum->id] = STAGES_MAX; /* belongs to no stage */
 		}
 	}
 }

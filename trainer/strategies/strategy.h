@@ -30,10 +30,10 @@ struct strategy_opts {
 	bool sync_each_batch;  /* each micro-batch sends its gradients (stages 2 and 3) */
 	const struct graph *model; /* after the strategy's partition */
 
-	int devices; /* of the single process (dp) */
+	int devices; /* devices of the single process (dp) */
 
 	/* Pipelines (pdp). */
-	int stages;	       /* of a pipeline: adjacent ranks */
+	int stages;	       /* stages of a pipeline: adjacent ranks */
 	bool gpipe;	       /* all micro-batches forward, then all backward; else 1F1B */
 	const char *partition; /* blocks of each stage, "3,4,5"; NULL: by their work */
 	int micros;	       /* micro-batches into which a pipeline's samples are cut */

@@ -88,7 +88,7 @@ struct param_reads { /* all reads of one parameter */
 	enum dtype dtype;
 };
 
-struct unit_kind { /* of a unit: what its parameters have in common */
+struct unit_kind { /* what the parameters of a unit have in common */
 	int place, alone; /* alone: id of the only parameter; -1 */
 	enum dtype dtype;
 	int64_t size;

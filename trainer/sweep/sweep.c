@@ -44,7 +44,7 @@ struct sweep_state {
 	int64_t max_parallel;
 	struct dptrack_run *run;  /* the sweep's own */
 	char id[33], dir[4096];
-	char sha256[65];          /* of the settings at its start; "": not recorded yet */
+	char sha256[65];          /* checksum of the settings at its start; "": not recorded yet */
 	int lock_fd;
 	bool ending;              /* start no more trials */
 };

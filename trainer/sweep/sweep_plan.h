@@ -62,13 +62,13 @@ size_t asha_best(const struct asha *a);
 struct sweep_plan {
 	json_t *root;
 	const char *name, *metric, *experiment; /* experiment NULL: not given */
-	json_t *flags;       /* of all trials: {FLAG: value} */
+	json_t *flags;       /* flags of all trials: {FLAG: value} */
 	bool grid, maximize;
 	size_t trials;
 	int rungs;           /* 1: every trial runs to its end */
-	int64_t epochs[ASHA_RUNGS]; /* at which a trial reaches each rung */
+	int64_t epochs[ASHA_RUNGS]; /* epoch at which a trial reaches each rung */
 	double eta;
-	char sha256[65];     /* of everything that determines the settings: all but the flags */
+	char sha256[65];     /* checksum of everything that determines the settings: all but the flags */
 	struct search_space *space;
 };
 

@@ -25,7 +25,7 @@ struct trial_known {
 	char dir[4096];
 };
 
-struct trial_taker { /* of the metric's points */
+struct trial_taker { /* receives the metric's points */
 	void (*take)(void *user, int64_t step, double value);
 	void *user;
 };

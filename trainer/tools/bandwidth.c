@@ -21,8 +21,8 @@ static const size_t sizes[] = { 1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 250
 
 struct bandwidth_probe {
 	struct comm *comm;
-	unsigned char *data; /* of the largest size */
-	size_t bytes;	     /* of this measurement: the whole buffer of a rank */
+	unsigned char *data; /* buffer of the largest size */
+	size_t bytes;	     /* size of this measurement: the whole buffer of a rank */
 };
 
 static int run_allreduce(const struct bandwidth_probe *m, struct err *err)
@@ -106,7 +106,7 @@ static const struct {
 struct bandwidth_row {
 	const char *name;
 	size_t bytes;
-	double seconds; /* of one call, on the slowest rank */
+	double seconds; /* time of one call on the slowest rank */
 	double rate;	/* lower bound of the bytes per second that a rank sends; 0: none */
 };
 

@@ -19,27 +19,27 @@
 #include "trainer/tools/step_profile.h"
 
 #define OPS_SHOWN 10
-#define PROFILED_STEPS 3 /* of a device */
+#define PROFILED_STEPS 3 /* steps profiled on a device */
 
 struct step_bench {
 	struct engine *e;
 	struct step_result *steps;
 	int64_t n;
-	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+	int64_t peak_bytes, planned_bytes; /* memory of the rank that uses most */
 	int64_t shm_usage_bytes;	   /* likewise, of other ranks' shared memory that it touches */
 	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
 	double flops;			   /* per step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* FLOP/s, all ranks: of a large matrix product alone */
-	struct profile profile;		   /* of --profile */
-	bool stopped;			   /* by a signal */
-	struct bench_ops ops;		   /* of this rank */
+	struct profile profile;		   /* result of --profile */
+	bool stopped;			   /* stopped by a signal */
+	struct bench_ops ops;		   /* ops of this rank */
 	int64_t op_steps;		   /* steps in which ops were timed */
 	double op_step_seconds;		   /* mean of them */
 	double ready_s;			   /* from the start of bench to its first step */
 	double sent, sent_nodes;	   /* bytes per step of the rank that sends most: total, to other machines */
 };
 
-struct rank_figures { /* of one rank */
+struct rank_figures { /* results of one rank */
 	double sent, sent_nodes;
 	int64_t peak_bytes, planned_bytes, shm_usage_bytes, device_bytes;
 	double flops, peak_flops;

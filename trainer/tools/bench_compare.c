@@ -18,14 +18,14 @@
 
 #define OUTPUT_MAX ((size_t)256 << 20)
 #define SIDE_A "without"
-#define TRY_SECONDS "8" /* of a run of dptrain doctor --try */
+#define TRY_SECONDS "8" /* length of a run of dptrain doctor --try */
 #define TRY_ROUNDS 3
 
 struct bench_comparison {
 	const struct job *job;
 	const char *flags;        /* additional flags of the second side */
 	const char *const *both;  /* words appended to the command line of both sides, up to a NULL */
-	char **words; /* of flags */
+	char **words; /* flags as words */
 	size_t n_words;
 	char *text; /* storage of the words */
 	struct step_time *paces[2];
@@ -293,11 +293,11 @@ int bench_compare_try(const struct job *job, const char *flags, struct change *r
 /* ---- links ---- */
 
 #define LINKS_MAX 64
-#define FLAG_BYTES 80 /* of "--link=…" */
+#define FLAG_BYTES 80 /* room for "--link=…" */
 
 struct link_row {
 	double latency_s, bytes_per_s;
-	double seconds, samples_per_s, exposed_s; /* of a step */
+	double seconds, samples_per_s, exposed_s; /* per step */
 };
 
 struct link_list {

@@ -29,7 +29,7 @@ struct loader_bench {
 	struct workload subject;
 	struct train_schedule course;
 	struct loader *loader;
-	struct workers workers; /* of --workers auto */
+	struct workers workers; /* result of --workers auto */
 	_Atomic uint64_t raw_bytes; /* read with --no-decode */
 	struct loader_pass *pass;
 	int n;

@@ -24,7 +24,7 @@
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define WORDS_MAX 40
 #define NODES_MOST (HARDWARE_NODES / 2)
-#define REPEATS 3 /* of each subject */
+#define REPEATS 3 /* repeats of each measurement */
 
 /* The measured models: shapes that cover small and large runs. */
 static const char *const subjects[] = {
@@ -44,7 +44,7 @@ struct calibration {
 	json_t *collectives, *unheld; /* curves, with --link and without it */
 	json_t *process_bytes; /* sorted: bytes of a run's process in addition to its plan */
 	json_t *overhead; /* sorted: seconds of a step without communication divided by the sum of its nodes */
-	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
+	double steps_s[REPEATS]; /* times of the first measurement, for the spread of equal runs */
 };
 
 struct measurement {

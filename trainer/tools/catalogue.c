@@ -19,7 +19,7 @@
 #include "trainer/tools/costing.h"
 #include "trainer/tools/subcommands.h"
 
-#define DEVICES 8 /* whose batches make the global batch if it is not given */
+#define DEVICES 8 /* devices whose batches make the default global batch */
 
 enum catalogue_order { BY_TIME, BY_MONEY, BY_ENERGY, CATALOGUE_ORDERS };
 
@@ -35,7 +35,7 @@ struct catalogue {
 	struct workload subject;
 	struct costing *costing;
 	struct prices *prices;
-	double samples; /* of the training */
+	double samples; /* samples of the whole training */
 	int64_t global_batch;
 	struct catalogue_row *rows;
 	int n, room;

@@ -44,7 +44,7 @@ struct costing {
 	int n_programs, program_room;
 };
 
-struct program_shape { /* of a planned program */
+struct program_shape { /* dimensions of a planned program */
 	int64_t layers; /* 0: those of the model */
 	int64_t micro;
 	int recompute, precision;
@@ -60,7 +60,7 @@ struct program_sums {
 
 struct planned_program {
 	struct program_shape shape;
-	struct program_sums sums; /* without seconds */
+	struct program_sums sums; /* its seconds are unset */
 	struct work_list list;
 };
 

@@ -30,15 +30,15 @@ struct validation_point { /* a point of a series that learning_validates */
 struct run_doctor {
 	struct diagnosis_facts facts;
 	int segment;         /* the newest one, whose ranks are counted */
-	char host[256];      /* of its first rank */
+	char host[256];      /* host of its first rank */
 	char name[1001];
 	int64_t last;        /* last step; -1: none */
 	struct steps *steps;
 	struct system_stats *vitals;
-	unsigned losses;     /* of learning_see */
+	unsigned losses;     /* result of learning_see */
 	const struct learning_series *pair; /* the selected pair; NULL: no validation */
 	struct learning *learning;
-	struct validation_point *validated; /* of all pairs, since the pair is selected after the first reading */
+	struct validation_point *validated; /* for all pairs, since a pair is selected only after the first reading */
 	size_t n_validated, validated_room;
 	struct learning_overfit overfit;
 	bool overfits;

@@ -27,7 +27,7 @@
 struct batch_finding {
 	const struct job *job;
 	struct batch_search search;
-	int64_t bytes; /* of the largest batch, on all ranks of this machine */
+	int64_t bytes; /* memory of the largest batch on all ranks of this machine */
 };
 
 /* ---- the largest ---- */

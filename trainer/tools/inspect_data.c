@@ -10,10 +10,10 @@
 #include "trainer/data/pictures/picture.h"
 #include "trainer/tools/subcommands.h"
 
-#define SAMPLES_SHOWN 4	   /* of each split */
-#define TOKENS_SHOWN 12	   /* of a sample */
-#define SEQ_LEN 1024	   /* without --seq-len */
-#define IMAGE_SIZE 224	   /* without --image-size */
+#define SAMPLES_SHOWN 4	   /* samples shown of each split */
+#define TOKENS_SHOWN 12	   /* tokens shown of a sample */
+#define SEQ_LEN 1024	   /* default of --seq-len */
+#define IMAGE_SIZE 224	   /* default of --image-size */
 #define ACCOUNT_NAMES 1000 /* names of classes in JSON */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 

@@ -30,7 +30,7 @@ struct probe {
 	struct event_handle *from, *to; /* of args.stream, on devices */
 };
 
-#define ALIGN 256 /* of operands; bytes of a rank's part of a collective are a multiple of it */
+#define ALIGN 256 /* alignment of operands; a rank's part of a collective is a multiple of it */
 #define RUNS_LEAST 10
 #define NUMBERS_BYTES ((size_t)1 << 20)
 #define PATIENCE 5 /* limit of the duration, as a multiple of the wanted one */
@@ -182,7 +182,7 @@ static void probe_done(struct probe *p)
 
 /* ---- a matrix product ---- */
 
-#define PROBE_SIZE 128 /* of a first product, which shows how large the others may be */
+#define PROBE_SIZE 128 /* size of a first product, which shows how large the others may be */
 #define FIRST_S 0.003  /* time for it: one run may be interrupted */
 #define PRODUCT_S 0.05 /* longest single product */
 #define PRODUCT_MEASURE_S 0.1
@@ -319,7 +319,7 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 
 #define LEAST_BYTES 262144.0 /* the smallest working set; each next one is four times as large */
 #define STEP 4
-#define MEASURE_S 0.02 /* of each pattern */
+#define MEASURE_S 0.02 /* time for each pattern */
 #define SLOW_S 0.05
 
 /* Access patterns with different speeds: an output in other memory is fetched before it is written, an output in
@@ -404,7 +404,7 @@ int roof_measure(struct roof *ret, const struct engine *e, struct err *err)
 		rc = bench_matmul(&ret->flops, e, err);
 	for (int i = 0; !rc && i < ROOF_SIZES; i++, bytes *= STEP) {
 		ret->bytes[i] = bytes;
-		if (i && slow) { /* as the reference backend: memory does not limit it */
+		if (i && slow) { /* like the reference backend: memory does not limit it */
 			ret->rate[i] = ret->rate[i - 1];
 			continue;
 		}

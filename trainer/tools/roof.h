@@ -17,16 +17,16 @@ struct roof {
 /* Collective call. */
 int roof_measure(struct roof *ret, const struct engine *e, struct err *err);
 
-double roof_rate(const struct roof *r, double bytes); /* at that working set, between the measured ones */
+double roof_rate(const struct roof *r, double bytes); /* interpolated between the measured working sets */
 
 enum { CURVE_POINTS = 18 };
 
 struct curve_point {
 	const char *op;	 /* allreduce, all_gather, reduce_scatter */
-	double bytes;	 /* of the whole */
+	double bytes;	 /* size of the whole buffer */
 	double seconds;	 /* median; of the slowest rank */
 	int ranks;
-	const char *transport; /* of the communicator */
+	const char *transport; /* transport of the communicator */
 };
 
 /* Collective call. *ret_n is 0 for one rank, and for a device whose memory the host's communicators cannot access. */

@@ -31,12 +31,12 @@ struct shard_job {
 	uint64_t shard_bytes;
 	char folder[PATH_BYTES]; /* temporary name; "": already renamed */
 	struct dataset_file file;
-	struct buf pixels; /* of a decoded picture */
+	struct buf pixels; /* pixels of a decoded picture */
 	struct picture *picture; /* its decoder */
 	int64_t lost; /* pictures of a split that cannot be decoded */
 	struct err first_lost; /* why the first one cannot */
 	struct buf *out;
-	struct restart_counts { /* of a split, with --restart-markers */
+	struct restart_counts { /* counts of a split with --restart-markers */
 		int64_t pictures, written; /* all pictures, rewritten ones */
 		uint64_t before, after; /* bytes of the rewritten ones */
 	} marked;

@@ -14,7 +14,7 @@ struct bench_op { /* all nodes of one op, in one step of this rank */
 struct bench_ops {
 	struct bench_op op[OP_COUNT]; /* the slowest first; only ops with nodes */
 	int n;
-	double product_seconds; /* of ops with FLOPs: matrix products, convolutions, attention */
+	double product_seconds; /* time of ops with FLOPs: matrix products, convolutions, attention */
 	double flops;
 };
 
@@ -23,14 +23,14 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 
 struct profile_row { /* in one step of this rank */
 	char name[80];
-	const char *impl; /* of the kernels; "": none, or several */
-	const char *op, *dtype; /* of its last node; with --profile node of the only one */
+	const char *impl; /* implementation of the kernels; "": none, or several */
+	const char *op, *dtype; /* op and type of its last node; with --profile node, of the only one */
 	int calls;
 	double seconds;
 	double flops; /* as PyTorch's counter counts them */
 	double work;  /* operations actually made: without masked ones, with recomputed ones, and fewer if the
 		       * implementation needs fewer (Winograd) */
-	double bytes; /* of operands, each read or written once per call; of embeddings only the rows read */
+	double bytes; /* operands, each read or written once per call; of embeddings only the rows read */
 	double roof_s; /* seconds of the calls at the roofline */
 	bool by_flops; /* operations limit it, not bytes */
 };

@@ -12,7 +12,7 @@
 struct batch_file {
 	int64_t n;
 	int height, width, channels;
-	enum dtype dtype; /* of images: DTYPE_F32 or DTYPE_F64, as in the file */
+	enum dtype dtype; /* type of images in the file: DTYPE_F32 or DTYPE_F64 */
 	void *images;     /* NHWC */
 	int32_t *labels;  /* all >= 0 */
 	int classes;      /* largest label + 1 */

@@ -19,7 +19,7 @@
 #include "tracker/base/file.h"
 
 #define PATH_BYTES 4096
-#define FILE_BYTES 4200 /* of a path in a checkpoint */
+#define FILE_BYTES 4200 /* room for a path in a checkpoint */
 #define STATE "state.json"
 #define STATE_BYTES_MAX (16u << 20)
 #define WRITING ".writing-"  /* hidden folders of interrupted writers; followed by step and process */

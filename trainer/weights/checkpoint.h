@@ -29,20 +29,20 @@ struct checkpoint_state { /* no pointers: ranks send it to each other */
 	char run_id[33];
 	char model[64];
 	char data_hash[64]; /* "" unknown */
-	int segment;	    /* in which it was written */
+	int segment;	    /* segment in which it was written */
 	int world;	    /* ranks that wrote it; for information */
 	int64_t global_batch;
 	uint64_t seed;
 	int64_t step;	     /* optimiser steps done */
-	int64_t epoch;	     /* from 0: of the next batch */
+	int64_t epoch;	     /* epoch of the next batch, from 0 */
 	int64_t in_epoch;    /* finished batches of that epoch */
 	bool epoch_is_open;  /* the sums below are valid, even if only the evaluation at its end is missing */
 	bool evaluation_is_open; /* the evaluation of --eval-steps after this step is missing */
 	double loss_sum;     /* over the epoch's samples so far */
 	int64_t samples;
-	double seconds;	     /* of training in that epoch */
+	double seconds;	     /* training time in that epoch */
 	bool has_best;
-	double best;	     /* of the metric that chooses the best checkpoint */
+	double best;	     /* best value of the metric that selects checkpoints */
 	int64_t best_step;
 	struct checkpoint_value value[CHECKPOINT_VALUES];
 };
@@ -54,7 +54,7 @@ struct checkpoint_write_opts {
 	size_t n_config;
 	const struct st_meta *kernels; /* nodes whose kernel was selected by timing, and the kernels */
 	size_t n_kernels;
-	const struct st_meta *meta; /* of the model's file */
+	const struct st_meta *meta; /* metadata of the model's file */
 	size_t n_meta;
 	const struct graph *graph;
 	const struct weights_access *access; /* only get is used */

@@ -51,7 +51,7 @@ struct route {
 	enum call_method method;
 	const char *pattern; /* segments; {name} matches one; a last segment * matches the rest */
 	enum call_next (*handler)(struct call *c);
-	const char *name; /* of the handler */
+	const char *name; /* name of the handler */
 	enum call_scope scope;
 	size_t body_max; /* decoded bytes; 0: accepts no body */
 };
@@ -146,7 +146,7 @@ struct call {
 	struct call_address address;
 	const char *body; /* decoded (inflated); NUL-terminated */
 	size_t body_len;
-	enum call_dialect dialect; /* of the route, else of the address space */
+	enum call_dialect dialect; /* dialect of the route, else of the address space */
 	/* reply */
 	int status;       /* 200 unless the handler sets it */
 	const char *type; /* application/json unless the handler sets it */

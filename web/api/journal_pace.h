@@ -9,7 +9,7 @@
 
 /* Zero-initialize. */
 struct journal_pace {
-	atomic_ullong since_ms, posts, waited_ms; /* of the current window: its start, its posts, their total wait */
+	atomic_ullong since_ms, posts, waited_ms; /* start of the current window, its posts, their total wait */
 	atomic_ullong interval_ms;                /* 0: JOURNAL_PACE_LEAST_MS */
 };
 

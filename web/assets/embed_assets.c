@@ -18,8 +18,8 @@
 enum { EMBED_FILES_MAX = 1000, EMBED_PATH_MAX = 1024 };
 
 struct embed_file {
-	char path[EMBED_PATH_MAX]; /* as served */
-	char name[EMBED_PATH_MAX]; /* on disk */
+	char path[EMBED_PATH_MAX]; /* path in the URL */
+	char name[EMBED_PATH_MAX]; /* path on disk */
 };
 
 struct embed_bytes {

@@ -25,7 +25,7 @@ struct flag {
 	const char *value; /* name of the value in --help */
 	const char *help;
 	void *into;
-	int min, max; /* of a number */
+	int min, max; /* range of a number */
 };
 
 /* Parses argv[0..argc): flags by the table (a NULL name ends it), the rest into words. ERR_USAGE with a message of one

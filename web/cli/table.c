@@ -22,7 +22,7 @@ enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12, TABLE_TEXT_MA
 
 struct table {
 	struct arena *arena;
-	locale_t utf8; /* for libc's character widths; 0: unavailable */
+	locale_t utf8; /* locale for libc's character widths; 0: unavailable */
 	bool cut;      /* cut cells that are wider than their column; else they shift the rest of the row */
 	struct {
 		const char *title;
@@ -268,7 +268,7 @@ static void print_csv_cell(FILE *out, const char *text, bool last)
 
 void table_print(struct table *t, FILE *out, bool csv)
 {
-	const bool whole = csv || !isatty(fileno(out)); /* where nothing is cut */
+	const bool whole = csv || !isatty(fileno(out)); /* nothing is cut */
 	size_t i, width = whole ? 0 : (size_t)terminal_columns(fileno(out), 0);
 	size_t hidden = width ? fit_table_to_width(t, width) : 0;
 

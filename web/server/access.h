@@ -24,7 +24,7 @@ struct access_query {
 	const struct gate_pass *pass;
 	const char *cookie; /* name of the session cookie */
 	enum call_scope scope;
-	uint64_t from; /* of access_from */
+	uint64_t from; /* result of access_from */
 };
 
 /* code, why and retry_s are set when access_check returns false. */

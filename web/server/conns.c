@@ -32,7 +32,7 @@ struct conn {
 	double since_s;
 	double body_bytes;
 	bool closed; /* set by shut_conn_down */
-	bool late;   /* at the last check */
+	bool late;   /* was late at the last check */
 	uint64_t taken;    /* reply bytes that the client had acknowledged at the last check */
 	double taken_at_s; /* time of that check; 0: not checked in this phase */
 };

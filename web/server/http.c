@@ -23,7 +23,7 @@ enum {
 	HTTP_TICK_MS = 250,
 	HTTP_PROBE_TICKS = 4,
 	HTTP_TELL_MS = 50,
-	HTTP_TELLS_PER_S = 1000, /* of all event streams together: each queries the store */
+	HTTP_TELLS_PER_S = 1000, /* limit for all event streams together: each queries the store */
 	HTTP_DRAIN_S = 10,
 	HTTP_HURRY_S = 40, /* longer than the time after which a silent database is given up */
 };

@@ -32,7 +32,7 @@ struct store_opts {
 	int wal_limit_bytes;   /* checkpoint when the log file is larger; 0: 8 MiB */
 	/* approximate cache for rows of an address, plus half as much for points of its charts; 0: STORE_CACHE_MIB */
 	int cache_mib;
-	size_t queue_bytes;    /* of operations waiting for the disk; then callers block; 0: 32 MiB */
+	size_t queue_bytes;    /* limit for operations waiting for the disk; then callers block; 0: 32 MiB */
 	bool read_when_full;   /* when the disk is too full to open it, open read-only: changes are ERR_NOSPC */
 	bool no_fold;          /* for tests: no folding */
 };

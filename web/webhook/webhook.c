@@ -22,8 +22,8 @@
 #include "web/store/alert/alert.h"
 #include "web/webhook/webhook_format.h"
 
-#define POST_S 10.0          /* for one post, and so the longest delay between a signal and the end */
-#define LEASE_MS 60000       /* of a claim; longer than a post */
+#define POST_S 10.0          /* limit for one post, and so the longest delay between a signal and the end */
+#define LEASE_MS 60000       /* time of a claim; longer than a post */
 #define RETRY_MS 2000        /* wait after the first failure */
 #define RETRY_MAX_MS 300000
 #define GIVE_UP_AFTER_MS INT64_C(604800000) /* a week after the alert fired */

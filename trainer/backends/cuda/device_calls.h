@@ -13,7 +13,7 @@
  * the next call to the device, so `what` is reliable only when launches block (CUDA_LAUNCH_BLOCKING=1). */
 int cuda_fail(struct err *err, cudaError_t rc, const char *what);
 
-enum staging { STAGING_IN, STAGING_OUT, STAGING_COUNT }; /* to the device, from the device */
+enum staging { STAGING_IN, STAGING_OUT, STAGING_COUNT }; /* copies to the device, and from it */
 
 #define STAGING_BYTES ((size_t)4 << 20)
 

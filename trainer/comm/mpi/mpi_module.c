@@ -15,7 +15,7 @@
 #include "tracker/base/thread.h"
 #include "trainer/comm/link.h"
 
-#define PART_BYTES ((size_t)1 << 30) /* of a long message, since MPI counts in int */
+#define PART_BYTES ((size_t)1 << 30) /* long messages are divided into parts, since MPI counts in int */
 #define IDLE_NS 2000000		     /* between two checks of the thread */
 #define NAP_NS 50000		     /* first nap of a wait; each next one is twice as long */
 #define NAP_MOST_NS 1000000
@@ -25,7 +25,7 @@ extern const struct link_module dptrain_link_v3;
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a transfer keeps MPI's handles");
 
 struct mpi_peer {
-	int32_t rank; /* of MPI_COMM_WORLD */
+	int32_t rank; /* rank in MPI_COMM_WORLD */
 	int32_t tag;
 };
 

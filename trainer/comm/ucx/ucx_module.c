@@ -18,7 +18,7 @@
 #define PROGRESS_MOST 64	       /* progress steps of one call: one step handles a piece of each connection */
 #define DEVICE_TRIES 20		       /* retries of 0.1 s */
 #define REFUSED_S 1.0		       /* wait for messages that an ended rank left on the way */
-#define CLOSE_TRIES 1000	       /* of 1 ms each, for the last bytes to leave */
+#define CLOSE_TRIES 1000	       /* tries of 1 ms each, for the last bytes to leave */
 #define CLOSE_TRIES_BROKEN 50	       /* no more bytes have to arrive */
 
 extern const struct link_module dptrain_link_v3;
@@ -36,7 +36,7 @@ struct ucx {
 	struct link_opts o;
 	ucp_context_h context;
 	struct ucx_socket socket[LINK_SOCKETS_MAX];
-	unsigned char *address; /* of all sockets, (size_t length, bytes) each */
+	unsigned char *address; /* addresses of all sockets, (size_t length, bytes) each */
 	size_t address_bytes;
 	unsigned char **theirs; /* by rank, as address */
 	size_t *theirs_bytes;

@@ -32,7 +32,7 @@ struct arrow_reader {
 	uint32_t object;
 	bool has_schema;
 	struct arrow_schema schema;
-	struct arrow_values dictionary[DICTIONARY_MOST]; /* of the labels: a batch, and what others append */
+	struct arrow_values dictionary[DICTIONARY_MOST]; /* dictionary of the labels: a batch, and later additions */
 	int n_dictionary;
 	int64_t row; /* file row of the next batch's first row */
 };

@@ -18,7 +18,7 @@ enum decompress_kind {
 	DECOMPRESS_ZSTD = 6,
 	DECOMPRESS_LZ4 = 7,
 	DECOMPRESS_END = 8,
-	DECOMPRESS_LZ4_FRAME = 9, /* with its own header; not a Parquet codec */
+	DECOMPRESS_LZ4_FRAME = 9, /* has its own header; not a Parquet codec */
 };
 
 /* Name of a method, "snappy", …; also for unsupported ones. */

@@ -35,7 +35,7 @@ struct lmdb_walk {
 	const struct byte_source *file;
 	uint32_t object;
 	uint64_t pages; /* in the file */
-	uint64_t left;	/* that the walk may still visit */
+	uint64_t left;	/* pages that the walk may still visit */
 	uint32_t page_bytes;
 	enum kind kind;
 	struct webdataset_groups *groups;

@@ -19,7 +19,7 @@
 
 struct samples_header {
 	char magic[8];
-	uint32_t crc, zero; /* of the whole file, computed with crc = 0 */
+	uint32_t crc, zero; /* checksum of the whole file, computed with crc = 0 */
 	uint64_t n, name_bytes, class_bytes, line_bytes;
 	int64_t lost;
 };

@@ -14,7 +14,7 @@
 #include "trainer/data/container/labels.h"
 
 struct sample {
-	uint64_t offset; /* of its bytes in the object; compressed: of their page */
+	uint64_t offset; /* offset of its bytes in the object; if compressed, of their page */
 	uint64_t key;	 /* offset of its key in names */
 	uint32_t bytes;
 	uint32_t object;

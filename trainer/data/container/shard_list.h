@@ -27,7 +27,7 @@ struct shard_sums {
 	uint32_t *at; /* CRC-32C of each 8 MiB piece and of the rest: n of them */
 	size_t n;
 	uint64_t bytes;
-	char *labels; /* of its samples in order, "0 2 1" */
+	char *labels; /* labels of its samples in order, as in "0 2 1" */
 	/* From the listing of a store's folder; NULL: not listed, or without a version. */
 	char *version;
 	uint64_t listed_bytes;

@@ -132,7 +132,7 @@ static void md5_end(struct md5 *m, char ret[33])
 
 struct shard_writer {
 	struct shard_writer_opts o;
-	json_t *list; /* of finished shards */
+	json_t *list; /* finished shards */
 	uint64_t all_bytes;
 	int n; /* shards begun */
 	bool decoded;
@@ -142,7 +142,7 @@ struct shard_writer {
 	uint64_t bytes;
 	int64_t samples;
 	struct md5 md5;
-	uint32_t crc; /* of its last piece, so far */
+	uint32_t crc; /* checksum of its last piece so far */
 	json_t *crcs;
 	struct buf idx, labels;
 };

@@ -53,8 +53,8 @@ static inline uint64_t tar_block_padded(uint64_t bytes)
 struct tar_walk;
 
 struct tar_walk_entry {
-	const char *name; /* until the next call; NULL: skipped bytes that are not an entry */
-	uint64_t offset;  /* of its content, or of the skipped bytes */
+	const char *name; /* valid until the next call; NULL: skipped bytes that are not an entry */
+	uint64_t offset;  /* offset of its content, or of the skipped bytes */
 	uint64_t bytes;
 };
 

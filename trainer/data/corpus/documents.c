@@ -27,7 +27,7 @@ struct stream;
 
 #define BLOCK ((size_t)1 << 20)
 #define TEXT_BEGIN 4 /* more bytes than a byte order mark has */
-#define AHEAD ((uint64_t)64 << 20) /* of a remote object, announced ahead of the reader */
+#define AHEAD ((uint64_t)64 << 20) /* bytes of a remote object announced ahead of the reader */
 #define AHEAD_STEP ((uint64_t)8 << 20)
 #define GZIP_OR_ZLIB (15 + 32)
 
@@ -35,9 +35,9 @@ struct stream {
 	struct objects *store;
 	int object;
 	enum text_packing packing;
-	uint64_t at, announced; /* of the object */
+	uint64_t at, announced; /* offsets in the object */
 	unsigned char *block;
-	size_t n, used; /* of the block */
+	size_t n, used; /* bytes of the block; bytes already used */
 	bool inside;	/* within a gzip member or zstd frame */
 	bool begun;
 	size_t mark; /* bytes of the byte order mark, once begun */

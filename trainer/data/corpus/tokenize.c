@@ -32,10 +32,10 @@ struct encode_piece {
 	enum split split;
 	const char *text; /* n bytes, copied */
 	size_t n;
-	bool begins, ends; /* of the document: writes the separator before it, and its end after it */
+	bool begins, ends; /* first and last part of a document: adds the separator before it, its end after it */
 };
 
-#define JOB_BYTES ((size_t)1 << 20) /* of text: a job this large is submitted */
+#define JOB_BYTES ((size_t)1 << 20) /* bytes of text: a job this large is submitted */
 #define TEXT_MAX ((size_t)1 << 30)
 #define TOKENS_MAX ((size_t)1 << 33)
 #define THREADS_MAX 256
@@ -245,7 +245,7 @@ static int encode_finish(struct encode *e, struct err *err)
 }
 
 #define PATH_BYTES 4200
-#define PIECE ((size_t)1 << 20)		 /* of a long text: cut at the first word end after this size */
+#define PIECE ((size_t)1 << 20)		 /* a long text is cut at the first word end after this size */
 #define PIECE_MAX ((size_t)64 << 20)	 /* … and at this size in any case */
 #define LINE_MAX_BYTES ((size_t)1 << 20) /* search range for the line end where validation begins */
 
@@ -260,7 +260,7 @@ struct tokenize_job {
 	uint64_t read; /* bytes of text so far */
 	/* Of the current document: */
 	struct buf text;  /* read, not submitted */
-	enum split split; /* of that text */
+	enum split split; /* split that the text belongs to */
 	bool begun;	  /* a piece of this part was submitted */
 	uint64_t at, cut; /* bytes read; offset from which validation begins at the next line */
 };
@@ -450,7 +450,7 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 		if (ret->tokens[s])
 			rc = token_writer_commit(j->to[s], err);
 		else
-			unlink(j->path[s]); /* from an earlier call */
+			unlink(j->path[s]); /* left by an earlier call */
 	}
 	return rc;
 }

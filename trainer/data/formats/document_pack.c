@@ -8,7 +8,7 @@
 
 #define NONE UINT32_MAX
 #define WORD 64
-#define LEVELS 4 /* of 64 bits: lengths up to 64^4 */
+#define LEVELS 4 /* levels of 64 bits: lengths up to 64^4 */
 
 struct pack_piece {
 	int64_t begin; /* token offset in the sequence */

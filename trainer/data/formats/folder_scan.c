@@ -15,7 +15,7 @@
 #include "trainer/graph/rng.h"
 
 #define DEPTH_MAX 16 /* folders below a class folder */
-#define CLASS_DEPTH 2 /* of a class folder below the data path, at most */
+#define CLASS_DEPTH 2 /* depth of a class folder below the data path, at most */
 #define NAMES_MAX ((size_t)4 << 30)
 #define CLASSES_MAX 1000000
 
@@ -32,7 +32,7 @@ struct folder_walk {
 	int label;
 	enum split split;
 	int64_t found, unsupported;
-	char why[DATA_ACCOUNT_TEXT_BYTES]; /* of the last unsupported picture */
+	char why[DATA_ACCOUNT_TEXT_BYTES]; /* reason for the last unsupported picture */
 };
 
 static bool is_directory(const char *path)

@@ -29,16 +29,16 @@ static bool hdf5_probe(const char *path)
 
 #ifdef HAVE_HDF5
 
-#define BLOCK_BYTES ((size_t)16 << 20) /* of images, read at a time when the set is opened */
+#define BLOCK_BYTES ((size_t)16 << 20) /* bytes of images read at a time when the set is opened */
 
 struct hdf5 {
 	struct dataset base;
 	struct hdf5_files files;
 	hid_t images[SPLIT_COUNT]; /* 0: none */
-	hid_t type;		   /* of pixels in memory */
+	hid_t type;		   /* type of pixels in memory */
 	size_t pixel_bytes;
 	bool planar;		    /* [N,C,H,W] */
-	int64_t rows[SPLIT_COUNT];  /* of the arrays */
+	int64_t rows[SPLIT_COUNT];  /* rows of the arrays */
 	int32_t *label[SPLIT_COUNT]; /* [row]; negative: unusable */
 	uint32_t *row[SPLIT_COUNT]; /* [sample] */
 	bool one_array;		    /* both splits are in that of training */

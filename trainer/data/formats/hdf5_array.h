@@ -55,7 +55,7 @@ int hdf5_shape(hid_t array, hsize_t ret[HDF5_DIMS_MAX]); /* the number of dimens
 
 /* The values of an array of labels in memory. */
 struct hdf5_labels {
-	hid_t type; /* of a value */
+	hid_t type; /* type of a value */
 	H5T_class_t kind;
 	size_t each;
 	bool variable; /* texts of any length: a pointer each */

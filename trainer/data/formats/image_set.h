@@ -58,7 +58,7 @@ bool image_set_keeps(const struct image_set *s, const struct dataset_read *r);
 /* Delivers the picture from the decoded cache. `from` names the encoded file; its member how is set here. False: not
  * in the cache. */
 bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
-bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from); /* without reading it */
+bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from); /* does not read the sample */
 /* Stores the picture that r delivered. */
 void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
 

@@ -42,7 +42,7 @@ struct page_cache {
 	pthread_mutex_t lock;
 	pthread_cond_t filled; /* signals a page that is filled, failed or has grown */
 	struct page_list list; /* filled pages in memory */
-	uint64_t bytes;	       /* of the pages in memory */
+	uint64_t bytes;	       /* size of the pages in memory */
 	struct cached_page *hashed[BUCKETS];
 };
 
@@ -213,7 +213,7 @@ static int unpack_into_page(struct cached_page *page, const struct byte_source *
 struct page_request {
 	const struct sample *one;
 	const struct stop *stop;
-	const struct byte_source *file; /* with the sample's page */
+	const struct byte_source *file; /* file with the sample's page */
 	bool whole; /* do not read its page in parts */
 };
 

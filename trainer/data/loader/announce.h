@@ -22,7 +22,7 @@ bool load_position_is_past_steps(const struct loader_opts *o, const struct load_
 struct announcer {
 	const struct loader_opts *o; /* borrowed */
 	struct order order;
-	struct load_position at; /* of the next sample to announce */
+	struct load_position at; /* position of the next sample to announce */
 	int64_t place;		 /* … in its micro-batch */
 	int64_t n;		 /* local sets: announced minus claimed samples; below 0: claims are ahead */
 };

@@ -12,7 +12,7 @@ struct fill {
 	const struct dataset *dataset;
 	struct dataset_norm norm;
 	enum split split;
-	struct dataset sized; /* of the set: its kind and type, and the size of the split's images */
+	struct dataset sized; /* kind and type of the set, and the size of the split's images */
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	enum augment_policy auto_augment;
@@ -44,7 +44,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand
 
 struct fill_place {
 	int64_t index, epoch; /* sample; epoch from 0 */
-	int64_t repeat;	      /* which repetition of the sample in its epoch, from 0: its draws differ */
+	int64_t repeat;	      /* number of the sample's repetition in its epoch, from 0: augmentation differs */
 	bool alone; /* as in struct dataset_read */
 	void *input;
 	int32_t *target;

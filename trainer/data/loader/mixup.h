@@ -24,7 +24,7 @@ struct mixup_size {
 };
 
 struct mixup_draw {
-	double weight; /* of the sample's own label, and with MixUp of its pixels */
+	double weight; /* weight of the sample's own label, and with MixUp of its pixels */
 	bool cuts;     /* CutMix: the box comes from the sample before */
 	int x, y, width, height;
 };

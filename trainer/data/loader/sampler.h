@@ -58,12 +58,12 @@ struct range {
 	int64_t begin, end;
 };
 
-int64_t sampler_positions(const struct sampler *s); /* of an epoch; N without repeats */
-int64_t sampler_repeat(const struct sampler *s, int64_t position); /* which repetition of its sample, from 0 */
+int64_t sampler_positions(const struct sampler *s); /* positions of an epoch; N without repeats */
+int64_t sampler_repeat(const struct sampler *s, int64_t position); /* number of its sample's repetition, from 0 */
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G), or floor; INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
-struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank); /* with leaves; else all 0 */
+struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank); /* all 0 without leaves */
 /* Micro-batches of the step, >= 1: equal on every rank. */
 int64_t sampler_micros(const struct sampler *s, int64_t step);
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */
@@ -82,7 +82,7 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position);
 
 struct micro_shape {
 	int64_t size; /* samples; may be 0 */
-	bool last;    /* of its step */
+	bool last;    /* last of its step */
 };
 
 int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPES_MAX]);

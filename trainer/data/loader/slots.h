@@ -23,10 +23,10 @@ struct slots_size {
 	int64_t chunk;	     /* samples that a thread claims at a time */
 	size_t sample_bytes; /* of one delivered input */
 	size_t input_bytes;  /* of the inputs of a slot; the targets follow */
-	size_t bytes;	     /* of a slot */
+	size_t bytes;	     /* bytes of a slot */
 };
 
-struct fill slots_fill(const struct loader_opts *o); /* without its table */
+struct fill slots_fill(const struct loader_opts *o); /* leaves its table empty */
 
 /* Fails (negative) when the sizes overflow. */
 int slots_measure(struct slots_size *ret, const struct loader_opts *o);
@@ -53,7 +53,7 @@ struct slots {
 	struct slots_size size;
 	struct fill fill;
 	struct loader_slot *slot;
-	void *memory; /* of all slots, if they were allocated here */
+	void *memory; /* memory of all slots, if allocated here */
 	int *queue, *free_slots;
 	int first, n, n_free; /* first of the n queued slots; free ones */
 	int current;	      /* slot with unclaimed samples; -1: none */

@@ -16,12 +16,12 @@ struct bitmap {
 	struct codec_whole whole;
 	int width, height;
 	bool top_down;
-	int bits;	 /* of a pixel */
+	int bits;	 /* bits per pixel */
 	unsigned packing; /* enum bmp_packing */
-	uint32_t mask[3]; /* of red, green and blue */
+	uint32_t mask[3]; /* masks of red, green and blue */
 	const uint8_t *palette;
 	int entry, colors; /* bytes of a palette's entry; number of entries */
-	size_t begin;	   /* of the pixels */
+	size_t begin;	   /* offset of the pixels */
 	unsigned maximum;  /* PNM: the largest value of a sample */
 };
 

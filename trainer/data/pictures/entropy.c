@@ -49,7 +49,7 @@ struct entropy {
 	size_t *begin; /* [segments + 1]: start of each segment in data */
 	size_t begin_bytes;
 	struct mcu_span row, column;	  /* wanted MCUs */
-	int64_t mcus, interval, segments; /* of the scan; per segment; a file without restart markers is one segment */
+	int64_t mcus, interval, segments; /* in the scan, and per segment; one segment without restart markers */
 	int64_t segment;		  /* current segment */
 	int64_t left;			  /* its remaining MCUs */
 	struct bit_reader at;

@@ -11,7 +11,7 @@
 
 struct npy {
 	int height, width, channels; /* (H, W) has one channel */
-	size_t begin;		     /* of its elements */
+	size_t begin;		     /* offset of its elements */
 };
 
 bool npy_begins(const void *bytes, size_t n); /* true if an array begins there, complete or not */

@@ -62,7 +62,7 @@ static const struct codec *const codecs[] = {
 static const struct {
 	const char *ending, *lacks;
 	const char *begins; /* the first bytes of such a file; NULL: not recognised by content */
-	size_t at, n;	    /* where, and how many */
+	size_t at, n;	    /* offset and number */
 } endings[] = {
 	{ ".jpg", LACKS_IMAGES, "\xff\xd8\xff", 0, 3 },
 	{ ".jpeg", LACKS_IMAGES, NULL, 0, 0 },

@@ -139,7 +139,7 @@ size_t words_cut(const char *text, size_t n)
 #define CACHED_TOKENS 8
 
 struct merge_entry {
-	struct merge m; /* to < 0: unused slot */
+	struct merge m; /* to is negative in an unused slot */
 	int32_t rank;
 };
 
@@ -152,7 +152,7 @@ struct merge_node {		      /* token of a word; positions are those of first byte
 	int32_t token, before, after; /* positions; -1: none */
 };
 
-struct pair { /* of the node at `place` and its successor, when it was pushed */
+struct pair { /* the node at `place` and its successor as they were when pushed */
 	int32_t rank, place, left, right, to;
 };
 

@@ -151,7 +151,7 @@ uint32_t token_file_sum(const struct token_file *f)
 struct token_writer {
 	char path[4000];
 	struct file_whole whole;
-	FILE *file; /* of a copy of whole's descriptor; NULL: committed */
+	FILE *file; /* stream on a copy of whole's descriptor; NULL: committed */
 	unsigned char header[HEADER_BYTES];
 	int width;
 	int64_t count, vocab;

@@ -46,10 +46,10 @@ struct exec_look {
 
 /* Arguments of a program's run. */
 struct exec_call {
-	const struct step_page *page; /* of the first micro-batch, see exec_page */
+	const struct step_page *page; /* page of the first micro-batch, see exec_page */
 	/* Of all micro-batches, one after another, in a loader's memory; NULL: they are in place. */
 	const void *inputs, *targets;
-	double vote;	     /* for program.vote */
+	double vote;	     /* value for program.vote */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look;
 	/* Asked before each node until the run begins to change the state: true gives the run up with ERR_CANCELED, as

@@ -23,7 +23,7 @@ struct host_item {
 	void *state;
 	struct kernel_args args;
 	int index;	       /* index in the schedule */
-	const int *wait;       /* by stream: value that its counter must reach; NULL: nothing to wait for */
+	const int *wait;       /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
 	unsigned signal;       /* streams that wait for this item */
 	bool collective, feeds, spoils;
 	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
@@ -61,9 +61,9 @@ struct host_executor {
 	const struct prepared *prepared;
 	struct host_program *programs;
 	int n_programs;
-	struct step_page *page; /* of each slot */
+	struct step_page *page; /* page of each slot */
 	int slots;		/* most slots of a program */
-	const struct program *program; /* of the run in progress */
+	const struct program *program; /* program that is running */
 	struct exec_call call;	       /* arguments of the run in progress */
 	struct exec_done done;	       /* results of the run in progress */
 	double *losses;

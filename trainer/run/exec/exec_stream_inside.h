@@ -8,7 +8,7 @@
 
 #define RING_SLOTS (EXEC_AHEAD_MAX + 1) /* runs in progress */
 
-struct stream_mark { /* where a kind of work begins; the last mark ends a run */
+struct stream_mark { /* the start of a kind of work; the last mark ends a run */
 	struct event_handle *event[RING_SLOTS];
 	enum exec_time kind;
 };

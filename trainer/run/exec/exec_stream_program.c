@@ -374,7 +374,7 @@ int stream_trace_begin(struct stream_executor *e, struct stream_program *sp, str
 	return rc;
 }
 
-struct traced_run { /* of a traced run */
+struct traced_run { /* the spans of a traced run */
 	struct stream_executor *executor;
 	const struct stream_program *program;
 	struct trace *trace;

@@ -15,7 +15,7 @@ struct sent_values { /* sent in addition to the pages */
 struct ring_slot { /* pinned memory except the event; one allocation, which begins with sent */
 	struct sent_values *sent;
 	struct exec_results *results;
-	struct step_page *pages; /* of each micro-batch slot */
+	struct step_page *pages; /* page of each micro-batch slot */
 	double *losses;
 	struct event_handle *over;
 };
@@ -30,7 +30,7 @@ struct ring {
 	size_t slot_bytes;
 	int micros;		/* most slots for micro-batches */
 	struct step_page *page; /* on the device */
-	const struct tensor *state; /* of trainer/ops/step_guard, which has the loss scale; NULL: none */
+	const struct tensor *state; /* state of trainer/ops/step_guard, which has the loss scale; NULL: none */
 	struct event_handle *uploaded, *placed; /* the last batch is on the device; it is in its place */
 };
 

@@ -7,7 +7,7 @@
 
 enum { PAGE = 10000, PAGE_MAX = 200000 };
 
-#define VERSIONS_TAG "mlflow.modelVersions" /* of a logged model: its registered versions */
+#define VERSIONS_TAG "mlflow.modelVersions" /* tag of a logged model with its registered versions */
 
 /* The version that the reply will contain. */
 struct version_ref {

@@ -14,7 +14,7 @@
 #include "tracker/base/file.h"
 #include "web/cli/import/importer.h"
 
-#define PATIENCE_S 60.0 /* for a server to find the journals in its folder */
+#define PATIENCE_S 60.0 /* time for a server to find the journals in its folder */
 #define LOOK_S 0.2
 #define IMPORT_DEPTH_MAX 64
 

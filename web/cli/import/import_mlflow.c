@@ -343,7 +343,7 @@ static int finish_logged_model(struct importer_store *s, json_t *m, struct err *
 	rc = importer_ask(s, &(struct importer_request){ "PATCH", target, json_pack("{s:s}", "status",
 							 json_text_of(m, "status")) }, NULL, err);
 	if (rc == ERR_NOENT && json_is_true(json_object_get(m, "deleted")))
-		return 0; /* by an earlier import */
+		return 0; /* stored by an earlier import */
 	json_array_foreach(json_object_get(m, "metrics"), i, metric)
 		if (!rc)
 			rc = post_to_mlflow(s, "runs/log-metric", json_incref(metric), NULL, err);

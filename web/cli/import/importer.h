@@ -26,7 +26,7 @@ struct http;
 struct importer_target {
 	const char *into;       /* the folder of runs; NULL: none, the input is only counted */
 	const char *url;        /* NULL: use into */
-	const char *experiment; /* of all runs; NULL: their own */
+	const char *experiment; /* experiment for all runs; NULL: their own */
 };
 
 struct importer {
@@ -38,7 +38,7 @@ struct importer {
 	struct importer_deferred *deferred, **deferred_end;
 	bool links_out;       /* the tracker links to files elsewhere (W&B): links to files are followed */
 	uint64_t runs, points, files;
-	struct terminal_progress progress; /* of runs; how many there will be is not known */
+	struct terminal_progress progress; /* counts runs; their total is unknown */
 };
 
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err);
@@ -82,7 +82,7 @@ struct importer_run {
 	char id[33];
 	const char *experiment, *name; /* owned by the arena */
 	double start_s;
-	const char *part;      /* of a run in several parts: name of this one; else "" */
+	const char *part;      /* name of this part of a run; "" if it has one part */
 	int segment;           /* number of the segment, from 0 */
 	int64_t first_step;    /* of the segment: points of older segments from this step on are hidden */
 	struct buf points, facts;
@@ -100,7 +100,7 @@ int importer_run_begin(struct importer_run *r, struct importer *b, const struct 
 		       struct err *err);
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_param(struct importer_run *r, const char *key, const char *value);
-void importer_param_json(struct importer_run *r, const char *key, json_t *value); /* with its type */
+void importer_param_json(struct importer_run *r, const char *key, json_t *value); /* keeps the type */
 void importer_tag(struct importer_run *r, const char *key, const char *value);
 void importer_env(struct importer_run *r, const char *key, const char *value);
 void importer_code(struct importer_run *r, const char *name, const char *text);

@@ -34,6 +34,6 @@ void wandb_merge_from(json_t *object, struct event_span record, unsigned n);
 
 void wandb_row(struct wandb_items *w, json_t *row);        /* points and media at w's step and time */
 void wandb_params(struct wandb_items *w, json_t *config);
-void wandb_finals(struct wandb_items *w, json_t *summary); /* of keys without a row */
+void wandb_finals(struct wandb_items *w, json_t *summary); /* adds keys without a row */
 
 #endif

@@ -176,7 +176,7 @@ int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
 }
 
 #define PAUSE_S 1.0   /* between two evaluations */
-#define SILENCE_S 5.0 /* without a commit */
+#define SILENCE_S 5.0 /* time without a commit */
 
 struct alert_watch {
 	struct store *s;
@@ -188,7 +188,7 @@ struct alert_watch {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	bool news, stop;
-	int handle; /* of store_watch */
+	int handle; /* handle from store_watch */
 };
 
 static void wake_alert_watch(void *arg, uint64_t rev)

@@ -27,7 +27,7 @@
 struct wanted_run {
 	char run[33];
 	bool failed;
-	double until_s; /* of failed: retry after this time */
+	double until_s; /* time after which `failed` is retried */
 	struct err err;
 };
 

@@ -20,8 +20,8 @@ struct store;
 struct archiver_stats {
 	uint64_t runs, series, points, bytes; /* moved to objects */
 	uint64_t returns;		      /* runs whose points were restored */
-	uint64_t failures;		      /* of the object store or the database, in either direction */
-	int64_t last_ms;		      /* of the last move; 0: none */
+	uint64_t failures;		      /* failures of the object store or the database, in either direction */
+	int64_t last_ms;		      /* time of the last move; 0: none */
 };
 
 /* after_ms: time since the end of a run; 0: moves nothing, only restores. *ret NULL: files are in a folder. */
@@ -42,7 +42,7 @@ struct archive_totals {
 struct archive {
 	char run[33];
 	int64_t run_id;
-	struct archive_totals totals; /* of the rows packed */
+	struct archive_totals totals; /* totals of the packed rows */
 	struct orphan_blobs_object object;
 	/* for restoring */
 	struct archive_list list;

@@ -26,7 +26,7 @@ struct throttle {
 	uint64_t seed; /* drawn by the caller, who zeroes the rest */
 	struct {
 		double wrong; /* wrong guesses that count */
-		double at_s;  /* at this time */
+		double at_s;  /* time at which `wrong` was counted */
 	} places[THROTTLE_PLACES];
 };
 

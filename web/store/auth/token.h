@@ -54,7 +54,7 @@ struct token_new {
 void token_changed(struct store *s);
 /* Within a change: notifies other processes with the commit. */
 int token_tell(struct db *d, struct err *err);
-void token_heard(struct store *s); /* with other writers: no changes by them until now */
+void token_heard(struct store *s); /* no other writer has changed the tokens until now */
 
 /* Adds a token without a row; needed: all requests need a token from now on. Call before threads start. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);

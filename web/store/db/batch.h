@@ -11,7 +11,7 @@
 #include "web/store/db/db.h"
 
 struct db_batch {
-	const char *fmt; /* of a row, letters as in db_run */
+	const char *fmt; /* format of a row, letters as in db_run */
 	struct buf columns[DB_VALUES_MAX];
 	size_t rows;
 };

@@ -32,7 +32,7 @@ enum db_column {
 #define DB_ROWS_OF_BYTES 160 /* size of the database identity in changes_now */
 
 struct db;
-struct db_rows; /* of one query of a connection; each query runs once at a time */
+struct db_rows; /* the rows of one query of a connection; each query runs once at a time */
 
 bool db_is_address(const char *place); /* NULL is fine */
 

@@ -24,7 +24,7 @@ enum foreign_column {
 };
 
 struct foreign;
-struct foreign_rows; /* of one query; each query runs once at a time */
+struct foreign_rows; /* the rows of one query; each query runs once at a time */
 
 bool foreign_is_sqlite(const char *path); /* checks the magic of the file */
 

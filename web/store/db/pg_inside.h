@@ -34,7 +34,7 @@ struct pg_rows {
 	struct db_rows rows; /* first member: rows are cast back to this */
 	const struct pgso *pq;
 	enum pg_prepared prepared;
-	bool asked;    /* by db_start, and the answer is not read yet */
+	bool asked;    /* db_start has sent it, and its result is unread */
 	PGresult *res; /* NULL: none, or freed */
 	int at;
 	char number[24]; /* an integer read as text */
@@ -60,7 +60,7 @@ struct pg_db {
 		      * statements */
 	struct pg_sent sent[PG_SENT_MAX];
 	size_t sent_count;
-	int64_t last_id, changed; /* of the last answer read */
+	int64_t last_id, changed; /* from the last result read */
 	struct err error;         /* the first failure that is not reported yet, then the last one */
 	bool untold;
 	int64_t process, group; /* row of this connection in the table process, and number of its newest transaction */

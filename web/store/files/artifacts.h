@@ -26,7 +26,7 @@ struct objects;
 struct artifacts_opts {
 	const char *root;   /* a folder, or s3://BUCKET/PREFIX */
 	bool by_default;    /* root is a default: if rows name an object store, that is used */
-	uint64_t max_bytes; /* of one file; 0: 1 TiB */
+	uint64_t max_bytes; /* limit for one file; 0: 1 TiB */
 };
 
 /* Needs an open store. The folder is created when first needed; its parent must exist then. ERR_USAGE: the files of
@@ -57,7 +57,7 @@ struct artifact_file {
 	int fd;           /* the caller closes it; -1: an object, use artifact_read_begin */
 	char object[33];  /* its name; "": not an object */
 	uint64_t bytes;
-	int64_t time_ns;  /* of the last change */
+	int64_t time_ns;  /* time of the last change */
 	char sha256[65];  /* "": unknown */
 };
 
@@ -130,7 +130,7 @@ struct artifact_digest {
 	const char *path, *sha256;
 	const char *object; /* NULL: a file on disk */
 	int64_t bytes, time_ns;
-	const void *content; /* of an image (artifact_picture_room); NULL: not available */
+	const void *content; /* content of an image (artifact_picture_room); NULL: not available */
 };
 
 /* If the path is an image of MLflow's log_image: the most bytes of it to pass as content of its digest, so that it
@@ -161,7 +161,7 @@ void entries_sort(struct entries *e);				 /* by name */
 /* Lists files in the folder of a run below the followed folder, next to its journals: weights, checkpoints and other
  * output. Files are never opened, and nothing about them is stored. */
 struct folder_files {
-	const char *folder; /* of the run, below the followed folder; NULL: none of its journals is a file here */
+	const char *folder; /* folder of the run below the followed one; NULL: none of its journals is a file here */
 	struct artifact_entry *list; /* by name */
 	size_t count;
 };

@@ -52,7 +52,7 @@ struct object_sending {
 	struct err err;
 	/* owned by the writer */
 	uint64_t bytes;
-	size_t taken; /* of bytes that have to wait */
+	size_t taken; /* bytes already taken from those that must wait */
 	struct sha256 sha, part_sha;
 };
 

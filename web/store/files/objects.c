@@ -12,7 +12,7 @@
 #include "web/store/files/artifacts.h"
 
 #define THREADS 8
-#define TIMEOUT_S 4.0 /* without any byte: the longest wait of a request, and of a server that stops */
+#define TIMEOUT_S 4.0 /* longest wait without any byte, of a request and of a server that stops */
 #define SKIP_MOST 32  /* rows of one folder that are read before jumping to its end */
 
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)

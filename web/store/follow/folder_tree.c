@@ -24,7 +24,7 @@
 
 /* A folder to list. */
 struct pending {
-	int64_t time_ns; /* of its last change */
+	int64_t time_ns; /* time of its last change */
 	uint64_t number; /* orders equal times: the first found comes first */
 	const char *path;
 	int depth;
@@ -44,7 +44,7 @@ struct tree_walk {
 	struct map *seen;    /* (device, inode) of folders, because links may form cycles */
 	struct arena *paths; /* until the scan ends */
 	DIR *dir;            /* the folder being listed; NULL: none */
-	int depth;           /* of it */
+	int depth;           /* depth of that folder */
 	struct tree_entry **entries;
 	size_t entry_count, entry_at;
 };

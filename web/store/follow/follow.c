@@ -26,8 +26,8 @@
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
 #define GATHER_S 0.05 /* writes close together share a commit */
-#define STAND_BY_S 1.0 /* until the next check for the lease */
-#define STEP_S 0.02   /* of scanning, then of reading: neither waits long for the other */
+#define STAND_BY_S 1.0 /* time until the next check for the lease */
+#define STEP_S 0.02   /* time to scan, then to read: neither waits long for the other */
 
 /* ---- files: found by the tree, or stored earlier ---- */
 

@@ -280,7 +280,7 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 	case ERR_IO:
 	case ERR_BUSY:
 	case ERR_NOMEM:
-	case ERR_DAMAGED: /* of the store: until a backup is restored */
+	case ERR_DAMAGED: /* the store is damaged: until a backup is restored */
 		postpone_follow_file(f, file);
 		break;
 	case ERR_CANCELED:

@@ -147,7 +147,7 @@ void follow_source_learn(struct follow *f, struct follow_file *file, const char 
 		learn_run_folder(f, r, file->path);
 		origin_writer_of_path(old, file->path);
 		if (!strcmp(old, writer))
-			return; /* of version 0.1: the content is not known */
+			return; /* written by version 0.1: the content is unknown */
 	}
 	set_source_content(f, s, writer);
 }
@@ -179,7 +179,7 @@ static bool has_stored_bytes(const struct follow *f, const struct follow_file *f
 static void ignore_source_change(void *arg, const struct ingest_result *res)
 {
 	(void)arg;
-	(void)res; /* of a run that was removed */
+	(void)res; /* it belongs to a removed run */
 }
 
 void follow_submit_source(struct follow *f, const struct ingest_op *op)

@@ -12,12 +12,12 @@
 #include "web/store/write/ingest.h"
 
 #define ORIGIN_ID_BYTES 33
-#define ORIGIN_SAME_DIGITS 24 /* of two contents with the same first records; the rest may count such contents */
+#define ORIGIN_SAME_DIGITS 24 /* digits shared by contents with equal first records; the rest may count these */
 
 struct origin {
 	bool known, foreign;
 	bool annotates; /* belongs to the run in the parent folder: hparams (tb_hparams.h) or a rank (origin_is_rank) */
-	char run[ORIGIN_ID_BYTES], writer[ORIGIN_ID_BYTES]; /* of our journals; foreign: the follower sets them */
+	char run[ORIGIN_ID_BYTES], writer[ORIGIN_ID_BYTES]; /* ids of our journals; the follower sets foreign ones */
 	char content[ORIGIN_ID_BYTES]; /* foreign: digest of the first records */
 };
 

@@ -20,7 +20,7 @@
 
 /* What a file begins with; for a folder the largest value of its files counts. */
 enum head {
-	HEAD_NOTHING, /* at most the file version */
+	HEAD_NOTHING, /* nothing but the file version, if that */
 	HEAD_BEGUN,   /* hparams that have not ended */
 	HEAD_NOTE,    /* hparams that ended before anything else */
 	HEAD_RUN,

@@ -118,7 +118,7 @@ struct store_backup {
 	bool made_folder;
 	struct db *to;
 	struct db_copy *copy;
-	int pages; /* of the next step */
+	int pages; /* pages to copy in the next step */
 	bool done;
 	double last_step_s;
 };

@@ -29,7 +29,7 @@
 #define PROBED_FILES 20000
 #define PROBE_BYTES 4096
 #define NAMED_FILES 3
-#define SAMPLED_CHUNKS 200 /* of one series */
+#define SAMPLED_CHUNKS 200 /* chunks checked per series */
 #define LOG_POINTS_MANY 5000000u
 #define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* in larger files a sample of points replaces the check of the chunk
 					     * table */
@@ -386,7 +386,7 @@ static int check_rows(struct check *c)
 struct file_probe {
 	const char *root;
 	uint64_t seen, bad;
-	char names[400]; /* of the first bad ones */
+	char names[400]; /* names of the first damaged ones */
 	size_t len;
 };
 

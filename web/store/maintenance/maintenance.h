@@ -26,7 +26,7 @@ struct store_gc_result {
 	uint64_t artifacts, artifact_bytes;
 	uint64_t objects;
 	uint64_t journals, journal_bytes;
-	uint64_t freed_bytes;  /* of the store's file */
+	uint64_t freed_bytes;  /* bytes freed in the store's file */
 };
 
 /* Removes for good, in order: runs removed incompletely by an earlier call; deleted runs with their rows and

@@ -10,7 +10,7 @@ struct experiment {
 	const char *name;
 	int64_t created_ms, updated_ms;
 	bool deleted;
-	const char *location;  /* of its artifacts; "": in the store, see location_of */
+	const char *location;  /* location of its artifacts; "": in the store, see location_of */
 	struct query_kv *tags; /* by key */
 	size_t tag_count;
 };
@@ -26,7 +26,7 @@ struct experiments_opts {
 	const char *filter;
 	const char *const *order; /* none: the newest first */
 	size_t order_count;
-	bool active, deleted;     /* which to show */
+	bool active, deleted;     /* states to list */
 	size_t limit;
 	const char *page_token;   /* NULL or "": the first page */
 };

@@ -18,7 +18,7 @@ static const char *read_text_or_null(struct arena *a, struct db_rows *q, enum db
 struct link_reading {
 	struct db *d;
 	struct arena *a;
-	struct run_links *links; /* of the one run; of many: indexed by the row's place */
+	struct run_links *links; /* links of the one run; of many, indexed by row */
 	bool many;
 	struct err *err;
 };

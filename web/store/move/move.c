@@ -257,7 +257,7 @@ void move_close(struct move_end *e)
 
 struct move_filling {
 	struct move_end *to;
-	struct dump dump; /* of what was read */
+	struct dump dump; /* dump of the source */
 	uint64_t rows;
 };
 

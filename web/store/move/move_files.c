@@ -15,7 +15,7 @@
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
-#define PART_BYTES ((size_t)8 << 20) /* of an object, per request */
+#define PART_BYTES ((size_t)8 << 20) /* bytes of an object per request */
 #define PIECE_BYTES ((size_t)1 << 18)
 
 /* --- list of files ---------------------------------------------------------------------------------------------- */

@@ -16,13 +16,13 @@ struct store;
 struct move_end {
 	char db[PATH_MAX], shown[PATH_MAX]; /* shown: without a password */
 	char files[PATH_MAX];		    /* a folder, or s3://… */
-	char id[40];			    /* of the store */
-	struct store *lock;		    /* on a file; NULL: an address */
-	struct db *d;			    /* of the source: in one transaction */
-	struct db *guard;		    /* of a target at an address: keeps others out */
+	char id[40];			    /* id of the store */
+	struct store *lock;		    /* lock on a file; NULL: a database server */
+	struct db *d;			    /* for the source: in one transaction */
+	struct db *guard;		    /* for a target on a database server: keeps others out */
 	struct object_client *objects;	    /* NULL: files is a folder */
-	struct archives *archives;	    /* of the source: archived points */
-	const char *prefix;		    /* of objects, in files */
+	struct archives *archives;	    /* archived points of the source */
+	const char *prefix;		    /* prefix of objects in files */
 	bool begun;			    /* the target was begun by an earlier try with the same source */
 };
 

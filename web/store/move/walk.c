@@ -26,9 +26,9 @@ struct move_walk {
 	size_t archive_count;
 	struct archived_chunk *away; /* by id */
 	size_t n, at;
-	unsigned char *bytes; /* of one */
+	unsigned char *bytes; /* bytes of one chunk */
 	size_t room;
-	struct sum_point points[CHUNK_POINTS]; /* of the same chunk */
+	struct sum_point points[CHUNK_POINTS]; /* points of the same chunk */
 };
 
 struct fetching {

@@ -101,7 +101,7 @@ static bool is_list_ordered(const struct archive_list *l, uint64_t chunk_bytes)
 
 struct archives_index {
 	char object[ARCHIVE_NAME_BYTES];
-	uint64_t bytes; /* of the object */
+	uint64_t bytes; /* size of the object */
 	struct archive_list list;
 	struct archive_entry *entries;
 	unsigned users;

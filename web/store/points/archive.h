@@ -15,9 +15,9 @@
 #include "web/store/db/db.h"
 
 struct archive_entry {
-	int64_t id; /* of the chunk, as in its row */
+	int64_t id; /* id of the chunk, as in its row */
 	uint32_t points, bytes;
-	uint64_t offset; /* of its bytes in the object */
+	uint64_t offset; /* offset of its bytes in the object */
 	int64_t min_step, max_step;
 	double min_time, max_time; /* NaN: unknown */
 };
@@ -29,7 +29,7 @@ struct archive_list {
 };
 
 #define ARCHIVE_NAME_BYTES 33
-#define ARCHIVE_CHUNKS_MAX ((size_t)1 << 20) /* of one archive: an index of 56 MiB */
+#define ARCHIVE_CHUNKS_MAX ((size_t)1 << 20) /* chunks of one archive: an index of 56 MiB */
 
 /* Appends index and tail to chunks of chunk_bytes bytes in total. */
 void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t chunk_bytes);

@@ -22,7 +22,7 @@ struct chunks {
 	/* private */
 	struct db *d;
 	struct db_rows *rows; /* NULL: read from the archive */
-	struct db_rows *body; /* of chunks_load, where the bytes are in a row */
+	struct db_rows *body; /* for chunks_load: the row that owns the bytes */
 	enum chunks_what what;
 	int64_t series, first, last;
 	bool any; /* a row was found */

@@ -19,7 +19,7 @@ struct fold_rows {
 	struct db *db;
 	struct map *series; /* id -> struct fold_series, read ahead */
 	struct map *chunks; /* id -> struct point_tail, read ahead */
-	struct buf blob;    /* of one chunk */
+	struct buf blob;    /* encoded form of one chunk */
 	struct buf dropped; /* ids of chunks, an array (batch.h) */
 	struct db_batch fresh_chunks, changed_series;
 };

@@ -15,7 +15,7 @@
 struct kept_outline {
 	int64_t chunk;
 	struct outline *outline;
-	unsigned char *bytes; /* of the chunk; NULL: not cached */
+	unsigned char *bytes; /* bytes of the chunk; NULL: not cached */
 	size_t len;
 };
 

@@ -70,11 +70,11 @@ struct scan_group_source {
 	struct blob *blob;
 	bool open; /* blob, or entry, belongs to id */
 	const unsigned char *whole; /* all bytes; NULL: not read, or only a part */
-	size_t len;                 /* of whole */
+	size_t len;                 /* length of `whole` */
 	bool wants_whole;           /* bytes of chunks are cached */
 	unsigned char *bytes;
 	size_t cap;
-	struct archived archived; /* of the series, once it is known to be archived */
+	struct archived archived; /* archive of the series, once it is known to be archived */
 	const struct archive_entry *entry;
 };
 

@@ -36,7 +36,7 @@ struct chart {
 	uint64_t outlines_generation; /* of the snapshot of d */
 	struct arena *a;
 	struct series_select_run *runs;
-	struct point_tail **tails; /* of each run's series: points not folded yet */
+	struct point_tail **tails; /* points of each run's series that are not folded yet */
 	size_t run_count;
 	struct chart_line *lines;
 	size_t line_count, line_cap;
@@ -56,7 +56,7 @@ struct chart_sweep {
 	struct chart *c;
 	const struct chart_line *line;
 	struct chart_axis axis;
-	int64_t hide; /* of the current series */
+	int64_t hide; /* hidden steps of the current series */
 	uint64_t inside;
 	double low, high;
 };

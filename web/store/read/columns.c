@@ -12,7 +12,7 @@
 #include "web/store/db/batch.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
-#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the least recently used is evicted first */
+#define CELL_BYTES_MAX ((size_t)96 << 20) /* limit for all columns; the least recently used is evicted first */
 /* with more changed runs than this plus a quarter of all, everything is read again */
 #define CHANGED_MAX 2000
 
@@ -33,7 +33,7 @@ struct columns {
 	struct columns_row *rows;
 	struct columns_mark *marks;
 	size_t count, cap;
-	size_t changes; /* since all rows were read: their old texts still use memory */
+	size_t changes; /* changes since all rows were read: old strings still use memory */
 	struct arena *texts;
 	struct loaded_column columns[COLUMNS_MAX];
 	size_t column_count;
@@ -194,7 +194,7 @@ static int put_cell(struct columns *c, const struct loaded_column *col, size_t r
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-enum part { CELL, CELLS, WHOLE }; /* which rows of a column to read: of one run, of the changed runs, all */
+enum part { CELL, CELLS, WHOLE }; /* rows of a column to read: of one run, of the changed runs, all */
 
 static enum db_query column_query(enum filter_entity entity, enum part part)
 {

@@ -20,7 +20,7 @@ struct runs {
 	struct err *err;
 	struct query_run *items;
 	size_t count;
-	int64_t id;         /* of the one run */
+	int64_t id;         /* id of the only run */
 	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
 	struct buf ids;     /* an array (batch.h) */
 };

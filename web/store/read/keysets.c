@@ -57,7 +57,7 @@ int key_names_read(struct db *d, const struct key_names *k, struct err *err)
 	return rc ? rc : read_name_rows(d, q, k, err);
 }
 
-#define BYTES_MAX ((size_t)64 << 20) /* of ids; above it everything is dropped */
+#define BYTES_MAX ((size_t)64 << 20) /* limit for ids; above it everything is dropped */
 #define RUNS_MAX 200000
 
 struct keyset_seen {

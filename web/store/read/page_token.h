@@ -12,11 +12,11 @@
 #include "web/store/filter/filter.h"
 #include "web/store/read/query.h"
 
-#define PAGE_TOKEN_TEXT_BYTES 200 /* of a sort text; texts equal in these bytes sort as equal */
+#define PAGE_TOKEN_TEXT_BYTES 200 /* kept bytes of a sort text; texts equal in these bytes sort as equal */
 #define PAGE_TOKEN_KEYS_MAX 16
 
 struct page_token_place {
-	struct filter_value keys[PAGE_TOKEN_KEYS_MAX]; /* of the search's order */
+	struct filter_value keys[PAGE_TOKEN_KEYS_MAX]; /* values of the fields in the search's order */
 	int64_t start_ms;
 	char uuid[33];
 };
@@ -26,7 +26,7 @@ uint32_t page_token_plan(const struct query_runs_opts *o); /* hash that identifi
 /* The search that a token belongs to. */
 struct page_token_search {
 	uint32_t plan;
-	size_t key_count; /* of its order */
+	size_t key_count; /* number of fields in its order */
 };
 
 /* In the arena; NULL when out of memory. */

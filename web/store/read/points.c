@@ -22,9 +22,9 @@
 
 struct points_cursor {
 	struct store *s;
-	struct arena *sel_arena, *run_arena; /* of the selection; of the current run */
+	struct arena *sel_arena, *run_arena; /* memory of the selection; of the current run */
 	struct points_sel sel;
-	size_t run_at;          /* of the current run, in sel.runs */
+	size_t run_at;          /* index of the current run in sel.runs */
 	bool run_loaded, at_end;
 	struct series_select_run run;
 	size_t series_at;

@@ -76,7 +76,7 @@ struct points_bucket {
 	/* 0 .. bucket_count-1: from its edge up to but excluding the next (points_edge); the last bucket includes
 	 * its end */
 	uint32_t index;
-	uint32_t count;      /* of all points */
+	uint32_t count;      /* number of all points */
 	uint32_t nonfinite;
 	struct points_at first, min, max, last;
 	double sum;

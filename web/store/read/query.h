@@ -101,14 +101,14 @@ struct query_run {
 	const char *name;
 	const char *experiment;
 	const char *experiment_id;
-	const char *location;     /* of the experiment's artifacts; "": in the store, see location_of */
+	const char *location;     /* location of the experiment's artifacts; "": in the store, see location_of */
 	const char *user;         /* from MLflow's client; "" */
 	const char *status;
 	bool status_inferred;     /* killed after 60 s without records; withdrawn when new ones arrive */
 	bool deleted;
 	int64_t start_ms;         /* INT64_MIN: unknown */
 	int64_t end_ms;
-	int64_t last_step;        /* of the run-level series that count optimiser steps; -1: none */
+	int64_t last_step;        /* last step of the run's series that count optimiser steps; -1: none */
 	int world_size;           /* 0: unknown */
 	uint64_t rev;             /* grows with every change of the run */
 	struct query_kv *params;  /* sorted by key, as all lists */
@@ -154,7 +154,7 @@ struct query_runs_opts {
 	bool only_deleted;
 	const struct filter_mlflow *mlflow; /* MLflow's grammar instead of filter and order_by */
 	bool bare;                      /* without params, tags, metrics and alerts */
-	unsigned parts;                 /* of enum query_part; 0: all */
+	unsigned parts;                 /* bits of enum query_part; 0: all */
 	const char *const *metrics;     /* with some_metrics, or if there are more than metrics_max: only these */
 	size_t metric_count;
 	bool some_metrics;
@@ -170,7 +170,7 @@ struct query_runs {
 	struct query_run *items;
 	size_t count;
 	const char *next_page_token; /* NULL: the last page */
-	uint64_t rev;                /* of the snapshot, for an ETag or for query_changes */
+	uint64_t rev;                /* revision of the snapshot, for an ETag or for query_changes */
 	/* with_keys: every metric key of the items with the number of items that have it, sorted */
 	struct query_key_runs *keys;
 	size_t key_count;

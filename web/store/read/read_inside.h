@@ -65,7 +65,7 @@ bool metric_is_loss(const char *key);
 /* The runs, and what to load in addition to their columns. */
 struct detail_want {
 	const int64_t *ids;
-	unsigned parts;              /* of enum query_part */
+	unsigned parts;              /* bits of enum query_part */
 	const struct metric_select *chosen; /* NULL: every metric */
 };
 
@@ -139,7 +139,7 @@ struct cells {
 	const struct columns_row *base; /* of the columns; NULL: rows are read by queries */
 	const struct columns_cell *columns[FILTER_MAX_FIELDS]; /* NULL: no run has the key, or the field is not a
 							        * column */
-	int64_t key[FILTER_MAX_FIELDS]; /* without columns; 0: no run has the key */
+	int64_t key[FILTER_MAX_FIELDS]; /* used without columns; 0: no run has the key */
 	struct cells_experiment *experiments; /* by id; loaded only if a field uses them */
 	size_t experiment_count;
 };

@@ -14,13 +14,13 @@
 
 struct store;
 
-struct run_records_part { /* of the console */
+struct run_records_part { /* a part of the console */
 	int rank, segment;
 	int64_t lines;
 };
 
 struct run_records_line {
-	int64_t number; /* from 0 in its part */
+	int64_t number; /* line number in its part, from 0 */
 	int64_t time_ms;
 	int stream; /* 1 standard output, 2 standard error */
 	bool again; /* overwritten by the next line of the stream (carriage return) */

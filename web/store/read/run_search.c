@@ -36,7 +36,7 @@ struct run_search {
 	struct cells cells;
 	struct run_hit *hits;
 	size_t hit_count;
-	struct filter_value *values; /* of all hits */
+	struct filter_value *values; /* values of all hits */
 	struct page_token_place after; /* from the page token */
 	bool has_after;
 	struct page_token_search token;
@@ -371,7 +371,7 @@ static int judge_search_hit(struct run_search *s, struct run_hit *h, const struc
 static int select_hits(struct run_search *s)
 {
 	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
-	const struct run_hit *worst = NULL; /* of a full page */
+	const struct run_hit *worst = NULL; /* the last hit of a full page */
 	bool hit;
 	int rc;
 

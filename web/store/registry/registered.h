@@ -12,7 +12,7 @@ struct registered_version {
 	int64_t version;
 	const char *description, *user, *run, *run_link, *status_text; /* NULL: not given */
 	const char *stage, *source, *status;
-	const char *location; /* of its files: source, or what it resolved to */
+	const char *location; /* location of its files: source, or what it resolved to */
 	int64_t created_ms, updated_ms;
 	struct query_kv *tags; /* by key */
 	size_t tag_count;
@@ -84,11 +84,11 @@ int registered_versions_search(struct store *s, const struct registered_opts *o,
 
 struct registry_op {
 	const struct change_ops *kind;
-	const char *name; /* of the registered model */
+	const char *name; /* name of the registered model */
 	const char *text; /* see changes.def */
 	int64_t version;
 	bool archive;
-	const char *source, *location, *run, *run_link; /* of a new version */
+	const char *source, *location, *run, *run_link; /* for a new version */
 	const struct ingest_kv *tags;
 	size_t tag_count;
 };

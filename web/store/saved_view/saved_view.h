@@ -39,7 +39,7 @@ struct saved_view {
 	const char *experiment, *name;
 	const char *text; /* "" for reports in a list */
 	bool preferred;
-	int64_t edition; /* of text */
+	int64_t edition; /* edition of text */
 	int64_t created_ms, updated_ms;
 	struct saved_view_edition *editions; /* existing ones, oldest first; saved_view_get only */
 	size_t edition_count;

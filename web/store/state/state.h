@@ -37,7 +37,7 @@ struct state_run {
 	size_t segment_count;
 	bool marked, changed; /* marked: in the list to flush; changed: watchers should see it */
 	int64_t params; /* number of params; -1: not counted yet (state_count_params) */
-	int64_t keys;   /* of its series */
+	int64_t keys;   /* number of its series */
 	int64_t slot;   /* part of the cache keys of everything below the run; a new slot invalidates them */
 	int64_t version, group; /* version of the row, and the last group that locked it; with other writers */
 	int rank_seen, segment_seen; /* the part that last had a new series; rank INT_MIN: none */

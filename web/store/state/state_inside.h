@@ -14,7 +14,7 @@ struct state_recent {
 	bool loaded;
 	unsigned count;
 	struct sum_point points[SPIKE_CONTEXT];
-	double weight; /* of the worst spike reported */
+	double weight; /* weight of the worst spike reported */
 };
 
 struct state_list {

@@ -18,7 +18,7 @@ int apply_expire(struct db *d, struct err *err); /* deletes older ones */
 #define APPLY_ROW_SERIES 2000
 
 struct apply_points {
-	int rank; /* of the journal: the rank of series that have none */
+	int rank; /* the journal's rank, for series that have none */
 	int segment;
 	bool tolerant; /* a limit that is exceeded becomes a problem of the run instead of a refusal */
 };
@@ -31,7 +31,7 @@ int apply_points(struct state *st, struct state_run *r, const struct apply_point
 int apply_expect(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err);
 
-uint64_t apply_log_rows(const struct intake *in); /* that its points need */
+uint64_t apply_log_rows(const struct intake *in); /* rows of the ingest log that its points need */
 
 int apply_problem(struct state *st, struct state_run *r, const char *text, uint64_t count, struct err *err);
 
@@ -67,7 +67,7 @@ struct told_media {
 	double wall_time;
 	const void *bytes; /* the content (run_records.h) */
 	size_t len;
-	const char *digest; /* of the content; NULL: computed here */
+	const char *digest; /* digest of the content; NULL: computed here */
 };
 
 int told_media(struct state *st, const struct state_run *r, const struct told_media *m, struct err *err);
@@ -79,7 +79,7 @@ struct params_lookup {
 	const struct state_run *run;
 	const struct ingest_kv *kv;
 	size_t count;
-	struct arena *arena; /* of the values */
+	struct arena *arena; /* memory of the values */
 	const char **values; /* set by params_find: of each name; NULL: the run has no such param */
 };
 

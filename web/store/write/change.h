@@ -27,7 +27,7 @@ struct change {
 
 struct change_ops {
 	const char *name;
-	bool never_waits; /* for room in the queue: queued operations may wait for this one */
+	bool never_waits; /* does not wait for room in the queue: queued operations may wait for this one */
 	bool makes_run;
 	bool after_all; /* a barrier: answered when all earlier changes are stored; nothing overtakes it */
 

@@ -13,7 +13,7 @@
 #include "web/store/write/change.h"
 #include "web/store/write/segment.h"
 
-#define RENAME_TAG "dptrack.run_name" /* of a journal: a new name of the run, not stored as a tag */
+#define RENAME_TAG "dptrack.run_name" /* tag of a journal that renames the run and is not stored */
 
 /* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)

@@ -39,7 +39,7 @@ int64_t backlog_bound(const struct backlog *b, double now_s);
 
 bool backlog_due(const struct backlog *b, double now_s);
 
-#define FOLDING_BUSY_POINTS 400000 /* from this many on, fold even while operations wait */
+#define FOLDING_BUSY_POINTS 400000 /* above this, fold even while operations wait */
 #define FOLDING_POINTS 200000	   /* per transaction while idle */
 
 struct folding {
@@ -48,7 +48,7 @@ struct folding {
 	atomic_bool asked;     /* fold what is logged without waiting for a quiet moment */
 	uint64_t rows, points; /* in the log; with other writers recounted from time to time */
 	double counted_s, oldest_s, after_s;
-	struct backlog backlog; /* with other writers */
+	struct backlog backlog; /* shared with other writers */
 };
 
 void folding_ask(struct folding *f);  /* any thread */

@@ -13,7 +13,7 @@
 #include "web/store/write/queue.h"
 #include "web/store/write/waiter.h"
 
-#define TRIES 8 /* of a group that conflicts with another process */
+#define TRIES 8 /* tries for a group that conflicts with another process */
 
 void group_commit_note(struct group_commit *g, int rc, const struct err *err, uint64_t rev, uint64_t jobs)
 {

@@ -29,7 +29,7 @@ struct intake_item {
 	enum event_kind kind;
 	const char *key;
 	const char *text;
-	int64_t time_ms; /* of the record */
+	int64_t time_ms; /* time of the record */
 	int64_t end_ms;  /* EVENT_HPARAMS_*: 0 unknown */
 	int64_t step;	 /* EVENT_SESSION: the first step of a foreign writer; EVENT_ALERT: its step */
 	enum event_status status;
@@ -70,7 +70,7 @@ struct intake {
 	uint64_t end;	  /* journals: offset after the last record decoded */
 	bool damaged;	  /* the bytes after end cannot be framed */
 	bool spoke;	  /* at least one record was decoded */
-	int64_t first_ms; /* of the first record; INT64_MIN: none */
+	int64_t first_ms; /* time of the first record; INT64_MIN: none */
 	int64_t last_ms;  /* time of the newest record */
 };
 

@@ -15,7 +15,7 @@
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
 
-#define SESSION_START 1 /* of TensorFlow's SessionLog */
+#define SESSION_START 1 /* value in TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
 
 void intake_item_problem(struct intake *in, const char *text)

@@ -18,7 +18,7 @@ struct store;
 
 struct lease {
 	struct store *s;
-	char name[256]; /* of the work */
+	char name[256]; /* name of the work */
 	bool ours;
 	double renewed_s;
 };

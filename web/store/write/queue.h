@@ -17,7 +17,7 @@ struct queue;
 struct queue_job {
 	struct change change;
 	struct ingest_done done;
-	size_t bytes; /* of memory held while it waits */
+	size_t bytes; /* memory that it holds while it waits */
 	struct queue_job *next;
 	bool held; /* given back: queued in front of later operations */
 	/* Not NULL: a step between commits instead of an operation; it is queued like a group of one. It is not a

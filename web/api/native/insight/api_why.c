@@ -15,7 +15,7 @@
 struct why_pair {
 	const struct why_side *a, *b;
 	struct change change;
-	double product;     /* of the factors since the first run */
+	double product;     /* product of the factors since the first run */
 	const char *sentence;
 	const char **params; /* keys that differ */
 	size_t param_count;

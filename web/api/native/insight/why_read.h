@@ -10,7 +10,7 @@
 struct why_side {
 	const struct query_run *run; /* the one that the request named */
 	const char **repeats;        /* ids of its repeats */
-	struct step_time *paces;          /* that of run first */
+	struct step_time *paces;          /* the first one belongs to run `first` */
 	double *metrics;             /* best value of the goal of each, NaN if missing */
 	size_t n;
 };
