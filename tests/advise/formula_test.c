@@ -202,7 +202,8 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 		micro = cfg->batch_size / ranks;
 	}
 	if (workload_open(&s, cfg, NULL, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
-	    costing_model(work, micro, cfg->activation_checkpointing, cfg->precision, &m, &err))
+	    costing_model(work, &(struct model_variant){ micro, cfg->activation_checkpointing, cfg->precision }, &m,
+			  &err))
 		fail_msg("%s", err.text);
 	advise_cost(&c, t->strategy, &m, &l, h);
 	c.bytes[PLAN_DATA] = (double)s.data->buffer_bytes;

@@ -162,14 +162,14 @@ static void cut_short(void **state)
 
 		/* the end mark that a PNG lacks contains no pixels */
 		for (size_t cut = 0; cut < (strstr(names[i], ".png") ? n - 16 : n); cut += cut < 800 ? 1 : 97) {
-			int rc = picture_load_memory(p, names[i], data, cut, &size, &err);
+			int rc = picture_load_memory(p, &(struct picture_input){ names[i], data, cut }, &size, &err);
 
 			if (!rc)
 				rc = picture_render(p, &v, pixels, &err);
 			if (rc != ERR_CORRUPT || !strstr(err.text, names[i]))
 				fail_msg("%s cut at %zu: %d %s", names[i], cut, rc, err.text);
 		}
-		assert_int_equal(picture_load_memory(p, names[i], data, n, &size, &err), 0);
+		assert_int_equal(picture_load_memory(p, &(struct picture_input){ names[i], data, n }, &size, &err), 0);
 		assert_int_equal(picture_render(p, &v, pixels, &err), 0);
 	}
 	picture_free(p);
@@ -200,7 +200,8 @@ static void too_large(void **state)
 	memcpy(png + 37, "IDAT", 4);
 	put32(png + 41, (uint32_t)crc32(0, png + 37, 4));
 	assert_int_equal(picture_new(&p, &err), 0);
-	assert_int_equal(picture_load_memory(p, "big.png", png, sizeof(png), &size, &err), ERR_CORRUPT);
+	assert_int_equal(picture_load_memory(p, &(struct picture_input){ "big.png", png, sizeof(png) }, &size, &err),
+			 ERR_CORRUPT);
 	assert_non_null(strstr(err.text, "30000 x 30000"));
 	picture_free(p);
 }

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	struct picture_size size;
 	struct err err = ERR_INIT;
-	int rc = picture_load_memory(decoder, "input", bytes, n, &size, &err);
+	int rc = picture_load_memory(decoder, &(struct picture_input){ "input", bytes, n }, &size, &err);
 
 	FUZZ_HOLDS(!rc || ((rc == ERR_CORRUPT || rc == ERR_USAGE) && err.text[0])); /* ERR_USAGE: Git LFS's pointer */
 	if (rc || (int64_t)size.width * size.height > PIXELS_MAX)

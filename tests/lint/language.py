@@ -85,6 +85,12 @@ class Exceptions:
                 bad += 1
         return bad
 
+    def unexplained(self):
+        bare = [key for key, reason in self.table.entries.items() if not reason]
+        for key in bare:
+            print(f"{self.table.path}: {key}: no reason: write it after the colon")
+        return len(bare)
+
     def unneeded(self):
         unneeded = [key for key in self.table.entries if key not in self.needed]
         for key in unneeded:
@@ -132,7 +138,7 @@ def main():
     verdict.rule("struct-tags", names.check(shared_names(struct_tags), once.format("struct tag"), "tag"))
     verdict.rule("file-names", names.check(shared_names(file_names), once.format("file name"), "file"))
     verdict.rule("two-words", names.check(short_names(), "a static function is named with two words", "word"))
-    verdict.rule("parameters", parameters.check(wide_functions(), f"more than {PARAMETERS} parameters: pass a struct"))
+    verdict.rule("parameters", parameters.check(wide_functions(), f"more than {PARAMETERS} parameters: pass a struct") + parameters.unexplained())
     verdict.rule("comments", check_comments())
     if "--lower" in sys.argv:
         names.lower()

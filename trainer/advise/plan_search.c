@@ -166,7 +166,9 @@ static int add_zero_stages(struct plan_enumeration *g)
 
 static int load_advise_model(struct plan_enumeration *g, int64_t micro)
 {
-	return g->o->model(g->o->user, micro, g->at.recompute, g->at.precision, &g->model, g->err);
+	const struct model_variant v = { micro, g->at.recompute, g->at.precision };
+
+	return g->o->model(g->o->user, &v, &g->model, g->err);
 }
 
 /* Skips a configuration that the model does not support; other failures end the search. */

@@ -32,6 +32,13 @@ struct search_plan {
 	const char *limit;  /* phase that takes most time, or "memory" */
 };
 
+/* A way to compute the model, which determines the cost of its nodes. */
+struct model_variant {
+	int64_t micro; /* samples of one forward pass */
+	int recompute; /* enum config_recompute */
+	int precision; /* enum config_precision */
+};
+
 struct search_opts {
 	const struct hardware *hardware;
 	int nodes, ranks_per_node; /* largest numbers that the search tries */
@@ -44,9 +51,8 @@ struct search_opts {
 	double memory_bytes; /* of a device, or of the machine if ranks share it; 0: from the hardware file */
 	unsigned wanted;     /* strategies to try, a bit each by enum advise_id */
 	unsigned built;	     /* strategies that the program has, likewise */
-	/* Fills the cost of the model at that micro-batch; ERR_USAGE, ERR_UNSUPPORTED: the configuration is skipped. */
-	int (*model)(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret,
-		     struct err *err);
+	/* Fills the cost of a variant; ERR_USAGE, ERR_UNSUPPORTED: the configuration is skipped. */
+	int (*model)(void *user, const struct model_variant *v, struct advise_model *ret, struct err *err);
 	void *user;
 };
 

@@ -63,24 +63,28 @@ static int plan_stage_in_full(struct advise_cost *ret, double *work, const struc
 	return 0;
 }
 
-/* Fills bytes and host_bytes of *ret, without those of checkpoints. Adds the squares of the numbers of items of its
- * programs to *work, as a measure of time. job->cfg: the configuration, resolved. stage: the stage of a pipeline that
+struct full_plan {
+	struct advise_cost cost; /* bytes and host_bytes, without those of checkpoints */
+	double work;		 /* squared numbers of items of all programs planned so far, a measure of time */
+};
+
+/* Replaces ret->cost and adds to ret->work. job->cfg: the configuration, resolved. stage: the stage of a pipeline that
  * needs most by formula; the first and last stage are planned too, and the maximum counts. ERR_USAGE, ERR_UNSUPPORTED:
  * the configuration is impossible. */
-static int whole_plan(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
+static int whole_plan(struct full_plan *ret, const struct job *job, int stage, struct err *err)
 {
 	const int last = (int)config_stages(job->cfg) - 1, stages[] = { stage, 0, last };
 	int rc = 0;
 
-	*ret = (struct advise_cost){ .host_bytes = 0 };
+	ret->cost = (struct advise_cost){ .host_bytes = 0 };
 	for (int i = 0; !rc && i < 3; i++) {
 		struct advise_cost one;
 
 		if ((i > 0 && stages[i] == stage) || (i == 2 && !last))
 			continue;
-		rc = plan_stage_in_full(&one, work, job, stages[i], err);
-		if (!rc && advise_bytes(&one) > advise_bytes(ret))
-			*ret = one;
+		rc = plan_stage_in_full(&one, &ret->work, job, stages[i], err);
+		if (!rc && advise_bytes(&one) > advise_bytes(&ret->cost))
+			ret->cost = one;
 	}
 	return rc;
 }
@@ -207,8 +211,8 @@ static int parse_with_plan(struct run_config **ret, const struct job *job, const
 	return rc;
 }
 
-static int plan_in_full(struct advise_cost *ret, double *work, const struct job *job, const struct search_plan *p,
-			int64_t global_batch, struct err *err)
+static int plan_in_full(struct full_plan *ret, const struct job *job, const struct search_plan *p, int64_t global_batch,
+			struct err *err)
 {
 	struct job whole = *job;
 	int rc = parse_with_plan(&whole.cfg, job, p, global_batch, err);
@@ -216,7 +220,7 @@ static int plan_in_full(struct advise_cost *ret, double *work, const struct job 
 	if (rc)
 		return rc;
 	whole.cfg->command = COMMAND_PLAN;
-	rc = whole_plan(ret, work, &whole, p->cost.stage, err);
+	rc = whole_plan(ret, &whole, p->cost.stage, err);
 	config_free(whole.cfg);
 	return rc;
 }
@@ -235,20 +239,18 @@ static int next_plan_in_full(const struct plan_search *s)
 static int plan_best_in_full(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
 {
 	const enum search_goal goal = (enum search_goal)job->cfg->goal;
-
-	double work = 0;
+	struct full_plan planned = { .work = 0 };
 
 	for (int turn = 0; turn < WHOLE_MOST; turn++) {
 		const int i = next_plan_in_full(&f->search);
-		struct advise_cost planned;
 		int rc;
 
-		if (i < 0 || (i > 0 && work >= WHOLE_WORK))
+		if (i < 0 || (i > 0 && planned.work >= WHOLE_WORK))
 			return 0;
-		rc = plan_in_full(&planned, &work, job, &f->search.plans[i], f->global_batch, err);
+		rc = plan_in_full(&planned, job, &f->search.plans[i], f->global_batch, err);
 		if (rc && rc != ERR_USAGE && rc != ERR_UNSUPPORTED)
 			return rc;
-		search_correct(&f->search, i, o, goal, rc ? NULL : &planned);
+		search_correct(&f->search, i, o, goal, rc ? NULL : &planned.cost);
 	}
 	return 0;
 }

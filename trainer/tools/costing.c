@@ -14,8 +14,8 @@
 #define FEW 2 /* blocks of the smaller graph */
 
 struct cached_model {
-	int64_t micro;
-	int recompute, precision, rc;
+	struct model_variant variant;
+	int rc;
 	struct advise_model model;
 };
 
@@ -460,26 +460,28 @@ static int build_cost_model(struct costing *w, const struct program_shape *o, st
 	return 0;
 }
 
-static struct cached_model *find_cached_model(struct costing *w, int64_t micro, int recompute, int precision)
+static struct cached_model *find_cached_model(struct costing *w, const struct model_variant *v)
 {
-	for (int i = 0; i < w->n; i++)
-		if (w->known[i].micro == micro && w->known[i].recompute == recompute &&
-		    w->known[i].precision == precision)
+	for (int i = 0; i < w->n; i++) {
+		const struct model_variant *k = &w->known[i].variant;
+
+		if (k->micro == v->micro && k->recompute == v->recompute && k->precision == v->precision)
 			return &w->known[i];
+	}
 	return NULL;
 }
 
-int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err)
+int costing_model(void *user, const struct model_variant *v, struct advise_model *ret, struct err *err)
 {
 	struct costing *w = user;
-	const struct program_shape o = { .micro = micro, .recompute = recompute, .precision = precision };
-	struct cached_model *k = find_cached_model(w, micro, recompute, precision);
+	const struct program_shape o = { .micro = v->micro, .recompute = v->recompute, .precision = v->precision };
+	struct cached_model *k = find_cached_model(w, v);
 
 	if (!k) {
 		if (!array_reserve(&w->known, &w->room, w->n + 1))
 			return err_nomem(err, "plan");
 		k = &w->known[w->n++];
-		*k = (struct cached_model){ .micro = micro, .recompute = recompute, .precision = precision };
+		*k = (struct cached_model){ .variant = *v };
 		k->rc = build_cost_model(w, &o, &k->model, err);
 	}
 	*ret = k->model;

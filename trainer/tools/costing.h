@@ -4,7 +4,7 @@
 #ifndef DPT_TOOLS_COSTING_H
 #define DPT_TOOLS_COSTING_H
 
-#include "trainer/advise/advise.h"
+#include "trainer/advise/plan_search.h"
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"
 
@@ -17,9 +17,8 @@ int costing_new(struct costing **ret, const struct run_config *cfg, const struct
 void costing_set_machine(struct costing *w, const struct hardware *h);
 void costing_free(struct costing *w); /* NULL is fine */
 
-/* The callback of struct search_opts: precision is an enum config_precision, recompute an enum config_recompute, user a
- * struct costing. Results are cached. */
-int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err);
+/* The callback of struct search_opts; user: a struct costing. Results are cached. */
+int costing_model(void *user, const struct model_variant *v, struct advise_model *ret, struct err *err);
 
 /* Properties of a node that determine its seconds. */
 struct costing_node {

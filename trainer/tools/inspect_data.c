@@ -85,13 +85,15 @@ static int inspect_picture(struct inspection *i, const struct dataset_read *r, s
 			   struct err *err)
 {
 	struct picture_size size;
+	struct picture_input in;
 	int rc = i->data->ops->file(i->data, r, &i->file, err);
 
 	if (rc)
 		return rc;
 	ret->label = i->file.label;
 	ret->bytes = i->file.bytes.len;
-	rc = picture_load_memory(i->picture, ret->where, i->file.bytes.data, i->file.bytes.len, &size, err);
+	in = (struct picture_input){ ret->where, (const uint8_t *)i->file.bytes.data, i->file.bytes.len };
+	rc = picture_load_memory(i->picture, &in, &size, err);
 	if (!rc) {
 		ret->width = size.width;
 		ret->height = size.height;

@@ -109,7 +109,8 @@ static int decode_picture(struct shard_job *j, struct shard_item *picture, const
 {
 	struct picture_size size;
 	struct npy a = { .channels = 3 };
-	int rc = picture_load_memory(j->picture, name, picture->bytes, picture->n, &size, err), shorter, side;
+	const struct picture_input in = { name, picture->bytes, picture->n };
+	int rc = picture_load_memory(j->picture, &in, &size, err), shorter, side;
 	size_t n;
 	char *room;
 

@@ -98,11 +98,13 @@ int shards_fetch(const struct shards *d, const struct dataset_read *r, struct er
 	return shards_read_bytes(d, r, h->bytes, err);
 }
 
+/* Renders an encoded picture for the batch, from the decoded cache if that has it. */
 static int read_shard_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	struct shards_hand *h = r->hand;
 	struct picture_size size;
 	struct decoded_cache_name kept;
+	struct picture_input in;
 	bool keeps = name_kept_picture(d, r, &h->stamp, &kept);
 	char name[320];
 	int rc;
@@ -113,7 +115,8 @@ static int read_shard_picture(const struct shards *d, const struct dataset_read 
 	if (rc)
 		return rc;
 	shards_say(d, r->split, r->index, name);
-	rc = picture_load_memory(h->picture, name, h->bytes, shards_sample(d, r->split, r->index)->bytes, &size, err);
+	in = (struct picture_input){ name, h->bytes, shards_sample(d, r->split, r->index)->bytes };
+	rc = picture_load_memory(h->picture, &in, &size, err);
 	if (!rc)
 		rc = image_set_render(&d->set, r, h->picture, size, err);
 	if (!rc && keeps)

@@ -40,20 +40,20 @@ static void bitmap_close(void *state)
 	free(b);
 }
 
-static int fail_damaged_bitmap(const struct codec_input *in, const char *what, struct err *err)
+static int fail_damaged_bitmap(const struct picture_input *in, const char *what, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged picture: %s", in->name, what);
 }
 
 /* ---- BMP ---- */
 
-static bool bmp_is(const struct codec_input *in)
+static bool bmp_is(const struct picture_input *in)
 {
 	return in->n > 26 && in->data[0] == 'B' && in->data[1] == 'M';
 }
 
 /* Sets the default masks, or reads those of bit fields, which follow the 40 bytes of the header or are a part of it. */
-static bool read_bmp_masks(struct bitmap *b, const struct codec_input *in)
+static bool read_bmp_masks(struct bitmap *b, const struct picture_input *in)
 {
 	static const uint32_t masks16[] = { 0x7c00, 0x03e0, 0x001f }, masks32[] = { 0xff0000, 0xff00, 0xff };
 
@@ -68,7 +68,7 @@ static bool read_bmp_masks(struct bitmap *b, const struct codec_input *in)
 }
 
 /* Reads the header. False: it is of an unknown kind. */
-static bool read_bmp_sizes(struct bitmap *b, const struct codec_input *in)
+static bool read_bmp_sizes(struct bitmap *b, const struct picture_input *in)
 {
 	const uint8_t *p = in->data;
 	const size_t header = little_get_u32(p + 14);
@@ -104,7 +104,7 @@ static bool read_bmp_sizes(struct bitmap *b, const struct codec_input *in)
 	return read_bmp_masks(b, in);
 }
 
-static int bmp_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int bmp_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct bitmap *b = state;
 	bool known;
@@ -168,7 +168,7 @@ static void unpack_bmp_row(const struct bitmap *b, const uint8_t *from, uint8_t 
 }
 
 /* Decodes runs. Pixels that no run covers keep colour 0. */
-static bool unpack_bmp_runs(struct bitmap *b, const struct codec_input *in)
+static bool unpack_bmp_runs(struct bitmap *b, const struct picture_input *in)
 {
 	const uint8_t *p = in->data + b->begin, *end = in->data + in->n;
 	int x = 0, y = 0;
@@ -212,7 +212,7 @@ static bool unpack_bmp_runs(struct bitmap *b, const struct codec_input *in)
 	return true;
 }
 
-static int bmp_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int bmp_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct bitmap *b = state;
 	const size_t line = ((size_t)b->width * (size_t)b->bits + 31) / 32 * 4;
@@ -245,13 +245,13 @@ const struct codec codec_bmp = {
 
 /* ---- PNM ---- */
 
-static bool pnm_is(const struct codec_input *in)
+static bool pnm_is(const struct picture_input *in)
 {
 	return in->n > 8 && in->data[0] == 'P' && (in->data[1] == '5' || in->data[1] == '6') && isspace(in->data[2]);
 }
 
 /* Reads the next number of the header after blanks and comments; -1: none. */
-static int read_pnm_number(const struct codec_input *in, size_t *at)
+static int read_pnm_number(const struct picture_input *in, size_t *at)
 {
 	int v = 0, digits = 0;
 
@@ -264,7 +264,7 @@ static int read_pnm_number(const struct codec_input *in, size_t *at)
 	return digits ? v : -1;
 }
 
-static int pnm_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int pnm_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct bitmap *b = state;
 	size_t at = 2;
@@ -285,7 +285,7 @@ static int pnm_header(void *state, const struct codec_input *in, struct codec_he
 }
 
 /* Decodes 8-bit or 16-bit samples, scaled to 0 … 255. */
-static int pnm_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int pnm_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct bitmap *b = state;
 	const size_t n = (size_t)b->width * (size_t)b->height, bytes = b->maximum > 255 ? 2 : 1;

@@ -9,12 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-
-struct codec_input {
-	const char *name; /* for messages */
-	const uint8_t *data;
-	size_t n;
-};
+#include "trainer/data/pictures/picture.h"
 
 struct codec_header {
 	int width, height;
@@ -34,11 +29,11 @@ struct codec_want {
 
 struct codec {
 	const char *name;
-	bool (*is)(const struct codec_input *in);
+	bool (*is)(const struct picture_input *in);
 	int (*open)(void **ret, struct err *err); /* decoder state; its buffers are reused */
 	void (*close)(void *state);
-	int (*header)(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err);
-	int (*rows)(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err);
+	int (*header)(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err);
+	int (*rows)(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err);
 };
 
 extern const struct codec codec_jpeg, codec_png, codec_webp, codec_gif, codec_tiff, codec_bmp, codec_pnm, codec_array;

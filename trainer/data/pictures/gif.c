@@ -10,7 +10,7 @@
 
 struct gif {
 	struct codec_whole whole;
-	const struct codec_input *in;
+	const struct picture_input *in;
 	size_t at;
 	uint8_t *line;
 	size_t line_bytes;
@@ -34,12 +34,12 @@ static void gif_close(void *state)
 	free(s);
 }
 
-static bool gif_is(const struct codec_input *in)
+static bool gif_is(const struct picture_input *in)
 {
 	return in->n > 13 && (!memcmp(in->data, "GIF87a", 6) || !memcmp(in->data, "GIF89a", 6));
 }
 
-static int gif_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int gif_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct gif *s = state;
 
@@ -133,7 +133,7 @@ static int decode_gif(struct gif *s, GifFileType *f, struct err *err)
 	return 0;
 }
 
-static int gif_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int gif_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct gif *s = state;
 	GifFileType *f;

@@ -87,17 +87,17 @@ static void jpeg_close(void *state)
 	free(j);
 }
 
-static bool jpeg_is(const struct codec_input *in)
+static bool jpeg_is(const struct picture_input *in)
 {
 	return in->n > 3 && in->data[0] == 0xff && in->data[1] == 0xd8 && in->data[2] == 0xff;
 }
 
-static int fail_damaged_jpeg(const struct jpeg *j, const struct codec_input *in, struct err *err)
+static int fail_damaged_jpeg(const struct jpeg *j, const struct picture_input *in, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged JPEG: %s", in->name, j->text);
 }
 
-static void begin_jpeg(struct jpeg *j, const struct codec_input *in)
+static void begin_jpeg(struct jpeg *j, const struct picture_input *in)
 {
 	j->damaged = false;
 	j->text[0] = 0;
@@ -107,7 +107,7 @@ static void begin_jpeg(struct jpeg *j, const struct codec_input *in)
 	jpeg_read_header(&j->d, TRUE);
 }
 
-static int jpeg_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int jpeg_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct jpeg *j = state;
 
@@ -123,7 +123,7 @@ static int jpeg_header(void *state, const struct codec_input *in, struct codec_h
 	return 0;
 }
 
-static bool has_jpeg_end(const struct codec_input *in)
+static bool has_jpeg_end(const struct picture_input *in)
 {
 	size_t n = in->n < TAIL_BYTES ? in->n : TAIL_BYTES;
 	const uint8_t *p = in->data + in->n - n;
@@ -188,7 +188,7 @@ static void read_jpeg_rows(struct jpeg *j, const struct codec_want *w, unsigned 
 	jpeg_abort_decompress(&j->d);
 }
 
-static void read_jpeg_part(struct jpeg *j, const struct codec_input *in, const struct codec_want *w)
+static void read_jpeg_part(struct jpeg *j, const struct picture_input *in, const struct codec_want *w)
 {
 	unsigned x = crop_jpeg_columns(j, w);
 	struct entropy_part part = { (int)x, (int)(x + j->d.output_width), w->y0, w->y1 };
@@ -198,7 +198,7 @@ static void read_jpeg_part(struct jpeg *j, const struct codec_input *in, const s
 	read_jpeg_rows(j, w, x, whole);
 }
 
-static int jpeg_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int jpeg_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct jpeg *j = state;
 	int rc;

@@ -88,7 +88,7 @@ struct array {
 	size_t row_bytes;
 };
 
-static bool array_is(const struct codec_input *in)
+static bool array_is(const struct picture_input *in)
 {
 	return npy_begins(in->data, in->n);
 }
@@ -108,7 +108,7 @@ static void array_close(void *state)
 	free(a);
 }
 
-static int array_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int array_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct array *a = state;
 
@@ -130,7 +130,7 @@ static void widen_to_rgbx(const struct npy *head, const uint8_t *from, uint8_t *
 	}
 }
 
-static int array_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int array_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct array *a = state;
 	const size_t pixel = (size_t)a->head.channels, line = pixel * (size_t)a->head.width;

@@ -130,7 +130,7 @@ const char *picture_ending(const void *bytes, size_t n)
 }
 
 /* Says why no codec takes a file, from its first bytes. */
-static int fail_unknown_picture(const struct codec_input *in, struct err *err)
+static int fail_unknown_picture(const struct picture_input *in, struct err *err)
 {
 	int rc = file_refuse_pointer(in->name, in->data, in->n, err);
 
@@ -154,7 +154,7 @@ struct picture {
 	uint8_t *file;
 	size_t file_bytes;
 	char name[320];
-	struct codec_input in;
+	struct picture_input in;
 	size_t codec; /* codec of the loaded file */
 	struct codec_header header;
 	bool never_shrinks; /* for measurements: $DPTRAIN_TEST_NO_SHRINK */
@@ -194,13 +194,12 @@ static bool is_transposed(int orientation)
 	return orientation >= 5;
 }
 
-int picture_load_memory(struct picture *p, const char *name, const void *bytes, size_t n, struct picture_size *ret,
-			struct err *err)
+int picture_load_memory(struct picture *p, const struct picture_input *in, struct picture_size *ret, struct err *err)
 {
 	struct codec_header *h = &p->header;
 	int rc;
 
-	p->in = (struct codec_input){ name, bytes, n };
+	p->in = *in;
 	for (p->codec = 0; p->codec < N_CODECS && !codecs[p->codec]->is(&p->in); p->codec++)
 		;
 	if (p->codec == N_CODECS)
@@ -209,7 +208,7 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	if (rc)
 		return rc;
 	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
-		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels: expected at most %lld in total", name,
+		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels: expected at most %lld in total", in->name,
 			       h->width, h->height, (long long)PICTURE_PIXELS_MAX);
 	*ret = is_transposed(h->orientation) ? (struct picture_size){ h->height, h->width }
 					     : (struct picture_size){ h->width, h->height };
@@ -251,7 +250,7 @@ int picture_load(struct picture *p, const char *path, struct picture_size *ret, 
 	if (rc)
 		return rc;
 	snprintf(p->name, sizeof(p->name), "%.300s", path);
-	return picture_load_memory(p, p->name, p->file, n, ret, err);
+	return picture_load_memory(p, &(struct picture_input){ p->name, p->file, n }, ret, err);
 }
 
 /* The view in stored coordinates. */

@@ -39,9 +39,15 @@ struct picture_size {
 
 /* Reads the file and its header, and forgets the previous one. ERR_CORRUPT names the file and the cause. */
 int picture_load(struct picture *p, const char *path, struct picture_size *ret, struct err *err);
-/* The same from memory, borrowed until the next load. name: for messages. */
-int picture_load_memory(struct picture *p, const char *name, const void *bytes, size_t n, struct picture_size *ret,
-			struct err *err);
+
+struct picture_input {
+	const char *name; /* for messages */
+	const uint8_t *data;
+	size_t n;
+};
+
+/* The same from memory; the bytes and the name are borrowed until the next load. */
+int picture_load_memory(struct picture *p, const struct picture_input *in, struct picture_size *ret, struct err *err);
 
 /* Maps the box (x, y, width, height in pixels of the picture as shown; fractions allowed) to out_width x out_height.
  * cut: ignores pixels outside the box, as if it had been cut out first. */

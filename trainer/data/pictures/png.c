@@ -14,7 +14,7 @@
 struct png {
 	jmp_buf jump;
 	char text[160];
-	const struct codec_input *in;
+	const struct picture_input *in;
 	size_t at;
 	png_structp p;
 	png_infop info;
@@ -73,19 +73,19 @@ static void png_close(void *state)
 	free(s);
 }
 
-static bool png_is(const struct codec_input *in)
+static bool png_is(const struct picture_input *in)
 {
 	return in->n > 8 && !png_sig_cmp(in->data, 0, 8);
 }
 
-static int fail_damaged_png(struct png *s, const struct codec_input *in, struct err *err)
+static int fail_damaged_png(struct png *s, const struct picture_input *in, struct err *err)
 {
 	destroy_png_reader(s);
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged PNG: %s", in->name, s->text);
 }
 
 /* Reads up to the header. Errors longjmp. */
-static void begin_png(struct png *s, const struct codec_input *in)
+static void begin_png(struct png *s, const struct picture_input *in)
 {
 	destroy_png_reader(s);
 	s->in = in;
@@ -104,7 +104,7 @@ static void begin_png(struct png *s, const struct codec_input *in)
 }
 
 /* Finds EXIF's orientation. Its chunk may follow the pixels, so the chunks are walked without decoding. */
-static int find_png_orientation(const struct codec_input *in)
+static int find_png_orientation(const struct picture_input *in)
 {
 	size_t at = 8;
 
@@ -121,7 +121,7 @@ static int find_png_orientation(const struct codec_input *in)
 	return 1;
 }
 
-static int png_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int png_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct png *s = state;
 
@@ -164,7 +164,7 @@ static int allocate_png_rows(struct png *s, bool interlaced, struct err *err)
 	return rc;
 }
 
-static bool has_png_end(const struct codec_input *in)
+static bool has_png_end(const struct picture_input *in)
 {
 	return in->n > 12 && !memcmp(in->data + in->n - 8, "IEND", 4);
 }
@@ -187,7 +187,7 @@ static void read_interlaced_png(struct png *s, const struct codec_want *w)
 		w->row(w->user, s->row[y] + (size_t)w->x0 * 4);
 }
 
-static int png_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int png_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct png *s = state;
 	bool interlaced;

@@ -13,7 +13,7 @@
 
 struct tiff_state {
 	struct codec_whole whole;
-	const struct codec_input *in;
+	const struct picture_input *in;
 	size_t at;
 	char text[160]; /* the library's first message */
 	uint32_t width, height;
@@ -35,7 +35,7 @@ static void tiff_state_free(void *state)
 	free(s);
 }
 
-static bool tiff_is(const struct codec_input *in)
+static bool tiff_is(const struct picture_input *in)
 {
 	return in->n > 8 && (!memcmp(in->data, "II*\0", 4) || !memcmp(in->data, "MM\0*", 4) ||
 			     !memcmp(in->data, "II+\0", 4) || !memcmp(in->data, "MM\0+", 4));
@@ -117,7 +117,7 @@ static int ignore_tiff_warning(TIFF *t, void *user, const char *module, const ch
 	return 1;
 }
 
-static TIFF *open_tiff_input(struct tiff_state *s, const struct codec_input *in)
+static TIFF *open_tiff_input(struct tiff_state *s, const struct picture_input *in)
 {
 	TIFFOpenOptions *o = TIFFOpenOptionsAlloc();
 	TIFF *t;
@@ -138,12 +138,12 @@ static TIFF *open_tiff_input(struct tiff_state *s, const struct codec_input *in)
 
 /* ---- the codec ---- */
 
-static int fail_damaged_tiff(const struct tiff_state *s, const struct codec_input *in, struct err *err)
+static int fail_damaged_tiff(const struct tiff_state *s, const struct picture_input *in, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged TIFF%s%s", in->name, s->text[0] ? ": " : "", s->text);
 }
 
-static int tiff_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int tiff_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	struct tiff_state *s = state;
 	TIFF *t = open_tiff_input(s, in);
@@ -175,7 +175,7 @@ static void order_tiff_bytes(struct codec_whole *whole, size_t n)
 	}
 }
 
-static int tiff_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int tiff_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct tiff_state *s = state;
 	const size_t n = (size_t)s->width * s->height;

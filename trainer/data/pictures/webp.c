@@ -29,7 +29,7 @@ static void webp_close(void *state)
 	free(s);
 }
 
-static bool webp_is(const struct codec_input *in)
+static bool webp_is(const struct picture_input *in)
 {
 	return in->n > 16 && !memcmp(in->data, "RIFF", 4) && !memcmp(in->data + 8, "WEBP", 4);
 }
@@ -50,7 +50,7 @@ static int webp_orientation(const WebPData *data)
 	return orientation;
 }
 
-static int webp_header(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err)
+static int webp_header(void *state, const struct picture_input *in, struct codec_header *ret, struct err *err)
 {
 	const WebPData data = { in->data, in->n };
 	struct webp *s = state;
@@ -65,7 +65,7 @@ static int webp_header(void *state, const struct codec_input *in, struct codec_h
 	return 0;
 }
 
-static bool decode_first_frame(struct webp *s, const struct codec_input *in)
+static bool decode_first_frame(struct webp *s, const struct picture_input *in)
 {
 	const WebPData data = { in->data, in->n };
 	WebPAnimDecoder *d = WebPAnimDecoderNew(&data, NULL);
@@ -79,7 +79,7 @@ static bool decode_first_frame(struct webp *s, const struct codec_input *in)
 	return good;
 }
 
-static int webp_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
+static int webp_rows(void *state, const struct picture_input *in, const struct codec_want *w, struct err *err)
 {
 	struct webp *s = state;
 	const size_t bytes = (size_t)s->width * (size_t)s->height * 4;
