@@ -34,14 +34,14 @@ class Store(Server):
         return min(end + 1, os.path.getsize(self.folder + path)) - begin
 
 
-def launch(folder, *flags, before=((), ()), command=()):
+def launch(folder, *flags, before=((), ()), command=(), nnodes="2"):
     """Starts a job; cache0 and cache1 in the folder are the caches of its nodes."""
     port = free_port()
     job = []
     for i in range(2):
         cache = os.path.join(folder, "cache%d" % i)
         os.makedirs(cache, exist_ok=True)
-        flags_i = ["--nnodes", 2, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", port, "--node-rank", i, "--threads", 1,
+        flags_i = ["--nnodes", nnodes, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", port, "--node-rank", i, "--threads", 1,
                    "--cache", cache, *flags]
         job.append(subprocess.Popen([*before[i], DPTRAIN, *command, *map(str, flags_i)], env=environment(KEY), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     universal_newlines=True, stdin=subprocess.DEVNULL))

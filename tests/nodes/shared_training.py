@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """--cache-shared, trainings of four ranks on two nodes: the losses have the bits of a run from disk, also when a rank is
-killed and the job starts again, when ctrl-C ends it and it resumes, and when the disk of a node is full. The run records
-what came from the store, the other node and its own cache."""
+killed and the job starts again, when a node is lost for good, when ctrl-C ends the job and it resumes, and when the disk
+of a node is full. The run records what came from the store, the other node and its own cache."""
 import os
 import signal
 import subprocess
@@ -51,6 +51,19 @@ def killed(folder, store, runs, remote, want, n_blocks):
     check(len(set(blocks)) == n_blocks and len(blocks) <= n_blocks + IN_FLIGHT, "killed: %d requests for %d of %d blocks" % (len(blocks), len(set(blocks)), n_blocks))
 
 
+def lost(folder, store, runs, remote, want, n_blocks):
+    """A node is killed for good: the other one goes on alone, and fetches the blocks of the lost one."""
+    job = launch(folder, *remote, "--runs-dir", runs, "--max-restarts", 1, nnodes="1:2")
+    if not wait_for_steps(runs, job, 12):
+        return
+    job[1].kill()
+    codes, texts = ended("lost", job)
+    check(codes == [0, -signal.SIGKILL] and "on 1 of 2 machines" in texts[0], "lost: exit codes %s: %s" % (codes, texts))
+    check(losses(runs) == want, "lost: the losses have the bits of the run from disk")
+    blocks = store.blocks()
+    check(len(set(blocks)) == n_blocks < len(blocks) <= 2 * n_blocks, "lost: %d requests for %d of %d blocks" % (len(blocks), len(set(blocks)), n_blocks))
+
+
 def interrupted(folder, store, runs, remote, want):
     job = launch(folder, *remote, "--runs-dir", runs)
     if not wait_for_steps(runs, job, 5):
@@ -68,11 +81,14 @@ def recorded(name, folder, store, runs, remote, want, before=((), ()), says=()):
     codes, texts = ended(name, launch(folder, *remote, "--runs-dir", runs, before=before))
     check(codes == [0, 0] and losses(runs) == want, "%s: exit codes %s: %s" % (name, codes, texts))
     check(all(w in "".join(texts) for w in says), "%s: says %s: %s" % (name, says, texts))
-    sent = sum(store.size(*b) for b in store.blocks())
+    blocks = store.blocks()
+    sent = sum(store.size(*b) for b in blocks)
+    again = sent - sum(store.size(*b) for b in set(blocks))
     series = read_run(runs)["series"]
-    got = {kind: sum(sum(v.values()) for (k, _), v in series.items() if k == "data/" + kind) for kind in ("remote_bytes", "peer_bytes", "cache_bytes", "peer_failures")}
+    got = {kind: sum(sum(v.values()) for (k, _), v in series.items() if k == "data/" + kind) for kind in ("remote_bytes", "peer_bytes", "cache_bytes", "refetched_bytes", "peer_failures")}
     probes = 4 * len(os.listdir(store.folder))  # a byte each
     check(0.98 * sent <= got["remote_bytes"] <= sent + probes, "%s: the store sent %d, the run says %s" % (name, sent, got))
+    check(again - 0.02 * sent <= got["refetched_bytes"] <= again, "%s: the store sent %d again, the run says %s" % (name, again, got))
     check(got["peer_bytes"] > 0 and got["peer_failures"] == 0, "%s: the nodes served each other: %s" % (name, got))
     return sent
 
@@ -87,6 +103,7 @@ def trainings(folder, store, total, n_blocks):
     want = losses(runs[0])
     remote = [*TRAIN, "--cache-shared", "--data-path", store.url + "/train.json"]
     killed(folder, store, runs[1], remote, want, n_blocks)
+    lost(folder + "-lost", store, folder + "-lost-runs", remote, want, n_blocks)
     interrupted(folder, store, runs[2], remote, want)
     small = folder + "-small"
     sent = recorded("small caches", small, store, runs[3], [*remote, "--cache-size", total // 5], want)

@@ -119,6 +119,7 @@ struct dataset_file {
 struct dataset_traffic {
 	uint64_t remote_bytes, cache_bytes, local_bytes;
 	uint64_t requests, retries; /* to remote stores */
+	uint64_t refetched_bytes;   /* the part of remote_bytes that the cache had before */
 	uint64_t peer_bytes;	    /* received from the caches of other nodes */
 	uint64_t peer_failures;	    /* blocks that the store sent because their node did not */
 };

@@ -116,7 +116,8 @@ int shared_cache_open(struct shared_cache **ret, const struct rank *r, struct er
 	else if (listener >= 0)
 		close(listener);
 	if (!rc && rank_is_root(r))
-		log_info("--cache-shared: %d machines, %d caches", nodes.n, count_caches(&nodes));
+		log_info("--cache-shared: %d machines, %d cache%s", nodes.n, count_caches(&nodes),
+			 count_caches(&nodes) == 1 ? "" : "s");
 	free(nodes.node);
 	if (rc) {
 		shared_cache_close(s);

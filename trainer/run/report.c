@@ -491,6 +491,7 @@ static void report_traffic(struct report *r, int64_t step)
 		uint64_t now, before;
 	} part[] = { { SERIES_data_remote_bytes, now.remote_bytes, before->remote_bytes },
 		     { SERIES_data_cache_bytes, now.cache_bytes, before->cache_bytes },
+		     { SERIES_data_refetched_bytes, now.refetched_bytes, before->refetched_bytes },
 		     { SERIES_data_peer_bytes, now.peer_bytes, before->peer_bytes },
 		     { SERIES_data_peer_failures, now.peer_failures, before->peer_failures },
 		     { SERIES_data_local_bytes, now.local_bytes, before->local_bytes },

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trainer/data/store/cache.h"
 
@@ -141,6 +142,29 @@ static void test_copies(void **state)
 	cache_close(c);
 }
 
+/* A block that was kept once is known, also by another cache on the folder, and after it was removed. */
+static void test_had(void **state)
+{
+	struct cache_block b = name_of(20, 0), none = name_of(20, 1);
+	struct err err = ERR_INIT;
+	struct cache *c, *other;
+	char path[200], bytes[BYTES] = "";
+
+	(void)state;
+	assert_int_equal(cache_open(&c, &(struct cache_opts){ folder, 0 }, &err), 0);
+	assert_int_equal(cache_open(&other, &(struct cache_opts){ folder, 0 }, &err), 0);
+	assert_false(cache_had(c, &b));
+	cache_keep(c, &b, bytes, BYTES);
+	assert_true(cache_had(c, &b) && cache_had(other, &b));
+	snprintf(path, sizeof(path), "%s/dptrain-blocks/%.2s/%s", folder, b.name, b.name + 2);
+	assert_int_equal(unlink(path), 0);
+	assert_false(cache_holds(other, &b));
+	assert_true(cache_had(other, &b));
+	assert_false(cache_had(other, &none));
+	cache_close(c);
+	cache_close(other);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -159,7 +183,8 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_writers), cmocka_unit_test(test_copies) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_writers), cmocka_unit_test(test_copies),
+					    cmocka_unit_test(test_had) };
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

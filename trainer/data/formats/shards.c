@@ -151,6 +151,7 @@ static void shards_traffic(const struct dataset *base, struct dataset_traffic *r
 					 .local_bytes = t.local_bytes,
 					 .requests = t.requests,
 					 .retries = t.retries,
+					 .refetched_bytes = t.refetched_bytes,
 					 .peer_bytes = t.peer_bytes,
 					 .peer_failures = t.peer_failures };
 }

@@ -26,6 +26,7 @@
 #define MAGIC UINT64_C(0x31656863616374) /* "tcache1" */
 #define SWEEP_LOCK ((off_t)INT64_MAX - 1)
 #define LOCK_BYTES 4096
+#define HAD_BYTES ((uint64_t)4 << 20)
 
 /* The tail, after a block's bytes and CRCs. */
 struct block_tail {
@@ -97,11 +98,15 @@ static int open_lock_file(struct cache *c, struct err *err)
 {
 	char path[CACHE_PATH_BYTES];
 	struct stat st;
+	int rc;
 
 	snprintf(path, sizeof(path), "%.4000s/lock", c->folder);
 	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (c->lock_fd < 0 || fstat(c->lock_fd, &st) || (st.st_size < LOCK_BYTES && ftruncate(c->lock_fd, LOCK_BYTES)))
+	if (c->lock_fd < 0 || fstat(c->lock_fd, &st))
 		return refuse_cache(c, strerror(errno), err);
+	rc = st.st_size < LOCK_BYTES ? posix_fallocate(c->lock_fd, 0, LOCK_BYTES) : 0; /* a hole may be fatal later */
+	if (rc)
+		return refuse_cache(c, strerror(rc), err);
 	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
@@ -370,6 +375,28 @@ static off_t claim_byte(const struct cache_block *b)
 	return (off_t)strtoull(digits, NULL, 16);
 }
 
+/* After LOCK_BYTES the lock file has a byte for the hash of each block that was given to cache_keep. It is not mapped,
+ * because writing to a mapped hole of a file on a full disk is fatal. */
+static off_t find_had_byte(const struct cache_block *b)
+{
+	return LOCK_BYTES + (off_t)((uint64_t)claim_byte(b) % HAD_BYTES);
+}
+
+bool cache_had(const struct cache *c, const struct cache_block *b)
+{
+	char had = 0;
+
+	return pread(c->lock_fd, &had, 1, find_had_byte(b)) == 1 && had;
+}
+
+/* Fails silently on a full disk: the block counts as new then. */
+static void mark_had_block(struct cache *c, const struct cache_block *b)
+{
+	const char had = 1;
+
+	(void)!pwrite(c->lock_fd, &had, 1, find_had_byte(b));
+}
+
 bool cache_claim(struct cache *c, const struct cache_block *b)
 {
 	return lock_byte(c, claim_byte(b), F_WRLCK, false);
@@ -471,6 +498,7 @@ void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes,
 {
 	bool kept;
 
+	mark_had_block(c, b);
 	if (!n || count_crc_pieces(n) > PIECES_MAX)
 		return;
 	if (is_too_full(c, block_file_bytes(n)))

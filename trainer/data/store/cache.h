@@ -60,6 +60,10 @@ bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void 
 bool cache_claim(struct cache *c, const struct cache_block *b);
 void cache_release(struct cache *c, const struct cache_block *b);
 
+/* Returns true if the block was given to cache_keep before, in any job: the cache has removed it since, or had no room.
+ * A little too often: each block so far makes one in four million other blocks count as one that was. */
+bool cache_had(const struct cache *c, const struct cache_block *b);
+
 /* Writes a block of n bytes atomically, at most 16 MiB, and removes old blocks for it. Failures are reported by
  * cache_notice only. */
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n);

@@ -18,6 +18,7 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
+#include "trainer/data/store/peer_server.h"
 #include "trainer/data/store/peers.h"
 #include "trainer/data/store/readahead.h"
 
@@ -219,7 +220,9 @@ static uint64_t sum_remote_bytes(const struct objects *s)
 
 uint64_t objects_buffer_bytes(const struct objects *s)
 {
-	return s->fetch ? min_bytes(fetch_room(s->fetch), sum_remote_bytes(s)) : 0;
+	const uint64_t served = s->o.peers ? PEER_SERVER_BLOCKS * FETCH_BLOCK : 0;
+
+	return s->fetch ? min_bytes(fetch_room(s->fetch) + served, sum_remote_bytes(s) * (served ? 2 : 1)) : 0;
 }
 
 bool objects_hold_windows(struct objects *s, const struct objects_windows *w)
@@ -414,6 +417,7 @@ struct objects_traffic objects_traffic(const struct objects *s)
 					 .cache_bytes = c.cache_bytes,
 					 .local_bytes = s->local_bytes,
 					 .requests = c.requests,
+					 .refetched_bytes = c.refetched_bytes,
 					 .peer_bytes = c.peer_bytes,
 					 .peer_failures = c.peer_failures,
 					 .retries = c.retries };

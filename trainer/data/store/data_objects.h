@@ -133,7 +133,7 @@ int objects_list(const char *address, const struct objects_lister *l, struct err
 /* Bytes read, by source, and requests to servers, since objects_open. */
 struct objects_traffic {
 	uint64_t remote_bytes, cache_bytes, local_bytes, requests, retries;
-	uint64_t peer_bytes, peer_failures; /* as in struct fetch_counts */
+	uint64_t refetched_bytes, peer_bytes, peer_failures; /* as in struct fetch_counts */
 };
 
 struct objects_traffic objects_traffic(const struct objects *s);

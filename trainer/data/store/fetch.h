@@ -75,6 +75,7 @@ uint64_t fetch_cached(const struct fetch *f);
 struct fetch_counts {
 	uint64_t bytes, requests, retries; /* of the store */
 	uint64_t cache_bytes; /* read from the cache */
+	uint64_t refetched_bytes; /* the part of bytes that the cache had before (cache_had) */
 	uint64_t peer_bytes;  /* received from the caches of other nodes */
 	uint64_t peer_failures; /* blocks that the store sent because the owner did not */
 };

@@ -306,6 +306,15 @@ static void *run_keeper_thread(void *arg)
 	return NULL;
 }
 
+void kept_count_again(struct fetch *f, const struct fetched_block *b)
+{
+	struct cache_block name;
+
+	kept_name(f, b->object, b->begin, &name);
+	if (cache_had(f->o.cache, &name))
+		f->counts.refetched_bytes += b->n;
+}
+
 void kept_write(struct fetch *f, struct fetched_block *b)
 {
 	if (!f->keeper.started)

@@ -173,6 +173,9 @@ bool kept_elsewhere(struct fetch *f, struct fetched_block *b);
 /* Releases the claim, so that other processes may fetch the block. */
 void kept_release(struct fetch *f, struct fetched_block *b);
 
+/* Counts a block from the store that the cache had before. */
+void kept_count_again(struct fetch *f, const struct fetched_block *b);
+
 /* Queues a held block for writing. The writer counts as a reader until it is done. */
 void kept_write(struct fetch *f, struct fetched_block *b);
 

@@ -217,8 +217,10 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 		memcpy(o->modified, t->modified, sizeof(o->modified));
 	}
 	b->state = HELD;
-	if (b->claimed)
+	if (b->claimed) {
+		kept_count_again(f, b);
 		kept_write(f, b);
+	}
 }
 
 /* Returns true if another signature may succeed: expired keys, or a bucket in another region. */
