@@ -171,6 +171,10 @@ def limits(shards, local, size):
         full = ["sh", "-c", 'trap "" XFSZ; ulimit -f 300; exec "$0" "$@"']
     got = deliver(spec, f"cache={tmp}/full", "workers=2", before=full)
     assert got[:-1] == local and "blocks are not cached" in got[-1], got
+    os.makedirs(f"{tmp}/no-room")
+    full = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=4k none {tmp}/no-room && head -c 4096 /dev/zero >{tmp}/no-room/file && exec "$0" "$@"']
+    if not subprocess.run([*full, "true"], capture_output=True, check=False).returncode:
+        assert "No space left on device" in deliver(spec, f"cache={tmp}/no-room", code=1, before=full)
     os.makedirs(f"{tmp}/others/dptrain-blocks", mode=0o777)
     os.chmod(f"{tmp}/others/dptrain-blocks", 0o777)
     assert "only you can write" in deliver(spec, f"cache={tmp}/others", code=1)

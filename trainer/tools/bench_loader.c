@@ -61,9 +61,18 @@ static int open_loader(struct loader_bench *b, struct err *err)
 	return loading_open(&b->loader, &o, err);
 }
 
-static int open_bench(struct loader_bench *b, const struct job *job, struct err *err)
+/* Prints what the set has to say. all: on every rank; else the first one speaks for all. */
+static void print_set_notices(const struct loader_bench *b, bool all)
 {
 	char text[512];
+
+	while (b->subject.data && dataset_notice(b->subject.data, text, sizeof(text)))
+		if (all || rank_is_root(&b->rank))
+			log_warn("%s", text);
+}
+
+static int open_bench(struct loader_bench *b, const struct job *job, struct err *err)
+{
 	int rc = 0;
 
 	if (!job->cfg->data_path)
@@ -75,8 +84,7 @@ static int open_bench(struct loader_bench *b, const struct job *job, struct err 
 		rc = workload_open(&b->subject, job->cfg, job->batch, shared_cache_peers(b->shared_cache), err);
 	if (!rc)
 		rc = train_schedule_make(&b->course, job->cfg, b->subject.data, err);
-	while (!rc && rank_is_root(&b->rank) && dataset_notice(b->subject.data, text, sizeof(text)))
-		log_warn("%s", text);
+	print_set_notices(b, false);
 	return rc;
 }
 
@@ -274,6 +282,7 @@ int bench_loader_main(const struct job *job, struct rank_context *seat)
 
 	if (!rc)
 		rc = run_loader_passes(&b, &err);
+	print_set_notices(&b, true);
 	if (!rc && rank_is_root(&b.rank)) {
 		if (job->cfg->json)
 			print_loader_json(&b);
