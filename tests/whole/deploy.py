@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The container files in web/deploy. Kubernetes' own schemas validate the manifests (kubernetes-validate from PyPI, in
+"""The container files and the dashboard in web/deploy. Kubernetes' own schemas validate the manifests (kubernetes-validate from PyPI, in
 build/venv), Compose validates the other file (if docker-compose is installed). The programs are started here as the
 containers start them, with the same arguments and variables, on a PostgreSQL and an object store of the test: the
 tables are created, a second call changes nothing, the probes answer, and the server stops within its grace period. The
@@ -28,6 +28,15 @@ import s3server
 from ports import free_port
 
 PORT = 6007  # of dptrack serve
+GRAFANA = """
+import json, sys
+from grafana_foundation_sdk.cog import plugins
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
+plugins.register_default_plugins()
+with open(sys.argv[1], encoding="utf-8") as f:
+    print(JSONEncoder().encode(Dashboard.from_json(json.load(f))))
+"""
 READ = "import json, sys, yaml; json.dump(list(yaml.safe_load_all(sys.stdin)), sys.stdout)"
 
 
@@ -35,6 +44,27 @@ def documents(python, name):
     with open(os.path.join(DEPLOY, name), encoding="utf-8") as f:
         done = subprocess.run([python, "-c", READ], stdin=f, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
+
+
+def keeps(got, want):
+    """Returns true if a value has everything of another one; the types add defaults."""
+    if isinstance(want, dict):
+        return isinstance(got, dict) and all(key in got and keeps(got[key], value) for key, value in want.items())
+    if isinstance(want, list):
+        return isinstance(got, list) and len(got) == len(want) and all(map(keeps, got, want))
+    return got == want
+
+
+def of_grafana():
+    """Grafana's own types (grafana-foundation-sdk) read the dashboard and write the same panels and queries."""
+    python = packages.python(BUILD, "grafana", ["grafana-foundation-sdk==1769699998!10.1.0"])
+    done = subprocess.run([python, "-c", GRAFANA, os.path.join(DEPLOY, "grafana-dashboard.json")], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"the dashboard in Grafana's types: {done.stdout}{done.stderr}")
+    with open(os.path.join(DEPLOY, "grafana-dashboard.json"), encoding="utf-8") as f:
+        want = json.load(f)
+    got = json.loads(done.stdout)
+    lost = [key for key in ("uid", "title", "panels", "time", "refresh", "schemaVersion") if not keeps(got[key], want[key])]
+    check(not lost, f"Grafana's types change {lost}")
 
 
 class Containers:
@@ -110,6 +140,7 @@ def main():
     why = cluster.reason()
     try:
         python = packages.python(BUILD, "kubernetes", ["kubernetes-validate==1.37.0"])
+        of_grafana()
     except packages.Unavailable as e:
         why = str(e)
     if why:

@@ -11,6 +11,10 @@ EXTRA_DIST += web/deploy/debian/control web/deploy/debian/copyright web/deploy/d
 	web/deploy/debian/dptrain.manpages web/deploy/debian/libdptrack0.install web/deploy/debian/libdptrack-dev.install \
 	web/deploy/debian/libdptrack-dev.manpages web/deploy/debian/python3-dptrack.install
 
+# For Grafana: imported by hand, or found by its provisioning.
+grafanadir = $(pkgdatadir)/grafana
+dist_grafana_DATA = web/deploy/grafana-dashboard.json
+
 wheels deb release:
 	python3 $(srcdir)/web/deploy/release/$@.py $(builddir)
 image:
