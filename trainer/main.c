@@ -2,6 +2,7 @@
 /* main.c: dptrain. Parses the arguments into a configuration and runs the subcommand. */
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static int print_and_free(struct buf *b)
 		log_error("out of memory: text to print");
 		rc = 1;
 	} else if (fwrite(b->data ? b->data : "", 1, b->len, stdout) != b->len || fflush(stdout)) {
-		log_error("cannot write to stdout");
+		if (errno != EPIPE) /* the reader, such as head, has read enough */
+			log_error("cannot write to stdout");
 		rc = 1;
 	}
 	buf_done(b);

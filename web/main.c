@@ -106,5 +106,6 @@ static int commands_run(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	log_init("dptrack");
+	signal(SIGPIPE, SIG_DFL); /* `dptrack ls | head` ends quietly, also where the caller ignores the signal */
 	return commands_run(argc, argv);
 }

@@ -206,6 +206,17 @@ def prefixes(server, place):
         lib.equal((got[0], got[2]), (want[0], want[2]), f"GET runs/abce{path}")
         status, answer = server.json("GET", f"/api/v1/runs/abcd{path}")
         lib.check(status == 400 and all(i in json.dumps(answer) for i in ids[:5]) and "and more" in json.dumps(answer), f"{path}: {status} {answer}")
+    for query in ("runs?run=%s", "runs?run=%s&run=" + ids[0], "compare?run=%s&run=abcd1",
+                  "export/series.csv?run=%s", "export/series.tfevents?run=%s", "series?run=%s"):
+        want, got = (server.request("GET", "/api/v1/" + query % run) for run in (ids[6], "abce"))
+        lib.equal((got[0], got[2]), (want[0], want[2]), f"GET {query % 'abce'}")
+        lib.equal(got[0], 200, f"{query}: {got[2]}")
+        status, answer = server.json("GET", "/api/v1/" + query % "abcd")
+        lib.check(status == 400 and ids[0] in json.dumps(answer), f"{query}: {status} {answer}")
+        lib.equal(server.json("GET", "/api/v1/" + query % "abcf")[0], 404, query % "abcf")
+        lib.equal(server.json("GET", "/api/v1/" + query % "abc")[0], 400, query % "abc")
+    want, got = (server.json("POST", "/api/v1/compare", {"runs": [run, "abcd1"]}) for run in (ids[6], "abce"))
+    lib.equal((got[0], got), (200, want), "POST compare")
     lib.equal(server.json("PUT", "/api/v1/runs/abce/tags/k", {"value": "v"})[0], 200, "a tag by prefix")
     lib.equal(server.json("GET", "/api/v1/runs/" + ids[6])[1]["tags"], {"k": "v"}, "that tag")
     for missing in ("abcf", "abc", "ABCE", "abce" + "1" * 28):
@@ -213,6 +224,21 @@ def prefixes(server, place):
     bad([ids[0], ids[4], "and more", "give more digits"], "show", "abcd", *place)
     lib.check(ids[1] in good("show", "abcd1", *place), "show by a longer prefix")
     good("rm", *ids, "--yes", *place)
+
+
+def closed_output(folder):
+    """A reader that ends early, as `head` does, ends a command quietly, also where the caller ignores SIGPIPE."""
+    for args in (("ls", "--logdir", folder), ("--help", "all"), ("export", "--logdir", folder)):
+        for ignored in (False, True):
+            before = signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+            try:
+                with subprocess.Popen([lib.PROGRAM, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=not ignored,
+                                      env=lib.environment_of(args)) as p:
+                    p.stdout.close()
+                    said = p.stderr.read()
+            finally:
+                signal.signal(signal.SIGPIPE, before)
+            lib.equal((p.returncode, said), (-signal.SIGPIPE, b""), f"{args} without a reader")
 
 
 def misuse(folder):
@@ -226,6 +252,8 @@ def misuse(folder):
     for flag, args in (("--events", ("export", *place)), ("--db", ("ls", *place)), ("--logdir", ("ls",)), ("--artifacts", ("serve", "--port", "0", *place))):
         bad([flag, "needs a value"], *args, flag, "")
     bad(["no folder"], "ls", "--logdir", folder + "/none")
+    bad(["no folder", "none/deeper"], "token", "add", "x", "--scope", "read", "--logdir", folder + "/none/deeper")
+    bad(["backup", "no folder", "create it"], "backup", folder + "/none/copy.db", *place)
     bad(["no folder"], "sync", "--url", "http://127.0.0.1:1", "--logdir", folder + "/none")
     bad(["no run nobody below"], "sync", "nobody", "--url", "http://127.0.0.1:1", *place)
     bad(["--expires 2001-01-01", "past"], "token", "add", "x", "--scope", "read", "--expires", "2001-01-01", *place)
@@ -305,6 +333,7 @@ def rest():
         lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "files left by commands")
         change(("--logdir", runs), ids)
         misuse(runs)
+        closed_output(runs)
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
         layers(server, ("--logdir", runs))

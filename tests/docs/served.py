@@ -46,6 +46,7 @@ def check_files(server):
     lib.equal(server.request("GET", "/docs/guides/ddp.html?h=ranks")[0], 200, "arguments are ignored")
     status, headers, _ = server.request("GET", "/docs")
     lib.equal((status, headers["Location"]), (302, "docs/index.html"), "/docs")
+    lib.equal(server.request("GET", "/docs/")[::2], (200, PAGE.encode()), "/docs/ is the first page, so its relative links hold")
 
 
 def check_packed(server):
@@ -60,7 +61,7 @@ def check_others(server):
     for path in ("link.txt", "up/secret.txt", ".hidden", "packed.html.gz", "none.html", "guides", "assets/a.js/x"):
         status, _, data = server.request("GET", "/docs/" + path)
         lib.equal((status, json.loads(data)["error"]["code"]), (404, "not_found"), path)
-    for path in ("../secret.txt", "%2e%2e/secret.txt", "..%2fsecret.txt", "//etc/passwd", "guides/"):
+    for path in ("../secret.txt", "%2e%2e/secret.txt", "..%2fsecret.txt", "//etc/passwd", "guides/", "/", "assets//a.js"):
         lib.check(server.request("GET", "/docs/" + path)[0] in (400, 404), path)
     lib.equal(server.request("POST", "/docs/index.html", b"x")[0], 405, "POST")
 

@@ -253,21 +253,30 @@ bool call_is_run_id(const char *text)
 	return text_is_hex(text, 32, 32);
 }
 
-const char *call_run_id(struct call *c, size_t var)
+const char *call_whole_run_id(struct call *c, const char *field, const char *prefix)
 {
-	const char *given = c->address.vars[var];
 	struct err err = ERR_INIT;
 	char *id;
 
-	if (call_is_run_id(given))
-		return given;
-	id = text_is_hex(given, 4, 31) ? arena_alloc(c->arena, 33) : NULL;
+	if (call_is_run_id(prefix))
+		return prefix;
+	id = arena_alloc(c->arena, 33);
 	if (!id)
-		call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
-	else if (query_run_id(c->api->store, given, id, &err))
-		call_fail_err(c, "run", &err);
+		call_fail(c, CALL_busy, NULL, "out of memory");
+	else if (query_run_id(c->api->store, prefix, id, &err))
+		call_fail_err(c, field, &err);
 	else
 		return id;
+	return NULL;
+}
+
+const char *call_run_id(struct call *c, size_t var)
+{
+	const char *given = c->address.vars[var];
+
+	if (text_is_hex(given, RUN_PREFIX_MIN, 32))
+		return call_whole_run_id(c, "run", given);
+	call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return NULL;
 }
 

@@ -213,6 +213,12 @@ bool call_args_done(struct call *c);
 const char *call_run_id(struct call *c, size_t var);
 bool call_is_run_id(const char *text);
 
+#define RUN_PREFIX_MIN 4 /* digits of a run's id */
+
+/* The id of the one run that begins so, in the call's arena; an id of 32 digits is returned as it is. NULL after
+ * failing the call. prefix: RUN_PREFIX_MIN to 32 hex digits. */
+const char *call_whole_run_id(struct call *c, const char *field, const char *prefix);
+
 /* Continues a call that returned CALL_WAIT; any thread, exactly once for each CALL_WAIT. */
 void call_wake(struct call *c);
 

@@ -128,8 +128,10 @@ static int resolve_backup_path(const char *path, char ret[PATH_MAX], struct err 
 	slash = strrchr(folder, '/');
 	snprintf(ret, PATH_MAX, "%s", slash ? slash + 1 : folder);
 	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - folder + 1) : 1, slash ? path : ".");
+	if (!realpath(folder, real) && errno == ENOENT)
+		return err_set(err, ERR_USAGE, "backup %s: no folder %s: create it, or mount its disk", path, folder);
 	if (!realpath(folder, real))
-		return err_set_errno(err, errno, "%s", folder);
+		return err_set_errno(err, errno, "backup %s: %s", path, folder);
 	snprintf(folder, sizeof(folder), "%s", ret);
 	if (snprintf(ret, PATH_MAX, "%s/%s", real, folder) >= PATH_MAX)
 		return err_set(err, ERR_USAGE, "the path is too long");

@@ -71,7 +71,8 @@ static bool is_segment_allowed(const char *s)
 	}
 }
 
-/* Splits a path into decoded segments. Returns false if a segment is malformed, empty, a dot segment or too long. */
+/* Splits a path into decoded segments; the last one of /docs/ is empty. Returns false if a segment is malformed, empty,
+ * a dot segment or too long. */
 static bool split_url_path(struct router_path *p, struct arena *arena, const char *path, size_t n)
 {
 	size_t at = 1, end;
@@ -87,10 +88,12 @@ static bool split_url_path(struct router_path *p, struct arena *arena, const cha
 			return false;
 		p->count++;
 		at = end + 1;
-		if (end < n && at == n)
+		if (end < n && at == n && strncmp(path, "/docs/", n) != 0)
 			return false; /* a trailing slash makes another address */
+		if (end < n && at == n)
+			p->segment[p->count++] = arena_strdup(arena, "");
 	}
-	return true;
+	return !p->count || p->segment[p->count - 1];
 }
 
 static char *join_segments_from(struct arena *arena, const struct router_path *p, size_t from)
@@ -113,8 +116,8 @@ static bool match_route_pattern(struct call *c, const struct router_path *p, con
 		len = strcspn(pattern, "/");
 		if (len == 1 && pattern[0] == '*') {
 			c->address.rest = join_segments_from(c->arena, p, i);
-			/* The rest is not empty, except that the page is at /. */
-			return c->address.rest && (*c->address.rest || !i);
+			/* The rest is not empty, except that the page is at / and the documents at /docs/. */
+			return c->address.rest && (*c->address.rest || !i || i < p->count);
 		}
 		if (i == p->count)
 			return len == 0;

@@ -180,7 +180,7 @@ static const char *order_runs_by_ids(struct call *c, struct query_runs *runs, co
 /* Replies with the runs, their params and their metrics. field: name of the argument with the ids, for messages. */
 static enum call_next reply_comparison(struct call *c, const char *const *ids, size_t n, const char *field)
 {
-	struct query_runs_opts o = { .ids = ids, .id_count = n, .limit = COMPARE_RUNS_MAX, .with_deleted = true };
+	struct query_runs_opts o = { .id_count = n, .limit = COMPARE_RUNS_MAX, .with_deleted = true };
 	struct js j = { .out = &c->out };
 	const char *missing;
 	struct query_runs runs;
@@ -188,8 +188,9 @@ static enum call_next reply_comparison(struct call *c, const char *const *ids, s
 
 	if (n > COMPARE_RUNS_MAX)
 		return call_fail(c, CALL_bad_value, field, "%s: at most %d runs", field, COMPARE_RUNS_MAX);
-	if (!request_run_ids(c, field, ids, n))
+	if (!request_run_ids(c, field, &ids, n))
 		return CALL_DONE;
+	o.ids = ids;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err);
 	missing = order_runs_by_ids(c, &runs, ids, n);

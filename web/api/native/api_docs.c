@@ -21,7 +21,8 @@ enum call_next on_docs_root_get(struct call *c)
 
 enum call_next on_docs_get(struct call *c)
 {
-	const struct docs_file *f = c->api->docs ? docs_site_find(c->api->docs, c->address.rest) : NULL;
+	const char *name = *c->address.rest ? c->address.rest : "index.html";
+	const struct docs_file *f = c->api->docs ? docs_site_find(c->api->docs, name) : NULL;
 
 	if (!c->api->docs)
 		return on_docs_root_get(c);

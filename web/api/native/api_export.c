@@ -232,7 +232,7 @@ static bool read_series_export_args(struct call *c, struct points_sel *sel)
 		return false;
 	sel->from_step = from;
 	sel->to_step = to;
-	return !sel->run_count || request_run_ids(c, "run", sel->runs, sel->run_count);
+	return !sel->run_count || request_run_ids(c, "run", &sel->runs, sel->run_count);
 }
 
 /* A missing run is an error here, not an empty table. */

@@ -31,10 +31,15 @@ struct export_events {
 /* Reads the argument run. Returns false after failing the call. */
 static bool read_export_run(struct call *c, const char **ret)
 {
-	*ret = call_arg(c, "run");
-	if (!*ret)
+	const char *id = call_arg(c, "run");
+	const char *const *ids = &id;
+
+	if (!id)
 		return call_fail(c, CALL_bad_value, "run", "run: expected a run id"), false;
-	return request_run_ids(c, "run", ret, 1);
+	if (!request_run_ids(c, "run", &ids, 1))
+		return false;
+	*ret = ids[0];
+	return true;
 }
 
 enum call_next on_export_parts_json(struct call *c)

@@ -312,7 +312,7 @@ static enum call_next answer_series(struct call *c, const char *run, const char 
 	    !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
-	    !request_run_ids(c, run, q.sel.runs, q.sel.run_count))
+	    !request_run_ids(c, run, &q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
 	return reply_series(c, &q);
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/text.h"
 #include "web/store/read/points.h"
+
+#define PREFIXES_MAX 1000 /* each is looked up */
 
 enum call_next request_refused(struct call *c, const struct err *err)
 {
@@ -93,15 +96,31 @@ bool request_segments(struct call *c, const char *text, bool *all)
 	return true;
 }
 
-bool request_run_ids(struct call *c, const char *field, const char *const *ids, size_t n)
+bool request_run_ids(struct call *c, const char *field, const char *const **io_ids, size_t n)
 {
-	size_t i;
+	const char *const *given = *io_ids;
+	const char **ids;
+	size_t i, whole = 0;
 
 	if (!n)
 		return call_fail(c, CALL_bad_value, field, "%s: expected at least one run", field), false;
+	while (whole < n && call_is_run_id(given[whole]))
+		whole++;
+	if (whole == n)
+		return true;
+	if (n > PREFIXES_MAX)
+		return call_fail(c, CALL_bad_value, field, "%s: more than %d runs need whole ids of 32 hex digits",
+				 field, PREFIXES_MAX), false;
+	ids = arena_array(c->arena, n, sizeof *ids);
+	if (!ids)
+		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	for (i = 0; i < n; i++)
-		if (!call_is_run_id(ids[i]))
-			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field),
-			       false;
+		if (!text_is_hex(given[i], RUN_PREFIX_MIN, 32))
+			return call_fail(c, CALL_bad_value, field,
+					 "%s: expected 32 lower-case hex digits, or the first %d or more of them",
+					 field, RUN_PREFIX_MIN), false;
+		else if (!(ids[i] = call_whole_run_id(c, field, given[i])))
+			return false;
+	*io_ids = ids;
 	return true;
 }

@@ -19,6 +19,9 @@ bool request_pairs(struct call *c, const char *field, json_t *object, struct ing
 /* Parse arguments that select series; text NULL: absent. Return false after failing the call. */
 bool request_rank(struct call *c, const char *text, int *rank);         /* "-1", "3", "all" */
 bool request_segments(struct call *c, const char *text, bool *ret_all); /* "visible", "all" */
-bool request_run_ids(struct call *c, const char *field, const char *const *ids, size_t n);
+
+/* Checks ids of runs; where some are prefixes, *io_ids becomes a copy in the call's arena that has the whole ids.
+ * Returns false after failing the call: nothing given, not an id, or a prefix of no run or of several. */
+bool request_run_ids(struct call *c, const char *field, const char *const **io_ids, size_t n);
 
 #endif

@@ -74,7 +74,7 @@ static bool read_list_args(struct call *c, struct query_runs_opts *o)
 		return false;
 	if (!call_arg_int(c, "limit", &limit, 1, 50000) || !call_arg_word(c, "deleted", words, &deleted))
 		return false;
-	if (o->id_count && !request_run_ids(c, "run", values, o->id_count))
+	if (o->id_count && !request_run_ids(c, "run", &o->ids, o->id_count))
 		return false;
 	o->limit = (size_t)limit;
 	o->only_deleted = deleted == 1;

@@ -125,7 +125,7 @@ static bool make_why_report(struct call *c, struct why *w, struct why_report *r)
 		return false;
 	if (n < 2 || n > WHY_RUNS_MAX)
 		return call_fail(c, CALL_bad_value, "run", "run: expected 2 to %d runs", WHY_RUNS_MAX), false;
-	if (!request_run_ids(c, "run", ids, n) || why_read(c, ids, n, w))
+	if (!request_run_ids(c, "run", &ids, n) || why_read(c, ids, n, w))
 		return false;
 	*r = (struct why_report){ .why = w, .pairs = arena_array(c->arena, n - 1, sizeof(*r->pairs)), .n = n - 1 };
 	for (size_t i = 0; r->pairs && i < r->n; i++) {
