@@ -16,7 +16,7 @@ enum { STEPS = 100 };
 
 struct stage {
 	struct step_time_step steps[STEPS];
-	struct bottleneck_rank ranks[4];
+	struct bottleneck_rank ranks[5];
 	struct bottleneck_run run;
 };
 
@@ -268,6 +268,26 @@ static void ranks(void **state)
 	assert_non_null(strstr(r.findings[0].evidence, "in forward"));
 }
 
+/* The largest of five own times is compared with the third, as on the page (tests/web/pure_test.mjs). */
+static void usual_rank(void **state)
+{
+	static const double more[] = { 0, 0, 0.03, 0.06, 0.07 };
+	struct bottleneck_report r;
+	struct stage s;
+
+	(void)state;
+	make(&s, STEP_TIME_forward, 0.05);
+	make_ranks(&s, 5);
+	for (int i = 0; i < 5; i++) {
+		const double own = s.ranks[i].seconds - s.ranks[i].phase[STEP_TIME_comm_exposed];
+
+		s.ranks[i].phase[STEP_TIME_comm_exposed] = s.ranks[i].seconds - own * (1 + more[i]) / 2;
+	}
+	assert_int_equal(bottleneck_judge(&s.run, &r, NULL), 0);
+	for (size_t i = 0; i < r.n; i++)
+		assert_string_not_equal(r.findings[i].leaf, "straggler");
+}
+
 /* Findings about other users of cores: none on a hypervisor that takes none, and never fewer than one thread. */
 static void others(void **state)
 {
@@ -409,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loader), cmocka_unit_test(cooling), cmocka_unit_test(communication),
 		cmocka_unit_test(ranks),
+		cmocka_unit_test(usual_rank),
 		cmocka_unit_test(cpu),	  cmocka_unit_test(others),	   cmocka_unit_test(between),
 		cmocka_unit_test(healthy), cmocka_unit_test(fixed),	   cmocka_unit_test(decoding),
 		cmocka_unit_test(clock_of_samples),

@@ -2,6 +2,7 @@
 // The parts of the page that need no browser: formatting, goal, order, colours, M4 geometry, the address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { buckets, load } from './devserver.mjs';
@@ -384,6 +385,21 @@ test('rank by step: own time compared with the typical rank, the slow rank named
 	const part = p.rankRows({ ranks: [0, 1], from: [1, 2], to: [1, 2], cells: [[2, NaN], [2, 4]], usual: [2, 4] });
 	assert.deepEqual(part.map((r) => [r.mean, r.more]), [[2, 0], [3, 0]]);
 	assert.deepEqual(p.heatOf([], sign).ranks, []);
+});
+
+test('a straggler exceeds the lower median by the share that the server uses', () => {
+	const header = readFileSync(path.join(process.env.srcdir ?? '.', 'tracker/insight/bottleneck_tree.h'), 'utf8');
+	assert.equal(p.STRAGGLER_EXCESS, Number(/BOTTLENECK_STRAGGLER_EXCESS (\S+)/.exec(header)[1]));
+	const phases = ['forward', 'backward'];
+	const half = (v, rank) => ({ rank, seconds: { forward: v / 2, backward: v / 2 } });
+	const of = (own) => p.stragglerOf(own.map(half), phases);
+	assert.equal(of([1]), null);
+	assert.equal(of([1, 1.04]), null);
+	assert.equal(of([1.06, 1])?.rank, 0);
+	assert.equal(of([1, 1, 1.03, 1.06, 1.07]), null); // 4 % above the third
+	assert.ok(Math.abs(of([5, 7, 5]).more - 0.4) < 1e-12);
+	const rank = (forward, backward) => ({ rank: forward, seconds: { forward, backward } });
+	assert.equal(p.stragglerOf([rank(1, 9), rank(2, 9), rank(3, 12), rank(1, 9)], phases).phase, 'backward');
 });
 
 test('child runs follow their parents: order, folding, missing parents, cycles, deep chains', () => {

@@ -17,7 +17,6 @@
 #define BUCKETS 8	       /* buckets of a model whose gradients are smaller than the usual bucket */
 #define FIXED_LEAST 0.15       /* share of a step that is large if independent of the batch (4 x batch gains 11 %) */
 #define NODE_CALL_S 1.3e-6	       /* per node with tiny tensors: a graph of 700 on cores of 2020 to 2025 */
-#define STRAGGLER_LEAST 0.05   /* relative to the other ranks' own time */
 #define CLOCK_LEAST 1.08       /* the clock of shared machines varies by 5 % within minutes */
 #define SHARE_MOST 0.99
 #define WAIT_LEAST 0.02           /* smaller shares of time count as no wait */
@@ -362,8 +361,9 @@ static void diagnose_ranks(struct tree_walk *w)
 	median_sort(own, run->n_ranks);
 	usual = own[(run->n_ranks - 1) / 2];
 	excess = compute_own_seconds(&run->ranks[slow]) - usual;
-	f = excess > STRAGGLER_LEAST * usual ? add_tree_finding(w, BOTTLENECK_straggler, excess / w->seconds, -1)
-					     : NULL;
+	if (!(excess > BOTTLENECK_STRAGGLER_EXCESS * usual))
+		return;
+	f = add_tree_finding(w, BOTTLENECK_straggler, excess / w->seconds, -1);
 	if (f)
 		SET_EVIDENCE(f, "rank %d takes %.4g ms a step without waiting, the others %.4g ms; most of it in %s",
 			     run->ranks[slow].rank, 1e3 * compute_own_seconds(&run->ranks[slow]), 1e3 * usual,

@@ -11,6 +11,9 @@
 #include "tracker/insight/step_time.h"
 
 #define BOTTLENECK_GAIN_LEAST 0.05 /* leaves with a smaller gain are not reported */
+/* A rank is a straggler if its own time (a step without waiting for others) exceeds that of the usual rank, the lower
+ * median, by this share. The page has the same rule (web/ui/src/base/heat.ts). */
+#define BOTTLENECK_STRAGGLER_EXCESS 0.05
 
 enum bottleneck_leaf {
 #define LEAF(name, branch, usual, action) BOTTLENECK_##name,

@@ -20,9 +20,38 @@ export interface Heat {
 	usual: number[];
 }
 
+/** A rank is a straggler if its own time exceeds that of the usual rank, the lower median, by this share: the rule of
+ * the server's diagnosis (tracker/insight/bottleneck_tree.c). tests/web/pure_test.mjs compares the numbers. */
+export const STRAGGLER_EXCESS = 0.05;
+
 function median(values: readonly number[]): number {
 	const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
 	return sorted.length ? sorted[(sorted.length - 1) >> 1]! : NaN;
+}
+
+/** Mean seconds of a rank by phase. */
+interface RankSeconds {
+	rank: number;
+	seconds: Readonly<Record<string, number>>;
+}
+
+/** Time of a rank in the phases in which it works, not waits. */
+export function ownSeconds(r: RankSeconds, phases: readonly string[]): number {
+	return phases.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
+}
+
+/** The straggler among ranks: its excess over the usual rank, and the phase in which it exceeds the mean of the others
+ * most. Null without a straggler. */
+export function stragglerOf(ranks: readonly RankSeconds[], phases: readonly string[]):
+		{ rank: number; more: number; phase: string } | null {
+	const own = ranks.map((r) => ownSeconds(r, phases));
+	const slow = ranks[own.indexOf(Math.max(...own))];
+	const more = slow ? ownSeconds(slow, phases) / median(own) - 1 : 0;
+	if (!slow || ranks.length < 2 || !(more > STRAGGLER_EXCESS)) return null;
+	const others = ranks.filter((r) => r !== slow);
+	const excess = (k: string) => (slow.seconds[k] ?? 0)
+		- others.reduce((a, r) => a + (r.seconds[k] ?? 0), 0) / others.length;
+	return { rank: slow.rank, more, phase: phases.reduce((a, k) => (excess(k) > excess(a) ? k : a)) };
 }
 
 /** Adds the bucket means of keys with +1 and subtracts those with -1: "step less comm_exposed" is a rank's compute
@@ -64,13 +93,13 @@ export interface RankRow {
 	slow: number;
 }
 
-/** Summarises each row; "clearly above" means by more than `margin`. */
-export function rankRows(h: Heat, margin = 0.05): RankRow[] {
+/** Summarises each row; "clearly above" means by more than STRAGGLER_EXCESS. */
+export function rankRows(h: Heat): RankRow[] {
 	return h.ranks.map((rank, r) => {
 		const row = h.cells[r]!;
 		const at = row.flatMap((v, c) => (Number.isFinite(v) ? [c] : []));
 		const [own, usual] = [row, h.usual].map((values) => at.reduce((a, c) => a + values[c]!, 0));
-		const slow = at.filter((c) => row[c]! > h.usual[c]! * (1 + margin)).length / h.usual.length;
+		const slow = at.filter((c) => row[c]! > h.usual[c]! * (1 + STRAGGLER_EXCESS)).length / h.usual.length;
 		return { rank, mean: own! / at.length, highest: Math.max(...at.map((c) => row[c]!)),
 			more: own! / usual! - 1, slow };
 	});

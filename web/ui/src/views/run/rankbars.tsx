@@ -2,6 +2,7 @@
 // Step time by rank: a bar each on one scale, and the slow rank in words.
 import { stack } from '../../charts/stack.ts';
 import { count, seconds } from '../../base/format.ts';
+import { ownSeconds, stragglerOf } from '../../base/heat.ts';
 import { PHASE_KEYS, type RankPhases } from '../../state/index.ts';
 import { Bar, PhaseLegend, shares } from '../base/phases.tsx';
 
@@ -10,27 +11,12 @@ const BARS_MAX = 16;
 /** Phases in which a rank works rather than waits. */
 const OWN = PHASE_KEYS.filter((k) => k !== 'comm_exposed');
 
-function own(r: RankPhases): number {
-	return OWN.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
-}
-
-/** The slow rank: most compute time, least waiting. Null if ranks are within 5 %. */
-function straggler(ranks: readonly RankPhases[]): { rank: number; more: number; phase: string } | null {
-	if (ranks.length < 2) return null;
-	const sorted = [...ranks].sort((a, b) => own(b) - own(a));
-	const slow = sorted[0]!;
-	const usual = sorted[Math.ceil(sorted.length / 2)] ?? sorted[sorted.length - 1]!;
-	const more = own(slow) / own(usual) - 1;
-	if (!(more > 0.05)) return null;
-	const gain = (k: string) => (slow.seconds[k] ?? 0) - (usual.seconds[k] ?? 0);
-	const phase = [...OWN].sort((a, b) => gain(b) - gain(a))[0]!;
-	return { rank: slow.rank, more, phase };
-}
+const own = (r: RankPhases) => ownSeconds(r, OWN);
 
 export function RankBars({ ranks }: { ranks: readonly RankPhases[] }) {
 	const total = (r: RankPhases) => PHASE_KEYS.reduce((a, k) => a + (r.seconds[k] ?? 0), 0);
 	const whole = Math.max(...ranks.map(total));
-	const slow = straggler(ranks);
+	const slow = stragglerOf(ranks, OWN);
 	const list = ranks.length <= BARS_MAX ? ranks : [...ranks].sort((a, b) => own(b) - own(a)).slice(0, BARS_MAX);
 	return (
 		<div class="rankbars">
