@@ -183,8 +183,8 @@ static void away_for_ten_minutes(void **state)
 	rule(t, "silent", 300);
 	submit(t, &(struct ingest_op){ .kind = &change_run_new, .name = "silent", .run = RUN });
 	submit(t, &(struct ingest_op){ .kind = &change_run_new, .name = "done", .run = OTHER });
-	submit(t, &(struct ingest_op){ .kind = &change_run_patch, .run = OTHER, .status = "finished",
-				       .end_ms = INGEST_NO_TIME });
+	submit(t, &(struct ingest_op){ .kind = &change_run_patch, .run = OTHER, .state.status = "finished",
+				       .state.end_ms = INGEST_NO_TIME });
 	while (t->now_ms < end) {
 		second(t);
 		if ((end - t->now_ms) % MINUTE_MS == 0) {
@@ -220,8 +220,8 @@ static void claimed_once(void **state)
 
 	rule(t, "done", 0);
 	submit(t, &(struct ingest_op){ .kind = &change_run_new, .name = "done", .run = RUN });
-	submit(t, &(struct ingest_op){ .kind = &change_run_patch, .run = RUN, .status = "finished",
-				       .end_ms = INGEST_NO_TIME });
+	submit(t, &(struct ingest_op){ .kind = &change_run_patch, .run = RUN, .state.status = "finished",
+				       .state.end_ms = INGEST_NO_TIME });
 	assert_int_equal(alert_eval_look(t->judge, t->now_ms, NULL), 0);
 	op.due_ms = t->now_ms;
 	op.time_ms = t->now_ms + MINUTE_MS;

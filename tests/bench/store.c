@@ -115,9 +115,11 @@ static void add_run(struct bench *b, long i, uint64_t *dice)
 	}
 	submit(b, &(struct ingest_op){ .kind = &change_run_new, .run = id, .experiment = i % 10 ? "big" : "small",
 				       .name = name,
-				       .status = "finished", .start_ms = 1700000000000 + i * 1000, .params = params,
-				       .param_count = KEYS });
-	submit(b, &(struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = KEYS });
+				       .state.status = "finished", .state.start_ms = 1700000000000 + i * 1000,
+				       .logged.params = params,
+				       .logged.param_count = KEYS });
+	submit(b, &(struct ingest_op){ .kind = &change_points, .run = id, .logged.points = points,
+				       .logged.point_count = KEYS });
 }
 
 static int by_size(const void *x, const void *y)
@@ -218,8 +220,8 @@ static void fill_series(struct bench *b, bool late)
 							   late ? at + i / 1000 * 1000 + i * 7919 % 1000 : at + i,
 							   1.7e9 + 0.01 * (double)(at + i),
 							   (double)(float)(2 + noise(&dice)), -1 };
-		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points,
-					       .point_count = (size_t)n });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .logged.points = points,
+					       .logged.point_count = (size_t)n });
 	}
 	sync_all(b);
 	free(points);
@@ -314,8 +316,8 @@ static void bytes_per_point(struct bench *b, bool f32, long per_series, double b
 			value = 2.5 * exp(-(double)i / 4000) + 0.2 * (noise(&dice) + noise(&dice) - 1);
 			points[k] = (struct ingest_point){ keys[k], i, time, f32 ? (double)(float)value : value, -1 };
 		}
-		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .points = points,
-					       .point_count = SERIES });
+		submit(b, &(struct ingest_op){ .kind = &change_points, .run = LONG_RUN, .logged.points = points,
+					       .logged.point_count = SERIES });
 	}
 	sync_all(b);
 	store_fold(b->s, 600);

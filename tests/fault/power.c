@@ -75,9 +75,11 @@ static void *send_journal(void *arg)
 	ingest_durable(c->s, HELPER_RUN, c->l->writer[c->number], &at, NULL);
 	while (at < j->len) {
 		size_t n = 500 + (size_t)rand_r(&seed) % 4000;
-		struct ingest_op op = { .kind = &change_journal, .run = HELPER_RUN, .writer = c->l->writer[c->number],
-					.offset = at,
-					.bytes = j->data + at, .len = j->len - at < n ? j->len - at : n };
+		struct ingest_op op = { .kind = &change_journal, .run = HELPER_RUN,
+					.journal.writer = c->l->writer[c->number],
+					.journal.offset = at,
+					.journal.bytes = j->data + at,
+					.journal.len = j->len - at < n ? j->len - at : n };
 
 		if (ingest_submit(c->s, &op, NULL, &res, NULL))
 			break;
@@ -100,8 +102,9 @@ static void *send_batches(void *arg)
 			points[i] = (struct ingest_point){ "b", c->l->batches * BATCH + i, 1, (double)c->l->batches,
 							   -1 };
 		snprintf(name, sizeof name, "%lld", (long long)c->l->batches);
-		if (ingest_submit(c->s, &(struct ingest_op){ .kind = &change_points, .run = POSTER, .points = points,
-				  .point_count = BATCH, .idempotency = name }, NULL, &res, NULL))
+		if (ingest_submit(c->s, &(struct ingest_op){ .kind = &change_points, .run = POSTER,
+							     .logged.points = points,
+				  .logged.point_count = BATCH, .idempotency = name }, NULL, &res, NULL))
 			break;
 		c->l->batches++;
 	}

@@ -20,7 +20,7 @@ static void look(const struct intake *in, const struct ingest_op *op)
 	const struct intake_item *item;
 	unsigned sum = 0;
 
-	FUZZ_HOLDS(in->end <= op->offset + op->len);
+	FUZZ_HOLDS(in->end <= op->journal.offset + op->journal.len);
 	for (i = 0; i < in->series_count; i++) {
 		points += in->series[i].count;
 		sum += (unsigned)strlen(in->series[i].key);
@@ -37,18 +37,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	const struct ingest_foreign foreign = { .experiment = "e", .name = "n" };
 	struct ingest_op op = { .kind = &change_journal, .run = "0123456789abcdef0123456789abcdef",
-				.writer = "0123456789abcdef0123456789abcdef" };
+				.journal.writer = "0123456789abcdef0123456789abcdef" };
 	int how;
 
 	for (how = 0; how < 4; how++) {
 		struct err err = ERR_INIT;
 		struct intake in;
 
-		op.bytes = bytes;
-		op.len = n;
-		op.offset = how == 3 ? 1000 : 0;
-		op.path = how == 1 || how == 2 ? "e/n/events.out.tfevents.1.host" : NULL;
-		op.foreign = how == 2 ? &foreign : NULL;
+		op.journal.bytes = bytes;
+		op.journal.len = n;
+		op.journal.offset = how == 3 ? 1000 : 0;
+		op.journal.path = how == 1 || how == 2 ? "e/n/events.out.tfevents.1.host" : NULL;
+		op.journal.foreign = how == 2 ? &foreign : NULL;
 		if (intake_init(&in, &err))
 			abort();
 		if (!intake_journal(&in, &op, &err))

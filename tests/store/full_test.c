@@ -30,8 +30,8 @@ static int log_batch(struct helper *h, const char *run, int64_t from)
 
 	for (i = 0; i < BATCH; i++)
 		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", from + i, (double)i, (double)rand(), -1 };
-	return ingest_submit(h->s, &(struct ingest_op){ .kind = &change_points, .run = run, .points = points,
-							.point_count = BATCH }, NULL, &res, &err);
+	return ingest_submit(h->s, &(struct ingest_op){ .kind = &change_points, .run = run, .logged.points = points,
+							.logged.point_count = BATCH }, NULL, &res, &err);
 }
 
 static void check(struct helper *h, const char *run, size_t want)

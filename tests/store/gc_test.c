@@ -118,23 +118,26 @@ static void fill(struct helper *h)
 		points[i] = (struct ingest_point){ i & 1 ? "a" : "b", i, i, i, i % 3 - 1 };
 	for (i = 0; i < 20; i++)
 		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
-							       .points = points,
-							       .point_count = 4000,
+							       .logged.points = points,
+							       .logged.point_count = 4000,
 							       .idempotency = i ? NULL : "once" }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = &pair,
-						       .param_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_tags, .run = HELPER_RUN, .tags = &pair,
-						       .tag_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .notes = "n",
-						       .end_ms = INGEST_NO_TIME }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN,
+						       .logged.params = &pair,
+						       .logged.param_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_tags, .run = HELPER_RUN,
+						       .logged.tags = &pair,
+						       .logged.tag_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .state.notes = "n",
+						       .state.end_ms = INGEST_NO_TIME }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = OTHER, .experiment = "exp",
 						       .name = "other",
-						       .params = &pair, .param_count = 1 }).code, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = OTHER, .points = points,
-						       .point_count = 4000 }).code, 0);
+						       .logged.params = &pair, .logged.param_count = 1 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = OTHER, .logged.points = points,
+						       .logged.point_count = 4000 }).code, 0);
 	store_fold(h->s, 10);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
-						       .point_count = 10 }).code, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
+						       .logged.points = points,
+						       .logged.point_count = 10 }).code, 0);
 }
 
 static const char *const tables_of_runs[] = {

@@ -176,8 +176,8 @@ int helper_post(struct helper *h, const char *run, const char *writer, uint64_t 
 		size_t from, struct ingest_result *ret)
 {
 	struct err err = ERR_INIT;
-	struct ingest_op op = { .kind = &change_journal, .run = run, .writer = writer, .offset = offset,
-				.bytes = b->data + from, .len = b->len - from };
+	struct ingest_op op = { .kind = &change_journal, .run = run, .journal.writer = writer, .journal.offset = offset,
+				.journal.bytes = b->data + from, .journal.len = b->len - from };
 
 	memset(ret, 0, sizeof *ret);
 	return ingest_submit(h->s, &op, NULL, ret, &err);

@@ -64,18 +64,21 @@ static void params_per_run(void **state)
 	}
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err),
 			 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
-						       .param_count = LIMIT_params_per_run + 1 }, &err), ERR_LIMIT);
-	assert_int_equal(helper_run(h, HELPER_RUN).param_count, 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
-						       .param_count = LIMIT_params_per_run }, &err), 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN,
-						       .params = kv + LIMIT_params_per_run,
-						       .param_count = 1 }, &err), ERR_LIMIT);
+						       .logged.params = kv,
+						       .logged.param_count = LIMIT_params_per_run + 1 }, &err),
+						       ERR_LIMIT);
+	assert_int_equal(helper_run(h, HELPER_RUN).param_count, 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN,
+						       .logged.params = kv,
+						       .logged.param_count = LIMIT_params_per_run }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN,
+						       .logged.params = kv + LIMIT_params_per_run,
+						       .logged.param_count = 1 }, &err), ERR_LIMIT);
 	assert_non_null(strstr(err.text, "params"));
 	assert_int_equal(submit(h,
-				(struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .params = kv,
-						    .param_count = 5 },
+				(struct ingest_op){ .kind = &change_run_params, .run = HELPER_RUN, .logged.params = kv,
+						    .logged.param_count = 5 },
 				&err), 0);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.write_error, 0);
@@ -109,14 +112,17 @@ static void keys_per_run(void **state)
 	}
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .run = HELPER_RUN, .name = "r" }, &err),
 			 0);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
-						       .point_count = LIMIT_keys_per_run }, &err), 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
-						       .points = points + LIMIT_keys_per_run, .point_count = 1 }, &err),
+						       .logged.points = points,
+						       .logged.point_count = LIMIT_keys_per_run }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
+						       .logged.points = points + LIMIT_keys_per_run,
+						       .logged.point_count = 1 }, &err),
 						       ERR_LIMIT);
 	points[0].rank = 5; /* another rank of an existing key */
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = points,
-						       .point_count = 1 }, &err), 0);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN,
+						       .logged.points = points,
+						       .logged.point_count = 1 }, &err), 0);
 	begin_journal(&journal);
 	helper_scalar(&journal, "one more", 1, 1);
 	helper_scalar(&journal, "k7", 1, 1);

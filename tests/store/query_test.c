@@ -50,17 +50,18 @@ static void fill(struct helper *h)
 		snprintf(name, sizeof name, "r%d", i);
 		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = i < 50 ? "main" : "side",
 					   .name = name,
-					   .params = params, .param_count = 2, .tags = &tag, .tag_count = i & 1,
-					   .start_ms = 1000 + i }, &res);
+					   .logged.params = params, .logged.param_count = 2, .logged.tags = &tag,
+					   .logged.tag_count = i & 1,
+					   .state.start_ms = 1000 + i }, &res);
 		if (i == 8)
 			points[1].value = NAN;
 		if (i % 5)
-			put(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
-						   .point_count = 2 }, &res);
+			put(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .logged.points = points,
+						   .logged.point_count = 2 }, &res);
 		if (i % 3 == 0)
 			put(h, (struct ingest_op){ .kind = &change_run_patch, .run = res.id,
-						   .status = i % 2 ? "failed" : "finished",
-						   .end_ms = 2000 + i }, &res);
+						   .state.status = i % 2 ? "failed" : "finished",
+						   .state.end_ms = 2000 + i }, &res);
 	}
 }
 
@@ -286,7 +287,8 @@ static void log_points(struct helper *h, const char *run, struct truth *t, size_
 		if (kind != 3 && draw() % 40 == 0)
 			t->p[t->count].value = draw() & 1 ? NAN : INFINITY;
 	}
-	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .points = t->p + from, .point_count = n }, &res);
+	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .logged.points = t->p + from,
+				   .logged.point_count = n }, &res);
 }
 
 static void check_rows(struct helper *h, const char *run, const struct truth *t, size_t page, bool tokens)
@@ -602,7 +604,8 @@ static void log_key(struct helper *h, const char *run, const char *key)
 	struct ingest_point point = { key, 1, 10, 3, -1 };
 	struct ingest_result res;
 
-	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .points = &point, .point_count = 1 }, &res);
+	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .logged.points = &point,
+				   .logged.point_count = 1 }, &res);
 }
 
 /* Returns how many runs have each key, as "a 2, b 1". */
@@ -634,7 +637,7 @@ static void key_counts_follow_changes(void **state)
 
 	for (i = 0; i < 3; i++) {
 		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = "e", .name = "r",
-					   .start_ms = 1000 + i }, &run[i]);
+					   .state.start_ms = 1000 + i }, &run[i]);
 		log_key(h, run[i].id, "a");
 	}
 	assert_string_equal(key_counts(h, NULL, 0), "a 3");
@@ -644,8 +647,7 @@ static void key_counts_follow_changes(void **state)
 	log_key(h, run[2].id, "b");
 	log_key(h, run[2].id, "train/loss");
 	assert_string_equal(key_counts(h, some, 1), "a 3, b 2, train/loss 1");
-	put(h, (struct ingest_op){ .kind = &change_run_delete, .run = run[0].id, .start_ms = INGEST_NO_TIME,
-				   .end_ms = INGEST_NO_TIME }, &run[0]);
+	put(h, (struct ingest_op){ .kind = &change_run_delete, .run = run[0].id, .state = INGEST_NO_STATE }, &run[0]);
 	assert_string_equal(key_counts(h, NULL, 0), "a 2, b 2, train/loss 1");
 }
 

@@ -21,7 +21,7 @@ static void put(struct queue *q, uint64_t number, const char *run, size_t points
 {
 	struct queue_job *j = calloc(1, sizeof *j);
 
-	j->change.op = (struct ingest_op){ .kind = &change_points, .run = run, .offset = number };
+	j->change.op = (struct ingest_op){ .kind = &change_points, .run = run, .journal.offset = number };
 	j->change.in.point_count = points;
 	j->change.in.series_count = series;
 	j->bytes = 1;
@@ -40,7 +40,7 @@ static void put_other(struct queue *q, uint64_t number, bool step)
 {
 	struct queue_job *j = calloc(1, sizeof *j);
 
-	j->change.op = (struct ingest_op){ .kind = &change_sync, .offset = number };
+	j->change.op = (struct ingest_op){ .kind = &change_sync, .journal.offset = number };
 	j->step = step ? no_step : NULL;
 	assert_int_equal(queue_put(q, j, NULL), 0);
 }
@@ -54,7 +54,7 @@ static void expect(struct queue *q, const char *want)
 
 	for (j = queue_take(q, 0.001, &end); j; j = next) {
 		next = j->next;
-		snprintf(have + strlen(have), sizeof have - strlen(have), "%d ", (int)j->change.op.offset);
+		snprintf(have + strlen(have), sizeof have - strlen(have), "%d ", (int)j->change.op.journal.offset);
 		free(j);
 	}
 	assert_string_equal(have, want);
@@ -133,7 +133,7 @@ static void small_between_pieces(void **state)
 	assert_null(queue_take_small(q));
 	put(q, 3, RUN_B, 1, 1);
 	j = queue_take_small(q);
-	assert_true(j && j->change.op.offset == 3 && !j->next);
+	assert_true(j && j->change.op.journal.offset == 3 && !j->next);
 	free(j);
 	put_other(q, 4, true);
 	put(q, 5, RUN_B, 1, 1); /* after a step */

@@ -392,8 +392,8 @@ static void launcher_status_wins(void **state)
 	assert_int_equal(r.end_ms, INT64_C(1700000010000));
 	assert_int_equal(r.alert_count, 1);
 	assert_string_equal(r.alerts[0].text, "failed at step 4");
-	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .points = &elsewhere,
-				      .point_count = 1 });
+	submit(h, (struct ingest_op){ .kind = &change_points, .run = HELPER_RUN, .logged.points = &elsewhere,
+				      .logged.point_count = 1 });
 	r = helper_run(h, HELPER_RUN);
 	assert_string_equal(r.alerts[0].text, "failed at step 4"); /* a series with other steps does not change it */
 	buf_done(&b);
@@ -414,8 +414,8 @@ static void many_series_at_once(void **state)
 	for (i = 0; i < SERIES; i++)
 		points[i] = (struct ingest_point){ "a", 7, 1.7e9, i, i };
 	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" });
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
-						       .point_count = SERIES }).accepted, SERIES);
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .logged.points = points,
+						       .logged.point_count = SERIES }).accepted, SERIES);
 	store_stats(h->s, &stats);
 	assert_int_equal(stats.log_rows, 3);
 	assert_int_equal(stats.log_points, SERIES);
@@ -438,7 +438,7 @@ static void deleted_while_open(void **state)
 	static const char *const endings[] = { "-wal", "" };
 	struct helper *h = *state;
 	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
-	struct ingest_op op = { .kind = &change_points, .points = &p, .point_count = 1 };
+	struct ingest_op op = { .kind = &change_points, .logged.points = &p, .logged.point_count = 1 };
 	struct points_row row;
 	char path[PATH_MAX + 16];
 	struct ingest_result res;
@@ -465,7 +465,7 @@ static void replaced_while_open(void **state)
 {
 	struct helper *h = *state;
 	struct ingest_point p = { "a", 1, 1.7e9, 1, -1 };
-	struct ingest_op op = { .kind = &change_points, .points = &p, .point_count = 1 };
+	struct ingest_op op = { .kind = &change_points, .logged.points = &p, .logged.point_count = 1 };
 	char other[PATH_MAX + 16];
 	struct ingest_result res;
 	struct store_stats stats;
@@ -513,8 +513,9 @@ static void nonfinite_alert_text(void **state)
 			points[k] = (struct ingest_point){ "loss", k + 1, 1.7e9 + k, cases[i].values[k], -1 };
 		res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "words" });
 		assert_int_equal(res.code, 0);
-		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
-							       .point_count = 4 }).code, 0);
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id,
+							       .logged.points = points,
+							       .logged.point_count = 4 }).code, 0);
 		r = helper_run(h, res.id);
 		assert_int_equal(r.alert_count, 1);
 		assert_string_equal(r.alerts[0].text, cases[i].text);
@@ -536,24 +537,30 @@ static void json_writes(void **state)
 	assert_string_equal(res.id, "1");
 	assert_false(res.existed);
 	assert_true(submit(h, (struct ingest_op){ .kind = &change_experiment, .name = "new" }).existed);
-	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .experiment = "new", .name = "n", .params = params,
-					    .param_count = 2, .tags = &tag, .tag_count = 1, .start_ms = 5 });
+	res = submit(h, (struct ingest_op){ .kind = &change_run_new, .experiment = "new", .name = "n",
+					    .logged.params = params,
+					    .logged.param_count = 2, .logged.tags = &tag, .logged.tag_count = 1,
+					    .state.start_ms = 5 });
 	assert_int_equal(res.code, 0);
 	memcpy(id, res.id, sizeof id);
-	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = 3,
+	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .logged.points = points,
+					    .logged.point_count = 3,
 					    .idempotency = "once" });
 	assert_int_equal(res.accepted, 3);
-	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .points = points, .point_count = 3,
+	res = submit(h, (struct ingest_op){ .kind = &change_points, .run = id, .logged.points = points,
+					    .logged.point_count = 3,
 					    .idempotency = "once" });
 	assert_int_equal(res.accepted, 3);
 	assert_true(res.existed);
 	res = submit(h,
-		     (struct ingest_op){ .kind = &change_run_params, .run = id, .params = &other, .param_count = 1 });
+		     (struct ingest_op){ .kind = &change_run_params, .run = id, .logged.params = &other,
+					 .logged.param_count = 1 });
 	assert_int_equal(res.code, ERR_EXISTS);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .params = params,
-						       .param_count = 2 }).code, 0);
-	res = submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "finished", .notes = "# hi",
-					    .end_ms = 99, .name = "renamed" });
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_params, .run = id, .logged.params = params,
+						       .logged.param_count = 2 }).code, 0);
+	res = submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .state.status = "finished",
+					    .state.notes = "# hi",
+					    .state.end_ms = 99, .name = "renamed" });
 	assert_int_equal(res.code, 0);
 	r = helper_run(h, id);
 	assert_string_equal(r.status, "finished");
@@ -575,9 +582,10 @@ static void json_writes(void **state)
 	assert_true(helper_run(h, id).deleted);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_restore, .run = id }).code, 0);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = HELPER_RUN, .name = "x",
-						       .end_ms = INGEST_NO_TIME }).code, ERR_NOENT);
+						       .state.end_ms = INGEST_NO_TIME }).code, ERR_NOENT);
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = "zz" }).code, ERR_USAGE);
-	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id, .status = "good" }).code,
+	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_patch, .run = id,
+						       .state.status = "good" }).code,
 			 ERR_USAGE);
 }
 

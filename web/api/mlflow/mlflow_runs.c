@@ -229,7 +229,7 @@ static enum call_next reply_deleted_run(struct call *c, const struct ingest_resu
 
 static enum call_next submit_run_deletion(struct call *c, const struct change_ops *kind)
 {
-	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = kind, .state = INGEST_NO_STATE };
 	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL }, { 0 } };
 
 	if (!ml_args(c, fields))

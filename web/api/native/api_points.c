@@ -102,18 +102,18 @@ static const char *read_journal_writer(struct call *c)
 
 enum call_next on_journal_post(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_journal, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_journal, .state = INGEST_NO_STATE };
 	int64_t offset = -1;
 
 	op.run = call_run_id(c, 0);
-	op.writer = op.run ? read_journal_writer(c) : NULL;
-	if (!op.writer || !call_arg_int(c, "offset", &offset, 0, INT64_MAX) || !call_args_done(c))
+	op.journal.writer = op.run ? read_journal_writer(c) : NULL;
+	if (!op.journal.writer || !call_arg_int(c, "offset", &offset, 0, INT64_MAX) || !call_args_done(c))
 		return CALL_DONE;
 	if (offset < 0)
 		return call_fail(c, CALL_bad_value, "offset", "offset: missing");
-	op.offset = (uint64_t)offset;
-	op.bytes = c->body;
-	op.len = c->body_len;
+	op.journal.offset = (uint64_t)offset;
+	op.journal.bytes = c->body;
+	op.journal.len = c->body_len;
 	return submit_journal_range(c, (struct journal_range){ op, clock_mono_s() });
 }
 
@@ -175,8 +175,8 @@ static bool read_json_points(struct call *c, json_t *items, struct ingest_op *op
 	for (i = 0; i < n; i++)
 		if (!read_json_point(c, json_array_get(items, i), i, &points[i]))
 			return false;
-	op->points = points;
-	op->point_count = n;
+	op->logged.points = points;
+	op->logged.point_count = n;
 	return true;
 }
 
@@ -193,7 +193,7 @@ static enum call_next reply_accepted_points(struct call *c, const struct ingest_
 
 enum call_next on_run_metrics_post(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_points, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_points, .state = INGEST_NO_STATE };
 	json_t *points = NULL, *body;
 	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = { { "points", JSON_KIND_ARRAY, true, &points, NULL }, { 0 } };

@@ -172,7 +172,7 @@ static enum call_next reply_created(struct call *c, const struct ingest_result *
 
 enum call_next on_run_create(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_run_new, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_new, .state = INGEST_NO_STATE };
 	json_t *params = NULL, *tags = NULL, *body = json_body(c);
 	struct ingest_kv *param_kv, *tag_kv;
 	enum call_next next = CALL_DONE;
@@ -182,17 +182,17 @@ enum call_next on_run_create(struct call *c)
 		{ "name", JSON_KIND_STRING, false, &op.name, NULL },
 		{ "params", JSON_KIND_OBJECT, false, &params, NULL },
 		{ "tags", JSON_KIND_OBJECT, false, &tags, NULL },
-		{ "start_time", JSON_KIND_INT, false, &op.start_ms, NULL },
+		{ "start_time", JSON_KIND_INT, false, &op.state.start_ms, NULL },
 		{ 0 },
 	};
 
 	if (!body)
 		return CALL_DONE;
 	if (call_args_done(c) && json_read(c, body, "", fields) &&
-	    request_pairs(c, "params", params, &param_kv, &op.param_count) &&
-	    request_pairs(c, "tags", tags, &tag_kv, &op.tag_count)) {
-		op.params = param_kv;
-		op.tags = tag_kv;
+	    request_pairs(c, "params", params, &param_kv, &op.logged.param_count) &&
+	    request_pairs(c, "tags", tags, &tag_kv, &op.logged.tag_count)) {
+		op.logged.params = param_kv;
+		op.logged.tags = tag_kv;
 		next = api_submit(c, &(struct api_change){ .op = &op, .then = reply_created });
 	}
 	json_decref(body);
@@ -201,14 +201,14 @@ enum call_next on_run_create(struct call *c)
 
 enum call_next on_run_patch(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_run_patch, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_patch, .state = INGEST_NO_STATE };
 	json_t *body;
 	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = {
 		{ "name", JSON_KIND_STRING, false, &op.name, NULL },
-		{ "status", JSON_KIND_STRING, false, &op.status, NULL },
-		{ "end_time", JSON_KIND_INT, false, &op.end_ms, NULL },
-		{ "notes", JSON_KIND_STRING, false, &op.notes, NULL },
+		{ "status", JSON_KIND_STRING, false, &op.state.status, NULL },
+		{ "end_time", JSON_KIND_INT, false, &op.state.end_ms, NULL },
+		{ "notes", JSON_KIND_STRING, false, &op.state.notes, NULL },
 		{ "experiment", JSON_KIND_STRING, false, &op.move_to, NULL },
 		{ 0 },
 	};
@@ -226,7 +226,7 @@ enum call_next on_run_patch(struct call *c)
 /* Submits a change that needs only the run's id. */
 static enum call_next submit_run_state(struct call *c, const struct change_ops *kind)
 {
-	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = kind, .state = INGEST_NO_STATE };
 
 	op.run = call_run_id(c, 0);
 	if (!op.run || !call_args_done(c))
@@ -246,7 +246,7 @@ enum call_next on_run_restore(struct call *c)
 
 enum call_next on_run_params_post(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_run_params, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_params, .state = INGEST_NO_STATE };
 	json_t *params = NULL, *body;
 	struct ingest_kv *kv;
 	enum call_next next = CALL_DONE;
@@ -257,8 +257,8 @@ enum call_next on_run_params_post(struct call *c)
 	if (!body)
 		return CALL_DONE;
 	if (call_args_done(c) && json_read(c, body, "", fields) &&
-	    request_pairs(c, "params", params, &kv, &op.param_count)) {
-		op.params = kv;
+	    request_pairs(c, "params", params, &kv, &op.logged.param_count)) {
+		op.logged.params = kv;
 		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 	}
 	json_decref(body);
@@ -268,8 +268,8 @@ enum call_next on_run_params_post(struct call *c)
 enum call_next on_run_tag_put(struct call *c)
 {
 	struct ingest_kv kv = { .key = c->address.vars[1] };
-	struct ingest_op op = { .kind = &change_run_tags, .tags = &kv, .tag_count = 1, .start_ms = INGEST_NO_TIME,
-				.end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_tags, .logged.tags = &kv, .logged.tag_count = 1,
+				.state = INGEST_NO_STATE };
 	json_t *body;
 	enum call_next next = CALL_DONE;
 	const struct json_field fields[] = { { "value", JSON_KIND_STRING, true, &kv.value, NULL }, { 0 } };
@@ -286,8 +286,7 @@ enum call_next on_run_tag_put(struct call *c)
 
 enum call_next on_run_tag_delete(struct call *c)
 {
-	struct ingest_op op = { .kind = &change_run_untag, .name = c->address.vars[1], .start_ms = INGEST_NO_TIME,
-				.end_ms = INGEST_NO_TIME };
+	struct ingest_op op = { .kind = &change_run_untag, .name = c->address.vars[1], .state = INGEST_NO_STATE };
 
 	op.run = call_run_id(c, 0);
 	if (!op.run || !call_args_done(c))

@@ -61,11 +61,11 @@ static void note_found_file(void *arg, const struct tree_file *found)
 	file = follow_file_of(f, found->path);
 	if (!file)
 		return;
-	file->seen = f->scan_number;
-	f->recognised = f->recognised || (file->source && file->asked && found->scanned);
+	file->seen = f->scan.number;
+	f->scan.recognised = f->scan.recognised || (file->source && file->asked && found->scanned);
 	if (found->linked)
 		follow_glance_at(f, file, INFINITY);
-	else if (!tree_watching(f->tree) && found->bytes >= 0 &&
+	else if (!tree_watching(f->scan.tree) && found->bytes >= 0 &&
 		 clock_wall_s() - (double)found->time_s < FOLLOW_GROWS_S)
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
@@ -74,11 +74,11 @@ static void note_found_file(void *arg, const struct tree_file *found)
 			       (!file->inode || file->inode == found->inode) &&
 			       (!file->time_ns || file->time_ns == found->time_ns))))
 		return; /* unchanged */
-	if (!f->scanned && found->scanned && !file->first) {
+	if (!f->shared.scanned && found->scanned && !file->first) {
 		file->first = true;
-		pthread_mutex_lock(&f->lock);
-		f->first_left++;
-		pthread_mutex_unlock(&f->lock);
+		pthread_mutex_lock(&f->shared.lock);
+		f->shared.first_left++;
+		pthread_mutex_unlock(&f->shared.lock);
 	}
 	follow_enqueue(f, file, found->scanned ? FOLLOW_REST : FOLLOW_URGENT);
 }
@@ -104,9 +104,9 @@ static struct follow_file *learn_stored_file(struct follow *f, struct db_rows *q
 /* Reads some stored offsets of files of recently changed runs, which are read before the scan finds them. */
 static int learn_newest_files(struct follow *f, struct err *err)
 {
-	struct follow_newest *at = &f->newest_at;
+	struct follow_newest *at = &f->learned.newest_at;
 	struct follow_file *file;
-	size_t before = f->newest_count;
+	size_t before = f->learned.newest_count;
 	struct db_rows *q;
 	struct db *d = NULL;
 	int rc = readers_take(f->s, &d, err);
@@ -117,16 +117,16 @@ static int learn_newest_files(struct follow *f, struct err *err)
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		file = learn_stored_file(f, q);
 		if (file) {
-			tree_watch_file(f->tree, file->path);
+			tree_watch_file(f->scan.tree, file->path);
 			follow_enqueue(f, file, FOLLOW_RECENT);
 		}
 		*at = (struct follow_newest){ db_i64(q, COL_writer_paths_rev), db_i64(q, COL_writer_paths_run_id),
 					      db_i64(q, COL_writer_paths_id) };
-		f->newest_count++;
+		f->learned.newest_count++;
 		rc = 0;
 	}
 	readers_give(f->s, d);
-	f->knows_newest = rc || f->newest_count == before || f->newest_count >= NEWEST_MAX;
+	f->learned.knows_newest = rc || f->learned.newest_count == before || f->learned.newest_count >= NEWEST_MAX;
 	return rc;
 }
 
@@ -147,23 +147,23 @@ static int learn_gone_sources(struct follow *f, struct db *d, struct err *err)
 /* Reads stored offsets of some files by path, so that a restart opens only files that grew. */
 static int learn_some_files(struct follow *f, struct err *err)
 {
-	int64_t before = f->learned;
+	int64_t before = f->learned.row;
 	struct db *d;
 	struct db_rows *q;
 	int rc = readers_take(f->s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
+	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned.row, (int64_t)LEARN_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		learn_stored_file(f, q);
-		f->learned = db_i64(q, COL_writer_paths_id);
+		f->learned.row = db_i64(q, COL_writer_paths_id);
 		rc = 0;
 	}
-	if (!rc && f->learned == before)
+	if (!rc && f->learned.row == before)
 		rc = learn_gone_sources(f, d, err);
 	readers_give(f->s, d);
-	f->knows_all = rc || f->learned == before;
+	f->learned.knows_all = rc || f->learned.row == before;
 	return rc;
 }
 
@@ -171,19 +171,20 @@ static int learn_some_files(struct follow *f, struct err *err)
 
 static bool follow_is_stopped(struct follow *f)
 {
+	struct follow_shared *s = &f->shared;
 	bool stop;
 
-	pthread_mutex_lock(&f->lock);
-	stop = f->stopping || (f->once && f->scanned && f->first_left == 0 && f->under_way == 0 && !f->unsettled &&
+	pthread_mutex_lock(&s->lock);
+	stop = s->stopping || (f->once && s->scanned && s->first_left == 0 && s->under_way == 0 && !s->unsettled &&
 			       !follow_waiting(f));
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&s->lock);
 	return stop;
 }
 
 /* Leaves room for other writers. */
 static bool may_send(const struct follow *f)
 {
-	return f->under_way < UNDER_WAY_MAX && f->under_way_bytes < UNDER_WAY_BYTES;
+	return f->shared.under_way < UNDER_WAY_MAX && f->shared.under_way_bytes < UNDER_WAY_BYTES;
 }
 
 static void send_some_files(struct follow *f, double for_s)
@@ -199,38 +200,38 @@ static void send_some_files(struct follow *f, double for_s)
 /* Updates the progress of the scan. */
 static void update_scan_progress(struct follow *f)
 {
-	pthread_mutex_lock(&f->lock);
-	f->stats.files = map_count(f->files);
-	f->stats.folders = tree_folders(f->tree);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stats.files = map_count(f->files);
+	f->shared.stats.folders = tree_folders(f->scan.tree);
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
 static void publish_follow_state(struct follow *f, int rc, const struct err *err)
 {
 	update_scan_progress(f);
-	pthread_mutex_lock(&f->lock);
-	f->stats.scans++;
-	f->stats.polling = !tree_watching(f->tree);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stats.scans++;
+	f->shared.stats.polling = !tree_watching(f->scan.tree);
 	if (rc)
-		snprintf(f->stats.note, sizeof f->stats.note, "%.250s", err->text);
-	else if (f->stats.polling && !f->poll_wanted)
-		snprintf(f->stats.note, sizeof f->stats.note,
+		snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.250s", err->text);
+	else if (f->shared.stats.polling && !f->poll_wanted)
+		snprintf(f->shared.stats.note, sizeof f->shared.stats.note,
 			 "cannot watch for changes (fs.inotify limits): polling every %.1f s", f->poll_s);
-	if (!f->scanned) {
-		f->scan_code = rc;
-		f->scan_err = *err;
-		f->scanned = true;
-		pthread_cond_broadcast(&f->changed);
+	if (!f->shared.scanned) {
+		f->shared.scan_code = rc;
+		f->shared.scan_err = *err;
+		f->shared.scanned = true;
+		pthread_cond_broadcast(&f->shared.changed);
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
 static void begin_follow_scan(struct follow *f)
 {
-	f->scan_began_s = clock_mono_s();
-	f->scanning = true;
-	f->scan_number++;
-	tree_scan_begin(f->tree);
+	f->scan.began_s = clock_mono_s();
+	f->scan.running = true;
+	f->scan.number++;
+	tree_scan_begin(f->scan.tree);
 }
 
 /* Reads some stored offsets; on failure each file's is read when needed. */
@@ -238,9 +239,9 @@ static void learn_more_files(struct follow *f)
 {
 	struct err err = ERR_INIT;
 
-	if (f->knows_all)
+	if (f->learned.knows_all)
 		return;
-	if (f->knows_newest ? learn_some_files(f, &err) : learn_newest_files(f, &err))
+	if (f->learned.knows_newest ? learn_some_files(f, &err) : learn_newest_files(f, &err))
 		follow_note(f, f->root, err.text);
 }
 
@@ -251,17 +252,17 @@ static void look_at_more(struct follow *f)
 	int rc;
 
 	learn_more_files(f);
-	rc = tree_step(f->tree, STEP_S, &err);
-	f->more_to_see = rc > 0 || !f->knows_all;
-	if (rc > 0 || !f->scanning || (!rc && !f->knows_all)) {
+	rc = tree_step(f->scan.tree, STEP_S, &err);
+	f->scan.more_to_see = rc > 0 || !f->learned.knows_all;
+	if (rc > 0 || !f->scan.running || (!rc && !f->learned.knows_all)) {
 		update_scan_progress(f);
 		return;
 	}
-	f->scanning = false;
+	f->scan.running = false;
 	if (!rc)
 		follow_missing_unseen(f);
 	/* Polling takes at most a twentieth of the time. */
-	f->next_scan_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan_began_s);
+	f->scan.next_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan.began_s);
 	publish_follow_state(f, rc, &err);
 }
 
@@ -270,28 +271,29 @@ static double wait_time(const struct follow *f)
 {
 	double now = clock_mono_s(), due = f->s->live ? f->lease.renewed_s + LEASE_RENEW_S : -1;
 
-	if (f->more_to_see || (follow_waiting(f) && may_send(f)))
+	if (f->scan.more_to_see || (follow_waiting(f) && may_send(f)))
 		return 0;
-	if (!tree_watching(f->tree))
-		due = due < 0 || f->next_scan_s < due ? f->next_scan_s : due;
-	if (f->glances && (due < 0 || f->next_glance_s < due))
-		due = f->next_glance_s;
-	if (f->sweep_at_s > 0 && (due < 0 || f->sweep_at_s < due))
-		due = f->sweep_at_s;
-	if (f->lines[FOLLOW_REFUSED].first && (due < 0 || f->retry_at_s < due))
-		due = f->retry_at_s;
+	if (!tree_watching(f->scan.tree))
+		due = due < 0 || f->scan.next_s < due ? f->scan.next_s : due;
+	if (f->reading.glances && (due < 0 || f->reading.next_glance_s < due))
+		due = f->reading.next_glance_s;
+	if (f->scan.sweep_at_s > 0 && (due < 0 || f->scan.sweep_at_s < due))
+		due = f->scan.sweep_at_s;
+	if (f->reading.lines[FOLLOW_REFUSED].first && (due < 0 || f->reading.retry_at_s < due))
+		due = f->reading.retry_at_s;
 	return due < 0 ? -1 : due > now ? due - now : 0;
 }
 
 static void sleep_until_news(struct follow *f, double wait_s)
 {
-	struct pollfd fds[2] = { { .fd = f->wake_fd, .events = POLLIN }, { .fd = tree_fd(f->tree), .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = f->wake_fd, .events = POLLIN },
+				 { .fd = tree_fd(f->scan.tree), .events = POLLIN } };
 	uint64_t drained;
 
 	poll(fds, fds[1].fd < 0 ? 1 : 2, wait_s < 0 ? -1 : wait_s > 0 ? (int)(wait_s * 1000) + 1 : 0);
 	while (read(f->wake_fd, &drained, sizeof drained) > 0)
 		;
-	if (fds[1].revents && wait_s != 0 && f->first_left == 0)
+	if (fds[1].revents && wait_s != 0 && f->shared.first_left == 0)
 		clock_sleep_s(GATHER_S);
 }
 
@@ -299,13 +301,13 @@ static void follow_look_around(struct follow *f)
 {
 	double now = clock_mono_s();
 
-	tree_events(f->tree);
-	if (!f->scanning && !tree_watching(f->tree) && now >= f->next_scan_s)
+	tree_events(f->scan.tree);
+	if (!f->scan.running && !tree_watching(f->scan.tree) && now >= f->scan.next_s)
 		begin_follow_scan(f);
 	look_at_more(f);
-	if (f->glances && !f->once && now >= f->next_glance_s)
+	if (f->reading.glances && !f->once && now >= f->reading.next_glance_s)
 		follow_glance(f);
-	if (now >= f->retry_at_s)
+	if (now >= f->reading.retry_at_s)
 		follow_requeue_refused(f);
 	follow_sweep(f);
 }
@@ -314,13 +316,14 @@ static void follow_look_around(struct follow *f)
 static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 {
 	f->leads = false;
-	pthread_mutex_lock(&f->lock);
-	snprintf(f->stats.note, sizeof f->stats.note, "%.250s", rc ? err->text : "another process follows this folder");
-	f->scanned = true;
-	f->scan_code = 0;
-	pthread_cond_broadcast(&f->changed);
-	pthread_mutex_unlock(&f->lock);
-	tree_events(f->tree); /* drains events of a folder that was ours */
+	pthread_mutex_lock(&f->shared.lock);
+	snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.250s",
+		 rc ? err->text : "another process follows this folder");
+	f->shared.scanned = true;
+	f->shared.scan_code = 0;
+	pthread_cond_broadcast(&f->shared.changed);
+	pthread_mutex_unlock(&f->shared.lock);
+	tree_events(f->scan.tree); /* drains events of a folder that was ours */
 	if (!follow_is_stopped(f))
 		sleep_until_news(f, STAND_BY_S);
 }
@@ -331,9 +334,9 @@ static void begin_leading(struct follow *f)
 	if (f->leads)
 		return;
 	f->leads = true;
-	pthread_mutex_lock(&f->lock);
-	f->stats.note[0] = '\0';
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stats.note[0] = '\0';
+	pthread_mutex_unlock(&f->shared.lock);
 	begin_follow_scan(f);
 }
 
@@ -358,27 +361,27 @@ static void *run_follow(void *arg)
 			sleep_until_news(f, wait_time(f));
 		follow_collect(f);
 	}
-	pthread_mutex_lock(&f->lock);
-	while (f->under_way > 0) {
-		pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	while (f->shared.under_way > 0) {
+		pthread_mutex_unlock(&f->shared.lock);
 		sleep_until_news(f, 0.1);
 		follow_collect(f);
-		pthread_mutex_lock(&f->lock);
+		pthread_mutex_lock(&f->shared.lock);
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->shared.lock);
 	lease_give(&f->lease);
 	return NULL;
 }
 
 static void follow_free(struct follow *f)
 {
-	tree_close(f->tree);
+	tree_close(f->scan.tree);
 	map_free(f->files);
 	follow_sources_free(f);
 	if (f->wake_fd >= 0)
 		close(f->wake_fd);
-	pthread_cond_destroy(&f->changed);
-	pthread_mutex_destroy(&f->lock);
+	pthread_cond_destroy(&f->shared.changed);
+	pthread_mutex_destroy(&f->shared.lock);
 	free(f);
 }
 
@@ -410,7 +413,7 @@ static int prepare_follow(struct follow *f, const struct follow_opts *o, struct 
 	f->files = map_new(sizeof(struct follow_file));
 	if (f->wake_fd < 0 || !f->files || follow_sources_init(f))
 		return err_set(err, ERR_NOMEM, "cannot follow %s: out of memory or descriptors", f->root);
-	if (tree_open(&f->tree, &(struct tree_opts){ f->root, !o->poll && !o->once, note_found_file, f }, err))
+	if (tree_open(&f->scan.tree, &(struct tree_opts){ f->root, !o->poll && !o->once, note_found_file, f }, err))
 		return ERR_NOMEM;
 	return 0;
 }
@@ -426,12 +429,12 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;
 	f->poll_s = o->poll_s > 0 ? o->poll_s : 0.5;
-	f->newest_at = (struct follow_newest){ INT64_MAX, INT64_MAX, INT64_MAX };
+	f->learned.newest_at = (struct follow_newest){ INT64_MAX, INT64_MAX, INT64_MAX };
 	for (i = 0; i < FOLLOW_TURNS; i++)
-		f->lines[i].end = &f->lines[i].first;
+		f->reading.lines[i].end = &f->reading.lines[i].first;
 	f->wake_fd = -1;
-	pthread_mutex_init(&f->lock, NULL);
-	cond_init(&f->changed);
+	pthread_mutex_init(&f->shared.lock, NULL);
+	cond_init(&f->shared.changed);
 	rc = prepare_follow(f, o, err);
 	if (!rc && thread_start(&f->thread, run_follow, f))
 		rc = err_set(err, ERR_IO, "cannot start a thread");
@@ -449,37 +452,37 @@ int follow_scan_wait(struct follow *f, double wait_s, struct err *err)
 	bool in_time = true;
 	int rc = 0;
 
-	pthread_mutex_lock(&f->lock);
-	while (in_time && !f->stopping && (!f->scanned || f->first_left || f->unsettled))
-		in_time = cond_wait_until(&f->changed, &f->lock, until_s);
-	if (!f->scanned || f->first_left || f->unsettled)
-		rc = err_set(err, f->stopping ? ERR_CANCELED : ERR_BUSY, "%s is still being read", f->root);
-	else if (f->scan_code) {
-		rc = f->scan_code;
+	pthread_mutex_lock(&f->shared.lock);
+	while (in_time && !f->shared.stopping && (!f->shared.scanned || f->shared.first_left || f->shared.unsettled))
+		in_time = cond_wait_until(&f->shared.changed, &f->shared.lock, until_s);
+	if (!f->shared.scanned || f->shared.first_left || f->shared.unsettled)
+		rc = err_set(err, f->shared.stopping ? ERR_CANCELED : ERR_BUSY, "%s is still being read", f->root);
+	else if (f->shared.scan_code) {
+		rc = f->shared.scan_code;
 		if (err)
-			*err = f->scan_err;
+			*err = f->shared.scan_err;
 	}
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->shared.lock);
 	return rc;
 }
 
 void follow_stats(struct follow *f, struct follow_stats *ret)
 {
-	pthread_mutex_lock(&f->lock);
-	*ret = f->stats;
-	ret->scanning = !f->scanned || f->first_left;
-	ret->files_waiting = f->first_left;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	*ret = f->shared.stats;
+	ret->scanning = !f->shared.scanned || f->shared.first_left;
+	ret->files_waiting = f->shared.first_left;
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
 void follow_stop(struct follow *f)
 {
 	if (!f)
 		return;
-	pthread_mutex_lock(&f->lock);
-	f->stopping = true;
-	pthread_cond_broadcast(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stopping = true;
+	pthread_cond_broadcast(&f->shared.changed);
+	pthread_mutex_unlock(&f->shared.lock);
 	follow_wake(f);
 	pthread_join(f->thread, NULL);
 	follow_free(f);

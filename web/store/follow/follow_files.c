@@ -25,13 +25,13 @@ static void unlink_follow_file(struct follow *f, struct follow_file *file)
 	if (file->next)
 		file->next->back = file->back;
 	else
-		f->lines[file->turn].end = file->back;
+		f->reading.lines[file->turn].end = file->back;
 	file->turn = FOLLOW_NOWHERE;
 }
 
 void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn turn)
 {
-	struct follow_line *l = &f->lines[turn];
+	struct follow_line *l = &f->reading.lines[turn];
 
 	if (file->under_way && (!file->again || turn < file->again))
 		file->again = turn;
@@ -48,11 +48,11 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 /* Old files are read only once their stored offsets are known: most are complete. */
 struct follow_file *follow_waiting(const struct follow *f)
 {
-	enum follow_turn last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, turn = FOLLOW_URGENT;
+	enum follow_turn last = f->learned.knows_all ? FOLLOW_REST : FOLLOW_RECENT, turn = FOLLOW_URGENT;
 
-	while (turn < last && !f->lines[turn].first)
+	while (turn < last && !f->reading.lines[turn].first)
 		turn++;
-	return f->lines[turn].first;
+	return f->reading.lines[turn].first;
 }
 
 struct follow_file *follow_dequeue(struct follow *f)
@@ -66,8 +66,8 @@ struct follow_file *follow_dequeue(struct follow *f)
 
 void follow_requeue_refused(struct follow *f)
 {
-	while (f->lines[FOLLOW_REFUSED].first)
-		follow_enqueue(f, f->lines[FOLLOW_REFUSED].first, FOLLOW_REST);
+	while (f->reading.lines[FOLLOW_REFUSED].first)
+		follow_enqueue(f, f->reading.lines[FOLLOW_REFUSED].first, FOLLOW_REST);
 }
 
 void follow_first_done(struct follow *f, struct follow_file *file)
@@ -75,10 +75,10 @@ void follow_first_done(struct follow *f, struct follow_file *file)
 	if (!file->first)
 		return;
 	file->first = false;
-	pthread_mutex_lock(&f->lock);
-	if (--f->first_left == 0 && f->scanned)
-		pthread_cond_broadcast(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	if (--f->shared.first_left == 0 && f->shared.scanned)
+		pthread_cond_broadcast(&f->shared.changed);
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
 struct follow_file *follow_file_of(struct follow *f, const char *path)
@@ -98,18 +98,18 @@ void follow_glance_at(struct follow *f, struct follow_file *file, double for_s)
 	double until_s = clock_mono_s() + for_s;
 
 	if (file->glance_until_s == 0) {
-		file->next_glance = f->glances;
-		f->glances = file;
+		file->next_glance = f->reading.glances;
+		f->reading.glances = file;
 	}
 	file->glance_until_s = until_s > file->glance_until_s ? until_s : file->glance_until_s;
 }
 
 void follow_glance(struct follow *f)
 {
-	struct follow_file **at = &f->glances, *file;
+	struct follow_file **at = &f->reading.glances, *file;
 	double now = clock_mono_s();
 
-	f->next_glance_s = now + GLANCE_S;
+	f->reading.next_glance_s = now + GLANCE_S;
 	while ((file = *at)) {
 		follow_enqueue(f, file, FOLLOW_RECENT);
 		if (file->glance_until_s > now) {
@@ -173,7 +173,7 @@ void follow_wake(struct follow *f)
 
 void follow_note(struct follow *f, const char *path, const char *text)
 {
-	pthread_mutex_lock(&f->lock);
-	snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", path, text);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.100s: %.150s", path, text);
+	pthread_mutex_unlock(&f->shared.lock);
 }

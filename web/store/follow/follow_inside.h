@@ -98,43 +98,63 @@ struct follow_newest {
 	int64_t rev, run, writer;
 };
 
+/* What the follower has read of the store. */
+struct follow_learned {
+	struct follow_newest newest_at; /* the last one read */
+	size_t newest_count;
+	int64_t row; /* the last row of the table writer read */
+	bool knows_newest, knows_all;
+};
+
+/* The scan of the folder, and the sweep for missing files after it. */
+struct follow_scan {
+	struct tree *tree;
+	bool running, more_to_see;
+	bool recognised; /* found a file that the store knew */
+	uint64_t number;
+	double began_s, next_s;
+	double sweep_at_s; /* 0: no file is missing */
+};
+
+/* Which file is read next. */
+struct follow_reading {
+	struct follow_line lines[FOLLOW_TURNS];
+	double retry_at_s;
+	struct follow_file *glances; /* files that are polled */
+	double next_glance_s;
+};
+
+/* Shared with the writer's thread and callers, guarded by lock. */
+struct follow_shared {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct follow_file *done; /* ranges answered, in any order */
+	int under_way;
+	size_t under_way_bytes;
+	uint64_t first_left;
+	bool scanned, stopping;
+	bool unsettled; /* files are missing, and what that means is not decided */
+	int scan_code;
+	struct err scan_err;
+	struct follow_stats stats;
+};
+
 struct follow {
 	struct store *s;
 	char root[PATH_MAX], name[NAME_MAX + 1]; /* name: the last segment of root */
 	bool poll_wanted, once;
 	double poll_s;
-	struct tree *tree;
-	struct follow_newest newest_at; /* the last one read */
-	size_t newest_count;
-	int64_t learned;        /* the last row of the table writer read */
-	bool knows_newest, knows_all, scanning, more_to_see;
-	double scan_began_s, next_scan_s;
+	bool own_store;         /* the store is in the folder, so it has the paths of no other folder */
 	struct map *files;      /* path -> struct follow_file */
 	struct map *runs, *folders, *sources, *contents; /* follow_sources.c */
-	bool own_store;         /* the store is in the folder, so it has the paths of no other folder */
-	bool recognised;        /* a scan found a file that the store knew */
-	uint64_t scan_number;
-	double sweep_at_s;      /* 0: no file is missing */
-	struct follow_line lines[FOLLOW_TURNS];
-	double retry_at_s;
-	struct follow_file *glances;   /* files that are polled */
-	double next_glance_s;
+	struct follow_learned learned;
+	struct follow_scan scan;
+	struct follow_reading reading;
 	int wake_fd;
 	struct lease lease; /* of the folder: one process of a store follows it */
 	bool leads;         /* we had it at the last look */
 	pthread_t thread;
-	/* shared with the writer's thread and callers, guarded by lock */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	struct follow_file *done;      /* ranges answered, in any order */
-	int under_way;
-	size_t under_way_bytes;
-	uint64_t first_left;
-	bool scanned, stopping;
-	bool unsettled;         /* files are missing, and what that means is not decided */
-	int scan_code;
-	struct err scan_err;
-	struct follow_stats stats;
+	struct follow_shared shared;
 };
 
 #define FOLLOW_GROWS_S 600.0 /* a file is expected to grow for this long after its last growth */

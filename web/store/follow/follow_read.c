@@ -27,26 +27,26 @@ static void mark_file_dead(struct follow *f, struct follow_file *file)
 {
 	file->dead = true;
 	file->dead_size = file->size;
-	pthread_mutex_lock(&f->lock);
-	f->stats.files_bad++;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.stats.files_bad++;
+	pthread_mutex_unlock(&f->shared.lock);
 	follow_first_done(f, file);
 }
 
 static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	if (f->stats.files_bad < BAD_FILES_LOGGED)
+	if (f->shared.stats.files_bad < BAD_FILES_LOGGED)
 		log_warn("%s/%s: %s: left out%s", f->root, file->path, why,
-			 f->stats.files_bad + 1 == BAD_FILES_LOGGED ? "; further ones: dptrack doctor" : "");
+			 f->shared.stats.files_bad + 1 == BAD_FILES_LOGGED ? "; further ones: dptrack doctor" : "");
 	mark_file_dead(f, file);
 }
 
 /* Retries later: the error may be temporary. */
 static void postpone_follow_file(struct follow *f, struct follow_file *file)
 {
-	if (!f->lines[FOLLOW_REFUSED].first)
-		f->retry_at_s = clock_mono_s() + RETRY_S;
+	if (!f->reading.lines[FOLLOW_REFUSED].first)
+		f->reading.retry_at_s = clock_mono_s() + RETRY_S;
 	follow_enqueue(f, file, FOLLOW_REFUSED);
 	follow_first_done(f, file);
 }
@@ -62,32 +62,36 @@ static void on_range_stored(void *arg, const struct ingest_result *res)
 	struct follow_file *file = arg;
 	struct follow *f = file->f;
 
-	pthread_mutex_lock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
 	file->result = res->code;
 	if (!res->code || res->code == ERR_EXISTS || res->code == ERR_CORRUPT)
 		file->offset = res->durable;
 	if (res->code && res->code != ERR_EXISTS && res->code != ERR_GONE)
-		snprintf(f->stats.note, sizeof f->stats.note, "%.100s: %.150s", file->path, res->err.text);
-	file->next = f->done;
-	f->done = file;
+		snprintf(f->shared.stats.note, sizeof f->shared.stats.note, "%.100s: %.150s", file->path,
+			 res->err.text);
+	file->next = f->shared.done;
+	f->shared.done = file;
 	follow_wake(f);
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
-/* Submits bytes of a file as a change_journal; on_range_stored gets the answer. */
+/* Submits bytes of a file as a change_journal; on_range_stored receives the result. */
 static int send_range(struct follow *f, struct follow_file *file, const void *bytes, size_t n, struct err *err)
 {
 	struct origin_room room;
 	struct ingest_foreign foreign;
-	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer,
-				.offset = file->offset,
-				.bytes = bytes, .len = n, .path = file->path, .backlog = file->first };
+	struct ingest_op op = {
+		.kind = &change_journal,
+		.run = file->origin.run,
+		.journal = { .writer = file->origin.writer, .offset = file->offset, .bytes = bytes, .len = n,
+			     .path = file->path, .backlog = file->first },
+	};
 	struct ingest_done done = { on_range_stored, file };
 	int rc;
 
 	if (file->origin.foreign) {
 		origin_names(&file->origin, file->path, f->name, &foreign, &room);
-		op.foreign = &foreign;
+		op.journal.foreign = &foreign;
 	}
 	file->under_way = true;
 	file->sent = n;
@@ -97,19 +101,19 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 		       FOLLOW_TAIL_BYTES);
 	else
 		file->sent_end = 0; /* the next look reads it from the file */
-	pthread_mutex_lock(&f->lock);
-	f->under_way++;
-	f->under_way_bytes += n;
-	f->stats.bytes_read += n;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.under_way++;
+	f->shared.under_way_bytes += n;
+	f->shared.stats.bytes_read += n;
+	pthread_mutex_unlock(&f->shared.lock);
 	rc = ingest_submit(f->s, &op, &done, NULL, err);
 	if (!rc)
 		return 0;
 	file->under_way = false;
-	pthread_mutex_lock(&f->lock);
-	f->under_way--;
-	f->under_way_bytes -= n;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.under_way--;
+	f->shared.under_way_bytes -= n;
+	pthread_mutex_unlock(&f->shared.lock);
 	return rc;
 }
 
@@ -243,7 +247,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 		return;
 	}
-	if (!file->first && !tree_watching(f->tree))
+	if (!file->first && !tree_watching(f->scan.tree))
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	file->size = (uint64_t)sb.st_size;
 	file->time_ns = mtime_ns(&sb);
@@ -297,16 +301,16 @@ void follow_collect(struct follow *f)
 {
 	struct follow_file *file, *next;
 
-	pthread_mutex_lock(&f->lock);
-	file = f->done;
-	f->done = NULL;
-	pthread_mutex_unlock(&f->lock);
+	pthread_mutex_lock(&f->shared.lock);
+	file = f->shared.done;
+	f->shared.done = NULL;
+	pthread_mutex_unlock(&f->shared.lock);
 	for (; file; file = next) {
 		next = file->next;
-		pthread_mutex_lock(&f->lock);
-		f->under_way--;
-		f->under_way_bytes -= file->sent;
-		pthread_mutex_unlock(&f->lock);
+		pthread_mutex_lock(&f->shared.lock);
+		f->shared.under_way--;
+		f->shared.under_way_bytes -= file->sent;
+		pthread_mutex_unlock(&f->shared.lock);
 		finish_follow_file(f, file);
 	}
 }

@@ -190,14 +190,14 @@ void follow_submit_source(struct follow *f, const struct ingest_op *op)
 	int rc = ingest_submit(f->s, op, f->once ? NULL : &done, &res, &err);
 
 	if (rc && rc != ERR_NOENT && rc != ERR_GONE)
-		follow_note(f, op->path ? op->path : f->root, err.text);
+		follow_note(f, op->journal.path ? op->journal.path : f->root, err.text);
 }
 
 static void store_source_path(struct follow *f, const struct follow_source *s)
 {
-	follow_submit_source(f, &(struct ingest_op){ .kind = &change_source, .run = s->run->uuid, .writer = s->writer,
-						     .path = s->file->path, .start_ms = INGEST_NO_TIME,
-						     .end_ms = INGEST_NO_TIME });
+	follow_submit_source(f, &(struct ingest_op){ .kind = &change_source, .run = s->run->uuid,
+						     .journal.writer = s->writer,
+						     .journal.path = s->file->path, .state = INGEST_NO_STATE });
 }
 
 /* Reads one row of the run, or of its removal: 1 and *ret_removed_ms (INT64_MIN: it exists), 0: no such run. */
@@ -241,8 +241,7 @@ static void rename_moved_run(struct follow *f, const struct follow_run *r, const
 	if (strcmp(name, before.name) || (!strcmp(name, after.name) && !strcmp(before.experiment, after.experiment)))
 		return;
 	follow_submit_source(f, &(struct ingest_op){ .kind = &change_run_patch, .run = r->uuid, .name = after.name,
-						     .move_to = after.experiment, .start_ms = INGEST_NO_TIME,
-						     .end_ms = INGEST_NO_TIME });
+						     .move_to = after.experiment, .state = INGEST_NO_STATE });
 }
 
 /* ---- placing a file ---- */
@@ -272,10 +271,10 @@ void follow_missing(struct follow *f, struct follow_file *file)
 	if (!file->source || file->missing_s > 0)
 		return;
 	file->missing_s = clock_mono_s();
-	f->sweep_at_s = file->missing_s + (f->once ? 0 : SWEEP_GRACE_S);
-	pthread_mutex_lock(&f->lock);
-	f->unsettled = true;
-	pthread_mutex_unlock(&f->lock);
+	f->scan.sweep_at_s = file->missing_s + (f->once ? 0 : SWEEP_GRACE_S);
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.unsettled = true;
+	pthread_mutex_unlock(&f->shared.lock);
 }
 
 void follow_missing_unseen(struct follow *f)
@@ -284,7 +283,7 @@ void follow_missing_unseen(struct follow *f)
 		struct follow_file *file = map_at(f->files, i);
 
 		/* what this follower never saw may be in the folder of another one, or of a backup */
-		if ((file->seen || (f->own_store && f->recognised)) && file->seen != f->scan_number)
+		if ((file->seen || (f->own_store && f->scan.recognised)) && file->seen != f->scan.number)
 			follow_missing(f, file);
 	}
 }
@@ -323,8 +322,8 @@ void follow_take_source(struct follow *f, struct follow_source *s, struct follow
 		follow_enqueue(f, last, FOLLOW_REST); /* what is there now, if anything */
 	}
 	store_source_path(f, s);
-	if (!f->recognised && !f->scanning) {
-		f->recognised = true;
+	if (!f->scan.recognised && !f->scan.running) {
+		f->scan.recognised = true;
 		follow_missing_unseen(f);
 	}
 }
@@ -526,7 +525,7 @@ bool follow_place(struct follow *f, struct follow_file *file, const struct stat 
 	enum place_result rc = PLACE_OTHER;
 
 	file->inode = sb->st_ino;
-	if (!f->knows_all || is_content_moving(f, file->origin.content)) {
+	if (!f->learned.knows_all || is_content_moving(f, file->origin.content)) {
 		follow_enqueue(f, file, FOLLOW_REST);
 		return false;
 	}

@@ -12,7 +12,7 @@
 static void store_run_gone(struct follow *f, const struct follow_run *r)
 {
 	follow_submit_source(f, &(struct ingest_op){ .kind = &change_source, .run = r->uuid,
-						     .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME });
+						     .state = INGEST_NO_STATE });
 }
 
 /* The content of a source is no longer at its file. */
@@ -79,12 +79,12 @@ static bool is_run_moving(const struct follow_run *r)
 
 void follow_sweep(struct follow *f)
 {
-	const double now = clock_mono_s();
+	const double now = clock_mono_s(), at = f->scan.sweep_at_s;
 	bool all = true;
 	size_t i;
 
-	if (!f->sweep_at_s || now < f->sweep_at_s ||
-	    ((follow_waiting(f) || f->scanning || !f->knows_all) && now < f->sweep_at_s + SWEEP_MOST_S))
+	if (!at || now < at ||
+	    ((follow_waiting(f) || f->scan.running || !f->learned.knows_all) && now < at + SWEEP_MOST_S))
 		return;
 	for (i = 0; i < map_count(f->files); i++) {
 		struct follow_file *file = map_at(f->files, i);
@@ -111,9 +111,9 @@ void follow_sweep(struct follow *f)
 	for (i = 0; i < map_count(f->runs); i++)
 		((struct follow_run *)map_at(f->runs, i))->settled = false;
 	follow_requeue_refused(f);
-	f->sweep_at_s = all ? 0 : now + 0.05;
-	pthread_mutex_lock(&f->lock);
-	f->unsettled = !all;
-	pthread_cond_broadcast(&f->changed);
-	pthread_mutex_unlock(&f->lock);
+	f->scan.sweep_at_s = all ? 0 : now + 0.05;
+	pthread_mutex_lock(&f->shared.lock);
+	f->shared.unsettled = !all;
+	pthread_cond_broadcast(&f->shared.changed);
+	pthread_mutex_unlock(&f->shared.lock);
 }

@@ -100,7 +100,7 @@ static const struct mlflow_op *copy_mlflow_op(const struct mlflow_op *from, stru
 static int take_mlflow_points(struct intake *in, const struct mlflow_op *op, struct err *err)
 {
 	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
-	struct ingest_op all = { .points = points, .point_count = op->point_count };
+	struct ingest_op all = { .logged.points = points, .logged.point_count = op->point_count };
 	size_t i;
 
 	if (!points)

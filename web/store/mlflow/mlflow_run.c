@@ -397,7 +397,10 @@ static int put_batch_rest(struct state *st, struct state_run *r, const struct ml
 {
 	const struct ingest_kv named = { NAME_TAG, op->name };
 	const char *name = op->name ? op->name : find_run_name_tag(op);
-	struct ingest_op patch = { .name = name, .status = op->status, .end_ms = op->end_ms, .end_kept = true };
+	struct ingest_op patch = {
+		.name = name,
+		.state = { .status = op->status, .end_ms = op->end_ms, .end_kept = true },
+	};
 	int rc = apply_tags(st, r, op->tags, op->tag_count, err);
 
 	if (!rc && op->name)

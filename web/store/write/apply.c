@@ -447,22 +447,23 @@ static int put_note(struct state *st, struct state_run *r, const char *text, str
 
 int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *op, struct err *err)
 {
-	struct state_segment news = { .final = 1, .end_ms = op->end_ms };
+	const char *status = op->state.status ? op->state.status : r->status;
+	struct state_segment news = { .final = 1, .end_ms = op->state.end_ms };
 	bool ended;
 	int rc = 0;
 
 	if (op->name)
 		rc = state_run_rename(st, r, op->name, err);
-	if (!rc && op->notes)
-		rc = put_note(st, r, op->notes, err);
+	if (!rc && op->state.notes)
+		rc = put_note(st, r, op->state.notes, err);
 	if (!rc && op->move_to)
 		rc = state_run_move(st, r, op->move_to, err);
-	if (rc || (!op->status && op->end_ms == INGEST_NO_TIME))
+	if (rc || (!op->state.status && op->state.end_ms == INGEST_NO_TIME))
 		return rc;
-	memcpy(news.status, op->status ? op->status : r->status, strlen(op->status ? op->status : r->status) + 1);
+	memcpy(news.status, status, strlen(status) + 1);
 	ended = strcmp(news.status, "running") && strcmp(news.status, "scheduled");
-	if (op->end_ms == INGEST_NO_TIME)
-		news.end_ms = op->end_kept	       ? r->end_ms
+	if (op->state.end_ms == INGEST_NO_TIME)
+		news.end_ms = op->state.end_kept	       ? r->end_ms
 			      : !ended		       ? INT64_MIN
 			      : r->end_ms != INT64_MIN ? r->end_ms
 						       : clock_wall_ms();

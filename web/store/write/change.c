@@ -63,15 +63,15 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 	return 0;
 }
 
-static int check_status_words(const struct ingest_op *op, struct err *err)
+static int check_status_words(const struct ingest_state *s, struct err *err)
 {
-	if (op->status && !is_status(op->status)) {
+	if (s->status && !is_status(s->status)) {
 		err_set(err, ERR_USAGE,
 			"status '%.40s': expected running, finished, failed, killed, preempted or scheduled",
-			op->status);
+			s->status);
 		return err_field(err, "status");
 	}
-	if (op->notes && (strlen(op->notes) > LIMIT_note_bytes || !utf8_valid(op->notes, strlen(op->notes)))) {
+	if (s->notes && (strlen(s->notes) > LIMIT_note_bytes || !utf8_valid(s->notes, strlen(s->notes)))) {
 		err_set(err, ERR_USAGE, "notes must be at most %d bytes of UTF-8", (int)LIMIT_note_bytes);
 		return err_field(err, "notes");
 	}
@@ -87,11 +87,11 @@ int change_check_given(const struct ingest_op *op, struct err *err)
 	if (!rc && op->move_to)
 		rc = change_check_name(op->move_to, "experiment", "experiment", err);
 	if (!rc)
-		rc = check_status_words(op, err);
+		rc = check_status_words(&op->state, err);
 	if (!rc)
-		rc = check_pairs(op->params, op->param_count, "params", err);
+		rc = check_pairs(op->logged.params, op->logged.param_count, "params", err);
 	if (!rc)
-		rc = check_pairs(op->tags, op->tag_count, "tags", err);
+		rc = check_pairs(op->logged.tags, op->logged.tag_count, "tags", err);
 	if (!rc && op->idempotency && (!*op->idempotency || strlen(op->idempotency) > 255))
 		rc = err_set(err, ERR_USAGE, "Idempotency-Key must have 1 to 255 characters");
 	return rc;
@@ -146,21 +146,21 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	bool failed = false;
 
 	*to = *op;
-	to->bytes = NULL;
-	to->points = NULL;
+	to->journal.bytes = NULL;
+	to->logged.points = NULL;
 	to->more = NULL;
 	to->run = change_dup(a, op->run, &failed);
 	to->experiment = change_dup(a, op->experiment && *op->experiment ? op->experiment : "Default", &failed);
 	to->name = change_dup(a, op->name, &failed);
 	to->move_to = change_dup(a, op->move_to, &failed);
-	to->status = change_dup(a, op->status, &failed);
-	to->notes = change_dup(a, op->notes, &failed);
-	to->params = change_dup_pairs(a, op->params, op->param_count, &failed);
-	to->tags = change_dup_pairs(a, op->tags, op->tag_count, &failed);
+	to->state.status = change_dup(a, op->state.status, &failed);
+	to->state.notes = change_dup(a, op->state.notes, &failed);
+	to->logged.params = change_dup_pairs(a, op->logged.params, op->logged.param_count, &failed);
+	to->logged.tags = change_dup_pairs(a, op->logged.tags, op->logged.tag_count, &failed);
 	to->idempotency = change_dup(a, op->idempotency, &failed);
-	to->writer = change_dup(a, op->writer, &failed);
-	to->path = change_dup(a, op->path, &failed);
-	to->foreign = dup_foreign(a, op->foreign, &failed);
+	to->journal.writer = change_dup(a, op->journal.writer, &failed);
+	to->journal.path = change_dup(a, op->journal.path, &failed);
+	to->journal.foreign = dup_foreign(a, op->journal.foreign, &failed);
 	return failed ? err_nomem(err, NULL) : 0;
 }
 
@@ -178,7 +178,7 @@ int change_refuse(struct change *c, int code, const char *fmt, ...)
 
 bool change_wants_points(const struct change *c)
 {
-	return c->op.run && (c->in.point_count || c->op.writer);
+	return c->op.run && (c->in.point_count || c->op.journal.writer);
 }
 
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)

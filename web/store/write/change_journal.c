@@ -22,9 +22,9 @@ static int check_journal_op(const struct ingest_op *op, struct err *err)
 {
 	int rc = change_check_run(op, err);
 
-	if (!rc && !change_is_id(op->writer))
+	if (!rc && !change_is_id(op->journal.writer))
 		rc = err_set(err, ERR_USAGE, "'%.40s' is not a writer id (32 lower-case hex digits)",
-			     op->writer ? op->writer : "");
+			     op->journal.writer ? op->journal.writer : "");
 	return rc;
 }
 
@@ -42,8 +42,8 @@ static int copy_journal_op(struct change *c, const struct ingest_op *op, struct 
 		return rc;
 	}
 	if (!rc && c->in.damaged)
-		rc = err_set(&c->intake_err, ERR_CORRUPT, "%s: damaged at byte %llu", op->path ? op->path : op->writer,
-			     (unsigned long long)c->in.end);
+		rc = err_set(&c->intake_err, ERR_CORRUPT, "%s: damaged at byte %llu",
+			     op->journal.path ? op->journal.path : op->journal.writer, (unsigned long long)c->in.end);
 	c->intake_code = rc;
 	return 0;
 }
@@ -53,14 +53,14 @@ static int starts_beyond_end(struct change *c, uint64_t durable)
 	c->res.durable = durable;
 	c->res.code = err_set(&c->res.err, ERR_EXISTS,
 				"the journal is stored up to byte %llu; the bytes sent begin at %llu",
-				(unsigned long long)durable, (unsigned long long)c->op.offset);
+				(unsigned long long)durable, (unsigned long long)c->op.journal.offset);
 	return 0;
 }
 
 static int make_journal_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct intake_header *h = c->in.header;
-	const struct ingest_foreign *f = c->op.foreign;
+	const struct ingest_foreign *f = c->op.journal.foreign;
 	struct state_new_run n = {
 		.uuid = c->op.run,
 		.experiment = h ? h->experiment : f->experiment,
@@ -97,9 +97,9 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	r->beats = true;
 	rc = segment_open(st, r, &o, err);
 	if (!rc)
-		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, c->op.writer, (int64_t)w->rank,
-			    (int64_t)w->segment, r->last_ms, h ? h->host : "", h ? h->pid : INT64_C(0), c->op.path,
-			    (int64_t)w->ordered);
+		rc = db_run(state_db(st), DB_writer_add, err, "itiiititi", r->id, c->op.journal.writer,
+			    (int64_t)w->rank, (int64_t)w->segment, r->last_ms, h ? h->host : "",
+			    h ? h->pid : INT64_C(0), c->op.journal.path, (int64_t)w->ordered);
 	if (!rc) {
 		w->id = db_last_id(state_db(st));
 		w->durable = 0;
@@ -324,14 +324,14 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	int rc = 0;
 
 	if (in->spoke) {
-		if (heard == INT64_MIN || (!c->op.backlog && llabs(now - heard) < LIVE_MS))
+		if (heard == INT64_MIN || (!c->op.journal.backlog && llabs(now - heard) < LIVE_MS))
 			heard = now;
 		r->last_ms = heard > r->last_ms ? heard : r->last_ms;
 		state_mark(st, r, false);
 		if (now - heard < SEGMENT_LOST_MS)
 			rc = segment_alive(st, r, err);
 	}
-	w->annotates = c->op.foreign && c->op.foreign->annotates;
+	w->annotates = c->op.journal.foreign && c->op.journal.foreign->annotates;
 	for (it = in->items; it && !rc; it = it->next) {
 		rc = put_journal_item(st, r, w, it, err);
 		state_mark(st, r, true);
@@ -381,7 +381,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 		return rc;
 	}
 	if (rc) {
-		if (c->op.offset)
+		if (c->op.journal.offset)
 			return starts_beyond_end(c, 0);
 		if (!c->in.end)
 			return 0;
@@ -389,7 +389,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 		if (rc)
 			return rc;
 	}
-	return state_writer(st, *ret_run, c->op.writer, ret_writer, err);
+	return state_writer(st, *ret_run, c->op.journal.writer, ret_writer, err);
 }
 
 /* Stores bytes that begin at the durable offset, and advances it. */
@@ -425,10 +425,10 @@ static int apply_journal(struct state *st, struct change *c, struct err *err)
 	if (rc || !w)
 		return rc;
 	c->res.durable = w->loaded ? w->durable : 0;
-	if (c->op.offset > c->res.durable)
+	if (c->op.journal.offset > c->res.durable)
 		return starts_beyond_end(c, c->res.durable);
 	if (c->in.end > c->res.durable) {
-		c->res.overtaken = c->op.offset < c->res.durable;
+		c->res.overtaken = c->op.journal.offset < c->res.durable;
 		if (c->res.overtaken)
 			return 0;
 		rc = append_journal(st, r, w, c, err);
@@ -449,11 +449,11 @@ static int apply_source(struct state *st, struct change *c, struct err *err)
 
 	if (rc <= 0)
 		return rc;
-	if (!c->op.writer) {
+	if (!c->op.journal.writer) {
 		rc = db_run(state_db(st), DB_writer_paths_clear, err, "i", r->id);
 		return rc ? rc : apply_tags(st, r, &gone, 1, err);
 	}
-	rc = db_run(state_db(st), DB_writer_path_put, err, "itt", r->id, c->op.writer, c->op.path);
+	rc = db_run(state_db(st), DB_writer_path_put, err, "itt", r->id, c->op.journal.writer, c->op.journal.path);
 	if (!rc)
 		rc = apply_untag(st, r, INGEST_SOURCE_TAG, err);
 	return rc < 0 ? rc : 0;

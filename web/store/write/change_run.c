@@ -54,8 +54,9 @@ static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 static int make_new_run(struct state *st, struct change *c, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
-	int64_t start = op->start_ms && op->start_ms != INGEST_NO_TIME ? op->start_ms : clock_wall_ms();
-	const char *status = op->status ? op->status : "running";
+	const struct ingest_state *s = &op->state;
+	int64_t start = s->start_ms && s->start_ms != INGEST_NO_TIME ? s->start_ms : clock_wall_ms();
+	const char *status = s->status ? s->status : "running";
 	struct state_new_run n = { .uuid = c->res.id, .experiment = op->experiment, .name = op->name, .status = status,
 				   .start_ms = start };
 	struct state_run *r;
@@ -67,8 +68,8 @@ static int make_new_run(struct state *st, struct change *c, struct err *err)
 	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = start, .status = status }, err);
 	if (!rc)
-		rc = params_add(st, r, op->params, op->param_count, err);
-	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
+		rc = params_add(st, r, op->logged.params, op->logged.param_count, err);
+	return rc ? rc : apply_tags(st, r, op->logged.tags, op->logged.tag_count, err);
 }
 
 const struct change_ops change_run_new = {
@@ -114,15 +115,17 @@ const struct change_ops change_run_patch = { .name = "run_patch", .check = check
 static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
-	struct params_lookup l = { .run = r, .kv = op->params, .count = op->param_count, .arena = c->in.arena };
+	struct params_lookup l = {
+		.run = r, .kv = op->logged.params, .count = op->logged.param_count, .arena = c->in.arena
+	};
 	size_t i;
 	int rc = params_find(st, &l, err);
 
-	for (i = 0; i < op->param_count && !rc; i++)
-		if (l.values[i] && strcmp(l.values[i], op->params[i].value))
+	for (i = 0; i < op->logged.param_count && !rc; i++)
+		if (l.values[i] && strcmp(l.values[i], op->logged.params[i].value))
 			return change_refuse(c, ERR_EXISTS,
 					     "param '%.100s' is already '%.100s': the first value of a param is final",
-					     op->params[i].key, l.values[i]);
+					     op->logged.params[i].key, l.values[i]);
 	return rc ? rc : 1;
 }
 
@@ -133,7 +136,7 @@ static int add_run_params(struct state *st, struct change *c, struct err *err)
 
 	if (rc > 0)
 		rc = check_run_agrees(st, c, r, err);
-	return rc <= 0 ? rc : params_add(st, r, c->op.params, c->op.param_count, err);
+	return rc <= 0 ? rc : params_add(st, r, c->op.logged.params, c->op.logged.param_count, err);
 }
 
 const struct change_ops change_run_params = { .name = "run_params",
@@ -145,7 +148,7 @@ static int put_run_tags(struct state *st, struct change *c, struct err *err)
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
-	return rc <= 0 ? rc : apply_tags(st, r, c->op.tags, c->op.tag_count, err);
+	return rc <= 0 ? rc : apply_tags(st, r, c->op.logged.tags, c->op.logged.tag_count, err);
 }
 
 const struct change_ops change_run_tags = { .name = "run_tags", .check = change_check_run, .apply = put_run_tags };

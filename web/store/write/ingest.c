@@ -36,7 +36,7 @@ static int make_job(struct queue_job **ret, struct store *s, const struct ingest
 		free_job(job);
 		return rc;
 	}
-	job->bytes = JOB_BYTES + op->len + job->change.text_bytes +
+	job->bytes = JOB_BYTES + op->journal.len + job->change.text_bytes +
 		     job->change.in.point_count * sizeof(struct sum_point);
 	*ret = job;
 	return 0;
@@ -73,11 +73,11 @@ static int put_and_wait(struct store *s, const struct ingest_op *op, struct inge
 struct ingest_op ingest_rest(const struct ingest_op *op, uint64_t durable)
 {
 	struct ingest_op rest = *op;
-	size_t known = (size_t)(durable - op->offset);
+	size_t known = (size_t)(durable - op->journal.offset);
 
-	rest.offset = durable;
-	rest.bytes = (const char *)op->bytes + known;
-	rest.len -= known;
+	rest.journal.offset = durable;
+	rest.journal.bytes = (const char *)op->journal.bytes + known;
+	rest.journal.len -= known;
 	return rest;
 }
 

@@ -54,34 +54,50 @@ struct ingest_foreign {
 	bool annotates; /* a file about the run in a folder of its own: its end is not the run's */
 };
 
-struct ingest_op {
-	const struct change_ops *kind;
-	const char *run;        /* 32 hex digits */
-	const char *experiment; /* name; NULL or "": Default */
-	const char *name;
-	const char *move_to;	/* change_run_patch: name of the new experiment; NULL: unchanged */
-	const char *status;     /* running finished failed killed preempted scheduled */
+/* The members that a change_run_patch sets; those of a new run are its state at the start. */
+struct ingest_state {
+	const char *status; /* running finished failed killed preempted scheduled */
 	const char *notes;
-	int64_t start_ms;       /* change_run_new: 0 or INGEST_NO_TIME: now */
+	int64_t start_ms;   /* change_run_new: 0 or INGEST_NO_TIME: now */
 	int64_t end_ms;
-	bool end_kept;		/* change_run_patch: a status alone leaves the end as it is, as in MLflow */
-	int64_t before_ms;      /* change_purge_* */
+	bool end_kept;      /* change_run_patch: a status alone leaves the end as it is, as in MLflow */
+};
+
+#define INGEST_NO_STATE { .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME } /* changes nothing */
+
+/* What a client logs. */
+struct ingest_logged {
 	const struct ingest_kv *params;
 	size_t param_count;
 	const struct ingest_kv *tags;
 	size_t tag_count;
 	const struct ingest_point *points;
 	size_t point_count;
-	const char *idempotency; /* a repeat within 7 days changes nothing and returns the first answer */
-	/* journals */
-	const char *writer;	 /* 32 hex digits, as in the header record */
-	uint64_t offset;         /* of bytes[0] in the uncompressed journal */
+};
+
+/* A part of a journal. */
+struct ingest_journal {
+	const char *writer; /* 32 hex digits, as in the header record */
+	uint64_t offset;    /* of bytes[0] in the uncompressed journal */
 	const void *bytes;
 	size_t len;
-	const char *path;        /* below the followed folder; NULL: not from a file */
+	const char *path;   /* below the followed folder; NULL: not from a file */
 	const struct ingest_foreign *foreign; /* NULL: our own journal */
-	bool backlog;            /* bytes that were there before: only their times tell whether their writer lives */
-	const void *more;		      /* input of a kind of another room */
+	bool backlog;       /* bytes that were there before: only their times tell whether their writer lives */
+};
+
+struct ingest_op {
+	const struct change_ops *kind;
+	const char *run;         /* 32 hex digits */
+	const char *experiment;  /* name; NULL or "": Default */
+	const char *name;
+	const char *move_to;     /* change_run_patch: name of the new experiment; NULL: unchanged */
+	int64_t before_ms;       /* change_purge_* */
+	const char *idempotency; /* a repeat within 7 days changes nothing and returns the first answer */
+	struct ingest_state state;
+	struct ingest_logged logged;
+	struct ingest_journal journal;
+	const void *more;        /* input of a kind of another room */
 };
 
 struct ingest_result {

@@ -168,13 +168,13 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 			     const struct event_item *item, struct err *err)
 {
 	struct sum_point p = { ev->step, ev->wall_time, item->value };
-	int rank = op->foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
+	int rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
 	char scratch[SERIES_NAME_BYTES];
 	int rc;
 
 	if (item->kind != EVENT_SCALAR)
 		return intake_item_add(g->in, op, ev, item, err);
-	rc = gather_point(g, op->foreign ? item->key : find_current_name(item->key, scratch), rank, &p);
+	rc = gather_point(g, op->journal.foreign ? item->key : find_current_name(item->key, scratch), rank, &p);
 	return rc ? err_nomem(err, NULL) : 0;
 }
 
@@ -207,23 +207,25 @@ static int take_journal_record(struct gather *g, const struct ingest_op *op, con
 	return 0;
 }
 
-static int report_bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
+static int report_bad_bytes(struct intake *in, const struct ingest_journal *j, uint64_t at, bool framed,
+			    struct err *err)
 {
-	if (!op->path)
-		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", op->writer,
+	if (!j->path)
+		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", j->writer,
 			       (unsigned long long)at);
 	intake_item_problem(in,
 		     framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
-					   op->path, (unsigned long long)at)
-			    : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read", op->path,
+					   j->path, (unsigned long long)at)
+			    : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read", j->path,
 					   (unsigned long long)at));
 	in->damaged = in->damaged || !framed;
 	return 0;
 }
 
-/* Decodes all whole records of op->bytes. */
+/* Decodes all whole records of the bytes. */
 static int walk_journal(struct gather *g, const struct ingest_op *op, struct err *err)
 {
+	const struct ingest_journal *j = &op->journal;
 	struct intake *in = g->in;
 	size_t at = 0, before;
 	enum record_state state;
@@ -232,20 +234,20 @@ static int walk_journal(struct gather *g, const struct ingest_op *op, struct err
 
 	for (;;) {
 		before = at;
-		state = record_next(op->bytes, op->len, &at, &rec);
+		state = record_next(j->bytes, j->len, &at, &rec);
 		if (state == RECORD_MORE)
 			break;
 		if (state == RECORD_OK)
 			rc = take_journal_record(g, op, &rec, err);
 		else
-			rc = report_bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
+			rc = report_bad_bytes(in, j, j->offset + before, state == RECORD_BAD_PAYLOAD, err);
 		if (rc || in->damaged)
 			break;
 		if (state == RECORD_BAD_PAYLOAD)
 			at = before + (size_t)rec.frame_bytes;
-		if (op->offset == 0 && before == 0 && !op->foreign && !in->header)
-			return err_set(err, ERR_CORRUPT, "journal %s does not begin with a header record", op->writer);
-		in->end = op->offset + at;
+		if (j->offset == 0 && before == 0 && !j->foreign && !in->header)
+			return err_set(err, ERR_CORRUPT, "journal %s does not begin with a header record", j->writer);
+		in->end = j->offset + at;
 	}
 	return rc;
 }
@@ -255,7 +257,7 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 	struct gather g;
 	int rc;
 
-	in->end = op->offset;
+	in->end = op->journal.offset;
 	if (gather_init(&g, in))
 		return err_nomem(err, NULL);
 	rc = walk_journal(&g, op, err);
@@ -283,8 +285,8 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 
 	if (gather_init(&g, in))
 		return err_nomem(err, NULL);
-	for (i = 0; i < op->point_count && !rc; i++) {
-		const struct ingest_point *p = &op->points[i];
+	for (i = 0; i < op->logged.point_count && !rc; i++) {
+		const struct ingest_point *p = &op->logged.points[i];
 		struct event_text key = { p->key, strlen(p->key) };
 		const char *wrong = key_check(key.at, key.len);
 

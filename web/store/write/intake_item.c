@@ -305,7 +305,7 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 		it->count = kind;
 		it->step = ev->step;
 		it->wall_time = ev->wall_time;
-		it->rank = op->foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
+		it->rank = op->journal.foreign && item->rank == EVENT_RANK_DEFAULT ? EVENT_RANK_RUN : item->rank;
 	}
 	buf_done(&content);
 	return it && copy && it->digest ? 0 : ERR_NOMEM;
@@ -319,10 +319,12 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 
 	if (!out)
 		return err_nomem(err, NULL);
-	if (op->foreign || !event_text_equal(h->run_id, op->run) || !event_text_equal(h->writer_id, op->writer))
+	if (op->journal.foreign || !event_text_equal(h->run_id, op->run) ||
+	    !event_text_equal(h->writer_id, op->journal.writer))
 		return err_set(
 			err, ERR_USAGE, "the journal's first record names run %.*s and writer %.*s, not %s and %s",
-			(int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run, op->writer);
+			(int)h->run_id.len, h->run_id.at, (int)h->writer_id.len, h->writer_id.at, op->run,
+			op->journal.writer);
 	if (h->format != 1)
 		return err_set(err, ERR_UNSUPPORTED, "journal format %u is newer than this server knows", h->format);
 	if (h->rank < EVENT_RANK_LAUNCHER || h->rank > LIMIT_rank || h->segment < 0 || h->segment > LIMIT_segment)
@@ -365,7 +367,7 @@ int intake_item_add(struct intake *in, const struct ingest_op *op, const struct 
 		rc = take_file_item(in, ev, item);
 	} else if (item->kind == EVENT_INPUT) {
 		rc = take_dataset_input(in, ev, &item->input);
-	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->annotates) {
+	} else if (item->kind == EVENT_HPARAMS_END && op->journal.foreign && op->journal.foreign->annotates) {
 		rc = 0;
 	} else {
 		rc = take_other_item(in, ev, item);

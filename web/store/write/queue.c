@@ -101,7 +101,8 @@ static size_t job_cost(const struct queue_job *j)
 {
 	const struct change *c = &j->change;
 
-	return 1 + c->in.point_count + SERIES_COST * c->in.series_count + c->op.param_count + c->op.tag_count;
+	return 1 + c->in.point_count + SERIES_COST * c->in.series_count + c->op.logged.param_count +
+	       c->op.logged.tag_count;
 }
 
 static bool is_run_passed(const struct job_group *g, const char *run)
