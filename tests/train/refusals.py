@@ -134,8 +134,9 @@ def series(tmp, data):
     # Series of damaged images; of fp16; of several machines; of shards; of machines with sensors; of runs of seconds;
     # of pipelines; of watched steps in parts; of GPUs; of dptrain doctor; of --auto.
     rare = {"doctor/bare_step", "plan/step", "data/unreadable", "train/loss_scale", "train/skipped_steps", "comm/bytes_nodes", "data/remote_bytes",
-            "data/cache_bytes", "data/local_bytes", "data/requests", "data/retries", "system/power_watts", "system/clock_mhz",
-            "system/cpu_throttled_percent", "system/memory_wait_percent", "system/loop_us", "phase/bubble", "train/noise_scale",
+            "data/cache_bytes", "data/peer_bytes", "data/peer_failures", "data/refetched_bytes", "data/local_bytes", "data/requests",
+            "data/retries", "system/power_watts", "system/clock_mhz", "system/cpu_throttled_percent", "system/memory_wait_percent",
+            "system/loop_us", "phase/bubble", "train/noise_scale",
             "memory/device_bytes", *("system/gpu_" + name for name in (
                 "util_percent", "memory_bytes", "power_watts", "temperature_c", "sm_mhz", "throttle_percent"))}
     check(keys <= documented() and documented() <= keys | rare, "series and help differ: %s, %s" % (sorted(keys - documented()), sorted(documented() - keys)))
