@@ -12,6 +12,9 @@ class Table:
         self.comments = [line for line in text if line.startswith("#")]
         pairs = [line.partition(":") for line in text if line and not line.startswith("#")]
         self.entries = {key.strip(): value.strip() for key, _, value in pairs}
+        names = sorted(key.strip() for key, _, _ in pairs)
+        if twice := {a for a, b in zip(names, names[1:]) if a == b}:
+            raise SystemExit(f"{self.path}: listed twice: {', '.join(sorted(twice))}: keep one")
 
     def numbers(self):
         return {key: int(value) for key, value in self.entries.items()}
