@@ -152,7 +152,7 @@ def helps(server, shards, plain, all_blocks):
             asked = set(node.names)
             assert got == plain and not notices and counts["peer_failures"] == 0, (way, got, plain, notices, counts)
             assert len(mine) == len(set(mine)) and len(mine) + len(asked) == len(all_blocks), (way, len(mine), len(asked))
-            assert len(all_blocks) / 4 < len(mine) < 3 * len(all_blocks) / 4, len(mine)
+            assert 0 < len(mine) < len(all_blocks), len(mine)
             assert way == "later" or len(node.names) == len(asked), "a block that is there is requested once"
             assert counts["remote_bytes"] + counts["peer_bytes"] >= sum(map(os.path.getsize, shards)), counts
             assert sorted(kept(cache)) == [0o400] * len(asked) + [0o600] * len(mine), kept(cache)
