@@ -131,6 +131,11 @@ def path_of_nothing(copy):
     return copy.lint("documents.py"), "NEWS.md:1: names trainer/gone.c"
 
 
+def name_of_nothing(copy):
+    copy.write("docs/internals/planted.md", "`planted_" + "gone` does it.\n")
+    return copy.lint("documents.py"), "docs/internals/planted.md:1: names planted_" + "gone, which"
+
+
 def no_licence(copy):
     copy.write("trainer/graph/planted.c", "/* planted.c: a fault. */\n")
     return copy.lint("licence.py"), "trainer/graph/planted.c: must begin with"
@@ -183,7 +188,7 @@ def dialect(copy):
 
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
           circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
-          path_of_nothing, no_licence, left_out_of_the_tarball, language,
+          path_of_nothing, name_of_nothing, no_licence, left_out_of_the_tarball, language,
           dialect)
 
 
