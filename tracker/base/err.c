@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* err.c: formats errors. Knows nothing of who prints them. */
+/* err.c: formats errors. Independent of who prints them. */
 #include "tracker/base/err.h"
 
 #include <errno.h>

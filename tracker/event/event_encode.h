@@ -56,7 +56,7 @@ struct encode_file {
 
 void encode_file(struct buf *b, double wall_time, const struct encode_file *f);
 
-void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty texts are omitted */
+void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty strings are omitted */
 
 void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* lines: of console_add */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm.h: what hierarchical communicators need from the ranks of one machine: sums and copies of pieces that have one
- * owner each. Knows nothing of other machines. c is always of comm_shm_open. */
+ * owner each. Independent of other machines. c is always of comm_shm_open. */
 #ifndef DPT_COMM_SHM_H
 #define DPT_COMM_SHM_H
 

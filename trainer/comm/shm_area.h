@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm_area.h: the shared memory of one shm communicator: how the ranks find it, wait for each other in it, and notice
- * that a rank died. Knows nothing of collectives' arithmetic.
+ * that a rank died. Independent of collectives' arithmetic.
  *
  * A split communicator has its own area in the same file. Its buffers are those of the first communicator, the root: a
  * buffer of alloc is shared with every group of a rank. Messages and `culprit` use the ranks' numbers in the root.

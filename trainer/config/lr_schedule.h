@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lr_schedule.h: the learning rate as a pure function of the optimiser step. Knows nothing of graphs or data.
+/* lr_schedule.h: the learning rate as a pure function of the optimiser step. Independent of graphs or data.
  *
  * With s = step - 1 (0-based), W warm-up steps, T total steps, p = (s - W) / (T - W) clamped to [0, 1]:
  *   s < W        lr * (s + 1) / (W + 1)      torch LinearLR(start_factor = 1/(W+1), total_iters = W)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slab.h: assigns offsets in a slab to byte ranges with lifetimes, so that ranges that are live together do not
- * overlap. Knows nothing of tensors, programs or kernels. The same input gives the same output. */
+ * overlap. Independent of tensors, programs or kernels. The same input gives the same output. */
 #ifndef DPT_GRAPH_SLAB_H
 #define DPT_GRAPH_SLAB_H
 

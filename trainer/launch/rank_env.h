@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_env.h: the rank and world size of this process, from the environment that torchrun, Open MPI, MPICH or Slurm
- * give to the processes that they start, and the address of rank 0. Knows nothing of dptrain's own launcher. */
+ * give to the processes that they start, and the address of rank 0. Independent of dptrain's own launcher. */
 #ifndef DPT_LAUNCH_RANK_ENV_H
 #define DPT_LAUNCH_RANK_ENV_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* devices.h: the communicators of the ranks' devices: one of the backend for each communicator of the hosts, for the
  * nodes of its stream and group. Also watches them, since a device that waits for a dead rank reports nothing. Used by
- * the rank's own thread. Knows nothing of programs. */
+ * the rank's own thread. Independent of programs. */
 #ifndef DPT_PROGRAM_DEVICES_H
 #define DPT_PROGRAM_DEVICES_H
 

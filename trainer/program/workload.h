@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workload.h: the workload of a run: a model with its sizes and a data set. Flags take precedence over the data, the
- * data over the model's defaults. Knows nothing of ranks, backends and steps. */
+ * data over the model's defaults. Independent of ranks, backends and steps. */
 #ifndef DPT_PROGRAM_WORKLOAD_H
 #define DPT_PROGRAM_WORKLOAD_H
 

@@ -6,7 +6,7 @@
  *	state.json             progress and configuration of the run, sizes and CRC-32C of both files, its own CRC-32C
  *
  * Tensors are whole, unpadded and in the type of the run, so that any number of ranks can read them. A folder is
- * written under a hidden name, made durable and renamed: it is complete or absent. Knows nothing of ranks, threads
+ * written under a hidden name, made durable and renamed: it is complete or absent. Independent of ranks, threads
  * and the meaning of the configuration. */
 #ifndef DPT_WEIGHTS_CHECKPOINT_H
 #define DPT_WEIGHTS_CHECKPOINT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.h: reads and writes safetensors files: 8-byte little-endian header length, a JSON object that maps names
  * to {dtype, shape, data_offsets} (and "__metadata__" to texts), then the tensors' bytes, row-major, little-endian.
- * Format: https://github.com/huggingface/safetensors. Knows nothing of graphs.
+ * Format: https://github.com/huggingface/safetensors. Independent of graphs.
  *
  * Every value of the header is checked before use: lengths against the file, products against overflow, byte ranges
  * against shape and type, overlaps, duplicate names. Holes are allowed. */

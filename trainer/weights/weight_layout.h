@@ -3,7 +3,7 @@
  *   convolutions are OIHW there, KRSC here;
  *   GPT-2's products within its blocks ("Conv1D") are [in, out] there, [out, in] here;
  *   GPT-2's names may lack "transformer." there, and files may contain buffers without weights.
- * Knows nothing of files' bytes but their element types. */
+ * Independent of files' bytes but their element types. */
 #ifndef DPT_WEIGHTS_WEIGHT_LAYOUT_H
 #define DPT_WEIGHTS_WEIGHT_LAYOUT_H
 

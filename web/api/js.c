@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* js.c: writes JSON directly into a buffer. Knows nothing of calls, routes or the store. */
+/* js.c: writes JSON directly into a buffer. Independent of calls, routes or the store. */
 #include "web/api/js.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 /* Prints doubles with the fewest digits that read back, by Florian Loitsch's Grisu2 ("Printing Floating-Point
  * Numbers Quickly and Accurately with Integers", PLDI 2010). Always exact when read back, nearly always shortest, and
- * some twenty times faster than trying printf and strtod in turn. Knows nothing of JSON. */
+ * some twenty times faster than trying printf and strtod in turn. Independent of JSON. */
 
 #define DOUBLE_TEXT_MAX 32
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c: a JSON reader with limits. Knows nothing of routes or the store. */
+/* json.c: a JSON reader with limits. Independent of routes or the store. */
 #include "web/api/json.h"
 
 #include <math.h>

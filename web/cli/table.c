@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.c: prints aligned tables. Knows nothing of their content. */
+/* table.c: prints aligned tables. Independent of their content. */
 #include "tracker/base/array.h"
 #include "tracker/base/terminal.h"
 #include "tracker/base/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* listen.c: binds the address and reads the certificate. Knows nothing of HTTP. */
+/* listen.c: binds the address and reads the certificate. Independent of HTTP. */
 #include "web/server/listen.h"
 
 #include <errno.h>

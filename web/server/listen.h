@@ -13,7 +13,7 @@ struct listen {
 	char address[300]; /* http://HOST:PORT or https:// */
 	bool public;       /* reachable from other machines */
 	bool wildcard;     /* bound to every address of this machine, whose names are unknown */
-	char *cert, *key;  /* PEM texts, owned; NULL: no TLS */
+	char *cert, *key;  /* in PEM format, owned; NULL: no TLS */
 };
 
 /* Binds and reads the certificate. ERR_USAGE: the host is unknown, or is public and no token exists, or the certificate

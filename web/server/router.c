@@ -166,7 +166,7 @@ static const char *read_query_args(struct call *c, const char *query)
 struct address_space {
 	enum call_dialect dialect;
 	const char *prefix;
-	const char *missing, *undecoded; /* error texts */
+	const char *missing, *undecoded; /* error messages */
 };
 
 static const struct address_space *find_address_space(const char *target)

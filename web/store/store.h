@@ -2,7 +2,7 @@
 /* store.h: opens and closes the SQLite file with all runs, and reports who holds it. One process holds a store at a
  * time (flock on PATH.lock, mode 0600). One thread owns the only read-write connection and does every write and
  * checkpoint; reads use a pool of read-only connections. All functions of web/store may be called from any thread.
- * Knows nothing of HTTP or JSON. */
+ * Independent of HTTP or JSON. */
 #ifndef DPT_STORE_STORE_H
 #define DPT_STORE_STORE_H
 

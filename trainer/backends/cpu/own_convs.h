@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_convs.h: own implementations of convolutions. They know nothing of how an implementation is chosen.
+/* own_convs.h: own implementations of convolutions. They are independent of how an implementation is chosen.
  *   winograd    3x3 of stride 1 in f32 by Winograd's minimal filtering F(4x4,3x3): a tile of 4 x 4 results takes 36
  *               multiplications a channel instead of 144 (Lavin and Gray, "Fast Algorithms for Convolutional Neural
  *               Networks", 2015). Forward and both gradients, on processors with AVX-512, any number of channels.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own_products.h: own implementations of matrix products. They know nothing of how an implementation is chosen.
+/* own_products.h: own implementations of matrix products. They are independent of how an implementation is chosen.
  *   few_rows  a few rows with a matrix that is stored turned, one row of it for each result: it is read once, as fast
  *             as memory gives it, which is all that such a product costs. Text is sampled one row at a time.
  *   tiles     bf16 matrices in tile registers (amx.h), and f32 ones as three such products where the module may split

@@ -18,7 +18,7 @@ enum message { SCHEMA = 1, DICTIONARY = 2, BATCH = 3 };
 
 /* The loaded values of a column in a batch. Owned. */
 struct arrow_values {
-	unsigned char *fixed; /* numbers, bits, or the offsets of texts */
+	unsigned char *fixed; /* numbers, bits, or the offsets of strings */
 	unsigned char *text;
 	uint64_t text_bytes;
 	bool *valid; /* [row] */

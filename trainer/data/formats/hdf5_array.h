@@ -58,7 +58,7 @@ struct hdf5_labels {
 	hid_t type; /* type of a value */
 	H5T_class_t kind;
 	size_t each;
-	bool variable; /* texts of any length: a pointer each */
+	bool variable; /* strings of any length: a pointer each */
 	char *values;
 };
 

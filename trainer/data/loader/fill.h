@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fill.h: produces one sample of a batch: read, augmented, normalised. The result depends only on (seed, epoch,
- * sample). Knows nothing of batches, order or threads. */
+ * sample). Independent of batches, order or threads. */
 #ifndef DPT_DATA_FILL_H
 #define DPT_DATA_FILL_H
 

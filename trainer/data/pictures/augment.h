@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* augment.h: RandAugment (Cubuk et al. 2019), TrivialAugment (Mueller and Hutter 2021) and random erasing (Zhong et al.
  * 2017) of one image, as torchvision's transforms.v2 compute them on tensors with bilinear interpolation and black
- * fill. The draws depend only on key and sample. Knows nothing of files, batches or threads. */
+ * fill. The draws depend only on key and sample. Independent of files, batches or threads. */
 #ifndef DPT_DATA_AUGMENT_H
 #define DPT_DATA_AUGMENT_H
 

@@ -2,7 +2,7 @@
 /* picture.h: decodes an image file (JPEG, PNG, WebP, GIF, TIFF, BMP, PNM, an array of pixels) to 8-bit RGB of a given
  * size. Decodes only the needed rows and columns, and large JPEGs at a half, a quarter or an eighth of their size if
  * enough pixels remain. Grey, CMYK, palette and 16-bit files become RGB; alpha is dropped; EXIF orientation is applied.
- * Knows nothing of data sets. A decoder reuses its buffers; it is for one thread. */
+ * Independent of data sets. A decoder reuses its buffers; it is for one thread. */
 #ifndef DPT_DATA_PICTURE_H
 #define DPT_DATA_PICTURE_H
 

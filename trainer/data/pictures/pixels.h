@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pixels.h: operations on the pixels of one image: statistics, normalisation, crop and flip. Knows nothing of files,
+/* pixels.h: operations on the pixels of one image: statistics, normalisation, crop and flip. Independent of files,
  * batches or threads. */
 #ifndef DPT_DATA_PIXELS_H
 #define DPT_DATA_PIXELS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resize.h: antialiased bilinear scaling of 8-bit pictures, row by row. An output pixel is the weighted mean of the
  * source pixels under a triangle two output pixels wide (two source pixels when enlarging), as in Pillow's BILINEAR
- * and torchvision's antialias=True. Knows nothing of files or formats. Not thread-safe. */
+ * and torchvision's antialias=True. Independent of files or formats. Not thread-safe. */
 #ifndef DPT_DATA_RESIZE_H
 #define DPT_DATA_RESIZE_H
 

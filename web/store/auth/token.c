@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token.c: rows of tokens and sessions, their copy in memory, and wrong guesses by address. Comparisons look at every
- * entry and every byte, so that timing reveals nothing. Knows nothing of headers or cookies. */
+ * entry and every byte, so that timing reveals nothing. Independent of headers or cookies. */
 #include "web/store/auth/token.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pg_link.c: libpq, loaded on demand, and the connection: connecting, sending queries without waiting, reading
- * answers together. Knows nothing of transactions. */
+ * answers together. Independent of transactions. */
 
 #include "config.h"
 

@@ -2,7 +2,7 @@
 /* artifacts.h: files that clients store with their runs, below one folder: <experiment>/<run>/artifacts/…, and
  * <experiment>/models/<model>/artifacts/…. Paths come from clients: every segment is checked, and nothing outside
  * the folder can be reached, whatever it has in it. Alternatively files are objects of an S3 store (objects.h) and
- * paths are rows. Any thread. Knows nothing of HTTP. */
+ * paths are rows. Any thread. Independent of HTTP. */
 #ifndef DPT_STORE_ARTIFACTS_H
 #define DPT_STORE_ARTIFACTS_H
 

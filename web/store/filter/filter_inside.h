@@ -29,7 +29,7 @@ struct filter {
 	size_t field_count, tested_count; /* the fields of root come first */
 	struct filter_order order[FILTER_MAX_ORDER];
 	size_t order_count;
-	bool mlflow; /* texts are compared as texts */
+	bool mlflow; /* strings are compared as strings */
 };
 
 /* The position of the field in the plan; adds it if new. False: there are FILTER_MAX_FIELDS already. */

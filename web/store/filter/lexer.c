@@ -32,7 +32,7 @@ static bool read_number(struct lexer *l)
 	return true;
 }
 
-/* A single quote belongs to a word only after a dot (tags.'a b'); elsewhere it starts a text (LIKE'x'). */
+/* A single quote belongs to a word only after a dot (tags.'a b'); elsewhere it starts a string (LIKE'x'). */
 static bool opens_quotes(const char *word, const char *at)
 {
 	return is_one_of(*at, "\"`") || (*at == '\'' && at > word && at[-1] == '.');

@@ -26,7 +26,7 @@ struct lexer_rules {
 	const char *operators; /* characters; joined: a run of them is one operator */
 	bool joined;
 	bool signs;            /* a number may have a sign; it ends at a blank, operator, bracket or comma */
-	bool raw;              /* texts keep their quotes; else a doubled quote stands for one */
+	bool raw;              /* strings keep their quotes; else a doubled quote stands for one */
 };
 
 struct lexer {

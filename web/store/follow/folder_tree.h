@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folder_tree.h: finds event files and journals below a folder, existing and new ones. Knows nothing of their content.
+/* folder_tree.h: finds event files and journals below a folder, existing and new ones. Independent of their content.
  * Large folders are scanned in steps, so that the caller can work in between. One thread. */
 #ifndef DPT_STORE_FOLDER_TREE_H
 #define DPT_STORE_FOLDER_TREE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlflow.h: the changes of MLflow's API, by MLflow's rules: experiments and runs must be active, a batch is stored
- * completely or not at all, and a point that is stored already (same run, key, time, step and value) is dropped.
+ * completely or not at all, and a point that is already stored (same run, key, time, step and value) is dropped.
  * Refusals are in MLflow's words. Changes go through ingest_submit. */
 #ifndef DPT_STORE_MLFLOW_H
 #define DPT_STORE_MLFLOW_H

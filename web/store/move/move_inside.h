@@ -75,7 +75,7 @@ void dump_init(struct dump *d);
 void dump_done(struct dump *d);
 
 /* Columns are separated by tabs: integers and doubles in decimal (%.17g; zeros without a sign, which SQLite does not
- * keep), NULL and NaN as \N, texts with \\ \t \n \r escaped, bytes in hex. For tables_walk. */
+ * keep), NULL and NaN as \N, strings with \\ \t \n \r escaped, bytes in hex. For tables_walk. */
 int dump_row(void *dump, const struct db_row *r, struct err *err);
 int dump_file(struct dump *d, const char *path, uint64_t bytes, const char *sha256, struct err *err);
 int dump_end(struct dump *d, char ret_sha256[65], struct err *err);

@@ -24,7 +24,7 @@ struct state_list {
 
 struct state {
 	struct db *db;
-	struct arena *arena; /* texts and segments of runs */
+	struct arena *arena; /* strings and segments of runs */
 	struct map *runs, *run_uuids, *keys, *series, *metrics, *writers;
 	struct map *run_keys; /* (run, key) pairs that have series */
 	struct map *recent;   /* last points of watched series (state_series.c) */

@@ -15,7 +15,7 @@
 
 /* One change: copy fills it on the caller's thread, then the writer's thread owns it. */
 struct change {
-	struct ingest_op op; /* the copy: texts and arrays live in in.arena, decoded bytes and points in `in` */
+	struct ingest_op op; /* the copy: strings and arrays are in in.arena, decoded bytes and points in `in` */
 	struct intake in;
 	int intake_code; /* journals: why decoding stopped; what was decoded is stored */
 	struct err intake_err;
