@@ -23,12 +23,15 @@ libtrackbase_la_SOURCES = \
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 libtrackbase_la_LIBADD = -lm
 
-# libobject: an S3 client, for dptrain's data and dptrack's files; libdptrack is built without it.
+# libobject: a client of S3 and Google Cloud Storage, for dptrain's data and dptrack's files; libdptrack is built without it.
 noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
 	tracker/object/answer.c tracker/object/answer.h \
+	tracker/object/auth_request.c tracker/object/auth_request.h \
 	tracker/object/client.c tracker/object/client.h \
+	tracker/object/google_auth.c tracker/object/google_auth.h \
 	tracker/object/identity.c tracker/object/identity.h \
+	tracker/object/jwt.c tracker/object/jwt.h \
 	tracker/object/object.c tracker/object/object.h \
 	tracker/object/settings.c tracker/object/settings.h \
 	tracker/object/sign.c tracker/object/sign.h \

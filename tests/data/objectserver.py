@@ -99,6 +99,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return False
         return True
 
+    def version_headers(self):
+        return {}
+
     def name(self):
         return urllib.parse.unquote(self.path.split("?")[0].lstrip("/"))
 
@@ -138,6 +141,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = data if fault == "ignored" or not ranged else data[begin:end]
         self.send_response(200 if fault == "ignored" or not ranged else 206)
         self.send_header("ETag", tag)
+        for k, v in self.version_headers().items():
+            self.send_header(k, v)
         self.send_header("Content-Length", str(len(body)))
         if ranged and fault != "ignored":
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(data)}")

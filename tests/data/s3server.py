@@ -100,6 +100,9 @@ class S3Handler(Handler):
         else:
             super().do_GET()
 
+    def listed_facts(self, path):
+        return ""
+
     def name(self):
         return "/".join(self.split()[:2])
 
@@ -112,6 +115,8 @@ class S3Handler(Handler):
         data = open(path, "rb").read() if status == 200 else b""
         self.send_response(status)
         self.send_header("ETag", '"%s"' % hashlib.md5(data).hexdigest())
+        for k, v in self.version_headers().items():
+            self.send_header(k, v)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
 
@@ -130,7 +135,7 @@ class S3Handler(Handler):
                 with open(os.path.join(root, name), "rb") as f:
                     data = f.read()
                 tag = hashlib.md5(data).hexdigest()
-                body += f"<Contents><Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>&quot;{tag}&quot;</ETag></Contents>"
+                body += f"<Contents><Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>&quot;{tag}&quot;</ETag>{self.listed_facts(os.path.join(root, name))}</Contents>"
             else:
                 body += f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
         more = len(names) > self.server.page

@@ -180,7 +180,8 @@ int main(int argc, char *argv[])
 	}
 	if (argc < 4)
 		return 2;
-	rc = object_open(&c, argv[2], &(struct object_opts){ .timeout_s = timeout_s() }, &err);
+	rc = object_open(&c, argv[2],
+			 &(struct object_opts){ .scheme = getenv("OBJECT_SCHEME"), .timeout_s = timeout_s() }, &err);
 	if (!rc) {
 		rc = call(c, argv, argc, &err);
 		object_close(c);

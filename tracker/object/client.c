@@ -10,6 +10,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
 #include "tracker/object/answer.h"
+#include "tracker/object/google_auth.h"
 #include "tracker/object/identity.h"
 #include "tracker/object/sign.h"
 
@@ -22,38 +23,49 @@
 #define RETRY_AFTER_MOST_S 60.0
 #define LOOK_S 0.1
 #define WRONG_MOST 5
-#define RENEW_S 300.0 /* before temporary keys expire */
+#define RENEW_S 225.0 /* before temporary keys expire; Google's metadata server has no newer token earlier */
+#define RENEW_AGAIN_S 10.0
 #define TEXT_MAX ((size_t)32 << 20)
 #define SEND_BYTES (256L << 10) /* per write: the receiver wakes less often */
 #define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define SIGNED_HEADERS 4
+#define RENEW_MOST 3 /* keys for one request */
 
 struct object_client {
 	struct object_opts o;
 	struct curlso so;
+	const char *scheme;
+	struct google_auth *google; /* NULL: S3 */
 	char bucket[OBJECT_BUCKET_BYTES];
 	pthread_mutex_t lock; /* protects all members below */
 	struct settings_place place;
 	struct identity identity;
-	bool stale; /* the identity must be loaded again */
+	unsigned number;  /* of the identity, counted up */
+	bool stale;	  /* the identity must be loaded again */
+	double renew_s;	  /* wall clock: when to load another one; 0: never */
 	uint64_t jitter_draws;
 	void *idle[IDLE]; /* libcurl's handles, with their connections */
 	int n_idle;
 };
 
+const char *object_scheme(const char *address)
+{
+	return !strncmp(address, OBJECT_S3, 5) ? OBJECT_S3 : !strncmp(address, OBJECT_GS, 5) ? OBJECT_GS : NULL;
+}
+
 bool object_is_address(const char *address)
 {
-	return !strncmp(address, OBJECT_SCHEME, strlen(OBJECT_SCHEME));
+	return object_scheme(address) != NULL;
 }
 
 int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], const char **ret_key, struct err *err)
 {
-	const char *bucket = address + strlen(OBJECT_SCHEME);
+	const char *scheme = object_scheme(address), *bucket = address + strlen(OBJECT_S3);
 	size_t n = strcspn(bucket, "/");
 
 	if (!n || n >= OBJECT_BUCKET_BYTES || strcspn(bucket, "@?#:% \t") < n)
-		return err_set(err, ERR_USAGE, "%.300s: expected s3://BUCKET/KEY",
-			       strchr(bucket, '@') ? OBJECT_SCHEME "…" : address);
+		return err_set(err, ERR_USAGE, "%.300s%s: expected %sBUCKET/KEY",
+			       strchr(bucket, '@') ? scheme : address, strchr(bucket, '@') ? "…" : "", scheme);
 	if (strlen(bucket) > n + 1 + OBJECT_KEY_MAX)
 		return err_set(err, ERR_USAGE, "%.200s…: a key has at most %d bytes", address, OBJECT_KEY_MAX);
 	memcpy(ret_bucket, bucket, n);
@@ -62,19 +74,76 @@ int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], cons
 	return 0;
 }
 
-/* Loads keys and address from variables and files. `region` NULL: the region is loaded too. */
-static int load_identity(struct object_client *c, const char *region, struct err *err)
+/* Loads place and keys for S3. */
+static int load_s3_identity(struct object_client *c, const char *region, struct settings_place *place,
+			    struct identity *ret, struct err *err)
 {
 	struct settings s;
 	int rc = settings_load(&s, err);
 
 	if (!rc)
-		rc = settings_place(&s, c->bucket, region, &c->place, err);
+		rc = settings_place(&s, c->bucket, region, place, err);
 	if (!rc)
-		rc = identity_find(&c->identity, &s, &c->so, err);
+		rc = identity_find(ret, &s, &c->so, err);
 	settings_done(&s);
-	c->stale = rc != 0;
 	return rc;
+}
+
+static int load_google_identity(struct object_client *c, struct settings_place *place, struct identity *ret,
+				struct err *err)
+{
+	int rc = google_place(c->bucket, place, err);
+
+	if (!rc && !c->google)
+		rc = google_auth_open(&c->google, err);
+	if (!rc)
+		rc = google_auth_identity(c->google, &c->so, ret, err);
+	if (rc)
+		err_prefix(err, "%s%s", c->scheme, c->bucket);
+	return rc;
+}
+
+/* Loads address and credentials; keeps the old ones after a failure. `region` NULL: the region is loaded too. */
+static int load_identity(struct object_client *c, const char *region, struct err *err)
+{
+	const double now = clock_wall_s();
+	struct settings_place place;
+	struct identity fresh;
+	double left;
+	int rc = strcmp(c->scheme, OBJECT_GS) ? load_s3_identity(c, region, &place, &fresh, err)
+					      : load_google_identity(c, &place, &fresh, err);
+
+	if (!rc) {
+		left = fresh.until_s - now;
+		c->place = place;
+		c->identity = fresh;
+		c->number++;
+		c->stale = false;
+		c->renew_s = fresh.until_s > 0 ? fresh.until_s - (left / 2 < RENEW_S ? left / 2 : RENEW_S) : 0;
+	}
+	explicit_bzero(&fresh, sizeof(fresh));
+	return rc;
+}
+
+/* Loads new credentials if the old ones were refused or expire soon. While they are valid, a failure can wait. The
+ * caller holds the lock. */
+static int renew_identity(struct object_client *c, struct err *err)
+{
+	const double now = clock_wall_s();
+	char region[sizeof(c->place.region)];
+	int rc;
+
+	if (!c->stale && !(c->renew_s > 0 && now > c->renew_s))
+		return 0;
+	memcpy(region, c->place.region, sizeof(region));
+	rc = load_identity(c, region, err);
+	if (!rc || c->stale || now > c->identity.until_s - 1) {
+		if (!rc && c->renew_s > 0 && clock_wall_s() > c->renew_s) /* the same token again */
+			c->renew_s = clock_wall_s() + RENEW_AGAIN_S;
+		return rc;
+	}
+	c->renew_s = now + RENEW_AGAIN_S;
+	return 0;
 }
 
 int object_open(struct object_client **ret, const char *bucket, const struct object_opts *o, struct err *err)
@@ -88,6 +157,7 @@ int object_open(struct object_client **ret, const char *bucket, const struct obj
 	}
 	answer_prepare();
 	c->o = *o;
+	c->scheme = o->scheme ? o->scheme : OBJECT_S3;
 	c->o.timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S;
 	snprintf(c->bucket, sizeof(c->bucket), "%s", bucket);
 	pthread_mutex_init(&c->lock, NULL);
@@ -107,6 +177,7 @@ void object_close(struct object_client *c)
 	for (int i = 0; i < c->n_idle; i++)
 		c->so.easy_cleanup(c->idle[i]);
 	pthread_mutex_destroy(&c->lock);
+	google_auth_close(c->google);
 	explicit_bzero(&c->identity, sizeof(c->identity));
 	free(c);
 }
@@ -119,9 +190,14 @@ void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES])
 	pthread_mutex_unlock(&c->lock);
 }
 
+const char *client_scheme(const struct object_client *c)
+{
+	return c->scheme;
+}
+
 int client_nomem(const struct object_client *c, const char *key, struct err *err)
 {
-	return err_set(err, ERR_NOMEM, "out of memory: " OBJECT_SCHEME "%s/%.300s", c->bucket, key);
+	return err_set(err, ERR_NOMEM, "out of memory: %s%s/%.300s", c->scheme, c->bucket, key);
 }
 
 /* ---- signing ---- */
@@ -134,66 +210,82 @@ static void append_header(struct object_client *c, struct object_signed *s, cons
 	s->headers = c->so.slist_append(s->headers, line);
 }
 
-/* Signs a request; the caller holds the lock. */
-static int sign_object_request(struct object_client *c, const struct object_ask *a, struct object_signed *ret,
-			       struct err *err)
+/* Adds the signature of a request by keys. path and query: encoded. */
+static int add_signature(struct object_client *c, const struct object_ask *a, const struct buf *path,
+			 const struct buf *query, struct object_signed *ret)
 {
 	char date[SIGN_DATE_BYTES];
 	const char *payload = a->payload ? a->payload : SIGN_EMPTY;
+	const int n = SIGNED_HEADERS - !c->identity.token[0];
 	struct sign_header header[SIGNED_HEADERS] = { { "host", c->place.host },
 						      { "x-amz-content-sha256", payload },
 						      { "x-amz-date", date },
 						      { "x-amz-security-token", c->identity.token } };
 	struct sign_key key = { c->identity.id, c->identity.secret, c->place.region };
-	struct buf path, query, url, signature;
+	struct buf signature;
+	bool failed;
+
+	buf_init(&signature, LINE_BYTES);
+	sign_date((time_t)clock_wall_s(), date);
+	sign_v4(&(struct sign_request){ .method = a->method,
+					.path = path->data ? path->data : "",
+					.query = query->data ? query->data : "",
+					.header = header,
+					.n_headers = n,
+					.payload = payload,
+					.date = date },
+		&key, &signature);
+	failed = buf_failed(&signature);
+	if (!failed)
+		append_header(c, ret, "Authorization", signature.data);
+	for (int i = 1; i < n && !failed; i++)
+		append_header(c, ret, header[i].name, header[i].value);
+	buf_done(&signature);
+	return failed ? ERR_NOMEM : 0;
+}
+
+/* Adds the credentials to a request; the caller holds the lock. */
+static int sign_object_request(struct object_client *c, const struct object_ask *a, struct object_signed *ret,
+			       struct err *err)
+{
+	struct buf path, query, url, bearer;
 	int rc = 0;
 
 	buf_init(&path, 4 * OBJECT_KEY_MAX);
 	buf_init(&query, TEXT_MAX);
 	buf_init(&url, TEXT_MAX);
-	buf_init(&signature, LINE_BYTES);
-	sign_date((time_t)clock_wall_s(), date);
+	buf_init(&bearer, LINE_BYTES);
 	buf_addf(&path, "%s%s", c->place.path, *a->key || !c->place.path[0] ? "/" : "");
 	uri_add_path(&path, a->key);
 	buf_adds(&query, "");
 	uri_add_query(&query, a->query, a->n_query);
 	buf_addf(&url, "%s%s%s%s", c->place.url, path.data ? path.data : "", a->n_query ? "?" : "",
 		 query.data ? query.data : "");
-	sign_v4(&(struct sign_request){ .method = a->method,
-					.path = path.data ? path.data : "",
-					.query = query.data ? query.data : "",
-					.header = header,
-					.n_headers = SIGNED_HEADERS - !c->identity.token[0],
-					.payload = payload,
-					.date = date },
-		&key, &signature);
-	*ret = (struct object_signed){ .ca = settings_env("AWS_CA_BUNDLE") };
-	if (buf_failed(&path) || buf_failed(&query) || buf_failed(&url) || buf_failed(&signature)) {
+	buf_addf(&bearer, "Bearer %s", c->identity.token);
+	*ret = (struct object_signed){ .ca = c->google ? NULL : settings_env("AWS_CA_BUNDLE"), .identity = c->number };
+	if (buf_failed(&path) || buf_failed(&query) || buf_failed(&url) || buf_failed(&bearer))
+		rc = ERR_NOMEM;
+	else if (c->identity.kind == IDENTITY_KEYS)
+		rc = add_signature(c, a, &path, &query, ret);
+	else if (c->identity.kind == IDENTITY_BEARER)
+		append_header(c, ret, "Authorization", bearer.data);
+	if (rc)
 		rc = client_nomem(c, a->key, err);
-	} else {
+	else
 		ret->url = buf_take(&url, NULL);
-		append_header(c, ret, "Authorization", signature.data);
-		for (int i = 1; i < SIGNED_HEADERS - !c->identity.token[0]; i++)
-			append_header(c, ret, header[i].name, header[i].value);
-	}
 	buf_done(&path);
 	buf_done(&query);
 	buf_done(&url);
-	buf_done(&signature);
+	buf_done(&bearer);
 	return rc;
 }
 
 int object_sign(struct object_client *c, const struct object_ask *a, struct object_signed *ret, struct err *err)
 {
-	int rc = 0;
+	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->stale || (c->identity.until_s > 0 && clock_wall_s() > c->identity.until_s - RENEW_S)) {
-		char region[sizeof(c->place.region)];
-
-		memcpy(region, c->place.region, sizeof(region));
-		rc = load_identity(c, region, err);
-	}
+	rc = renew_identity(c, err);
 	if (!rc)
 		rc = sign_object_request(c, a, ret, err);
 	pthread_mutex_unlock(&c->lock);
@@ -207,6 +299,15 @@ void object_signed_done(struct object_client *c, struct object_signed *s)
 	*s = (struct object_signed){ .url = NULL };
 }
 
+/* Returns true if the request's token or temporary keys are no longer valid, and others can be requested. */
+static bool has_expired(const struct object_client *c, const struct object_refusal *r)
+{
+	if (!c->identity.given)
+		return false;
+	return c->google ? r->status == 401 && !r->renewed
+			 : !strcmp(r->code, "ExpiredToken") && r->renewed < RENEW_MOST;
+}
+
 bool object_learn(struct object_client *c, const struct object_refusal *r)
 {
 	bool again = false;
@@ -215,11 +316,32 @@ bool object_learn(struct object_client *c, const struct object_refusal *r)
 	if (r->region[0] && strcmp(r->region, c->place.region) &&
 	    (r->status == 301 || r->status == 307 || r->status == 400 || r->status == 403)) {
 		again = !load_identity(c, r->region, NULL);
-	} else if (!strcmp(r->code, "ExpiredToken") && c->identity.given && !c->stale) {
-		c->stale = again = true;
+	} else if (has_expired(c, r)) {
+		again = true;
+		c->stale |= r->identity == c->number; /* else there are newer ones */
 	}
 	pthread_mutex_unlock(&c->lock);
 	return again;
+}
+
+void object_advise(struct object_client *c, const struct object_refusal *r, char *text, size_t room)
+{
+	const size_t n = strlen(text);
+	const bool denied = r->status == 401 || r->status == 403;
+
+	if (n + 1 >= room)
+		return;
+	pthread_mutex_lock(&c->lock);
+	if (!strcmp(r->code, "RequestTimeTooSkewed"))
+		snprintf(text + n, room - n, ": set this machine's clock");
+	else if (c->google && denied && c->identity.kind == IDENTITY_ANONYMOUS)
+		snprintf(text + n, room - n, ": no credentials were sent: set GOOGLE_APPLICATION_CREDENTIALS");
+	else if (c->google && r->status == 403 && !strcmp(r->code, "AccessDenied"))
+		snprintf(text + n, room - n, ": grant %.100s the role Storage Object Viewer for the bucket",
+			 c->identity.who[0] ? c->identity.who : "the account");
+	else if (c->google && r->status == 401)
+		snprintf(text + n, room - n, ": the server does not accept the token");
+	pthread_mutex_unlock(&c->lock);
 }
 
 /* ---- one attempt ---- */
@@ -270,6 +392,8 @@ static size_t receive_header(char *line, size_t size, size_t n, void *user)
 		call->retry_after_s = strtod(value, NULL);
 	} else if (curlso_header(line, n, "x-amz-bucket-region", value)) {
 		snprintf(call->region, sizeof(call->region), "%.63s", value);
+	} else if (curlso_header(line, n, "x-goog-generation", value)) {
+		snprintf(call->generation, sizeof(call->generation), "%.*s", OBJECT_GENERATION_BYTES - 1, value);
 	}
 	return n;
 }
@@ -388,6 +512,7 @@ static int attempt_call(struct call_attempt *t, struct err *err)
 	call->from = call->begin + call->got;
 	call->total = 0;
 	call->retry_after_s = 0;
+	call->identity = s.identity;
 	call->region[0] = t->error[0] = '\0';
 	buf_reset(&call->text);
 	set_transfer_options(t, e);
@@ -402,7 +527,7 @@ static int attempt_call(struct call_attempt *t, struct err *err)
 
 static int set_call_error(const struct call_attempt *t, int rc, struct err *err)
 {
-	return err_set(err, rc, OBJECT_SCHEME "%s/%.250s: %s", t->c->bucket, t->call->ask.key, t->call->why);
+	return err_set(err, rc, "%s%s/%.150s: %s", t->c->scheme, t->c->bucket, t->call->ask.key, t->call->why);
 }
 
 /* Returns 0: done; ERR_BUSY: try again; else the error. */
@@ -410,6 +535,7 @@ static int classify_status(struct call_attempt *t, struct err *err)
 {
 	struct object_call *call = t->call;
 	char code[OBJECT_CODE_BYTES];
+	const struct object_refusal refusal = { call->status, code, call->region, call->identity, call->renewed };
 	long s = call->status;
 
 	object_code(call->text.data ? call->text.data : "", call->text.len, code);
@@ -419,8 +545,10 @@ static int classify_status(struct call_attempt *t, struct err *err)
 		 code);
 	if (s == 408 || s == 429 || s >= 500 || (s >= 200 && s < 300))
 		return ERR_BUSY;
-	if (object_learn(t->c, &(struct object_refusal){ s, code, call->region }))
+	if (object_learn(t->c, &refusal)) {
+		call->renewed++;
 		return ERR_BUSY;
+	}
 	if (s == 404) {
 		snprintf(call->why, sizeof(call->why), "not found%s%.100s", code[0] ? ": " : "", code);
 		return set_call_error(t, ERR_NOENT, err);
@@ -429,6 +557,7 @@ static int classify_status(struct call_attempt *t, struct err *err)
 		snprintf(call->why, sizeof(call->why), call->header ? "already exists" : "has changed");
 		return set_call_error(t, ERR_EXISTS, err);
 	}
+	object_advise(t->c, &refusal, call->why, sizeof(call->why));
 	return set_call_error(t, ERR_USAGE, err);
 }
 

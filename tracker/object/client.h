@@ -21,7 +21,9 @@ struct object_call {
 	long status;
 	uint64_t got, total;
 	uint64_t from; /* offset at which this attempt began */
-	char etag[OBJECT_ETAG_BYTES], region[64], why[200];
+	char etag[OBJECT_ETAG_BYTES], generation[OBJECT_GENERATION_BYTES], region[64], why[300];
+	unsigned identity; /* number of the credentials of this attempt */
+	int renewed;
 	double retry_after_s;
 	bool refused; /* the receiver of the body refused a piece */
 	int wrong;    /* answers without the requested range; a single one may be an accident */
@@ -30,6 +32,9 @@ struct object_call {
 
 int client_call(struct object_client *c, struct object_call *call, struct err *err);
 void client_call_done(struct object_call *call);
+
+/* "s3://" or "gs://" */
+const char *client_scheme(const struct object_client *c);
 
 /* "out of memory: s3://bucket/key" */
 int client_nomem(const struct object_client *c, const char *key, struct err *err);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "tracker/base/file.h"
+#include "tracker/object/auth_request.h"
 
 static int copy_credential(char *to, size_t room, const char *value, const char *what, struct err *err)
 {
@@ -19,15 +20,14 @@ static int copy_credential(char *to, size_t room, const char *value, const char 
 	return 0;
 }
 
-static int copy_credentials(struct identity *ret, const char *id, const char *secret, const char *token,
-			    struct err *err)
+int identity_copy(struct identity *ret, const char *id, const char *secret, const char *token, struct err *err)
 {
-	int rc = copy_credential(ret->id, sizeof(ret->id), id, "AWS's access key id", err);
+	int rc = copy_credential(ret->id, sizeof(ret->id), id, "the access key id", err);
 
 	if (!rc)
-		rc = copy_credential(ret->secret, sizeof(ret->secret), secret, "AWS's secret access key", err);
+		rc = copy_credential(ret->secret, sizeof(ret->secret), secret, "the secret access key", err);
 	if (!rc)
-		rc = copy_credential(ret->token, sizeof(ret->token), token ? token : "", "AWS's session token", err);
+		rc = copy_credential(ret->token, sizeof(ret->token), token ? token : "", "the session token", err);
 	return rc;
 }
 
@@ -63,7 +63,7 @@ static int load_profile_keys(struct identity *ret, const struct settings *s, str
 		return err_set(err, ERR_USAGE, "AWS profile %.100s has aws_access_key_id, but no aws_secret_access_key",
 			       s->profile);
 	settings_get(s, "aws_session_token", token);
-	rc = copy_credentials(ret, id, secret, token, err);
+	rc = identity_copy(ret, id, secret, token, err);
 	explicit_bzero(secret, sizeof(secret));
 	return rc;
 }
@@ -76,48 +76,15 @@ static int load_profile_keys(struct identity *ret, const struct settings *s, str
 #define INSTANCES "http://169.254.169.254"
 #define ROLES "/latest/meta-data/iam/security-credentials/"
 #define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
-#define TOKEN_S "21600"
-
-struct metadata_request {
-	const char *url;
-	const char *header; /* NULL: none */
-	bool put;
-};
-
-static size_t append_metadata(char *bytes, size_t size, size_t n, void *user)
-{
-	buf_add(user, bytes, size * n);
-	return buf_failed(user) ? 0 : size * n;
-}
+#define TOKEN_TTL "X-aws-ec2-metadata-token-ttl-seconds: 21600"
 
 /* Returns the answer's status and its text, or ERR_NOENT without an answer. */
-static long request_metadata(const struct curlso *so, const struct metadata_request *a, struct buf *ret)
+static long request_metadata(const struct curlso *so, const struct auth_request *r, struct buf *ret)
 {
-	void *e = so->easy_init();
-	struct curl_slist *list = a->header ? so->slist_append(NULL, a->header) : NULL;
-	long status = ERR_NOENT;
+	struct auth_answer a;
 
-	buf_reset(ret);
-	if (!e)
-		return ERR_NOENT;
-	so->easy_setopt(e, CURLSO_URL, a->url);
-	so->easy_setopt(e, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
-	so->easy_setopt(e, CURLSO_PROXY, "");
-	so->easy_setopt(e, CURLSO_NOSIGNAL, 1L);
-	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT_MS, 1000L);
-	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
-	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, 3L);
-	so->easy_setopt(e, CURLSO_HTTPHEADER, list);
-	so->easy_setopt(e, CURLSO_WRITEFUNCTION, append_metadata);
-	so->easy_setopt(e, CURLSO_WRITEDATA, ret);
-	if (a->put)
-		so->easy_setopt(e, CURLSO_CUSTOMREQUEST, "PUT");
-	if (so->easy_perform(e) == CURLSO_OK)
-		so->easy_getinfo(e, CURLSO_RESPONSE_CODE, &status);
-	so->easy_cleanup(e);
-	so->slist_free_all(list);
-	buf_addc(ret, '\0');
-	return buf_failed(ret) ? ERR_NOENT : status;
+	auth_request_send(so, r, &a, ret);
+	return a.status ? a.status : ERR_NOENT;
 }
 
 /* {"AccessKeyId", "SecretAccessKey", "Token", "Expiration": "2026-11-21T18:00:00Z"} */
@@ -174,7 +141,7 @@ static int load_container_keys(struct identity *ret, const struct curlso *so, st
 	if (!relative && !full)
 		return ERR_NOENT;
 	snprintf(url, sizeof(url), "%s%s", relative ? CONTAINERS : "", relative ? relative : full);
-	status = request_metadata(so, &(struct metadata_request){ .url = url, .header = known ? header : NULL }, text);
+	status = request_metadata(so, &(struct auth_request){ .url = url, .header = known ? header : NULL }, text);
 	if (status != 200)
 		return err_set(err, ERR_USAGE,
 			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address did not return keys");
@@ -195,16 +162,15 @@ static int load_instance_keys(struct identity *ret, const struct curlso *so, str
 	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
 	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
 	if (request_metadata(so,
-			     &(struct metadata_request){ url, "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_S, true },
-			     text) != 200)
+			     &(struct auth_request){ .url = url, .header = TOKEN_TTL, .put = true }, text) != 200)
 		return ERR_NOENT;
 	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
 	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);
-	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
+	if (request_metadata(so, &(struct auth_request){ .url = url, .header = header }, text) != 200)
 		return ERR_NOENT;
 	text->data[strcspn(text->data, "\r\n")] = '\0';
 	snprintf(url, sizeof(url), "%.*s" ROLES "%.200s", n, base, text->data);
-	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
+	if (request_metadata(so, &(struct auth_request){ .url = url, .header = header }, text) != 200)
 		return err_set(err, ERR_USAGE, "the instance has a role, but returned no keys for it");
 	return parse_keys(ret, text, "the instance's role", err);
 }
@@ -230,9 +196,9 @@ int identity_find(struct identity *ret, const struct settings *s, const struct c
 	const char *id = settings_env("AWS_ACCESS_KEY_ID"), *secret = settings_env("AWS_SECRET_ACCESS_KEY");
 	int rc;
 
-	*ret = (struct identity){ .id = "" };
+	*ret = (struct identity){ .kind = IDENTITY_KEYS };
 	if (id && secret)
-		return copy_credentials(ret, id, secret, settings_env("AWS_SESSION_TOKEN"), err);
+		return identity_copy(ret, id, secret, settings_env("AWS_SESSION_TOKEN"), err);
 	if (id || secret)
 		return err_set(err, ERR_USAGE,
 			       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together: %s is not set",

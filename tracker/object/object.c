@@ -16,6 +16,7 @@ static void copy_facts(const struct object_call *call, struct object_facts *ret)
 {
 	ret->bytes = call->total;
 	memcpy(ret->etag, call->etag, sizeof(ret->etag));
+	memcpy(ret->generation, call->generation, sizeof(ret->generation));
 }
 
 int object_head(struct object_client *c, const char *key, struct object_facts *ret, struct err *err)
@@ -40,7 +41,7 @@ int object_get(struct object_client *c, const struct object_get *g, struct objec
 	int rc = client_call(c, &call, err);
 
 	if (!rc && g->n && call.got != g->n)
-		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the object has %llu of %llu bytes", g->key,
+		rc = err_set(err, ERR_IO, "%s…/%.300s: the object has %llu of %llu bytes", client_scheme(c), g->key,
 			     (unsigned long long)call.got, (unsigned long long)g->n);
 	if (!rc)
 		copy_facts(&call, ret);
@@ -50,13 +51,16 @@ int object_get(struct object_client *c, const struct object_get *g, struct objec
 
 int object_put(struct object_client *c, const struct object_put *p, struct err *err)
 {
+	const bool google = !strcmp(client_scheme(c), OBJECT_GS);
 	struct object_call call = { .ask = { .method = "PUT", .key = p->key, .payload = p->sha256 },
 			     .bytes = p->n ? p->bytes : "",
 			     .n = p->n,
-			     .type = p->type,
-			     .header = p->fresh ? "If-None-Match: *" : NULL };
-	int rc = client_call(c, &call, err);
+			     .type = p->type };
+	int rc;
 
+	if (p->fresh)
+		call.header = google ? "x-goog-if-generation-match: 0" : "If-None-Match: *";
+	rc = client_call(c, &call, err);
 	client_call_done(&call);
 	return rc;
 }
@@ -103,6 +107,8 @@ static int read_list_element(void *user, const char *path, const char *text)
 		p->facts.bytes = strtoull(text, NULL, 10);
 	else if (!strcmp(below, "Contents/ETag"))
 		snprintf(p->facts.etag, sizeof(p->facts.etag), "%.*s", OBJECT_ETAG_BYTES - 1, text);
+	else if (!strcmp(below, "Contents/Generation"))
+		snprintf(p->facts.generation, sizeof(p->facts.generation), "%.*s", OBJECT_GENERATION_BYTES - 1, text);
 	else if (!strcmp(below, "NextContinuationToken"))
 		snprintf(p->next, sizeof(p->next), "%s", text);
 	else if (!strcmp(below, "IsTruncated"))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object.h: objects in a bucket of S3 or of a compatible server (MinIO, Ceph, Swift, Google's with HMAC keys): look up,
- * read in ranges, write whole or in parts, list, delete; or sign requests for a caller with its own transfers. Keys,
- * region and endpoint come from AWS's variables and files (settings.h).
+/* object.h: objects in a bucket of S3 or of a compatible server (MinIO, Ceph, Swift), or of Google Cloud Storage by its
+ * XML API: look up, read in ranges, write whole or in parts, list, delete; or sign requests for a caller with its own
+ * transfers. Keys, region and endpoint come from AWS's variables and files (settings.h), or from Google's
+ * (google_auth.h).
  *
- * Calls block and retry temporary failures until no byte has arrived for timeout_s. Errors name s3://BUCKET/KEY and
+ * Calls block and retry temporary failures until no byte has arrived for timeout_s. Errors name SCHEME://BUCKET/KEY and
  * never a secret: ERR_NOENT not found, ERR_EXISTS changed (or already exists), ERR_USAGE refused, ERR_IO not finished
  * in time, ERR_CANCELED stopped. Any thread. */
 #ifndef DPT_OBJECT_OBJECT_H
@@ -17,25 +18,31 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 
-#define OBJECT_SCHEME "s3://"
+#define OBJECT_S3 "s3://"
+#define OBJECT_GS "gs://"
 #define OBJECT_BUCKET_BYTES 128
 #define OBJECT_KEY_MAX 1024
 #define OBJECT_ETAG_BYTES 160
+#define OBJECT_GENERATION_BYTES 24
 #define OBJECT_PART_LEAST ((size_t)5 << 20) /* smallest part of an upload, except for the last one */
 
 struct object_client; /* a connection to one bucket */
 
 struct object_opts {
+	const char *scheme;	  /* of object_scheme; NULL: OBJECT_S3 */
 	double timeout_s;	  /* 0: 60 */
 	const _Atomic bool *stop; /* calls stop when it becomes true; NULL: never */
 };
 
-bool object_is_address(const char *address); /* s3://… */
+/* Returns OBJECT_S3 or OBJECT_GS; NULL: another kind of address. */
+const char *object_scheme(const char *address);
+bool object_is_address(const char *address); /* s3://… or gs://… */
 
-/* s3://BUCKET/KEY; the key may be empty. */
+/* s3://BUCKET/KEY or gs://BUCKET/KEY; the key may be empty. */
 int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], const char **ret_key, struct err *err);
 
-/* Reads variables and files. Without keys there, requests them from the container or instance that runs the process. */
+/* Reads variables and files. Without keys there, requests them from the container or instance that runs the process.
+ * Google: requests an access token. */
 int object_open(struct object_client **ret, const char *bucket, const struct object_opts *o, struct err *err);
 void object_close(struct object_client *c); /* NULL is fine */
 
@@ -46,6 +53,7 @@ void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES]);
 struct object_facts {
 	uint64_t bytes;
 	char etag[OBJECT_ETAG_BYTES]; /* as the server sends it, with quotes */
+	char generation[OBJECT_GENERATION_BYTES]; /* Google's number of the version; "": none */
 };
 
 int object_head(struct object_client *c, const char *key, struct object_facts *ret, struct err *err);
@@ -127,6 +135,7 @@ struct object_signed {
 	char *url;
 	struct curl_slist *headers; /* lines; more may be appended */
 	const char *ca;		    /* file of certificates to trust; NULL: the system's */
+	unsigned identity;	    /* number of the credentials */
 };
 
 /* Valid for some minutes. May request new keys after the old ones expire. */
@@ -138,6 +147,8 @@ struct object_refusal {
 	long status;
 	const char *code;   /* of the answer's XML; "" */
 	const char *region; /* of the header x-amz-bucket-region; "" */
+	unsigned identity;  /* of the request, as object_sign set it */
+	int renewed;	    /* how often this request was repeated for another token */
 };
 
 #define OBJECT_CODE_BYTES 128
@@ -145,8 +156,11 @@ struct object_refusal {
 /* Extracts the error code from an answer, such as "SignatureDoesNotMatch"; "" if it has none. */
 void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES]);
 
-/* Returns true if the same request may succeed with a new signature: temporary keys expired, or the bucket is in
- * another region. */
+/* Returns true if the same request may succeed with a new signature: temporary keys expired, a token is no longer valid
+ * (once for each request), or the bucket is in another region. */
 bool object_learn(struct object_client *c, const struct object_refusal *r);
+
+/* Appends to a message in room bytes what the user can do about the refusal, if that is known. */
+void object_advise(struct object_client *c, const struct object_refusal *r, char *text, size_t room);
 
 #endif

@@ -261,8 +261,8 @@ static bool is_host_label(const char *bucket)
 	return bucket[strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-/* Addresses the bucket as a path of the endpoint, which must be scheme://host[:port] alone. */
-static int place_at_endpoint(struct settings_place *p, const char *endpoint, const char *bucket, struct err *err)
+int settings_place_at(struct settings_place *p, const char *setting, const char *endpoint, const char *bucket,
+		      struct err *err)
 {
 	size_t n = strlen(endpoint), scheme;
 	const char *host = strstr(endpoint, "://");
@@ -271,8 +271,7 @@ static int place_at_endpoint(struct settings_place *p, const char *endpoint, con
 	    endpoint[strcspn(endpoint, "@?# \t\r\n")])
 		return err_set(
 			err, ERR_USAGE,
-			"AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.*s\" is not an http:// or https:// URL of a "
-			"server",
+			"%s: \"%.*s\" is not an http:// or https:// URL of a server", setting,
 			strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
 	scheme = (size_t)(host + 3 - endpoint);
 	while (n > scheme && endpoint[n - 1] == '/')
@@ -280,7 +279,7 @@ static int place_at_endpoint(struct settings_place *p, const char *endpoint, con
 	snprintf(p->host, sizeof(p->host), "%.*s", (int)strcspn(endpoint + scheme, "/"), endpoint + scheme);
 	if (scheme + strlen(p->host) != n)
 		return err_set(err, ERR_USAGE,
-			       "AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.200s\": a path is not allowed", endpoint);
+			       "%s: \"%.200s\": a path is not allowed", setting, endpoint);
 	snprintf(p->url, sizeof(p->url), "%.*s", (int)n, endpoint);
 	snprintf(p->path, sizeof(p->path), "/%s", bucket);
 	return 0;
@@ -310,7 +309,7 @@ int settings_place(const struct settings *s, const char *bucket, const char *reg
 		return err_set(err, ERR_USAGE, "AWS_REGION (or region): \"%.60s\" is not the name of a region",
 			       ret->region);
 	if (find_endpoint(s, value))
-		return place_at_endpoint(ret, value, bucket, err);
+		return settings_place_at(ret, "AWS_ENDPOINT_URL_S3 (or endpoint_url)", value, bucket, err);
 	place_at_amazon(ret, bucket);
 	return 0;
 }

@@ -41,4 +41,9 @@ struct settings_place {
 int settings_place(const struct settings *s, const char *bucket, const char *region, struct settings_place *ret,
 		   struct err *err);
 
+/* Addresses the bucket as a path of the endpoint, which must be scheme://host[:port] alone. Sets url, host and path.
+ * setting: what names the endpoint, for messages. */
+int settings_place_at(struct settings_place *p, const char *setting, const char *endpoint, const char *bucket,
+		      struct err *err);
+
 #endif

@@ -46,7 +46,8 @@ static int begin_upload(struct object_upload *u, const char *type, struct err *e
 		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
 				 &(struct answer_reader){ read_upload_id, u }, err);
 	if (!rc && !u->id[0])
-		rc = err_set(err, ERR_CORRUPT, OBJECT_SCHEME "…/%.300s: the server returned no upload id", u->key);
+		rc = err_set(err, ERR_CORRUPT, "%s…/%.300s: the server returned no upload id", client_scheme(u->c),
+			     u->key);
 	client_call_done(&call);
 	u->open = !rc;
 	return rc;
@@ -114,8 +115,8 @@ int object_upload_numbered(struct object_upload *u, const struct object_part *p,
 	int rc;
 
 	if (p->number < 1 || p->number > PARTS_MAX)
-		return err_set(err, ERR_LIMIT, OBJECT_SCHEME "…/%.300s: an upload has at most %d parts", u->key,
-			       PARTS_MAX);
+		return err_set(err, ERR_LIMIT, "%s…/%.300s: an upload has at most %d parts", client_scheme(u->c),
+			       u->key, PARTS_MAX);
 	snprintf(text, sizeof(text), "%d", p->number);
 	rc = client_call(u->c, &call, err);
 	if (!rc)
@@ -160,8 +161,8 @@ int object_upload_end(struct object_upload *u, struct err *err)
 	buf_done(&list);
 	object_code(call.text.data ? call.text.data : "", call.text.len, code);
 	if (!rc && code[0]) /* the server failed after it had sent the status */
-		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the server did not assemble the parts: %.100s",
-			     u->key, code);
+		rc = err_set(err, ERR_IO, "%s…/%.300s: the server did not assemble the parts: %.100s",
+			     client_scheme(u->c), u->key, code);
 	client_call_done(&call);
 	u->open = rc != 0;
 	return rc;

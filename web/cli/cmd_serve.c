@@ -431,8 +431,8 @@ static int run_serve_command(int argc, char **argv, struct err *err)
 		  "several processes",
 		  &o.db, 0, 0 },
 		{ "artifacts", FLAG_PATH, "DIR",
-		  "artifacts (default: next to the store); s3://BUCKET/PREFIX: in an object store, with AWS's "
-		  "variables",
+		  "artifacts (default: next to the store); s3://BUCKET/PREFIX or gs://BUCKET/PREFIX: in an object "
+		  "store, with AWS's or Google's variables",
 		  &o.artifacts, 0, 0 },
 		{ "archive-after", FLAG_TEXT, "SPAN",
 		  "with artifacts in an object store: also move the points of runs there that ended SPAN ago, "

@@ -79,7 +79,8 @@ static int run_migrate_command(int argc, char **argv, struct err *err)
 {
 	struct migrate_options m = { .dump = false };
 	const struct flag table[] = {
-		{ "artifacts", FLAG_PATH, "PLACE", "files of TO: a folder, or s3://BUCKET/PREFIX", &m.to.files, 0, 0 },
+		{ "artifacts", FLAG_PATH, "PLACE", "files of TO: a folder, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX",
+		  &m.to.files, 0, 0 },
 		{ "from-artifacts", FLAG_PATH, "PLACE", "files of FROM, unless they are at the default place",
 		  &m.from.files, 0, 0 },
 		{ "dump", FLAG_SWITCH, "",

@@ -149,8 +149,8 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (fetch_is_remote(address))
 		return add_remote_object(s, address, err);
 	if (strstr(address, "://"))
-		return err_set(err, ERR_USAGE, "%.300s: unsupported URL: expected http://, https:// or s3://",
-			       address);
+		return err_set(err, ERR_USAGE,
+			       "%.300s: unsupported URL: expected http://, https://, s3:// or gs://", address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -202,6 +202,11 @@ const char *objects_name(const struct objects *s, int object)
 uint64_t objects_bytes(const struct objects *s, int object)
 {
 	return s->object[object].bytes;
+}
+
+const char *objects_generation(const struct objects *s, int object)
+{
+	return s->object[object].remote < 0 ? "" : fetch_generation(s->fetch, s->object[object].remote);
 }
 
 static uint64_t min_bytes(uint64_t a, uint64_t b)

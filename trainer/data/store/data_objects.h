@@ -41,6 +41,8 @@ const char *objects_address(const struct objects *s, int object); /* without sec
 const char *objects_name(const struct objects *s, int object);	  /* last part of the address, for messages */
 uint64_t objects_bytes(const struct objects *s, int object);
 
+const char *objects_generation(const struct objects *s, int object); /* Google's number of the version; "": none */
+
 /* Upper bound of the memory that remote reads use. */
 uint64_t objects_buffer_bytes(const struct objects *s);
 
@@ -111,7 +113,7 @@ bool objects_want(struct objects *s, const struct objects_range *r);
 struct objects_entry {
 	const char *name; /* relative to the folder */
 	uint64_t bytes;
-	const char *version;
+	const char *version; /* as fetch_set_known (fetch.h) takes it */
 };
 
 /* Adds a remote object from a listing, so that objects_measure does not request it. */

@@ -105,30 +105,33 @@ static char *strip_url_secrets(const char *url)
 }
 
 /* Returns the client of a bucket, created on first use. */
-static int find_s3_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
+static int find_bucket_client(struct fetch *f, const char *scheme, const char *name, struct object_client **ret,
+			      struct err *err)
 {
 	struct fetch_buckets *b = &f->buckets;
 	struct fetch_bucket *more;
 	int rc;
 
 	for (int i = 0; i < b->n; i++)
-		if (!strcmp(b->at[i].name, name)) {
+		if (!strcmp(b->at[i].name, name) && !strcmp(b->at[i].scheme, scheme)) {
 			*ret = b->at[i].client;
 			return 0;
 		}
 	if (!array_reserve(&b->at, &b->cap, b->n + 1))
 		return err_nomem(err, NULL);
 	more = &b->at[b->n];
-	rc = object_open(&more->client, name, &(struct object_opts){ .timeout_s = f->o.timeout_s }, err);
+	rc = object_open(&more->client, name,
+			 &(struct object_opts){ .scheme = scheme, .timeout_s = f->o.timeout_s }, err);
 	if (rc)
 		return rc;
+	more->scheme = scheme;
 	snprintf(more->name, sizeof(more->name), "%s", name);
 	b->n++;
 	*ret = more->client;
 	return 0;
 }
 
-static int find_s3_client(struct fetch *f, struct fetch_object *o, struct err *err)
+static int find_object_client(struct fetch *f, struct fetch_object *o, struct err *err)
 {
 	char bucket[OBJECT_BUCKET_BYTES];
 	int rc;
@@ -136,7 +139,7 @@ static int find_s3_client(struct fetch *f, struct fetch_object *o, struct err *e
 	if (!object_is_address(o->url))
 		return 0;
 	rc = object_split(o->url, bucket, &o->key, err);
-	return rc ? rc : find_s3_bucket(f, bucket, &o->client, err);
+	return rc ? rc : find_bucket_client(f, object_scheme(o->url), bucket, &o->client, err);
 }
 
 int fetch_add(struct fetch *f, const char *url, struct err *err)
@@ -149,7 +152,7 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 	if (!f->object[f->n].url || !f->object[f->n].shown)
 		rc = err_nomem(err, NULL);
 	else
-		rc = find_s3_client(f, &f->object[f->n], err);
+		rc = find_object_client(f, &f->object[f->n], err);
 	if (rc) {
 		free(f->object[f->n].url);
 		free(f->object[f->n].shown);
@@ -158,13 +161,15 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 	return f->n++;
 }
 
-void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag)
+void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *version)
 {
 	struct fetch_object *o = &f->object[object];
+	const char *quote = strrchr(version, '"'), *mark = strrchr(quote ? quote : version, '#');
 
 	f->all_bytes += bytes - o->bytes;
 	o->bytes = bytes;
-	snprintf(o->etag, sizeof(o->etag), "%s", etag);
+	snprintf(o->etag, sizeof(o->etag), "%.*s", mark ? (int)(mark - version) : (int)strlen(version), version);
+	snprintf(o->generation, sizeof(o->generation), "%.23s", mark ? mark + 1 : "");
 	o->known = true;
 }
 
@@ -192,6 +197,11 @@ uint64_t fetch_bytes(const struct fetch *f, int object)
 const char *fetch_etag(const struct fetch *f, int object)
 {
 	return f->object[object].etag;
+}
+
+const char *fetch_generation(const struct fetch *f, int object)
+{
+	return f->object[object].generation;
 }
 
 const char *fetch_shown(const struct fetch *f, int object)

@@ -31,7 +31,7 @@ struct fetch_opts {
 int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err);
 void fetch_free(struct fetch *f); /* stops the thread immediately; NULL is fine */
 
-bool fetch_is_remote(const char *address); /* http:// https:// s3:// */
+bool fetch_is_remote(const char *address); /* http:// https:// s3:// gs:// */
 
 /* Adds an object and returns its number, from 0; negative: error. Not during reads. */
 int fetch_add(struct fetch *f, const char *url, struct err *err);
@@ -39,8 +39,9 @@ int fetch_add(struct fetch *f, const char *url, struct err *err);
 uint64_t fetch_room(const struct fetch *f);	      /* memory limit in bytes */
 void fetch_set_room(struct fetch *f, uint64_t bytes); /* not during reads */
 
-/* Sets an object's size and ETag from a listing, so that it is not requested. */
-void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag);
+/* Sets an object's size and version from a listing, so that it is not requested. version: the ETag, on Google Cloud
+ * Storage with "#" and the generation. */
+void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *version);
 
 /* Sets the n CRC-32Cs of an object's FETCH_BLOCK pieces, copied. A block with another checksum is fetched again. */
 int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err);
@@ -51,6 +52,7 @@ int fetch_measure(struct fetch *f, struct err *err);
 /* Size of the object, once it is measured or set. */
 uint64_t fetch_bytes(const struct fetch *f, int object);
 const char *fetch_etag(const struct fetch *f, int object);  /* "": the server sends none */
+const char *fetch_generation(const struct fetch *f, int object); /* on Google Cloud Storage; else "" */
 const char *fetch_shown(const struct fetch *f, int object); /* its address without secrets */
 
 struct fetch_range {

@@ -31,7 +31,7 @@ struct fetched_block {
 	enum block_state state;
 	int uses;    /* announced reads left */
 	int readers; /* waiting or copying */
-	int tries, wrong;
+	int tries, wrong, renewed; /* renewed: requests repeated with other credentials */
 	bool urgent, probe;
 	bool claimed;  /* in the cache, so that other processes do not fetch it */
 	bool direct;   /* bypasses the cache */
@@ -49,10 +49,11 @@ TAILQ_HEAD(fetched_blocks, fetched_block);
 
 struct fetch_object {
 	char *url, *shown;
-	struct object_client *client; /* S3; NULL: http */
+	struct object_client *client; /* of the bucket; NULL: http */
 	const char *key;	      /* … key in the bucket */
 	char etag[TRANSFER_ETAG_BYTES];
 	char modified[64];
+	char generation[OBJECT_GENERATION_BYTES]; /* Google's number of the version; "": none */
 	uint64_t bytes; /* 0: unknown, or empty */
 	bool known;
 	uint32_t *sum; /* CRC-32C of each of n_sums blocks; NULL: unknown */
@@ -64,13 +65,14 @@ struct fetch_object {
 struct fetch_slot {
 	struct transfer transfer;
 	struct curl_slist *headers;
-	struct object_signed sign;   /* S3; its headers are those above */
+	struct object_signed sign;   /* of a bucket; its headers are those above */
 	struct fetched_block *block; /* NULL: free */
 	struct peers_ask ask;	     /* the request, if it is to a node */
 };
 
-/* An S3 bucket and its client. */
+/* A bucket and its client. */
 struct fetch_bucket {
+	const char *scheme;
 	char name[OBJECT_BUCKET_BYTES];
 	struct object_client *client;
 };

@@ -47,7 +47,7 @@ static double double_until(double first, int times, double most)
 	return first < most ? first : most;
 }
 
-/* Builds the headers of a request for the object; for S3 also the signed address. */
+/* Builds the headers of a request for the object; in a bucket also the signed address. */
 static int make_request_headers(struct fetch *f, struct fetch_slot *s, const struct fetch_object *o, struct err *err)
 {
 	char line[TRANSFER_ETAG_BYTES + 16];
@@ -69,7 +69,7 @@ static void fail_fetch_block(struct fetch *f, struct fetched_block *b, const cha
 {
 	kept_release(f, b);
 	b->state = FAILED;
-	err_set(&b->err, ERR_IO, "%.250s: %.230s", f->object[b->object].shown, why);
+	err_set(&b->err, ERR_IO, "%.250s: %.245s", f->object[b->object].shown, why);
 	pthread_cond_broadcast(&f->arrived);
 }
 
@@ -185,7 +185,7 @@ static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const st
 {
 	double left = time_to_deadline(f, b);
 	double wait = jitter_backoff(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
-	char text[260];
+	char text[360];
 
 	if (left <= 0) {
 		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", f->o.timeout_s - left, why);
@@ -201,6 +201,7 @@ static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const st
 	TAILQ_INSERT_HEAD(&f->pool.queue, b, link);
 }
 
+/* Stores what the first answer states of its object, and holds the block for its readers and for the cache. */
 static void store_arrived_block(struct fetch *f, struct fetched_block *b, const struct transfer *t)
 {
 	const int most = f->o.requests > 0 && f->o.requests < FETCH_SLOTS ? f->o.requests : FETCH_SLOTS;
@@ -210,6 +211,8 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 	f->requests.most += f->requests.most < most;
 	if (!o->etag[0])
 		snprintf(o->etag, sizeof(o->etag), "%s", t->etag);
+	if (!o->generation[0])
+		memcpy(o->generation, t->generation, sizeof(o->generation));
 	if (b->probe) {
 		f->all_bytes += t->total - o->bytes;
 		o->bytes = t->total;
@@ -223,13 +226,23 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 	}
 }
 
-/* Returns true if another signature may succeed: expired keys, or a bucket in another region. */
-static bool may_sign_again(const struct fetch_object *o, const struct transfer *t)
+/* Returns true if another signature may succeed: expired keys or token, or a bucket in another region. Otherwise
+ * appends to the cause what the user can do. */
+static bool may_sign_again(const struct fetch_object *o, struct fetch_slot *s, char why[300])
 {
+	const struct transfer *t = &s->transfer;
 	char code[OBJECT_CODE_BYTES];
+	const struct object_refusal r = { t->status, code, t->region, s->sign.identity, s->block->renewed };
 
+	if (!o->client)
+		return false;
 	object_code(t->text, t->text_n, code);
-	return o->client && object_learn(o->client, &(struct object_refusal){ t->status, code, t->region });
+	if (object_learn(o->client, &r)) {
+		s->block->renewed++;
+		return true;
+	}
+	object_advise(o->client, &r, why, 300);
+	return false;
 }
 
 /* Returns true if a complete block differs from the index's checksum: it was changed in transit or in the store. */
@@ -276,10 +289,10 @@ static void finish_store_transfer(struct fetch *f, struct fetch_slot *s, int cod
 {
 	struct fetched_block *b = s->block;
 	struct transfer *t = &s->transfer;
-	char why[200] = "";
+	char why[300] = "";
 	enum transfer_end end = transfer_end(t, &f->so, code, why);
 
-	if (end == TRANSFER_REFUSED && may_sign_again(&f->object[b->object], t))
+	if (end == TRANSFER_REFUSED && may_sign_again(&f->object[b->object], s, why))
 		end = TRANSFER_AGAIN;
 	if (end == TRANSFER_DONE && is_block_altered(&f->object[b->object], b, t)) {
 		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than the index",

@@ -31,7 +31,7 @@
 #define ENTRY_BYTES ((size_t)16) /* in front of its texts */
 
 struct listing_opts {
-	const char *bucket, *prefix;
+	const char *scheme, *bucket, *prefix;
 	const char *delimiter; /* groups keys by their prefix up to it and omits these groups; NULL: none */
 	double timeout_s;
 };
@@ -39,7 +39,7 @@ struct listing_opts {
 struct listing_entry {
 	const char *key; /* without the prefix; never empty */
 	uint64_t bytes;
-	const char *etag;
+	const char *version;
 };
 
 struct listing_header {
@@ -184,15 +184,18 @@ struct listing_request {
 static int append_listed_entry(void *user, const struct object_entry *e, struct err *err)
 {
 	struct listing_request *a = user;
-	const char *key = e->key + a->prefix, *etag = e->facts.etag;
+	const char *key = e->key + a->prefix;
+	char version[OBJECT_ETAG_BYTES + OBJECT_GENERATION_BYTES];
 
 	if (e->shared || !*key)
 		return 0;
+	snprintf(version, sizeof(version), "%s%s%s", e->facts.etag, e->facts.generation[0] ? "#" : "",
+		 e->facts.generation);
 	buf_add_u64le(a->to, e->facts.bytes);
 	buf_add_u32le(a->to, (uint32_t)strlen(key) + 1);
-	buf_add_u32le(a->to, (uint32_t)strlen(etag) + 1);
+	buf_add_u32le(a->to, (uint32_t)strlen(version) + 1);
 	buf_add(a->to, key, strlen(key) + 1);
-	buf_add(a->to, etag, strlen(etag) + 1);
+	buf_add(a->to, version, strlen(version) + 1);
 	return buf_failed(a->to) ? err_nomem(err, "a listing") : 0;
 }
 
@@ -209,7 +212,8 @@ static int take_listing(struct buf *ret, const struct listing_opts *o, struct er
 	char boot[BOOT_BYTES] = "";
 	double since = process_start_s(), began;
 	struct object_client *c;
-	int fd = -1, rc = object_open(&c, o->bucket, &(struct object_opts){ .timeout_s = o->timeout_s }, err);
+	int fd = -1, rc = object_open(&c, o->bucket,
+				      &(struct object_opts){ .scheme = o->scheme, .timeout_s = o->timeout_s }, err);
 
 	if (rc)
 		return rc;
@@ -261,9 +265,12 @@ int objects_list(const char *address, const struct objects_lister *l, struct err
 		return rc;
 	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
 	buf_init(&listing, LISTING_BYTES_MAX);
-	rc = take_listing(&listing, &(struct listing_opts){ bucket, prefix, l->below ? NULL : "/", l->timeout_s }, err);
+	rc = take_listing(&listing,
+			  &(struct listing_opts){ object_scheme(address), bucket, prefix, l->below ? NULL : "/",
+						  l->timeout_s },
+			  err);
 	while (!rc && next_listing_entry(&listing, &at, &e))
-		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
+		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.version }, err);
 	buf_done(&listing);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }

@@ -74,6 +74,8 @@ static size_t receive_transfer_header(char *line, size_t size, size_t n, void *u
 		snprintf(t->region, sizeof(t->region), "%.63s", value);
 	} else if (curlso_header(line, n, PEER_SERVER_BLOCK_HEADER, value)) {
 		snprintf(t->block, sizeof(t->block), "%.95s", value);
+	} else if (curlso_header(line, n, "x-goog-generation", value)) {
+		snprintf(t->generation, sizeof(t->generation), "%.23s", value);
 	}
 	return n;
 }
@@ -90,7 +92,7 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	t->too_long = t->has_range = false;
 	t->status = 0;
 	t->retry_after_s = 0;
-	t->etag[0] = t->error[0] = t->region[0] = t->modified[0] = t->block[0] = '\0';
+	t->etag[0] = t->error[0] = t->region[0] = t->modified[0] = t->generation[0] = t->block[0] = '\0';
 	t->text_n = 0;
 	so->easy_reset(e);
 	snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)w->begin,

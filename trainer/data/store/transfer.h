@@ -52,6 +52,7 @@ struct transfer {
 	char modified[64];		/* Last-Modified, or "" */
 	char region[64];		/* region of the bucket, or "" */
 	char block[96];			/* PEER_SERVER_BLOCK_HEADER, or "" */
+	char generation[24];		/* Google's number of the version, or "" */
 	char text[TRANSFER_TEXT_BYTES]; /* beginning of an error response */
 	size_t text_n;
 	char error[CURLSO_ERROR_BYTES];

@@ -50,7 +50,8 @@ void objects_free(struct objects *o)
 
 int objects_ready(struct objects *o, struct err *err)
 {
-	const struct object_opts opts = { .timeout_s = TIMEOUT_S, .stop = &o->stop };
+	const struct object_opts opts = { .scheme = object_scheme(o->address), .timeout_s = TIMEOUT_S,
+					  .stop = &o->stop };
 	int rc = 0;
 
 	pthread_mutex_lock(&o->lock);

@@ -47,7 +47,7 @@ static int locate_move_end(struct move_end *e, const struct move_place *p, struc
 	if (snprintf(e->files, sizeof e->files, "%s", p->files ? p->files : paths.artifacts) >= (int)sizeof e->files)
 		return err_set(err, ERR_USAGE, "the path of the files is too long");
 	n = strlen(e->files);
-	if (n > 1 && e->files[n - 1] == '/' && strcmp(e->files, OBJECT_SCHEME))
+	if (n > 1 && e->files[n - 1] == '/' && e->files[n - 2] != '/')
 		e->files[n - 1] = '\0';
 	return 0;
 }
@@ -73,7 +73,9 @@ static int open_objects(struct move_end *e, struct err *err)
 	if (!object_is_address(e->files))
 		return 0;
 	rc = object_split(e->files, bucket, &e->prefix, err);
-	return rc ? rc : object_open(&e->objects, bucket, &(struct object_opts){ .timeout_s = 60 }, err);
+	return rc ? rc
+		  : object_open(&e->objects, bucket,
+				&(struct object_opts){ .scheme = object_scheme(e->files), .timeout_s = 60 }, err);
 }
 
 /* Upgrades tables of an older version. */
