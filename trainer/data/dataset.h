@@ -140,6 +140,13 @@ struct dataset_windows {
 	uint64_t memory_bytes; /* allowed for holding them; 0: no limit */
 };
 
+/* An object of a store whose versions have numbers. */
+struct dataset_object {
+	const char *address;	/* gs://… */
+	const char *generation; /* number of the version */
+	uint64_t bytes;
+};
+
 struct dataset_opts {
 	const char *path;      /* folder; for shards see shard_list.h */
 	int classes;	       /* 0: largest label + 1; otherwise larger labels are refused */
@@ -204,6 +211,9 @@ struct dataset_ops {
 	void (*facts)(const struct dataset *d, enum split split, struct dataset_facts *ret);
 	/* Optional: hashes what identifies the content of a split without reading it. NULL: the set's hash is used. */
 	void (*sum)(const struct dataset *d, enum split split, struct sha256 *to);
+	/* Optional: returns object number `number` of those that hold samples of a split, from 0, in the order of
+	 * their addresses. False: there are no more. NULL: the versions of the set's objects have no numbers. */
+	bool (*object)(const struct dataset *d, enum split split, int64_t number, struct dataset_object *ret);
 	/* Optional: describes where a sample is stored, for people: its file, or its archive and the name in it. */
 	void (*where)(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
 	/* Optional, called once, before the first read: enlarges the buffers so that windows fit. */

@@ -11,6 +11,7 @@
 #include "config.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/log.h"
+#include "tracker/base/sha256.h"
 #include "tracker/dptrack.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
@@ -19,6 +20,7 @@
 #define PROFILE_BYTES ((size_t)1 << 16)
 #define ACCOUNT_BYTES ((size_t)1 << 22)
 #define ACCOUNT_NAMES 1000 /* names of classes that are recorded */
+#define OBJECTS_MOST 1000  /* objects of a split that are recorded one by one */
 
 /* ---- data sets ---- */
 
@@ -92,6 +94,41 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 	return 0;
 }
 
+/* Records an object of a store as an input: its address with the number of its version, as gsutil writes both. */
+static void record_object(struct dptrack_run *run, const struct dataset_object *o, const char *context)
+{
+	const char *key = strstr(o->address, "://");
+	char source[8000], digest[65], type[32], profile[128];
+
+	copy_source_type(o->address, type);
+	snprintf(source, sizeof(source), "%.7900s#%s", o->address, o->generation);
+	sha256_hex(source, strlen(source), digest);
+	snprintf(profile, sizeof(profile), "{\"generation\": \"%s\", \"bytes\": %llu}", o->generation,
+		 (unsigned long long)o->bytes);
+	dptrack_input(run, &(struct dptrack_input_opts){ .name = key ? key + 3 : o->address,
+							 .digest = digest,
+							 .context = context,
+							 .source_type = type,
+							 .source = source,
+							 .profile = profile });
+}
+
+/* Records the objects of a split whose versions have numbers. */
+static void record_split_objects(struct dptrack_run *run, const struct dataset *d, enum split split)
+{
+	struct dataset_object o;
+	int64_t n = 0;
+
+	if (!d->ops->object)
+		return;
+	for (; d->ops->object(d, split, n, &o) && o.generation[0]; n++)
+		if (n < OBJECTS_MOST)
+			record_object(run, &o, split == SPLIT_TRAIN ? "training object" : "validation object");
+	if (n > OBJECTS_MOST)
+		log_warn("%s: the first %d of %lld objects are recorded with their generations", d->path, OBJECTS_MOST,
+			 (long long)n);
+}
+
 /* Records the account of the data as a text, and as params what was left out. */
 static int record_account(struct dptrack_run *run, const struct dataset *d, struct err *err)
 {
@@ -149,6 +186,8 @@ static int log_datasets_record(struct dptrack_run *run, const struct engine *e, 
 	for (int s = 0; !rc && !d->endless && s < SPLIT_COUNT; s++)
 		if (d->n_samples[s])
 			rc = record_split(run, e, (enum split)s, err);
+	for (int s = 0; !rc && !d->endless && s < SPLIT_COUNT; s++)
+		record_split_objects(run, d, (enum split)s);
 	if (rc)
 		return rc;
 	if (data_account_used(&d->account) && !has_params)

@@ -194,6 +194,20 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	base->buffer_bytes += objects_buffer_bytes(d->store) - before;
 }
 
+/* Implements dataset_ops.object: each piece is an object. */
+static bool shards_object(const struct dataset *base, enum split split, int64_t number, struct dataset_object *ret)
+{
+	const struct shards *d = (const struct shards *)base;
+	int object;
+
+	if (number >= base->n_pieces[split])
+		return false;
+	object = (int)shards_sample(d, split, d->piece[split][number])->object;
+	*ret = (struct dataset_object){ objects_address(d->store, object), objects_generation(d->store, object),
+					objects_bytes(d->store, object) };
+	return true;
+}
+
 static void shards_sum(const struct dataset *base, enum split split, struct sha256 *to)
 {
 	const struct shards *d = (const struct shards *)base;
@@ -226,6 +240,7 @@ const struct dataset_ops dataset_shards = {
 	.hold = shards_hold,
 	.where = shards_where,
 	.sum = shards_sum,
+	.object = shards_object,
 };
 
 /* The operations for raw images, which are not decoded. */
@@ -242,4 +257,5 @@ static const struct dataset_ops raw_ops = {
 	.hold = shards_hold,
 	.where = shards_where,
 	.sum = shards_sum,
+	.object = shards_object,
 };
