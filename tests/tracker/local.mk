@@ -22,9 +22,9 @@ tests_tracker_failio_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 tracker_scripts = tests/tracker/object.py tests/tracker/object_google.py tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
 	tests/tracker/installed.sh tests/tracker/manual.sh
-dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
+dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/object_moto.py tests/tracker/object_google_client.py tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
-CHECK_EXTRA += tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
+CHECK_EXTRA += tests/tracker/object_moto.py tests/tracker/object_google_client.py tests/tracker/tensorboard_reader.py
 EXTRA_DIST += tests/tracker/gcsserver.py tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c tests/tracker/wire.py
 
 noinst_PROGRAMS += tests/bench/log
