@@ -8,7 +8,8 @@ import sys
 import zlib
 
 SRC = os.path.abspath(os.environ.get("srcdir", "."))
-sys.path[:0] = [os.path.join(SRC, "tests", folder) for folder in ("train", "data")]
+sys.path[:0] = [os.path.join(SRC, "tests", folder) for folder in ("train", "data", "tracker")]
+import gcsserver  # noqa: E402
 import helper  # noqa: E402
 import objectserver  # noqa: E402
 import s3server  # noqa: E402
@@ -72,13 +73,18 @@ def make(folder, script, small):
 
 def servers(folder, script):
     """Starts a web server of `folder` and a store with the bucket `bucket` where the script needs them; returns variables for it."""
-    if "s3://bucket" not in script:
+    if "s3://bucket" not in script and "gs://bucket" not in script:
         return {}
     subprocess.run([helper.DPTRAIN, "shard", "--data-path", f"{folder}/images", "--out", f"{folder}/shards"], check=True, stdout=subprocess.DEVNULL)
     os.makedirs(f"{folder}/s3")
     os.symlink("..", f"{folder}/s3/bucket")
     web, store = objectserver.Server(folder), s3server.S3(f"{folder}/s3")
     _running.extend([web, store])
+    if "gs://bucket" in script:
+        google = gcsserver.GCS(f"{folder}/s3")
+        _running.append(google)
+        google.key_file(f"{folder}/key.json")
+        return {"STORAGE_EMULATOR_HOST": google.url, "no_proxy": "*"}
     wanted = ("AWS_", "no_proxy")
     return {"WEB": web.url, **{k: v for k, v in store.environment().items() if k.startswith(wanted)}}
 
