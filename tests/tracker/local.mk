@@ -20,7 +20,7 @@ tests_tracker_failio_la_SOURCES = tests/tracker/failio.c
 tests_tracker_failio_la_CFLAGS = $(WARN_CFLAGS)
 tests_tracker_failio_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-tracker_scripts = tests/tracker/object.py tests/tracker/object_google.py tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
+tracker_scripts = tests/tracker/object.py tests/tracker/object_google.py tests/tracker/object_serve.py tests/tracker/run_test.py tests/tracker/fault_test.py tests/tracker/uplink_test.py \
 	tests/tracker/installed.sh tests/tracker/manual.sh
 dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/object_moto.py tests/tracker/object_google_client.py tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
