@@ -179,6 +179,46 @@ static void more_filters(void **state)
 			fail_msg("taken: %s", bad[i]);
 }
 
+/* Names without a prefix: the run's param, else its metric. */
+static void bare_names(void **state)
+{
+	static const struct {
+		const char *filter;
+		size_t count;
+	} cases[] = {
+		{ "lr > 0.1", 48 },
+		{ "lr>0.1 and model=mlp", 24 },
+		{ "NOT lr > 0.1", 2 },
+		{ "model = 'resnet'", 25 },
+		{ "model LIKE 'res%'", 25 },
+		{ "model NOT IN (mlp)", 25 },
+		{ "model IS NULL", 0 },
+		{ "epoch/acc.max > 90", 8 },
+		{ "epoch/acc != 6", 34 },
+		{ "\"epoch/acc\" IS NULL", 10 },
+		{ "epoch/acc IS NOT NULL AND lr < 0.5", 4 },
+		{ "epoch/acc NOT IN (6)", 34 },
+		{ "status = finished", 9 },
+	};
+	static const char *const bad[] = {
+		"lr = AND", "model =", "epoch/acc LIKE 'a'", "lrr > 1", "nope.min > 1", "\"odd one\" = 'yes'",
+		"attributes.lr > 1",
+	};
+	struct helper *h = *state;
+	struct query_runs r;
+	struct err err;
+	size_t i;
+
+	fill(h);
+	for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		if (search(h, cases[i].filter, NULL, 1000, &r) != cases[i].count)
+			fail_msg("%s: %zu runs, not %zu", cases[i].filter, r.count, cases[i].count);
+	for (i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		if (query_runs(h->s, &(struct query_runs_opts){ .filter = bad[i] }, h->a, &r, &err) != ERR_USAGE ||
+		    strncmp(err.text, "filter", 6))
+			fail_msg("taken: %s", bad[i]);
+}
+
 static void hostile_filters(void **state)
 {
 	struct helper *h = *state;
@@ -656,6 +696,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(filters, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(more_filters, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(bare_names, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(hostile_filters, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(orders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(pages, helper_setup, helper_teardown),

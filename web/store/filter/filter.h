@@ -10,9 +10,11 @@
  * Attributes: run_id, name, status, start_time, end_time, duration (seconds), last_step, experiment, notes. A time is a
  * number of milliseconds since 1970 or a text: '2026-11-28', '2026-11-28 09:30', '2026-11-28T09:30:15.25+01:00'; UTC
  * without a zone. A quote in a quoted text is doubled.
- * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run; without one: attribute. A key with
- * characters other than letters, digits and _ - / : . needs double quotes or backticks. Words are case-insensitive,
- * values are not. A test of something that a run does not have is false, except IS NULL. */
+ * Entities metric(s), param(s), parameter(s), tag(s), attribute(s), attr, run. A key without one is an attribute, else
+ * the run's param, else its metric ("lr > 0.1", "train/loss.min < 1"); a search rejects a name that no run has. A key
+ * with characters other than letters, digits and _ - / : . needs double quotes or backticks. A text of these characters
+ * needs no quotes (status = failed). Words are case-insensitive, values are not. A test of something that a run does
+ * not have is false, except IS NULL. */
 #ifndef DPT_STORE_FILTER_H
 #define DPT_STORE_FILTER_H
 
@@ -52,6 +54,8 @@ struct filter_field {
 	enum filter_attribute attribute;
 	enum filter_aggregate aggregate;
 	const char *key;
+	bool bare;   /* a param named without its prefix; a run without the param is tested by its twin */
+	size_t twin; /* bare: the field of the metric of this name, plus 1; 0: none, because it compares text */
 };
 
 struct filter_value {
@@ -69,6 +73,8 @@ struct filter_order {
 struct filter;
 
 #define FILTER_MAX_FIELDS 64
+
+#define FILTER_ATTRIBUTES "run_id, name, status, start_time, end_time, duration, last_step, experiment, notes"
 
 /* filter and order may be NULL. ERR_USAGE with the position. */
 int filter_parse(struct filter **ret, struct arena *a, const char *filter, const char *order, struct err *err);

@@ -123,8 +123,6 @@ static int parse_key(struct filter_parser *p, struct filter_field *ret)
 		lexer_next(&p->l);
 		return 0;
 	}
-	if (entity < 0 && dot)
-		return fail_expected(p, "metrics., params., tags. or attributes. before the key");
 	if (entity < 0) {
 		ret->key = word;
 		lexer_next(&p->l);
@@ -140,35 +138,54 @@ static int parse_key(struct filter_parser *p, struct filter_field *ret)
 	return p->l.kind == LEXER_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
 }
 
-/* Parses a field and adds it to the plan. */
-static int parse_field(struct filter_parser *p, size_t *ret)
+/* Resolves the key of an attribute; false: there is no such attribute. */
+static bool resolve_attribute(struct filter_field *field)
+{
+	int attribute = strcasecmp(field->key, "notes") ? find_attribute_word(field->key) : -1;
+
+	if (!strcasecmp(field->key, "notes")) {
+		field->entity = FILTER_NOTE;
+		field->key = FILTER_NOTE_KEY;
+		return true;
+	}
+	if (attribute < 0)
+		return false;
+	field->attribute = (enum filter_attribute)attribute;
+	field->key = "";
+	return true;
+}
+
+static int keep_parsed_field(struct filter_parser *p, const struct filter_field *field, size_t *ret)
+{
+	if (filter_keep_field(p->f, field, ret))
+		return 0;
+	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
+}
+
+/* Parses a field and adds it to the plan; bare: a name may lack its prefix and is a param then. */
+static int parse_field(struct filter_parser *p, bool bare, size_t *ret)
 {
 	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
-	int rc, attribute;
+	bool prefixed = p->l.kind == LEXER_WORD && strchr(p->l.word, '.');
+	int rc;
 
 	if (p->l.kind != LEXER_WORD && p->l.kind != LEXER_QUOTED)
 		return fail_expected(p, "a field such as metrics.loss, params.lr or status");
+	prefixed = prefixed && find_filter_entity(p->l.word, strcspn(p->l.word, ".")) >= 0;
 	rc = parse_key(p, &field);
 	if (rc)
 		return rc;
 	if (!*field.key)
 		return fail_expected(p, "a key");
-	if (field.entity == FILTER_ATTRIBUTE && !strcasecmp(field.key, "notes")) {
-		field.entity = FILTER_NOTE;
-		field.key = FILTER_NOTE_KEY;
-	} else if (field.entity == FILTER_ATTRIBUTE) {
-		attribute = find_attribute_word(field.key);
-		if (attribute < 0)
+	if (field.entity == FILTER_ATTRIBUTE && !resolve_attribute(&field)) {
+		if (prefixed || !bare)
 			return err_set(p->err, ERR_USAGE,
-				       "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
-				       "end_time, duration, last_step, experiment, notes); metrics, params and tags "
-				       "need their prefix", p->what, field.key);
-		field.attribute = (enum filter_attribute)attribute;
-		field.key = "";
+				       "%s: there is no attribute '%.60s' (" FILTER_ATTRIBUTES
+				       "); metrics, params and tags need their prefix", p->what, field.key);
+		field.entity = FILTER_PARAM;
+		field.bare = true;
 	}
-	if (filter_keep_field(p->f, &field, ret))
-		return 0;
-	return err_set(p->err, ERR_USAGE, "%s: more than %d different fields", p->what, FILTER_MAX_FIELDS);
+	return keep_parsed_field(p, &field, ret);
 }
 
 /* Reads `digits` digits, within [low, high]. */
@@ -249,11 +266,16 @@ static bool is_numeric_field(const struct filter_field *field)
 		(field->attribute == FILTER_DURATION || field->attribute == FILTER_LAST_STEP));
 }
 
+static bool is_joining_word(const struct filter_parser *p)
+{
+	return lexer_is_word(&p->l, "AND") || lexer_is_word(&p->l, "OR") || lexer_is_word(&p->l, "NOT");
+}
+
 static int parse_filter_value(struct filter_parser *p, const struct filter_field *field, struct filter_value *ret)
 {
-	bool numeric = is_numeric_field(field);
+	bool numeric = is_numeric_field(field), word = p->l.kind == LEXER_WORD && !numeric && !is_joining_word(p);
 
-	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED)
+	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED && !word)
 		return fail_expected(p, numeric ? "a number" : "a value in quotes");
 	ret->present = true;
 	ret->text = p->l.word;
@@ -375,8 +397,21 @@ static int negate_node(struct filter_parser *p, struct filter_node **n)
 	return 0;
 }
 
-/* Parses one test. */
-static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
+static int join_nodes(struct filter_parser *p, enum node_kind kind, struct filter_node *left,
+		      struct filter_node **right)
+{
+	struct filter_node *both = add_filter_node(p, kind);
+
+	if (!both)
+		return p->err ? p->err->code : ERR_USAGE;
+	both->left = left;
+	both->right = *right;
+	*right = both;
+	return 0;
+}
+
+/* Parses the comparison of a field. */
+static int parse_field_test(struct filter_parser *p, size_t field, struct filter_node **ret)
 {
 	struct filter_node *n = add_filter_node(p, N_COMPARE), *present;
 	bool not = false;
@@ -384,9 +419,7 @@ static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 
 	if (!n)
 		return p->err ? p->err->code : ERR_USAGE;
-	rc = parse_field(p, &n->field);
-	if (rc)
-		return rc;
+	n->field = field;
 	*ret = n;
 	if (p->l.kind == LEXER_OPERATOR)
 		return parse_filter_compare(p, n);
@@ -402,13 +435,77 @@ static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 		return p->err ? p->err->code : ERR_USAGE;
 	present->field = n->field;
 	rc = negate_node(p, &present);
-	n = rc ? NULL : add_filter_node(p, N_AND);
+	return rc ? rc : join_nodes(p, N_AND, present, ret);
+}
+
+/* Tests whether a metric can be compared as a node does: with numbers alone. */
+static bool suits_metric(const struct filter_node *n)
+{
+	size_t i;
+
 	if (!n)
-		return p->err ? p->err->code : ERR_USAGE;
-	n->left = present;
-	n->right = *ret;
-	*ret = n;
-	return 0;
+		return true;
+	if (n->kind == N_LIKE || n->kind == N_ILIKE)
+		return false;
+	for (i = 0; i < n->value_count; i++)
+		if (!n->values[i].is_number)
+			return false;
+	return suits_metric(n->left) && suits_metric(n->right);
+}
+
+/* Copies a test for another field; NULL: too many conditions. */
+static struct filter_node *copy_test(struct filter_parser *p, const struct filter_node *n, size_t field)
+{
+	struct filter_node *copy = n ? add_filter_node(p, n->kind) : NULL;
+
+	if (!copy)
+		return NULL;
+	*copy = *n;
+	copy->field = field;
+	copy->left = copy_test(p, n->left, field);
+	copy->right = copy_test(p, n->right, field);
+	return (n->left && !copy->left) || (n->right && !copy->right) ? NULL : copy;
+}
+
+/* Extends the test of a bare name: a run without the param is tested by the metric of that name. */
+static int add_metric_twin(struct filter_parser *p, size_t field, struct filter_node **ret)
+{
+	struct filter_field twin = { .entity = FILTER_METRIC };
+	char *key = arena_strdup(p->a, p->f->fields[field].key);
+	struct filter_node *lacks = add_filter_node(p, N_NULL), *has = lacks, *other;
+	size_t at;
+	int rc;
+
+	if (!key || !lacks)
+		return p->err->code ? p->err->code : err_nomem(p->err, NULL);
+	split_aggregate(&twin, key);
+	rc = keep_parsed_field(p, &twin, &at);
+	if (rc)
+		return rc;
+	p->f->fields[field].twin = at + 1;
+	lacks->field = field;
+	other = copy_test(p, *ret, at);
+	if (!other)
+		return p->err->code;
+	rc = negate_node(p, &has);
+	if (!rc)
+		rc = join_nodes(p, N_AND, has, ret);
+	if (!rc)
+		rc = join_nodes(p, N_AND, lacks, &other);
+	return rc ? rc : join_nodes(p, N_OR, other, ret);
+}
+
+/* Parses one test. */
+static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
+{
+	size_t field;
+	int rc = parse_field(p, true, &field);
+
+	if (!rc)
+		rc = parse_field_test(p, field, ret);
+	if (rc || !p->f->fields[field].bare || !suits_metric(*ret))
+		return rc;
+	return add_metric_twin(p, field, ret);
 }
 
 static int parse_or(struct filter_parser *p, struct filter_node **ret);
@@ -475,7 +572,7 @@ static int parse_filter_order(struct filter_parser *p)
 
 		if (f->order_count == FILTER_MAX_ORDER)
 			return err_set(p->err, ERR_USAGE, "order_by: more than %d fields", FILTER_MAX_ORDER);
-		rc = parse_field(p, &o->field);
+		rc = parse_field(p, false, &o->field);
 		if (rc)
 			return rc;
 		for (i = 0; i < f->order_count; i++)

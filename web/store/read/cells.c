@@ -61,9 +61,39 @@ static int find_cell_column(struct cells *c, struct columns *columns, size_t fie
 	return rc < 0 ? rc : 0;
 }
 
+/* Tests whether any run has a field of the plan. A search of named runs knows only whether the key exists. */
+static bool is_known_field(const struct cells *c, size_t field, size_t rows)
+{
+	size_t i;
+
+	if (!c->base)
+		return c->key[field] != 0;
+	for (i = 0; c->columns[field] && i < rows; i++)
+		if (c->columns[field][i].present)
+			return true;
+	return false;
+}
+
+/* Rejects a name without a prefix that is neither an attribute, nor a param or metric of any run. */
+static int check_bare_names(const struct cells *c, size_t rows, struct err *err)
+{
+	size_t field;
+
+	for (field = 0; field < filter_field_count(c->f); field++) {
+		const struct filter_field *ff = filter_field(c->f, field);
+
+		if (!ff->bare || is_known_field(c, field, rows) || (ff->twin && is_known_field(c, ff->twin - 1, rows)))
+			continue;
+		err_set(err, ERR_USAGE, "filter: no run has a param%s '%.60s', and there is no such attribute ("
+			FILTER_ATTRIBUTES "); tags need their prefix", ff->twin ? " or metric" : "", ff->key);
+		return err_field(err, "%s", "filter");
+	}
+	return 0;
+}
+
 int cells_begin(struct cells *c, struct columns *columns, struct err *err)
 {
-	size_t field, count;
+	size_t field, count = 0;
 	int rc = 0;
 
 	c->base = columns ? columns_rows(columns, &count) : NULL;
@@ -76,7 +106,7 @@ int cells_begin(struct cells *c, struct columns *columns, struct err *err)
 		else if (ff->entity == FILTER_ATTRIBUTE && ff->attribute == FILTER_EXPERIMENT && !c->experiments)
 			rc = read_cell_experiments(c, err);
 	}
-	return rc;
+	return rc ? rc : check_bare_names(c, count, err);
 }
 
 static void fill_experiment(const struct cells *c, const struct columns_row *r, struct filter_value *v)
