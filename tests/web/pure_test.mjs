@@ -316,11 +316,48 @@ test('expressions go to the server, words do not', () => {
 		'params.`a b` is not null', '(metrics.loss.min<1)',
 		"attributes.run_name = 'x'", 'duration > 60', 'last_step >= 10',
 		"notes LIKE '%x%'"]) assert.ok(p.isExpression(e), e);
-	for (const e of ['resnet bf16', 'lr=0.1', 'model=cnn', 'name', 'name of it', 'status', 'in', 'params',
+	for (const e of ['lr > 0.1', 'lr>0.1', 'lr=0.1', 'model = cnn', 'train/loss.min < 1', '"a b" != 2',
+		"opt IN ('a', 'b')", 'not lr > 1', '(lr > 1 or lr < 0.1)']) assert.ok(p.isExpression(e), e);
+	for (const e of ['resnet bf16', 'cnn lr=0.1', 'name', 'name of it', 'status', 'in', 'params',
 		'cnn ddp']) assert.ok(!p.isExpression(e), e);
-	assert.ok(!p.isExpression('params.' + '"'.repeat(20000)));
+	assert.equal(p.readFilter('params.' + '"'.repeat(20000)).kind, 'partial');
 	assert.ok(p.matchesWords('cnn  LR=0.1', ['cnn-ddp4', 'lr=0.1']));
 	assert.ok(!p.matchesWords('cnn mlp', ['cnn-ddp4', 'lr=0.1']));
+});
+
+test('a filter without its end is told from a whole one and from words', () => {
+	const kind = (text) => p.readFilter(text, (k) => ['lr', 'opt', 'train/loss'].includes(k)).kind;
+	for (const text of ['lr >', 'lr > ', 'params.', 'params.lr', 'lr > 0.1 AND', 'lr > 0.1 and model',
+		"model = 'res", 'opt in', 'opt in (', "opt in ('a'", "opt in ('a',", 'status =', '(lr > 1',
+		'metrics."a', 'lr is', 'lr is not',
+		'NOT lr >']) assert.equal(kind(text), 'partial', text);
+	for (const text of ['lr > 0.1', 'lr is not null', "opt in ('a','b') or train/loss.min < 1",
+		'(lr > 1) AND status = failed']) assert.equal(kind(text), 'whole', text);
+	for (const text of ['', ' ', 'lr', 'res', 'cnn in', 'not finished', '(1)', 'run.5', 'a b c'])
+		assert.equal(kind(text), 'words', text);
+	for (const text of ['lr > 0.1 model = 3', 'lr > AND', 'cnn lr > 0.1']) assert.equal(kind(text), 'wrong', text);
+});
+
+test('tests of a field are found in a filter and replaced', () => {
+	const params = (k) => k === 'lr';
+	assert.equal(p.fieldWords('p:lr', params), 'lr');
+	assert.equal(p.fieldWords('m:min:train/loss', params), 'train/loss.min');
+	assert.equal(p.fieldWords('m:last:lr', params), 'metrics."lr"');
+	assert.equal(p.fieldWords('p:status', params), 'params."status"');
+	assert.equal(p.fieldWords('p:a "b"', params), 'params."a ""b"""');
+	assert.equal(p.fieldWords('t:team', params), 'tags."team"');
+	assert.deepEqual(p.testsOf("lr >= 0.1 AND params.lr <= 1 AND model IN ('a', 'b')", 'p:lr').map((t) =>
+		[t.op, t.values]), [['>=', ['0.1']], ['<=', ['1']]]);
+	assert.deepEqual(p.testsOf("model IN ('a', 'it''s') AND lr > 1", 'p:model')[0].values, ['a', "it's"]);
+	assert.deepEqual(p.testsOf('(model = a OR model IS NULL)', 'p:model'),
+		[{ op: '=', none: true, values: ['a'] }]);
+	assert.equal(p.withTests("lr > 1 AND model = 'a' AND status = failed", 'p:model', ["model = 'b'"]),
+		"lr > 1 AND status = failed AND model = 'b'");
+	assert.equal(p.withTests('lr > 1 OR lr < 0.1', 'p:lr', ['lr = 3']), '(lr > 1 OR lr < 0.1) AND lr = 3');
+	assert.equal(p.withTests('some words', 'p:lr', ['lr = 3']), 'lr = 3');
+	assert.equal(p.withTests('lr = 3', 'p:lr', []), '');
+	assert.equal(p.withTests('metrics."train/loss".min < 1 AND train/loss < 2', 'm:last:train/loss', []),
+		'metrics."train/loss".min < 1');
 });
 
 test('addresses as MLflow prints them', () => {

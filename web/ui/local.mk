@@ -5,7 +5,7 @@
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
 	web/ui/packages.mjs web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css web/ui/src/tokens.css \
-	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/figure.ts \
+	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/figure.ts web/ui/src/base/filter/filter.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
 	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/ranks.ts \
@@ -47,6 +47,7 @@ ui_files = \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
 	web/ui/src/views/header/asking.ts web/ui/src/views/header/brand.tsx web/ui/src/views/header/bulk.tsx \
+	web/ui/src/views/header/completion.tsx web/ui/src/views/header/filter.tsx web/ui/src/views/header/suggest.ts \
 	web/ui/src/views/header/nav.tsx web/ui/src/views/header/settings.tsx web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \

@@ -325,16 +325,6 @@ export function isBare(v: View): boolean {
 	return v.page === 'compare' && viewQuery({ ...v, experiment: null }) === '';
 }
 
-/** Returns true for a filter expression (evaluated by the server), false for search words (matched here). */
-export function isExpression(s: string): boolean {
-	const kind = /(?:metrics?|params?|parameters?|tags?|attributes?|attr|run|datasets?)/.source;
-	const entity = kind + /\.(?:"[^"]*"|`[^`]*`|[^\s=<>!"'`()])+/.source;
-	const times = /start_time|end_time|created|duration|last_step/.source;
-	const known = `(?:run_id|run_name|name|status|${times}|experiment|notes)`;
-	const compared = /\s*(?:[=<>]|!=|\b(?:not\s+)?(?:i?like|in)\b|\bis\s+(?:not\s+)?null\b)/.source;
-	return new RegExp(`(?:^|[\\s(])(?:${entity}|${known})${compared}`, 'i').test(s);
-}
-
 /** Returns true if all words occur in the run's name, a param, a tag, the status or the notes. */
 export function matchesWords(words: string, hay: readonly string[]): boolean {
 	if (words === '') return true; // called for thousands of names

@@ -3,11 +3,12 @@
 import { batch, computed } from '@preact/signals';
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
+import { isExpression, readFilter } from '../base/filter/filter.ts';
 import { defaultCurve, defaultGoal, isLoss } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
 import { FIRST } from '../base/params.ts';
 import { DERIVED, metricsOfColumn } from '../base/rank.ts';
-import { emptyView, isBare, isExpression, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
+import { emptyView, isBare, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, lookParams,
 	metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
@@ -29,8 +30,11 @@ let loadSeq = 0;
 /** Experiment and filter of the last load. */
 let loaded = '';
 
-/** The filter for the server: expressions are evaluated there, words are matched here. */
-export const serverFilter = computed(() => (isExpression(view.value.filter) ? view.value.filter : ''));
+/** The filter for the server: expressions are evaluated there, words are matched here. One without its end is none. */
+export const serverFilter = computed(() => {
+	const { kind } = readFilter(view.value.filter);
+	return kind === 'whole' || kind === 'wrong' ? view.value.filter : '';
+});
 
 export const viewExperiment = computed(() => view.value.experiment);
 export const viewPage = computed(() => view.value.page);

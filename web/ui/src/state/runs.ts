@@ -5,12 +5,13 @@ import { ApiError, type Session } from './server/api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { byName } from '../base/format.ts';
+import { isExpression } from '../base/filter/filter.ts';
 import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
 import { FORMULA } from '../base/panel.ts';
 import { splitParams } from '../base/params.ts';
 import { orderRuns, partition } from '../base/rank.ts';
-import { isExpression, matchesWords } from '../base/url.ts';
+import { matchesWords } from '../base/url.ts';
 import { go, isGrouped, view } from './view.ts';
 
 const SHOWN_ALL = 16;
@@ -129,13 +130,18 @@ const listed = computed<Run[]>(() => {
 	return only && shown ? list.filter(named(shown)) : list;
 });
 
+/** Returns true if all words occur in the run's name, status, notes, params, tags or alerts. */
+export function hasWords(r: Run, words: string): boolean {
+	return matchesWords(words, [r.name, r.status, r.notes, r.id.slice(0, 8),
+		...Object.entries(r.params).map(([k, v]) => k + '=' + v), ...Object.values(r.tags),
+		...r.alerts.map((a) => a.text)]);
+}
+
 export const rows = computed<Run[]>(() => {
 	const words = view.value.filter;
 	let list = listed.value;
 	if (words !== '' && !isExpression(words))
-		list = list.filter((r) => matchesWords(words, [r.name, r.status, r.notes, r.id.slice(0, 8),
-			...Object.entries(r.params).map(([k, v]) => k + '=' + v), ...Object.values(r.tags),
-			...r.alerts.map((a) => a.text)]));
+		list = list.filter((r) => hasWords(r, words));
 	return orderRuns(list, goal.value, view.value.sort, view.value.desc);
 });
 
@@ -200,13 +206,27 @@ export const lookParams = signal<ReadonlySet<string> | null>(null);
 /** All runs of the experiment that the page has held: a filter on the server changes no look. */
 const known = new Map<string, Run>();
 
-/** Depends on the runs and the user's choice alone, not on what is listed or charted. */
-export const looks = computed(() => {
+/** The runs of the experiment that the page has held, whatever the filter. */
+export const knownRuns = computed<readonly Run[]>(() => {
 	const of = runs.value[0]?.experiment;
 	for (const [id, r] of known) if (of !== undefined && r.experiment !== of) known.delete(id);
 	for (const r of runs.value) known.set(r.id, r);
+	return [...known.values()];
+});
+
+let seenKeys: { of: string | undefined; keys: Set<string> } = { of: undefined, keys: new Set() };
+
+/** The metrics of the experiment, whatever the filter. */
+export const knownMetrics = computed<ReadonlySet<string>>(() => {
+	const of = runs.value[0]?.experiment ?? seenKeys.of;
+	seenKeys = { of, keys: new Set([...of === seenKeys.of ? seenKeys.keys : [], ...metricKeys.value]) };
+	return seenKeys.keys;
+});
+
+/** Depends on the runs and the user's choice alone, not on what is listed or charted. */
+export const looks = computed(() => {
 	const { hue, dash } = view.value;
-	return assignLooks([...known.values()], { hue, dash, among: lookParams.value });
+	return assignLooks(knownRuns.value, { hue, dash, among: lookParams.value });
 });
 
 /** Charted runs, in table order. */

@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { panelBlock, withPanel } from '../../base/report.ts';
-import { isExpression } from '../../base/url.ts';
+import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, getReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
 import { followed, Panel } from '../base/bits.tsx';

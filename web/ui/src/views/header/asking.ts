@@ -1,5 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The help on keys is open.
+// Keys of the page: the help on them is open; a key that works wherever no text field has the focus.
 import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 
 export const asking = signal(false);
+
+/** Binds a key, unless a text field has the focus. */
+export function useKey(which: string, act: () => void): void {
+	useEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			const t = e.target as HTMLElement;
+			if (e.key !== which || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
+				return;
+			e.preventDefault();
+			act();
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	}, []);
+}

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Page header: location, filter, goal, columns, export, theme.
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
 import { Opener } from '../base/bits.tsx';
-import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
-import { asking } from './asking.ts';
+import { asking, useKey } from './asking.ts';
 import { Brand } from './brand.tsx';
+import { Filter } from './filter.tsx';
 
 const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
@@ -18,9 +17,6 @@ const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
 const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
 /** With more goals, a search replaces the list. */
 const GOALS_LISTED = 60;
-const FILTER_MS = 250;
-const FILTER_HINT = 'Searches words in names, params, tags and notes. Or an expression: '
-	+ 'params.lr > 0.1 AND metrics."epoch/top1".max > 0.9   ( / focuses this field )';
 /** Pages of one experiment. */
 const OF_ONE: readonly string[] = ['compare', 'run', 'side', 'alerts'];
 
@@ -40,57 +36,6 @@ function Where() {
 				</select>
 			)}
 		</>
-	);
-}
-
-/** Binds a key, unless a text field has the focus. */
-function useKey(which: string, act: () => void): void {
-	useEffect(() => {
-		const key = (e: KeyboardEvent) => {
-			const t = e.target as HTMLElement;
-			if (e.key !== which || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
-				return;
-			e.preventDefault();
-			act();
-		};
-		addEventListener('keydown', key);
-		return () => removeEventListener('keydown', key);
-	}, []);
-}
-
-function Filter() {
-	const box = useRef<HTMLInputElement>(null);
-	const timer = useRef(0);
-	const before = useRef<Element | null>(null);
-	useKey('/', () => {
-		before.current = document.activeElement;
-		selectIn(box.current);
-	});
-	const leave = () => {
-		clearTimeout(timer.current); // discard the pending input
-		s.go({ filter: '' });
-		const grid = document.querySelector<HTMLElement>('.grid [tabindex="0"]');
-		const back = before.current instanceof HTMLElement && before.current.isConnected
-			&& before.current !== document.body ? before.current : grid;
-		back?.focus();
-	};
-	const wrong = s.filterProblem.value;
-	return (
-		<span class="filter">
-			<input ref={box} type="search" aria-label="Filter runs"
-				placeholder="Words, or params.lr > 0.1"
-				title={FILTER_HINT} value={s.view.value.filter} aria-invalid={wrong !== null}
-				onInput={(e) => {
-					const text = e.currentTarget.value;
-					clearTimeout(timer.current);
-					timer.current = window.setTimeout(() => s.go({ filter: text }), FILTER_MS);
-				}} onKeyDown={(e) => {
-					if (e.key !== 'Escape') return;
-					e.currentTarget.value = '';
-					leave();
-				}} />
-			{wrong !== null && <span class="problem" role="alert">{wrong}</span>}
-		</span>
 	);
 }
 

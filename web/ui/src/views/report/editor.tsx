@@ -5,7 +5,7 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { bodyOf, panelBlock, withBody } from '../../base/report.ts';
-import { isExpression } from '../../base/url.ts';
+import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
 
 const ROWS = 30;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filter expressions as the server parses them (web/store/filter): whether a text is one, whether it is complete, what
+// may follow, and its tests by field.
+
+type Kind = 'word' | 'quoted' | 'text' | 'number' | 'op' | '(' | ')' | ',' | 'bad';
+
+interface Token {
+	kind: Kind;
+	/** Without quotes. */
+	text: string;
+	from: number;
+	to: number;
+}
+
+const TOKEN = new RegExp([/\s+/, /([(),])/, /([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?=[\s(),=!<>]|$)/,
+	/([=!<>]+)/, /('(?:[^']|'')*')/, /("(?:[^"]|"")*"|`(?:[^`]|``)*`)/, /([\w\-/:.\u0080-\uffff]+)/]
+	.map((r) => r.source).join('|'), 'iy');
+
+/** The tokens; one that is not closed or not known is bad and the last. */
+function tokensOf(s: string): Token[] {
+	const out: Token[] = [];
+	TOKEN.lastIndex = 0;
+	for (let from = 0; from < s.length; from = TOKEN.lastIndex) {
+		const m = TOKEN.exec(s);
+		if (!m) return [...out, { kind: 'bad', text: s.slice(from), from, to: s.length }];
+		const kinds: (Kind | undefined)[] = [undefined, m[1] as Kind, 'number', 'op', 'text', 'quoted', 'word'];
+		const which = m.findIndex((g, i) => i > 0 && g !== undefined);
+		const bare = (t: string) => t.slice(1, -1).replaceAll(t[0]! + t[0]!, t[0]!);
+		const raw = m[0];
+		if (which > 0)
+			out.push({ kind: kinds[which]!, text: which === 4 || which === 5 ? bare(raw) : raw, from,
+				to: from + raw.length });
+	}
+	return out;
+}
+
+const ENTITIES: Record<string, string> = { metric: 'm', metrics: 'm', param: 'p', params: 'p', parameter: 'p',
+	parameters: 'p', tag: 't', tags: 't', attribute: 'a', attributes: 'a', attr: 'a', run: 'a', dataset: 'd',
+	datasets: 'd' };
+export const ATTRIBUTES: readonly string[] = ['name', 'status', 'duration', 'last_step', 'start_time', 'end_time',
+	'notes', 'experiment', 'run_id'];
+const OTHER_NAMES: readonly string[] = ['run_name', 'created', 'id'];
+const isAttribute = (key: string) => ATTRIBUTES.includes(key.toLowerCase()) || OTHER_NAMES.includes(key.toLowerCase());
+const WORDS = /^(?:and|or|not|in|like|ilike|is|null)$/i;
+
+/** What may come next. */
+type Want = 'field' | 'operator' | 'value' | 'open' | 'item' | 'next' | 'pattern' | 'null' | 'joint' | 'none';
+
+export interface Reading {
+	/** words: for a search of words; partial: an expression that lacks its end; wrong: one with an error. */
+	kind: 'words' | 'partial' | 'whole' | 'wrong';
+	want: Want;
+	/** The last field: "p:lr", "m:max:loss", "t:team", "a:status"; "?:lr" without a prefix. */
+	field: string;
+	/** All fields, in order. */
+	fields: string[];
+}
+
+/** "?:loss.min" as written; a metric's aggregate comes before its key. */
+function fieldOf(word: string, quoted: Token | undefined, after: Token | undefined): string {
+	const dot = word.indexOf('.');
+	const entity = dot > 0 ? ENTITIES[word.slice(0, dot).toLowerCase()] : undefined;
+	if (entity === undefined) return (isAttribute(word) ? 'a:' : '?:') + word;
+	let key = quoted ? quoted.text : word.slice(dot + 1);
+	if (entity !== 'm') return `${entity}:${key}`;
+	const m = /^(.+)\.(last|first|min|max)$/.exec(key);
+	const what = quoted ? /^\.(last|first|min|max)$/.exec(after?.text ?? '')?.[1] : m?.[2];
+	if (!quoted && m) key = m[1]!;
+	return `m:${what ?? 'last'}:${key}`;
+}
+
+/** Reads a list of tokens from the state before a field. known: names that comparisons by words may follow. */
+class Machine implements Reading {
+	kind: Reading['kind'] = 'words';
+	want: Want = 'field';
+	field = '';
+	fields: string[] = [];
+	private state = 'field';
+	private depth = 0;
+	/** It can only be an expression. */
+	private sure = false;
+	/** The last field exists. */
+	private named = false;
+
+	constructor(private known: (key: string) => boolean) {}
+
+	private to(state: string, want: Want, sure = false): true {
+		this.state = state;
+		this.want = want;
+		this.sure ||= sure;
+		return true;
+	}
+
+	/** Reads a field; returns the number of tokens, 0 if it is none. */
+	private name(list: readonly Token[], at: number): number {
+		const [t, next, after] = [list[at]!, list[at + 1], list[at + 2]];
+		if (t.kind !== 'word' && t.kind !== 'quoted') return 0;
+		const split = t.kind === 'word' && t.text.endsWith('.') && next?.kind === 'quoted'
+			&& next.from === t.to;
+		this.field = t.kind === 'quoted' ? '?:' + t.text
+			: fieldOf(t.text, split ? next : undefined, after?.from === next?.to ? after : undefined);
+		this.fields.push(this.field);
+		const plain = this.field.slice(2);
+		const prefixed = t.kind === 'word' && !'a?'.includes(this.field[0]!);
+		const dotted = /^\w+\./.test(t.text) && this.field[0] === 'a' && isAttribute(plain);
+		this.to('operator', 'operator', prefixed || dotted);
+		this.named = this.field[0] !== '?' || this.known(plain);
+		const tail = split && this.field.startsWith('m:') && after?.from === next!.to && after.text[0] === '.';
+		return split ? (tail ? 3 : 2) : 1;
+	}
+
+	private operator(t: Token, word: string): boolean {
+		if (t.kind === 'op') return this.to('value', 'value', true);
+		if (word === 'in') return this.to('list', 'open', this.named);
+		if (word === 'like' || word === 'ilike') return this.to('pattern', 'pattern', this.named);
+		if (word === 'not') return this.to('operator', 'operator', this.named);
+		return word === 'is' && this.to('is', 'null', this.named);
+	}
+
+	private value(t: Token): boolean {
+		return ['number', 'text', 'quoted'].includes(t.kind) || (t.kind === 'word' && !WORDS.test(t.text));
+	}
+
+	/** Reads the next token; false: it cannot follow. */
+	private one(t: Token): boolean {
+		const word = t.kind === 'word' ? t.text.toLowerCase() : t.kind;
+		switch (this.state) {
+		case 'operator': return this.operator(t, word);
+		case 'value': return this.value(t) && this.to('joint', 'joint');
+		case 'list': return word === '(' && this.to('item', 'item');
+		case 'item': return this.value(t) && this.to('next', 'next');
+		case 'next': return word === ',' ? this.to('item', 'item')
+			: word === ')' && this.to('joint', 'joint', true);
+		case 'pattern': return (t.kind === 'text' || t.kind === 'quoted') && this.to('joint', 'joint', true);
+		case 'is': return word === 'not' ? this.to('null', 'null')
+			: word === 'null' && this.to('joint', 'joint', true);
+		case 'null': return word === 'null' && this.to('joint', 'joint', true);
+		case 'joint':
+			if (word === ')' && this.depth > 0) return this.depth-- > 0;
+			return (word === 'and' || word === 'or') && this.to('field', 'field', true);
+		default: return false;
+		}
+	}
+
+	read(list: readonly Token[]): this {
+		for (let at = 0; at < list.length;) {
+			const t = list[at]!;
+			const opens = this.state === 'field' && (t.kind === '(' || /^not$/i.test(t.text));
+			if (opens && t.kind === '(') this.depth++;
+			const n = opens ? 1 : this.state === 'field' ? this.name(list, at) : Number(this.one(t));
+			const last = at === list.length - 1 && t.kind === 'bad' && /^['"`]/.test(t.text);
+			if (!n) {
+				this.kind = !this.sure ? 'words' : last ? 'partial' : 'wrong';
+				this.want = last && this.sure ? this.want : 'none';
+				return this;
+			}
+			at += n;
+		}
+		const whole = this.state === 'joint' && this.depth === 0;
+		this.kind = !this.sure ? 'words' : whole ? 'whole' : 'partial';
+		return this;
+	}
+}
+
+const read = (list: readonly Token[], known: (key: string) => boolean) => new Machine(known).read(list);
+
+/** A comparison between blanks is no search of words. */
+const COMPARED = /\s(?:[<>]=?|!=|==?)\s/;
+
+export function readFilter(s: string, known: (key: string) => boolean = () => false): Reading {
+	const got = read(tokensOf(s), known);
+	if (got.kind === 'words' && got.want === 'none' && COMPARED.test(s)) got.kind = 'wrong';
+	return got;
+}
+
+/** Returns true for a filter expression (evaluated by the server), false for search words (matched here). */
+export function isExpression(s: string): boolean {
+	return readFilter(s).kind !== 'words';
+}
+
+/** The token that the cursor is in or behind, and what may stand in its place. */
+export function contextAt(s: string, cursor: number, known: (key: string) => boolean):
+	Reading & { from: number; to: number; part: string } {
+	const list = tokensOf(s.slice(0, cursor));
+	const last = list.at(-1);
+	const inside = last !== undefined && last.to === cursor && !['op', '(', ')', ','].includes(last.kind);
+	const before = inside ? list.slice(0, -1) : list;
+	const from = inside ? last.from : cursor;
+	const rest = /^[\w\-/:.\u0080-\uffff]*/.exec(s.slice(cursor))![0].length;
+	const got = read(before, known);
+	return { kind: got.kind, want: got.want, field: got.field, fields: got.fields, from,
+		to: inside ? cursor + rest : cursor,
+		part: inside ? s.slice(last.from, cursor).replace(/^['"`]/, '') : '' };
+}
+
+const PLAIN_KEY = /^[A-Za-z_\u0080-\uffff][\w\-/:.\u0080-\uffff]*$/;
+
+/** The text of a field by its id ("p:lr", "m:max:loss", "t:team", "a:status"); a param or metric without its prefix
+ * where that means the same. */
+export function fieldWords(id: string, isParam: (key: string) => boolean): string {
+	const kind = id[0]!;
+	const m = kind === 'm' ? /^m:(last|first|min|max):([^]+)$/.exec(id) : null;
+	const [what, key] = [m?.[1] ?? '', m?.[2] ?? id.slice(2)];
+	if (kind === 'a') return key;
+	const tail = what === 'last' || what === '' ? '' : '.' + what;
+	const clear = PLAIN_KEY.test(key) && !isAttribute(key) && !WORDS.test(key)
+		&& ENTITIES[key.split('.')[0]!.toLowerCase()] === undefined;
+	if (clear && (kind === 'p' || (kind === 'm' && !isParam(key + tail) && !/\.(?:last|first|min|max)$/.test(key))))
+		return key + tail;
+	return `${{ p: 'params', m: 'metrics', t: 'tags' }[kind]}."${key.replaceAll('"', '""')}"${tail}`;
+}
+
+/** A value as the filter writes it. */
+export function valueWords(v: string): string {
+	return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(v) ? v : `'${v.replaceAll('\'', '\'\'')}'`;
+}
+
+/** Returns true if a field as read is the one of an id. */
+function isField(field: string, id: string): boolean {
+	if (field === id) return true;
+	if (field[0] !== '?') return false;
+	const [, what, key] = /^m:(\w+):([^]+)$/.exec(id) ?? [];
+	const key0 = field.slice(2);
+	return what === undefined ? id === 'p:' + key0
+		: key0 === `${key}.${what}` || (what === 'last' && key0 === key);
+}
+
+/** The parts of an expression that AND joins on its first level; null if OR does. */
+function partsOf(s: string): string[] | null {
+	const out: string[] = [];
+	let [depth, from] = [0, 0];
+	for (const t of tokensOf(s)) {
+		depth += t.kind === '(' ? 1 : t.kind === ')' ? -1 : 0;
+		if (depth || t.kind !== 'word') continue;
+		if (/^or$/i.test(t.text)) return null;
+		if (!/^and$/i.test(t.text)) continue;
+		out.push(s.slice(from, t.from).trim());
+		from = t.to;
+	}
+	return [...out, s.slice(from).trim()].filter((p) => p !== '');
+}
+
+/** A test of a field: its operator and its values. */
+interface FieldTest {
+	op: string;
+	values: string[];
+	/** A run without the field passes too. */
+	none: boolean;
+}
+
+/** The tests of a field that AND joins to the rest. */
+export function testsOf(filter: string, id: string): FieldTest[] {
+	const own = (p: string) => read(tokensOf(p), () => true).fields.every((f) => isField(f, id));
+	return (isExpression(filter) ? partsOf(filter) ?? [] : []).filter(own).map((p) => {
+		const list = tokensOf(p).filter((t) => t.kind !== '(' && t.kind !== ')' && t.kind !== ',');
+		const op = list.find((t) => t.kind === 'op' || /^(?:in|i?like|is)$/i.test(t.text));
+		const at = op ? list.indexOf(op) : -1;
+		const end = list.findIndex((t, i) => i > at && t.kind === 'word' && /^or$/i.test(t.text));
+		return { op: op?.text.toUpperCase() ?? '', none: /\bnull\b/i.test(p),
+			values: list.slice(at + 1, end < 0 ? undefined : end).map((t) => t.text)
+				.filter((t) => !/^null$/i.test(t)) };
+	});
+}
+
+/** The filter with these tests of a field in place of its own; words are replaced. */
+export function withTests(filter: string, id: string, tests: readonly string[]): string {
+	if (!isExpression(filter)) return tests.join(' AND ');
+	const parts = partsOf(filter);
+	const rest = parts === null ? [`(${filter})`]
+		: parts.filter((p) => !read(tokensOf(p), () => true).fields.every((f) => isField(f, id)));
+	return [...rest, ...tests].join(' AND ');
+}
