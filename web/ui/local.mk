@@ -35,7 +35,7 @@ ui_files = \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
-	web/ui/src/views/base/focus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
+	web/ui/src/views/base/fieldvalues.ts web/ui/src/views/base/focus.ts web/ui/src/views/base/frame.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
@@ -69,9 +69,9 @@ ui_files = \
 	web/ui/src/views/table/arrange.ts web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
 	web/ui/src/views/table/copy.tsx \
 	web/ui/src/views/table/csv.ts web/ui/src/views/table/focus.ts web/ui/src/views/table/groupcells.tsx \
-	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/height.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
+	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/headmenu.tsx web/ui/src/views/table/height.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
-	web/ui/src/views/table/values.tsx web/ui/src/views/table/window.ts \
+	web/ui/src/views/table/valuefilter.tsx web/ui/src/views/table/values.tsx web/ui/src/views/table/window.ts \
 	web/ui/src/views/records/code.tsx web/ui/src/views/records/console.tsx web/ui/src/views/records/content.tsx \
 	web/ui/src/views/records/edits.tsx web/ui/src/views/records/figure.tsx web/ui/src/views/records/heat.tsx web/ui/src/views/records/media.tsx \
 	web/ui/src/views/records/styles.ts web/ui/src/views/records/told.part.css \

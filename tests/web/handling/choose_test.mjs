@@ -27,7 +27,7 @@ test('a filter is completed by keys; the table keeps its last state until it has
 	await page.keyboard.type('l');
 	await offers(page, (l) => l[0] === 'lr');
 	await page.keyboard.press('ArrowDown');
-	assert.equal(await page.getAttribute(FIELD, 'aria-activedescendant'), 'completion-0');
+	await until(() => page.getAttribute(FIELD, 'aria-activedescendant'), (a) => a === 'completion-0');
 	await clean(page);
 	await page.keyboard.press('Enter');
 	await offers(page, (l) => l.includes('>') && l.includes('IS NULL') && !l.includes('LIKE'));
@@ -78,4 +78,78 @@ test('a bare name is a param or a metric, in a link too; mistakes are explained 
 	await lists(page, (await found("name LIKE '%resnet%'")));
 	const other = await here.open(t, '?e=fashion&q=lr+%3E');
 	await until(() => names(other), (l) => l.length === 12, 'a link without its end lists every run');
+});
+
+/** Opens the menu of a column's head by keys, and chooses an item by its first letters. */
+async function choose(page, title, word) {
+	const cell = page.locator('.grid .head .cell', { hasText: new RegExp('^' + title) });
+	await cell.focus();
+	await page.keyboard.press('Alt+ArrowDown');
+	await page.waitForSelector(`[role=dialog] button:text-is("${word}")`);
+	for (let i = 0; i < 20; i++) {
+		if (await page.evaluate(() => document.activeElement.textContent) === word) break;
+		await page.keyboard.press('ArrowDown');
+	}
+	await page.keyboard.press('Enter');
+}
+const titles = (page) => page.$$eval('.grid .head .cell', (l) => l.map((c) => c.textContent.replace(/[▾▴]/, '')));
+const column = async (page, title) => {
+	const at = (await titles(page)).indexOf(title);
+	return page.$$eval('.grid .body .row', (l, i) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+		.map((r) => r.children[i].textContent), at);
+};
+
+test('the menu of a head sorts twice, filters, groups, pins, moves and hides, by keys', async (t) => {
+	const page = await here.open(t, '?e=fashion');
+	await drawn(page);
+	const before = await names(page);
+	await choose(page, 'model', 'Sort Z to A');
+	await choose(page, 'lr', 'Then low to high');
+	const { runs } = await here.ask('GET', 'runs?experiment=fashion&limit=100');
+	const want = runs.map((r) => [r.params.model, Number(r.params.lr)])
+		.sort((a, b) => (a[0] < b[0] ? 1 : a[0] > b[0] ? -1 : a[1] - b[1]));
+	await until(async () => JSON.stringify([await column(page, 'model'), (await column(page, 'lr')).map(Number)]),
+		(s) => s === JSON.stringify([want.map((w) => w[0]), want.map((w) => w[1])]));
+	await until(() => page.url(), (u) => /[?&]s=-p:model/.test(u) && /[?&]s2=p:lr/.test(u));
+	await page.reload();
+	await drawn(page);
+	assert.deepEqual(await column(page, 'model'), want.map((w) => w[0]), 'the address holds both');
+	await choose(page, 'lr', 'Sort by the goal');
+	await until(() => names(page), (l) => l.join() === before.join());
+
+	await choose(page, 'model', 'Filter by value');
+	await page.waitForSelector('[role=dialog][aria-label="Filter by model"]');
+	await clean(page);
+	await page.keyboard.press('Space');
+	await page.keyboard.press('Enter');
+	await lists(page, await found("params.model = 'cnn'"));
+	assert.equal(await page.inputValue(FIELD), "model = 'cnn'");
+	await choose(page, 'lr', 'Filter by value');
+	await page.fill('[role=dialog] label:has-text("At least") input', '0.1');
+	await page.keyboard.press('Enter');
+	await lists(page, await found("params.model = 'cnn' AND params.lr >= 0.1"));
+	await choose(page, 'model', 'Filter by value');
+	await page.waitForSelector('[role=dialog] input:checked');
+	await page.keyboard.press('Space');
+	await page.keyboard.press('Enter');
+	await lists(page, await found('params.lr >= 0.1'));
+	await page.focus(FIELD);
+	await page.keyboard.press('Escape');
+
+	await choose(page, 'lr', 'Pin to the left');
+	await until(() => titles(page), (l) => l[1] === 'lr');
+	await page.setViewportSize({ width: 800, height: 700 });
+	await page.$eval('.grid', (e) => (e.scrollLeft = 400));
+	const left = (sel) => page.$eval(sel, (e) => e.getBoundingClientRect().left);
+	await until(async () => await left('[data-cell="0:1"]') - await left('.grid'), (x) => x > 0 && x < 400);
+	assert.equal(await left('[data-cell="0:1"]'), await left('[data-cell="-1:1"]'));
+	await page.setViewportSize({ width: 1280, height: 800 });
+	await choose(page, 'lr', 'Unpin');
+	await choose(page, 'model', 'Move right');
+	await until(() => titles(page), (l) => l.indexOf('model') === 2 && l[1] === 'strategy');
+	await page.keyboard.press('Escape');
+	await choose(page, 'strategy', 'Hide');
+	await until(() => titles(page), (l) => !l.includes('strategy') && l[1] === 'model');
+	await choose(page, 'model', 'Group by this');
+	await until(() => page.locator('.grouped [data-group]').count(), (n) => n === 3);
 });

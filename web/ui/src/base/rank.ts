@@ -86,13 +86,21 @@ function byMetric(sort: string | null): boolean {
 	return sort === null || metricsOfColumn(sort).length > 0;
 }
 
-/** Sorts by the goal (best first) if sort is null, else by the column. Ties: newest first, then id. */
-export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean): Run[] {
+interface Then {
+	id: string;
+	desc: boolean;
+}
+
+/** Sorts by the goal (best first) if sort is null, else by the column; then by a second one. Ties: newest first, then
+ * id. */
+export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string | null, desc: boolean,
+	then: Then | null = null): Run[] {
 	const dirOf = (key: string): Direction => (goal && goal.key === key ? goal.dir : 'min');
 	const id = sort ?? (goal ? 'm:best:' + goal.key : 'start');
 	const down = sort === null ? !goal || goal.dir === 'max' : desc;
-	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), out: byMetric(sort) && fellOut(r) ? 1 : 0 }));
-	keyed.sort((a, b) => a.out - b.out || compare(a.v, b.v, down)
+	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), w: then ? cell(r, then.id, dirOf) : undefined,
+		out: byMetric(sort) && fellOut(r) ? 1 : 0 }));
+	keyed.sort((a, b) => a.out - b.out || compare(a.v, b.v, down) || compare(a.w, b.w, then?.desc ?? false)
 		|| (b.r.start_time ?? 0) - (a.r.start_time ?? 0) || (a.r.id < b.r.id ? -1 : 1));
 	return keyed.map((k) => k.r);
 }

@@ -45,8 +45,13 @@ export interface View {
 	/** Column id, null: by the goal. */
 	sort: string | null;
 	desc: boolean;
+	/** Column id of the second sort, null: none. */
+	then: string | null;
+	thenDesc: boolean;
 	/** Chosen column ids, null: the default columns. */
 	columns: string[] | null;
+	/** Ids of the columns that stay in place while the others scroll. */
+	fixed: string[];
 	filter: string;
 	/** Lists archived runs too. */
 	archived: boolean;
@@ -111,8 +116,9 @@ export interface View {
 }
 
 export const emptyView: View = {
-	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', archived: false, only: false, pins: [], baseline: null, widths: {},
+	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, then: null,
+	thenDesc: false, columns: null, fixed: [], filter: '',
+	archived: false, only: false, pins: [], baseline: null, widths: {},
 	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
 	groups: {}, brushes: {},
@@ -218,6 +224,9 @@ export function parseView(query: string): View {
 		dir: goal === null ? null : goal[0] === '-' ? 'min' : 'max',
 		sort: sort === null ? null : sort.replace(/^-/, ''),
 		desc: sort !== null && sort[0] === '-',
+		then: p.get('s2')?.replace(/^-/, '') ?? null,
+		thenDesc: p.get('s2')?.[0] === '-',
+		fixed: p.getAll('fix'),
 		columns: p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
 		filter: p.get('q') ?? '',
 		archived: p.has('arch'),
@@ -276,6 +285,8 @@ export function viewQuery(v: View): string {
 	if (v.page === 'run' && v.tab !== '') add('t', v.tab);
 	if (v.goal !== null) add('g', (v.dir === 'min' ? '-' : '') + v.goal);
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
+	if (v.then !== null) add('s2', (v.thenDesc ? '-' : '') + v.then);
+	for (const c of v.fixed) add('fix', c);
 	if (v.columns !== null) for (const c of v.columns.length ? v.columns : ['']) add('c', c);
 	if (v.filter !== '') add('q', v.filter);
 	if (v.archived) out.push('arch');

@@ -112,7 +112,7 @@ async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null
 /** Returns true if the view uses a param that the user chose. */
 function readsParams(): boolean {
 	const v = view.value;
-	const ids = [...v.columns ?? [], v.sort ?? ''];
+	const ids = [...v.columns ?? [], v.sort ?? '', v.then ?? ''];
 	return ids.some((id) => id.startsWith('p:') || id.startsWith(DERIVED)) || v.group.length > 0
 		|| v.hue !== null || v.dash !== null || (v.filter !== '' && !isExpression(v.filter));
 }
@@ -122,7 +122,7 @@ function frontMetrics(n: number): string[] {
 	const keys = keyRuns.value;
 	const v = view.value;
 	const goalKey = v.goal ?? defaultGoal(keys, n)?.key;
-	const columns = [...v.columns ?? [], v.sort ?? ''].flatMap(metricsOfColumn);
+	const columns = [...v.columns ?? [], v.sort ?? '', v.then ?? ''].flatMap(metricsOfColumn);
 	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
 	const own = defaultCurve([...keys.keys()], goalKey ?? null);
 	return [...new Set([goalKey, own && isLoss(own) ? own : null, ...columns, ...phases])]

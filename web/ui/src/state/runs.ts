@@ -142,7 +142,8 @@ export const rows = computed<Run[]>(() => {
 	let list = listed.value;
 	if (words !== '' && !isExpression(words))
 		list = list.filter((r) => hasWords(r, words));
-	return orderRuns(list, goal.value, view.value.sort, view.value.desc);
+	const { sort, desc, then, thenDesc } = view.value;
+	return orderRuns(list, goal.value, sort, desc, then === null ? null : { id: then, desc: thenDesc });
 });
 
 /** Best run of the table by the goal. */
@@ -213,6 +214,9 @@ export const knownRuns = computed<readonly Run[]>(() => {
 	for (const r of runs.value) known.set(r.id, r);
 	return [...known.values()];
 });
+
+/** Which params differ, whatever the filter: the columns of the table. */
+export const knownSplit = computed(() => splitParams([...knownRuns.value]));
 
 let seenKeys: { of: string | undefined; keys: Set<string> } = { of: undefined, keys: new Set() };
 

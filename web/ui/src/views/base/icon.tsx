@@ -24,6 +24,10 @@ const PATHS = {
 	close: 'M4 4l8 8M12 4l-8 8',
 	menu: 'M2 4h12M2 8h12M2 12h12',
 	down: 'M4.5 6.5L8 10l3.5-3.5',
+	filter: 'M2 3h12L9.5 8.5V13l-3-1.5v-3z',
+	ascend: 'M5 13V3M2.5 5.5L5 3l2.5 2.5M10 4h4M10 8h3M10 12h2',
+	descend: 'M5 3v10M2.5 10.5L5 13l2.5-2.5M10 4h2M10 8h3M10 12h4',
+	back: 'M14 8H4M7.5 4.5L4 8l3.5 3.5',
 	edit: 'M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z',
 	copy: 'M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3',
 };

@@ -7,6 +7,7 @@ import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
 import { setShare, SHARE_MAX, SHARE_MIN, tableHeight, tableShare } from '../table/height.ts';
+import { menuOf } from '../table/focus.ts';
 import { visibleRows } from '../table/rows.ts';
 import { Table } from '../table/table.tsx';
 import { Facts } from './facts.tsx';
@@ -19,6 +20,7 @@ const Grouped = lazy(() => import('../table/grouped.tsx').then((m) => m.Grouped)
 const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
 const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
+const HeadMenu = lazy(() => import('../table/headmenu.tsx').then((m) => m.HeadMenu));
 const Bulk = lazy(() => import('../header/bulk.tsx').then((m) => m.Bulk));
 const Why = lazy(() => import('../analysis/why.tsx').then((m) => m.Why));
 
@@ -67,6 +69,7 @@ export function Compare() {
 					narrow={narrow.value} />
 					: narrow.value ? <Cards /> : <Table />}
 				{!narrow.value && <Handle />}
+				{menuOf.value && <HeadMenu />}
 			</main>
 			<Header />
 			<section class="chartpane" aria-label="Charts">

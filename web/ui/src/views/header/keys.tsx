@@ -8,7 +8,8 @@ const KEYS: [string, [string, string][]][] = [
 	['everywhere', [['/', 'the filter'], ['?', 'these keys'], ['Escape', 'close']]],
 	['table', [
 		['↑ ↓ j k', 'next or previous run'], ['← → Home End', 'next or previous cell'], ['Page ↑ ↓', 'by page'],
-		['Enter', 'open the run; on a header: sort'], ['Space', 'show or hide in the charts'],
+		['Enter', 'open the run; on a header: sort'], ['Shift Enter', 'on a header: second sort'],
+		['m', 'on a header: its menu'], ['Space', 'show or hide in the charts'],
 		['Shift Space', 'all up to the last one'], ['x', 'select'], ['X', 'select all up to the last one'],
 		['o', 'only this run in the charts'], ['p', 'pin'],
 		['b', 'use as baseline'], ['+ −', 'show or hide nested runs'],

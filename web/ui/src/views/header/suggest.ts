@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion of the filter: fields, operators and values that may stand at the cursor.
 import { ATTRIBUTES, contextAt, fieldWords, valueWords } from '../../base/filter/filter.ts';
-import { count, fixed, natural } from '../../base/format.ts';
+import { count, fixed } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
+import { isParam, valuesOf } from '../base/fieldvalues.ts';
 
 export interface Suggestion {
 	/** What is shown and inserted. */
@@ -28,10 +29,6 @@ const NUMBER_TESTS: [string, string][] = [['>', 'above'], ['<', 'below'], ['>=',
 const TEXT_TESTS: [string, string][] = [['=', 'is'], ['!=', 'is not'], ['LIKE', 'matches, % stands for any text'],
 	['ILIKE', 'matches in upper or lower case'], ['IN', 'one of a list'], ['IS NULL', 'the run has none']];
 
-export function isParam(key: string): boolean {
-	return s.knownRuns.value.some((r) => r.params[key] !== undefined);
-}
-
 export function isKnown(key: string): boolean {
 	return s.knownMetrics.value.has(key) || isParam(key);
 }
@@ -45,19 +42,6 @@ function match(text: string, part: string): number | null {
 function ranked<T>(list: readonly T[], part: string, of: (x: T) => string): T[] {
 	const found = list.map((x, i) => ({ x, i, m: match(of(x), part) })).filter((f) => f.m !== null);
 	return found.sort((a, b) => a.m! - b.m! || a.i - b.i).map((f) => f.x);
-}
-
-/** Numbers of runs by the value of a field, most frequent first for texts, in order for numbers. */
-function valuesOf(id: string): [string, number][] {
-	const key = id.slice(2);
-	const by = new Map<string, number>();
-	for (const r of s.knownRuns.value) {
-		const v = id.startsWith('p:') ? r.params[key] : id.startsWith('t:') ? s.tagsOf(r)[key]
-			: key === 'status' ? r.status : key === 'name' ? r.name : undefined;
-		if (v !== undefined && v !== '') by.set(v, (by.get(v) ?? 0) + 1);
-	}
-	const numeric = [...by.keys()].every((v) => !Number.isNaN(Number(v)));
-	return [...by].sort((a, b) => (numeric ? Number(a[0]) - Number(b[0]) : b[1] - a[1] || natural(a[0], b[0])));
 }
 
 function metricValues(id: string): Suggestion[] {

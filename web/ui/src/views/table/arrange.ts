@@ -12,10 +12,23 @@ const DRAG = 6;
 /** Moves a column to another's position; false if impossible. */
 export function place(from: number, to: number): boolean {
 	const ids = columns.value.map((c) => c.id);
+	const { fixed } = s.view.value;
 	if (from < 1 || to < 1 || to >= ids.length || from === to) return false;
+	if (fixed.includes(ids[from]!) !== fixed.includes(ids[to]!)) return false;
 	ids.splice(to, 0, ids.splice(from, 1)[0]!);
 	s.go({ columns: ids.slice(1) });
 	return true;
+}
+
+/** Takes a column out of the table. */
+export function hide(id: string): void {
+	s.go({ columns: columns.value.map((c) => c.id).filter((c) => c !== 'name' && c !== id) });
+}
+
+/** Keeps a column at the left while the others scroll, or no longer. */
+export function fix(id: string): void {
+	const { fixed } = s.view.value;
+	s.go({ fixed: fixed.includes(id) ? fixed.filter((c) => c !== id) : [...fixed, id] });
 }
 
 /** null: automatic width. */

@@ -13,6 +13,8 @@ export interface Column {
 	wanted?: number;
 	/** The user set the width. */
 	sized?: boolean;
+	/** Where it stays while the others scroll, in pixels. */
+	left?: number;
 	number: boolean;
 	sortable: boolean;
 	cell(r: Run): ComponentChildren;
@@ -50,6 +52,17 @@ export function widthOf(title: string, texts: Iterable<string>, max: number): nu
 	// digits have equal widths: the table uses tabular figures
 	for (const t of new Set(longest.map((l) => l.replace(/\d/g, '0')))) n = Math.max(n, ruler.measureText(t).width);
 	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
+}
+
+/** Keeps the columns of these ids, which come first, at the left; the name before them has its width then. */
+export function keepLeft(cols: Column[], fixed: readonly string[]): Column[] {
+	const n = cols.filter((c) => fixed.includes(c.id)).length;
+	let left = 0;
+	return !n ? cols : cols.map((c, i) => {
+		const at = left;
+		left += c.width;
+		return i > n ? c : { ...c, wanted: undefined, left: i ? at : undefined };
+	});
 }
 
 export function* sample<T>(list: readonly Run[], f: (r: Run) => T): Generator<T> {

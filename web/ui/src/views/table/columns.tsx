@@ -11,7 +11,7 @@ import { Shape } from '../base/bits.tsx';
 import { jumpTo } from '../base/jump.tsx';
 import { PhaseBar, phasesOf } from '../base/phases.tsx';
 import { alertText, firstWords, statements } from '../base/says.ts';
-import { sample, widthOf, type Column } from './column.ts';
+import { keepLeft, sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
 import { DEEPEST, INDENT, nesting } from './rows.ts';
 import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
@@ -108,7 +108,7 @@ function make(id: string): Column | null {
 const defaultColumns = computed<string[]>(() => {
 	const keys = new Set(s.metricKeys.value);
 	const g = s.goal.value;
-	const ids = tellingParams(s.split.value, 8).map((k) => 'p:' + k);
+	const ids = tellingParams(s.knownSplit.value, 8).map((k) => 'p:' + k);
 	if (g) ids.push('m:best:' + g.key, 'delta', 'm:last:' + g.key);
 	ids.push(...measured(keys, g?.key));
 	if (s.rows.value.some((r) => phasesOf(r))) ids.push('phase');
@@ -139,16 +139,18 @@ function extraOf(keys: ReadonlySet<string>, goal: string | undefined): string[] 
 }
 
 export const columns = computed<Column[]>(() => {
-	const ids = ['name', ...(s.view.value.columns ?? defaultColumns.value)];
-	const { widths } = s.view.value;
+	const { widths, fixed } = s.view.value;
+	const chosen = s.view.value.columns ?? defaultColumns.value;
+	const ids = ['name', ...chosen.filter((id) => fixed.includes(id)),
+		...chosen.filter((id) => !fixed.includes(id))];
 	const own = (c: Column): Column => (widths[c.id]
 		? { ...c, width: widths[c.id]!, wanted: undefined, sized: true } : c);
-	return ids.map(make).filter((c): c is Column => c !== null).map(own);
+	return keepLeft(ids.map(make).filter((c): c is Column => c !== null).map(own), fixed);
 });
 
 /** Metrics whose numbers the table shows, is sorted by, or compares. */
 export const shownMetrics = computed<string[]>(() => {
-	const ids = [...s.view.value.columns ?? defaultColumns.value, s.view.value.sort ?? ''];
+	const ids = [...s.view.value.columns ?? defaultColumns.value, s.view.value.sort ?? '', s.view.value.then ?? ''];
 	const keys = ids.flatMap(metricsOfColumn);
 	return [...new Set(s.goal.value ? [s.goal.value.key, ...keys] : keys)];
 });

@@ -16,6 +16,22 @@ export const active = signal({ row: 0, col: 0 });
 /** Full text of a focused cell that is truncated. */
 export const tip = signal<{ text: string; left: number; top: number } | null>(null);
 
+/** The column whose menu is open, and where. */
+export const menuOf = signal<{ id: string; left: number; top: number } | null>(null);
+
+/** Opens the menu of a head. */
+export function openMenu(id: string, head: HTMLElement): void {
+	const box = head.getBoundingClientRect();
+	menuOf.value = { id, left: Math.max(8, Math.min(box.left, innerWidth - 268)), top: box.bottom + 3 };
+}
+
+/** Sorts runs that are equal in the first sort by this column: one way, the other way, no longer. */
+export function sortThen(c: Column): void {
+	const { then, thenDesc } = s.view.value;
+	if (then !== c.id) s.go({ then: c.id, thenDesc: false });
+	else s.go(thenDesc ? { then: null, thenDesc: false } : { thenDesc: true });
+}
+
 /** Position from data-cell: row and column. */
 const CELL = /^(-?\d+):(\d+)$/;
 
@@ -65,7 +81,7 @@ export function expanded(r: Run): boolean | undefined {
 export function act(key: string, n: number, col: number, shift: boolean): boolean {
 	const c = columns.value[col];
 	if (n < 0) {
-		if ((key === 'Enter' || key === ' ') && c?.sortable) sortBy(c);
+		if ((key === 'Enter' || key === ' ') && c?.sortable) (shift ? sortThen : sortBy)(c);
 		return key === 'Enter' || key === ' ';
 	}
 	const r = visibleRows.value[n];

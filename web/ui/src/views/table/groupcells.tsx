@@ -9,7 +9,7 @@ import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { statements } from '../base/says.ts';
-import { widthOf, type Column } from './column.ts';
+import { keepLeft, widthOf, type Column } from './column.ts';
 import { columns } from './columns.tsx';
 
 export type Group = typeof s.runGroups.value[number];
@@ -138,13 +138,18 @@ function groupColumn(of: Column): GroupColumn {
 }
 
 /** Table columns for groups; the name column is wide enough for group names. */
-export const groupColumns = computed<GroupColumn[]>(() => columns.value.map((of) => {
+export const groupColumns = computed<GroupColumn[]>(() => {
+	const cols = columns.value.map(groupOf);
+	return keepLeft(cols.map((c) => c.of), s.view.value.fixed).map((of, i) => ({ ...cols[i]!, of }));
+});
+
+function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
 	const wanted = 80 + widthOf('run', s.runGroups.value.map((g) => g.name + ' 00'), 520);
 	return { ...c, of: { ...of, title: 'group', hint: 'the values that its runs share, and how many they are',
 		width: Math.min(300, wanted), wanted } };
-}));
+}
 
 /** Sorts by mean goal, best first, or by the table's sort column; missing values last. */
 export function orderGroups(list: readonly Group[], cols: readonly GroupColumn[]): Group[] {

@@ -14,7 +14,7 @@ import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { active, sortBy, tip } from './focus.ts';
 import { groupColumns, orderGroups, type Group, type GroupColumn } from './groupcells.tsx';
-import { HeadCell, kindOf, Row, ROW } from './row.tsx';
+import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
 import { template } from './table.tsx';
 import { made, reveal, useScrolled } from './window.ts';
@@ -126,7 +126,7 @@ function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupCol
 			{cols.map((c, i) => (
 				<div key={c.of.id} role={i ? 'gridcell' : 'rowheader'} aria-colindex={i + 1}
 					data-cell={n + ':' + i}
-					class={kindOf(c.of, i)}
+					class={kindOf(c.of, i)} style={leftOf(c.of)}
 					tabIndex={a.row === n && a.col === i ? 0 : -1} title={i ? c.full(g) : g.name}
 					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
 					{i ? c.cell(g) : <NameCell g={g} />}</div>

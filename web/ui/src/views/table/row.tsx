@@ -8,7 +8,7 @@ import { followed, Key, Name } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
-import { active, expanded, sortBy } from './focus.ts';
+import { active, expanded, menuOf, openMenu, sortBy, sortThen } from './focus.ts';
 import { cursorTitle } from './readout.ts';
 import { DEEPEST, INDENT, isFolded, nesting, toggleFold, visibleRows } from './rows.ts';
 
@@ -33,23 +33,50 @@ function SelectAll() {
 		onChange={() => s.selectRuns(all ? [] : s.rows.value)} />;
 }
 
+/** Opens the menu of a head by the keys of menus, or by m. */
+function menuKey(e: KeyboardEvent, c: Column): void {
+	const down = e.altKey && e.key === 'ArrowDown';
+	if (!down && e.key !== 'm' && e.key !== 'ContextMenu' && !(e.shiftKey && e.key === 'F10')) return;
+	e.preventDefault();
+	e.stopPropagation();
+	openMenu(c.id, e.currentTarget as HTMLElement);
+}
+
+/** Place of a column that stays at the left. */
+export function leftOf(c: Column): { left: string } | undefined {
+	return c.left === undefined ? undefined : { left: c.left + 'px' };
+}
+
 export function HeadCell({ c, i }: { c: Column; i: number }) {
 	const order = ariaSort(c);
 	const on = active.value.row === -1 && active.value.col === i;
 	const reads = c.id === 'cursor';
 	const title = reads ? cursorTitle.value : c.title;
-	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '');
+	const second = s.view.value.then === c.id;
+	const kind = (c.number ? ' num' : '') + (c.id === 'name' ? ' first' : '') + (reads ? ' reading' : '')
+		+ (c.left === undefined ? '' : ' fixed') + (menuOf.value?.id === c.id ? ' open' : '');
 	return (
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
-			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1}
-			onPointerDown={(e) => dragHead(e, i)}
-			onClick={() => !wasDragged() && c.sortable && sortBy(c)}>
+			title={second ? `${c.hint}; the second sort` : c.hint} data-cell={'-1:' + i}
+			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => dragHead(e, i)}
+			onKeyDown={(e) => menuKey(e, c)}
+			onContextMenu={(e) => {
+				e.preventDefault();
+				openMenu(c.id, e.currentTarget);
+			}} onClick={(e) => !wasDragged() && c.sortable && (e.shiftKey ? sortThen : sortBy)(c)}>
 			{c.id === 'name' && <SelectAll />}
 			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
 			{order !== 'none' && (
 				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
 			)}
+			{second && order === 'none' && <span class="arrow two" aria-hidden="true">
+				{s.view.value.thenDesc ? '▾' : '▴'}</span>}
+			<button type="button" class="headmenu" tabIndex={-1} aria-label={`Menu of ${c.title}`}
+				aria-haspopup="dialog" onPointerDown={(e) => e.stopPropagation()} onClick={(e) => {
+				e.stopPropagation();
+				openMenu(c.id, e.currentTarget.parentElement!);
+			}}><Icon name="down" /></button>
 			<span class="edge" aria-hidden="true" onPointerDown={(e) => dragEdge(e, c.id)}
 				onClick={(e) => e.stopPropagation()} onDblClick={() => size(c.id, null)} />
 		</div>
@@ -114,7 +141,8 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 }
 
 export function kindOf(c: Column, i: number): string {
-	return 'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '');
+	return 'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '')
+		+ (c.left === undefined ? '' : ' fixed');
 }
 
 interface RowOptions {
@@ -140,7 +168,7 @@ export function Row({ r, n, at, cols, divide }: RowOptions) {
 			onMouseEnter={() => (s.lit.value = r.id)}>
 			{cols.map((c, i) => (
 				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1}
-					data-cell={n + ':' + i} class={kindOf(c, i)}
+					data-cell={n + ':' + i} class={kindOf(c, i)} style={leftOf(c)}
 					tabIndex={a.row === n && a.col === i ? 0 : -1} title={c.full(r)}
 					onClick={() => i > 0 && (active.value = { row: n, col: i })}>
 					{i === 0 ? <NameCell r={r} shown={shown} /> : c.cell(r)}
