@@ -91,7 +91,7 @@ class Machine implements Reading {
 		return true;
 	}
 
-	/** Reads a field; returns the number of tokens, 0 if it is none. */
+	/** Reads a field; returns the number of tokens, 0 without one. */
 	private name(list: readonly Token[], at: number): number {
 		const [t, next, after] = [list[at]!, list[at + 1], list[at + 2]];
 		if (t.kind !== 'word' && t.kind !== 'quoted') return 0;
@@ -178,7 +178,7 @@ export function isExpression(s: string): boolean {
 	return readFilter(s).kind !== 'words';
 }
 
-/** The token that the cursor is in or behind, and what may stand in its place. */
+/** The token that the cursor is in or after, and what may stand in its place. */
 export function contextAt(s: string, cursor: number, known: (key: string) => boolean):
 	Reading & { from: number; to: number; part: string } {
 	const list = tokensOf(s.slice(0, cursor));
