@@ -353,14 +353,6 @@ test('a filter expression is sent to the server, and its error is shown', { skip
 	seen.complaints.length = 0;
 });
 
-test('an empty store shows how to start', async (t) => {
-	const s = await serve({ empty: true });
-	const { page: p } = await page(t, { address: s.url, wait: false });
-	t.after(() => s.close());
-	await p.waitForSelector('.empty');
-	assert.match(await p.textContent('.empty'), /dptrain --experiment/);
-});
-
 async function standinPage(t, all) {
 	const s = await standin.start({ dist, all });
 	const o = await page(t, { address: s.url, wait: false });

@@ -2,6 +2,7 @@
 /* session.c: the form that asks a browser for a token, and the session cookie. Knows no sockets and no route. */
 #include "web/api/session.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "web/api/api.h"
@@ -18,19 +19,42 @@ static const char head[] =
 	"<meta name=\"viewport\" content=\"width=device-width\">\n"
 	"<meta name=\"referrer\" content=\"same-origin\">\n" /* else the form is sent with Origin: null */
 	"<style>\n"
-	":root { color-scheme: light dark }\n"
-	"body { font: 16px system-ui, sans-serif; display: grid; place-content: center; min-height: 90vh }\n"
-	"form { display: grid; gap: .8em; width: min(26em, 90vw) }\n"
-	"input, button { font: inherit; padding: .5em }\n</style>\n"
-	"<form method=\"post\" action=\"login\">\n<h1>dptrack</h1>\n";
+	":root { color-scheme: light dark; --back: light-dark(#f5f6f8, #0e1116); --panel: light-dark(#fff, #161a20);\n"
+	"  --line: light-dark(#dde2e8, #2b323b); --text: light-dark(#171a1f, #e6e9ed); "
+	"--dim: light-dark(#57606c, #a0a9b4);\n"
+	"  --accent: light-dark(#1b5fbd, #7db5f5); --on: light-dark(#fff, #0b1a2c); "
+	"--bad: light-dark(#b3261e, #ff8f86);\n"
+	"  --bad-lit: light-dark(#fdecea, #3a1f1e) }\n"
+	"body { font: 13px/1.45 -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif;\n"
+	"  margin: 0; display: grid; place-content: center; min-height: 100vh; background: var(--back); "
+	"color: var(--text) }\n"
+	"form { display: grid; gap: 12px; width: min(360px, 92vw); box-sizing: border-box; padding: 24px; "
+	"background: var(--panel);\n"
+	"  border: 1px solid var(--line); border-radius: 10px; box-shadow: 0 8px 28px #1018281f }\n"
+	"h1 { display: flex; align-items: center; gap: 8px; font-size: 20px; margin: 0 }\n"
+	"svg path { fill: none; stroke: #2f7ec2; stroke-width: 2.4 } svg path + path { stroke: #e0702f }\n"
+	"p { margin: 0 } label { font-weight: 600 } small { color: var(--dim); font-size: 12px }\n"
+	"input, button { font: inherit; min-height: 34px; padding: 4px 10px; border: 1px solid var(--line); "
+	"border-radius: 6px }\n"
+	"input { background: var(--back); color: inherit }\n"
+	"button { background: var(--accent); border-color: var(--accent); color: var(--on); font-weight: 600; "
+	"cursor: pointer }\n"
+	":focus-visible { outline: 2px solid var(--accent); outline-offset: 1px }\n"
+	"[role=alert] { color: var(--bad); background: var(--bad-lit); border-radius: 6px; padding: 8px 10px }\n"
+	"code { font: 12px ui-monospace, 'Liberation Mono', monospace; overflow-wrap: anywhere }\n</style>\n"
+	"<main><form method=\"post\" action=\"login\">\n"
+	"<h1><svg width=\"24\" height=\"24\" viewBox=\"0 0 16 16\" aria-hidden=\"true\">"
+	"<path d=\"M1 3c4 9 7 9 14 10\"/>"
+	"<path d=\"M1 13C6 5 9 4 15 3\"/></svg>Sign in to dptrack</h1>\n";
 
 static const char tail[] =
-	"<label for=\"token\">This server requires a token</label>\n"
+	"<label for=\"token\">Token</label>\n"
 	"<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n"
 	"<button>Sign in</button>\n"
-	"<p><small>The administrator creates one with <code>dptrack token add NAME --scope "
+	"<p><small>This server requires a token. Its administrator creates one with "
+	"<code>dptrack token add NAME --scope "
 	"read</code>.</small></p>\n"
-	"</form>\n" LOGIN_SCRIPT "</html>\n";
+	"</form></main>\n" LOGIN_SCRIPT "</html>\n";
 
 static void add_html_escaped(struct buf *out, const char *text)
 {
@@ -39,6 +63,19 @@ static void add_html_escaped(struct buf *out, const char *text)
 			buf_addf(out, "&#%d;", *text);
 		else
 			buf_addc(out, *text);
+}
+
+/* Writes a message of REST, which begins in lower case and has no full stop, as a sentence. */
+static void add_sentence(struct buf *out, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (!n)
+		return;
+	buf_addc(out, (char)toupper((unsigned char)*text));
+	add_html_escaped(out, text + 1);
+	if (text[n - 1] != '.')
+		buf_addc(out, '.');
 }
 
 enum call_next session_form(struct call *c, const char *query, const char *problem)
@@ -56,7 +93,7 @@ enum call_next session_form(struct call *c, const char *query, const char *probl
 	}
 	if (problem) {
 		buf_adds(&c->out, "<p role=\"alert\">");
-		add_html_escaped(&c->out, problem);
+		add_sentence(&c->out, problem);
 		buf_adds(&c->out, "</p>\n");
 	}
 	buf_adds(&c->out, tail);

@@ -5,6 +5,7 @@ import type { Run } from '../base/types.ts';
 import { refresh, serverFilter } from './load.ts';
 import { away, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report, runs } from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
+import { go, view } from './view.ts';
 
 /** Minimum interval between updates, and the maximum share of time that they may take. */
 const LIVE_MS = 400;
@@ -71,6 +72,9 @@ function mergeRuns(asked: string[], fresh: Run[]): void {
 	if (!fresh.length && !asked.some((id) => known.has(id))) return;
 	const list = runs.value.filter((r) => !gone.has(r.id)).map((r) => byId.get(r.id) ?? r);
 	runs.value = [...fresh.filter((r) => !known.has(r.id)), ...list];
+	// the first run of a store: the address names what the page shows
+	const { experiment: named, page } = view.value;
+	if (named === null && page === 'compare' && runs.value[0]) go({ experiment: runs.value[0].experiment });
 }
 
 let closeEvents: (() => void) | null = null;

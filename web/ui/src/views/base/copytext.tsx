@@ -7,7 +7,7 @@ import { Panel } from './bits.tsx';
 import { useFocus } from './focus.ts';
 
 /** Copies text to the clipboard; false if the browser does not allow it. */
-async function copy(text: string): Promise<boolean> {
+export async function copy(text: string): Promise<boolean> {
 	try {
 		await navigator.clipboard.writeText(text);
 		return true;

@@ -8,10 +8,11 @@ import { count, when } from '../../base/format.ts';
 import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';
 import { emptyView, matchesWords } from '../../base/url.ts';
-import { Empty, followed, GroupHead, NameForm } from '../base/bits.tsx';
+import { followed, GroupHead, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
 import { firstWords } from '../base/says.ts';
 import { Menu } from '../base/menu.tsx';
+import { FirstRun } from '../compare/noruns.tsx';
 import { BestCell } from './best.tsx';
 import '../base/later.ts';
 
@@ -114,6 +115,11 @@ export function Experiments() {
 		document.title = 'Experiments · dptrack';
 	}, []);
 	const list = s.experiments.value;
+	const rev = s.liveRev.value;
+	const empty = list?.every((e) => e.run_count === 0 && e.id === FIRST) ?? false;
+	useEffect(() => {
+		if (empty && rev > 0) void s.loadExperiments(); // the first run has begun
+	}, [empty, rev]);
 	if (!list) return <><main class="wait" aria-busy="true" /><Header /></>;
 	const used = list.filter((e) => e.run_count > 0 || e.id !== FIRST)
 		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0));
@@ -127,8 +133,7 @@ export function Experiments() {
 				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
 			{used.length ? here.length > 0 && <List list={here} />
-				: <Empty title="No experiments yet"><p>Start a run next to the served folder:</p>
-					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
+				: <FirstRun title="No experiments yet" />}
 			{away.length > 0 && <section class="group" aria-label="Archive">
 				<GroupHead open={archive.value} name="Archive"
 					toggle={() => (archive.value = !archive.value)}

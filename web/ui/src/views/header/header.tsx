@@ -86,7 +86,7 @@ export function Header() {
 	return (
 		<header class="head">
 			<Where />
-			{compare && <Filter />}
+			{(any || (compare && s.view.value.filter !== '')) && <Filter />}
 			{compare && <GoalSelect />}
 			<span class="grow" />
 			{any && <Opener word="Columns" icon="columns" open={picking}
