@@ -43,8 +43,9 @@ function Choices({ list }: { list: readonly Run[] }) {
 	return (
 		<>
 			{on < list.length && (
-				<span>{on} in the charts <button type="button" class="quiet" onClick={showAll}>
-					{list.length <= SHOW_MAX ? 'show all' : 'show ' + SHOW_MAX}</button></span>
+				<span>{on} in the charts {on < SHOW_MAX && <button type="button" class="quiet"
+					onClick={showAll}>{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}
+				</button>}</span>
 			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>

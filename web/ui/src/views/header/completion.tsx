@@ -39,7 +39,8 @@ export function Completion({ box, text, take, active }: Options) {
 			at.value = shown ? (from + by + list.length) % list.length : 0;
 		} else if (!shown) return;
 		else if ((e.key === 'Enter' || e.key === 'Tab') && list[at.value]) insert(list[at.value]!);
-		else if (e.key === 'Escape') open.value = false;
+		else if (e.key === 'Escape' && (at.value >= 0 || readFilter(text, isKnown).kind !== 'words'))
+			open.value = false;
 		else {
 			if (e.key === 'Enter') open.value = false;
 			return;

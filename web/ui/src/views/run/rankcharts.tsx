@@ -154,18 +154,23 @@ export function RankCharts({ r }: { r: RunDetail }) {
 		shown.value = shown.value ? 0 : AT_ONCE;
 		if (shown.value && !keys.value) getRankKeys(r.id).then((list) => (keys.value = list), s.report);
 	};
+	const one = ranks === 1;
+	useEffect(() => {
+		if (one) open(); // nothing to compare, and no other place shows these series
+	}, [one]);
 	if (!ranks) return null;
 	const rev = r.status === 'running' ? s.liveRev.value : 0;
 	const rest = (keys.value?.length ?? 0) - shown.value;
 	return (
 		<section class="group" aria-label="By rank">
-			<GroupHead open={shown.value > 0} toggle={open} name="by rank"
-				count={keys.value?.length ?? ''} />
+			<GroupHead open={shown.value > 0} toggle={open}
+				name={one ? 'Series of its one rank' : 'By rank'} count={keys.value?.length ?? ''} />
 			{shown.value > 0 && <div class="charts">{(keys.value ?? []).slice(0, shown.value).map((k) => (
 				<RankChart key={k} run={r.id} metric={k} ranks={ranks} rev={rev} />))}</div>}
 			{shown.value > 0 && rest > 0 && (
 				<button type="button" onClick={() => (shown.value += AT_ONCE)}>
-					{Math.min(AT_ONCE, rest)} more of {rest}</button>
+					{rest > AT_ONCE ? `Show ${AT_ONCE} more of ${rest}`
+						: `Show ${rest} more`}</button>
 			)}
 			{keys.value?.length === 0 && <p class="nothing">nothing was recorded by rank</p>}
 		</section>

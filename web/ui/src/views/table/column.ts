@@ -23,6 +23,8 @@ export interface Column {
 }
 
 const PAD = 14;
+/** Room to press a head next to the button of its menu. */
+const WIDTH_LEAST = 42;
 /** Runs whose texts determine the width. */
 const SAMPLE = 300;
 /** Number of longest texts that are measured: a measurement takes microseconds. */
@@ -51,7 +53,7 @@ export function widthOf(title: string, texts: Iterable<string>, max: number): nu
 	const longest = [...new Set(texts)].sort((a, b) => b.length - a.length).slice(0, MEASURED);
 	// digits have equal widths: the table uses tabular figures
 	for (const t of new Set(longest.map((l) => l.replace(/\d/g, '0')))) n = Math.max(n, ruler.measureText(t).width);
-	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
+	return Math.ceil(Math.min(max, Math.max(WIDTH_LEAST, n + PAD)));
 }
 
 /** Keeps the columns of these ids, which come first, at the left; the name before them has its width then. */

@@ -21,15 +21,22 @@ function found(words: string, on: ReadonlySet<string>) {
 	return [...shown, ...all.filter((c) => !on.has(c.id))];
 }
 
+/** The first name of a valid formula that no run has; null: all are known. */
+function unknownIn(text: string): string | null {
+	const formula = formulaOf(text);
+	return typeof formula === 'string' ? null : formula.names.find((n) => (n.what === null
+		? !s.paramKeys.value.includes(n.key) : !s.metricKeys.value.includes(n.key)))?.key ?? null;
+}
+
 /** Offers the formula as a column, or shows its error. */
 function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	const formula = formulaOf(text);
 	if (typeof formula === 'string') return <p class="problem" role="status">{formula}</p>;
-	const unknown = formula.names.find((n) => (n.what === null ? !s.paramKeys.value.includes(n.key)
-		: !s.metricKeys.value.includes(n.key)));
+	const unknown = unknownIn(text);
 	return (
-		<p>{unknown && <span class="problem" role="status">no run has {unknown.key}</span>}{' '}
-			<button type="button" onClick={() => add(DERIVED + text)}>add the column</button></p>
+		<p>{unknown !== null && <span class="problem" role="status">No run has {unknown}.</span>}{' '}
+			<button type="button" disabled={unknown !== null}
+				onClick={() => add(DERIVED + text)}>Add the column</button></p>
 	);
 }
 
@@ -72,7 +79,8 @@ export function Picker({ close }: { close: () => void }) {
 				title="or a formula: = params.lr * params.batch_size, = val/loss.min - train/loss.min"
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
-					if (e.key === 'Enter' && formula && typeof formulaOf(formula) !== 'string')
+					const whole = formula && typeof formulaOf(formula) !== 'string';
+					if (e.key === 'Enter' && whole && unknownIn(formula) === null)
 						add(DERIVED + formula);
 				}} />
 			{formula !== null && <Derive text={formula} add={add} />}

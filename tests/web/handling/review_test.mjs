@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defects that a new user met: notes, failures, order of metrics, long names, formulas, the number of charted runs.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { drawn, loaded, says, until } from '../browser.mjs';
+import { stage } from '../stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+
+async function run(experiment, name, series = {}, { params = {}, status = 'finished' } = {}) {
+	const { id } = await here.ask('POST', 'runs', { experiment, name, params });
+	const points = Object.entries(series).flatMap(([key, list]) => list.map(([step, value]) =>
+		({ key, step, value, wall_time: 1.8e9 + step })));
+	if (points.length) await here.ask('POST', `runs/${id}/metrics`, { points });
+	await here.ask('PATCH', 'runs/' + id, { status });
+	return id;
+}
+
+test('a note has the focus when it is begun, and its draft survives a change of the page', async (t) => {
+	const [a] = [await run('notes', 'a', { loss: [[1, 1]] }), await run('notes', 'b', { loss: [[1, 2]] })];
+	const page = await here.open(t, '?e=notes&r=' + a);
+	await page.click('.notes button:text-is("Add")', WAIT);
+	await until(() => page.evaluate(() => document.activeElement.tagName), (n) => n === 'TEXTAREA');
+	await page.keyboard.type('no nan now');
+	assert.equal(await page.inputValue('.notes textarea'), 'no nan now');
+	assert.match(await page.textContent('h1'), /^a/, 'n wrote a letter and did not open the next run');
+	await page.keyboard.press('Escape');
+	await page.evaluate(() => document.activeElement.blur());
+	await page.keyboard.press('n');
+	await says(page, 'h1', /^b/);
+	await page.goto(here.server.url + '?e=notes&r=' + a);
+	await page.click('.notes button:text-is("Continue draft")', WAIT);
+	assert.equal(await page.inputValue('.notes textarea'), 'no nan now');
+});
+
+test('a failed run says first that it failed and at which step, once', async (t) => {
+	const id = await run('fails', 'a', { 'train/loss': [[316, 1], [317, 2]] }, { status: 'failed' });
+	const page = await here.open(t, '?e=fails&r=' + id);
+	await says(page, '.failure h2', /failed/);
+	const text = await page.evaluate(() => document.querySelector('.runhead').textContent
+		+ document.querySelector('.failure h2').textContent);
+	assert.equal(new Set(text.match(/step \d+/g)).size, 1, text);
+	assert.ok(await page.$eval('.failure', (e) => e.getBoundingClientRect().bottom < innerHeight));
+});
+
+test('a run\'s metrics begin with the goal and the loss; those of layers are folded', async (t) => {
+	const points = [[1, 0.5], [2, 0.6]];
+	const dead = Object.fromEntries(Array.from({ length: 14 }, (_, i) => ['dead_units/l' + i, points]));
+	const id = await run('layers', 'a', { ...dead, 'train/loss': points, 'val/top1': points, 'aaa/first': points });
+	const page = await here.open(t, '?e=layers&r=' + id);
+	await page.waitForSelector('.metrics tbody tr', WAIT);
+	const keys = await page.$$eval('.metrics tbody tr', (l) => l.map((r) => r.cells[0].textContent));
+	assert.deepEqual(keys.slice(0, 2), ['val/top1', 'train/loss']);
+	assert.ok(!keys.some((k) => k.startsWith('dead_units/')), keys.join());
+	assert.ok(await page.$eval('[data-chart]', (e) => e.getBoundingClientRect().top < innerHeight),
+		'a chart is seen');
+});
+
+test('hovering a row leaves its name whole, and one long name does not widen the column', async (t) => {
+	const ids = [await run('names', 'base', { loss: [[1, 1]] }, { params: { lr: '1' } }),
+		await run('names', 'x'.repeat(90), { loss: [[1, 2]] }, { params: { lr: '2' } })];
+	const page = await here.open(t, '?e=names');
+	await page.setViewportSize({ width: 1440, height: 900 });
+	await drawn(page);
+	const width = () => page.$eval(`[data-run="${ids[0]}"] a`, (e) => [e.scrollWidth, e.offsetWidth,
+		e.textContent]);
+	const before = await width();
+	await page.hover(`[data-run="${ids[0]}"]`);
+	assert.deepEqual(await width(), before);
+	assert.ok(before[0] <= before[1], 'base is not cut');
+	assert.ok(await page.$eval('[data-cell="-1:0"]', (e) => e.offsetWidth) <= 420);
+});
+
+test('an invalid formula adds no column, by Enter or by the button', async (t) => {
+	await run('formula', 'a', { loss: [[1, 1]] }, { params: { lr: '1' } });
+	await run('formula', 'b', { loss: [[1, 2]] }, { params: { lr: '2' } });
+	const page = await here.open(t, '?e=formula');
+	await drawn(page);
+	const heads = () => page.locator('.grid .head .cell').count();
+	const before = await heads();
+	await page.click('.head button:text-is("Columns")');
+	for (const [text, why] of [['= params.lr *', /./], ['= params.frog * 2', /^No run has frog\.$/]]) {
+		await page.fill('.picker input[type=search]', text);
+		await says(page, '.picker .problem', why);
+		await page.keyboard.press('Enter');
+		assert.equal(await heads(), before, text);
+	}
+	await page.fill('.picker input[type=search]', '= params.lr * 2');
+	await page.keyboard.press('Enter');
+	await until(heads, (n) => n === before + 1);
+});
+
+test('"Show 100" goes once 100 runs are charted', async (t) => {
+	for (let i = 0; i < 110; i++)
+		await here.ask('POST', 'runs', { experiment: 'many', name: 'r' + i, params: { i: `${i}` } });
+	const page = await here.open(t, '?e=many');
+	await page.click('.facts button:text-is("Show 100")', WAIT);
+	await says(page, '.facts', /100 in the charts/);
+	assert.equal(await page.locator('.facts button:has-text("Show 100")').count(), 0);
+});
+
+test('the list of experiments says what its best value is of', async (t) => {
+	await run('best', 'a', { 'val/top1': [[1, 0.5], [2, 0.75]] });
+	const page = await here.open(t, '?all');
+	await loaded(page, 'main.experiments table');
+	await until(() => page.$$eval('main.experiments tr', (l) => l.find((r) => /^best/.test(r.textContent.trim()))
+		?.cells[4].textContent ?? ''), (s) => /val\/top1\s*0\.75/.test(s));
+});
