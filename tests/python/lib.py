@@ -76,7 +76,8 @@ def choose(*cases):
     for case in cases:
         if asked and case.__name__ not in asked:
             continue
-        with tempfile.TemporaryDirectory(prefix='dptrack-test.', ignore_cleanup_errors=True) as folder:
+        quiet = {'ignore_cleanup_errors': True} if sys.version_info >= (3, 10) else {}
+        with tempfile.TemporaryDirectory(prefix='dptrack-test.', **quiet) as folder:
             try:
                 print('ok %s: %s' % (case.__name__, case(folder) or ''), flush=True)
             except Exception as error:

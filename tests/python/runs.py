@@ -125,10 +125,12 @@ def children_of_multiprocessing(folder):
             def work(n):
                 own = dptrack.init(experiment=method, run_name='worker%d' % n)
                 own.log({'y': float(n)})
-                if n:
+                if n == 1:
                     raise RuntimeError('no luck')
+                if n == 2:
+                    raise SystemExit(3)
             if __name__ == '__main__':
-                children = [multiprocessing.get_context(method).Process(target=work, args=(n,)) for n in range(2)]
+                children = [multiprocessing.get_context(method).Process(target=work, args=(n,)) for n in range(3)]
                 [c.start() for c in children]
                 [c.join() for c in children]
                 run.log({'x': 2.0})
@@ -136,6 +138,7 @@ def children_of_multiprocessing(folder):
         assert lib.only(runs, 'main', method).series('x') == [(1, 1.0), (2, 2.0)]
         assert lib.only(runs, 'worker0', method).statuses == [(FINISHED, '')]
         assert lib.only(runs, 'worker1', method).statuses[0] == (FAILED, 'RuntimeError: no luck')
+        assert lib.only(runs, 'worker2', method).statuses[0] == (FAILED, 'exit 3')
 
 
 def a_killed_process_loses_a_second_at_most(folder):

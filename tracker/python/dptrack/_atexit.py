@@ -9,7 +9,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import FrameType, TracebackType
     from typing import Any, NoReturn
 
     from dptrack._run import Run
@@ -43,15 +43,34 @@ def judge(kind: type[BaseException] | None, value: object) -> tuple[str, str | N
 
 
 def _finish_all() -> None:
+    if _state['status'] is None and sys.version_info >= (3, 13):
+        _state['status'], _state['reason'] = judge(SystemExit, _code_of_child())
     for run in list(_runs):
         run.finish(_state['status'], _state['reason'])
 
 
 def _finish_child() -> None:
-    """Multiprocessing children exit without atexit; the exception is still active here."""
+    """Before Python 3.13 the exception that ends a child of multiprocessing is still active here; later, _hook_child kept it, and
+    an exit code is known by the frame that passes it on."""
     kind, value = sys.exc_info()[:2]
-    _state['status'], _state['reason'] = judge(kind, value)
+    if kind is not None or sys.version_info < (3, 13):
+        _state['status'], _state['reason'] = judge(kind, value)
     _finish_all()
+
+
+def _code_of_child() -> int:
+    """The exit code of a forked child whose exit functions run, from Python 3.13 on; else 0."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        code = frame.f_locals.get('code')
+        if isinstance(code, int) and _is_multiprocessing(frame):
+            return code
+        frame = frame.f_back
+    return 0
+
+
+def _is_multiprocessing(frame: FrameType) -> bool:
+    return str(frame.f_globals.get('__name__')).startswith('multiprocessing.')
 
 
 def _after_fork() -> None:
@@ -75,7 +94,8 @@ def _hook_exit() -> None:
     before = sys.exit
 
     def hook(code: Any = None) -> NoReturn:
-        _state['status'], _state['reason'] = judge(SystemExit, code)
+        if _state['status'] is None or not _is_multiprocessing(sys._getframe(1)):  # a spawned child exits so after an exception
+            _state['status'], _state['reason'] = judge(SystemExit, code)
         before(code)
 
     sys.exit = hook
@@ -86,6 +106,21 @@ def _hook_child() -> None:
     util, process = sys.modules.get('multiprocessing.util'), sys.modules.get('multiprocessing.process')
     if util and process and getattr(process, 'parent_process', lambda: None)() is not None:
         util.Finalize(None, _finish_child, exitpriority=100)
+        if sys.version_info >= (3, 13):
+            _hook_print_exc()
+
+
+def _hook_print_exc() -> None:
+    """Keeps the exception that multiprocessing prints at the end of a child: its exit functions run after that."""
+    import traceback
+    before = traceback.print_exc
+
+    def hook(*words: Any, **named: Any) -> None:
+        if _is_multiprocessing(sys._getframe(1)):
+            _state['status'], _state['reason'] = judge(*sys.exc_info()[:2])
+        before(*words, **named)
+
+    traceback.print_exc = hook
 
 
 def _hook() -> None:

@@ -297,13 +297,14 @@ class Video(Media):
     """
 
     def __init__(self, data: Content, caption: object = None) -> None:
-        self.file, self.caption = _file(data), caption
-        if self.file is None:
+        file, self.caption = _file(data), caption
+        if file is None:
             raise ValueError('a video is the path or the bytes of an MP4, WebM or GIF file: encode arrays first')
-        self.type = ('video/mp4' if self.file[4:8] == b'ftyp' else 'video/webm' if self.file[:4] == b'\x1a\x45\xdf\xa3' else
-                     'image/gif' if self.file[:4] == b'GIF8' else None)
-        if self.type is None:
+        kind = ('video/mp4' if file[4:8] == b'ftyp' else 'video/webm' if file[:4] == b'\x1a\x45\xdf\xa3' else
+                'image/gif' if file[:4] == b'GIF8' else None)
+        if kind is None:
             raise ValueError('a video file is an MP4, WebM or GIF file')
+        self.file, self.type = file, kind
 
     def record(self, library: Library, handle: Any, step: int, key: bytes, hidden: Callable[[str], str]) -> None:
         file = ctypes.byref(Bytes(self.file, len(self.file)))
