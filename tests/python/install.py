@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pip install ./tracker/python in a new environment, without the network and with only a C compiler: the package
-records with its own library, has a version, and imports nothing that it does not need."""
+records with its own library, has a version, and imports nothing that it does not need. The same from an archive of the
+sources, as pip installs dptrack-VERSION.tar.gz."""
 import glob
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -28,6 +30,15 @@ print(dptrack.__version__)
 def skip(reason):
     print('skipped: ' + reason)
     sys.exit(77)
+
+
+def pack_sources(folder):
+    """An archive with one folder, as `make dist` makes it, of the files that pip needs."""
+    path = os.path.join(folder, 'dptrack-0.tar.gz')
+    with tarfile.open(path, 'w:gz') as archive:
+        for name in ('pyproject.toml', 'configure.ac', 'tracker', 'schema'):
+            archive.add(os.path.join(lib.SRC, name), 'dptrack-0/' + name, filter=lambda f: None if '__pycache__' in f.name else f)
+    return path
 
 
 def main():
@@ -53,6 +64,12 @@ def main():
             f.write('import importlib.metadata as m, wandb; print(wandb.__version__, m.version("wandb"))')
         out = subprocess.run([venv + '/bin/python', '-m', 'dptrack.as_wandb', f.name], capture_output=True, text=True, cwd=folder, env=env)
         assert len(set(out.stdout.split())) == 1, (out.stdout, out.stderr)
+        again = subprocess.run([venv + '/bin/pip', 'install', '-q', '--force-reinstall', pack_sources(folder)], capture_output=True, text=True, env=env,
+                               cwd=folder)
+        assert again.returncode == 0, again.stdout + again.stderr
+        out = subprocess.run([venv + '/bin/python', '-c', PROGRAM], capture_output=True, text=True, cwd=folder,
+                             env=dict(env, DPTRACK_RUNS_DIR=folder + '/again'))
+        assert out.stdout.split() == [library, version] and lib.only(folder + '/again').series('x') == [(1, 0.5)], out
     print('installed: version %s, recorded by its own library' % version)
 
 
