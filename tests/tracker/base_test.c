@@ -29,6 +29,7 @@
 #include "tracker/base/hash.h"
 #include "tracker/base/little.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
 #include "tracker/base/thread.h"
 
@@ -723,9 +724,45 @@ static void threads_leave_signals_to_the_program(void **state)
 	assert_true(!sigismember(&joined.mask, SIGSEGV) && !sigismember(&detached.mask, SIGBUS));
 }
 
+/* Shows progress as if it had begun 10 s ago, with a pseudo-terminal as stderr; ret is what was written. */
+static void show_progress(uint64_t whole, uint64_t done, char *ret, size_t n)
+{
+	struct terminal_progress progress;
+	int at = posix_openpt(O_RDWR | O_NOCTTY), kept = dup(STDERR_FILENO), terminal;
+	ssize_t got;
+
+	assert_true(at >= 0 && kept >= 0 && !grantpt(at) && !unlockpt(at));
+	terminal = open(ptsname(at), O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0 && dup2(terminal, STDERR_FILENO) >= 0);
+	terminal_progress_begin(&progress, "runs imported", whole);
+	progress.start_s -= 10;
+	terminal_progress_show(&progress, done);
+	dup2(kept, STDERR_FILENO);
+	got = read(at, ret, n - 1);
+	assert_true(got > 0);
+	ret[got] = '\0';
+	close(terminal);
+	close(kept);
+	close(at);
+}
+
+static void progress_estimates_the_rest(void **state)
+{
+	char said[200];
+
+	(void)state;
+	show_progress(0, 12, said, sizeof(said));
+	assert_string_equal(said, "\rruns imported: 12 after 10 s\033[K");
+	show_progress(40, 12, said, sizeof(said));
+	assert_string_equal(said, "\rruns imported: 12 of 40 after 10 s, about 23 s left\033[K");
+	show_progress(40, 0, said, sizeof(said));
+	assert_string_equal(said, "\rruns imported: 0 of 40 after 10 s\033[K");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress_estimates_the_rest),
 		cmocka_unit_test(unnamed_files_are_not_found),
 		cmocka_unit_test(files_are_complete_or_absent),
 		cmocka_unit_test(bytes_are_all_written),

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -33,9 +34,9 @@ int terminal_help_columns(int fallback)
 	return n < 60 ? 60 : n > 120 ? 120 : n;
 }
 
-void terminal_progress_begin(struct terminal_progress *p, const char *what)
+void terminal_progress_begin(struct terminal_progress *p, const char *what, uint64_t whole)
 {
-	*p = (struct terminal_progress){ .what = isatty(STDERR_FILENO) ? what : NULL };
+	*p = (struct terminal_progress){ .what = isatty(STDERR_FILENO) ? what : NULL, .whole = whole };
 	p->start_s = p->what ? clock_mono_s() : 0;
 }
 
@@ -50,15 +51,38 @@ static void format_duration(char *text, size_t n, double s)
 		snprintf(text, n, "%d h %02d min", (int)(s / 3600), (int)(s / 60) % 60);
 }
 
+/* Appends " of WHOLE, about DURATION left": the rest takes as long for each as what is done. */
+static void append_estimate(char *line, size_t n, const struct terminal_progress *p, uint64_t done, double took)
+{
+	const size_t used = strlen(line);
+	char duration[40];
+
+	if (!p->whole || !done || done > p->whole)
+		return;
+	format_duration(duration, sizeof(duration), took / (double)done * (double)(p->whole - done));
+	snprintf(line + used, n - used, ", about %s left", duration);
+}
+
+/* Formats "runs imported: 12 of 40 after 3 s, about 7 s left". */
+static void format_progress(char *line, size_t n, const struct terminal_progress *p, uint64_t done, double took)
+{
+	char duration[40], whole[32] = "";
+
+	if (p->whole)
+		snprintf(whole, sizeof(whole), " of %llu", (unsigned long long)p->whole);
+	format_duration(duration, sizeof(duration), took);
+	snprintf(line, n, "%s: %llu%s after %s", p->what, (unsigned long long)done, whole, duration);
+	append_estimate(line, n, p, done, took);
+}
+
 void terminal_progress_show(struct terminal_progress *p, uint64_t done)
 {
 	const double now = p->what ? clock_mono_s() : 0, took = now - p->start_s;
-	char line[120], duration[40];
+	char line[160];
 
 	if (!p->what || took < QUIET_S || now - p->shown_s < REFRESH_S)
 		return;
-	format_duration(duration, sizeof(duration), took);
-	snprintf(line, sizeof(line), "%s: %llu after %s", p->what, (unsigned long long)done, duration);
+	format_progress(line, sizeof(line), p, done, took);
 	fprintf(stderr, "\r%.*s\033[K", terminal_columns(STDERR_FILENO, 80) - 1, line);
 	fflush(stderr);
 	p->shown = true;

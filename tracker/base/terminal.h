@@ -12,15 +12,16 @@ int terminal_columns(int fd, int fallback);
 /* terminal_columns of stdout for help texts: between 60 and 120. */
 int terminal_help_columns(int fallback);
 
-/* A line of progress, rewritten in place: how many are done, after how long. It appears after two
- * seconds, and only where stderr is a terminal. One thread. */
+/* A line of progress, rewritten in place: how many are done, after how long, and with a known whole how long the rest
+ * will take. It appears after two seconds, and only where stderr is a terminal. One thread. */
 struct terminal_progress {
-	const char *what; /* "import", "plans"; NULL: off */
+	const char *what; /* "runs imported", "bytes of files"; NULL: off */
+	uint64_t whole;	  /* 0: unknown */
 	double start_s, shown_s;
 	bool shown;
 };
 
-void terminal_progress_begin(struct terminal_progress *p, const char *what);
+void terminal_progress_begin(struct terminal_progress *p, const char *what, uint64_t whole);
 
 /* Cheap: writes at most five times a second. */
 void terminal_progress_show(struct terminal_progress *p, uint64_t done);

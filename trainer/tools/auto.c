@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tracker/base/log.h"
+#include "tracker/base/terminal.h"
 #include "trainer/advise/advise.h"
 #include "trainer/advise/plan_search.h"
 #include "trainer/launch/machine.h"
@@ -240,19 +241,24 @@ static int plan_best_in_full(struct auto_found *f, const struct search_opts *o, 
 {
 	const enum search_goal goal = (enum search_goal)job->cfg->goal;
 	struct full_plan planned = { .work = 0 };
+	struct terminal_progress progress;
+	int rc = 0;
 
+	terminal_progress_begin(&progress, "candidates planned in full", 0);
 	for (int turn = 0; turn < WHOLE_MOST; turn++) {
 		const int i = next_plan_in_full(&f->search);
-		int rc;
 
 		if (i < 0 || (i > 0 && planned.work >= WHOLE_WORK))
-			return 0;
+			break;
 		rc = plan_in_full(&planned, job, &f->search.plans[i], f->global_batch, err);
 		if (rc && rc != ERR_USAGE && rc != ERR_UNSUPPORTED)
-			return rc;
+			break;
 		search_correct(&f->search, i, o, goal, rc ? NULL : &planned.cost);
+		rc = 0;
+		terminal_progress_show(&progress, (uint64_t)turn + 1);
 	}
-	return 0;
+	terminal_progress_clear(&progress);
+	return rc;
 }
 
 static int search_and_check(struct auto_found *ret, struct costing *work, const struct job *job,

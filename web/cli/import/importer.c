@@ -35,7 +35,7 @@ int importer_init(struct importer *b, const struct importer_target *target, stru
 {
 	*b = (struct importer){ .target = target, .spool_fd = -1 };
 	b->deferred_end = &b->deferred;
-	terminal_progress_begin(&b->progress, "runs imported");
+	terminal_progress_begin(&b->progress, "runs imported", 0);
 	b->left_out = map_new(sizeof(uint64_t));
 	b->kept = arena_new();
 	if (!b->left_out || !b->kept)

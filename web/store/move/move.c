@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/terminal.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
@@ -261,6 +262,7 @@ struct move_filling {
 	struct move_end *to;
 	struct dump dump; /* dump of the source */
 	uint64_t rows;
+	struct terminal_progress progress;
 };
 
 static int copy_moved_row(void *arg, const struct db_row *r, struct err *err)
@@ -269,6 +271,7 @@ static int copy_moved_row(void *arg, const struct db_row *r, struct err *err)
 	int rc = dump_row(&f->dump, r, err);
 
 	f->rows++;
+	terminal_progress_show(&f->progress, f->rows);
 	return rc ? rc : tables_put(f->to->d, r, err);
 }
 
@@ -331,8 +334,10 @@ static int move_rows(struct move_end *from, struct move_end *to, const struct mo
 	int rc = db_run(to->d, DB_begin_long, err, "");
 
 	dump_init(&f.dump);
+	terminal_progress_begin(&f.progress, "rows copied", 0);
 	if (!rc)
 		rc = fill_move_target(&f, from, files, ret->sha256, err);
+	terminal_progress_clear(&f.progress);
 	if (!rc)
 		rc = db_run(to->d, DB_commit, err, "");
 	if (rc && db_in_transaction(to->d))

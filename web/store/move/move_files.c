@@ -12,6 +12,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/file.h"
+#include "tracker/base/terminal.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
@@ -420,11 +421,22 @@ static int copy_move_file(struct move_file *f, struct move_end *from, struct mov
 	return rc ? rc : put_moved_row(f, to, to->objects ? object : NULL, err);
 }
 
+static uint64_t count_listed_bytes(const struct move_files *f)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		bytes += f->list[i].bytes;
+	return bytes;
+}
+
 int move_files_copy(struct move_files *f, struct move_end *from, struct move_end *to, struct move_result *ret,
 		    struct err *err)
 {
+	struct terminal_progress progress;
 	int rc = 0;
 
+	terminal_progress_begin(&progress, "MB of files copied", count_listed_bytes(f) / 1000000);
 	for (size_t i = 0; i < f->n && rc >= 0; i++) {
 		rc = is_already_moved(&f->list[i], from, to, err);
 		ret->kept += rc > 0;
@@ -432,6 +444,8 @@ int move_files_copy(struct move_files *f, struct move_end *from, struct move_end
 			rc = copy_move_file(&f->list[i], from, to, err);
 		ret->files++;
 		ret->bytes += f->list[i].bytes;
+		terminal_progress_show(&progress, ret->bytes / 1000000);
 	}
+	terminal_progress_clear(&progress);
 	return rc < 0 ? rc : 0;
 }
