@@ -7,9 +7,11 @@ import itertools
 import os
 import re
 import resource
+import signal
+import subprocess
 import sys
 
-from helper import Folder, check, dptrain, fast, finish, read_run, sanitized, start
+from helper import DPTRAIN, Folder, check, dptrain, environment, fast, finish, read_run, sanitized, start
 
 BIG = "--model resnet20 -b 512 --deterministic"
 GPT = "--model gpt2-124m -b 2 --seq-len 128 --opt adamw --lr 1e-4 "
@@ -104,6 +106,43 @@ def refused():
         check(p.returncode == 2 and "no batch size" in p.stderr, "nothing fits: %d %s" % (p.returncode, p.stderr))
 
 
+def on_terminal(*flags, env=None, interrupt=""):
+    """Runs dptrain on a terminal; sends SIGINT when `interrupt` appears there. Returns (exit code, output)."""
+    above, below = os.openpty()
+    p = subprocess.Popen([DPTRAIN, *map(str, flags)], env=environment(env), stdin=subprocess.DEVNULL, stdout=below, stderr=below)
+    os.close(below)
+    said = b""
+    while True:
+        try:
+            more = os.read(above, 4096)
+        except OSError:  # the last process has closed it
+            break
+        said += more
+        if interrupt and interrupt.encode() in said:
+            p.send_signal(signal.SIGINT)
+            interrupt = ""
+    os.close(above)
+    return p.wait(100), said.decode()
+
+
+def announced():
+    """On a terminal, a run that needs more than half of the memory waits for ctrl-C before it takes it."""
+    flags = ["--model", "resnet20", "--synthetic", "-b", 64, "--max-steps", 1, *fast()]
+    p = dptrain("plan", *flags[:2], *flags[3:5], *fast(), "--dump=summary")
+    need = float(re.search(r"memory of a rank: ([0-9.]+) MiB", p.stdout).group(1)) * 2**20
+    small, large = ({"DPTRAIN_TEST_MEMORY": str(int(times * need))} for times in (1.5, 2.5))
+    with Folder() as tmp:
+        words = "ctrl-C stops it"
+        code, said = on_terminal(*flags, "--runs-dir", tmp, env=small)
+        check(code == 0 and said.count(words) == 1 and "the plan needs" in said, "on a terminal: %d %s" % (code, said))
+        code, said = on_terminal(*flags, "--runs-dir", tmp, env=small, interrupt=words)
+        check(code == 130, "interrupted: %d %s" % (code, said))
+        code, said = on_terminal(*flags, "--runs-dir", tmp, env=large)
+        check(code == 0 and words not in said, "less than half: %d %s" % (code, said))
+        p = dptrain(*flags, "--runs-dir", tmp, env=small)
+        check(p.returncode == 0 and words not in p.stderr, "no terminal: %d %s" % (p.returncode, p.stderr))
+
+
 def limited():
     """ulimit -v is respected like a small memory; threads that do not fit in it are not started."""
     for size, flags, code, words in ((800, ["--model", "gpt2-124m", "-b", 1], 2, "(ulimit -v) leaves"),
@@ -118,6 +157,7 @@ def limited():
 def main():
     full = "--full" in sys.argv
     refused()
+    announced()
     tight(full and sys.argv[-1] == "--full")
     if sanitized():
         print("memory used: skipped, a sanitizer uses memory itself")

@@ -200,6 +200,21 @@ int memory_check(const struct plan *p, const struct rank *r, const struct worklo
 		       a.count ? a.text : "");
 }
 
+bool memory_is_large(const struct plan *p, const struct rank *r, char *text, size_t n)
+{
+	const char *whose = "";
+	const int64_t limit = r->backend->room ? 0 : available_on_host(r->seat, &whose);
+	const int64_t bytes = plan_bytes_needed(p, r);
+	char room[200];
+
+	if (bytes <= limit / 2 || limit <= 0)
+		return false;
+	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, limit, whose });
+	snprintf(text, n, "the plan needs %.0f MiB%s; %s", (double)bytes / MIB,
+		 r->seat->local_world > 1 ? " for its ranks" : "", room);
+	return true;
+}
+
 /* Returns the bytes with that batch size; -1: it cannot be planned or does not fit. */
 static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, int64_t size, int64_t limit)
 {

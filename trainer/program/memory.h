@@ -20,6 +20,10 @@ size_t memory_offloaded(const struct plan *p);
  * has (a container's limit counts). p is the plan of r->cfg; plans of other settings are made here. Not collective. */
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err);
 
+/* Returns true and describes it when the ranks of this machine together need more than half of its free memory. Of a
+ * device's memory, which nothing else uses, it returns false. */
+bool memory_is_large(const struct plan *p, const struct rank *r, char *text, size_t n);
+
 /* Returns the largest batch size of a rank, up to `most`, with which r's run would fit by its plan, and the bytes that
  * the ranks of this machine would need together; 0: none. The global batch grows in proportion. */
 int64_t memory_largest_batch(const struct rank *r, const struct workload *s, int64_t most, int64_t *ret_bytes);

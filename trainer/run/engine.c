@@ -4,8 +4,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/rank_check.h"
@@ -14,6 +16,8 @@
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
 #include "trainer/state/tensor_files.h"
+
+#define LARGE_WAIT_S 3
 
 bool engine_is_root(const struct engine *e)
 {
@@ -72,6 +76,20 @@ static int check_norms(const struct engine *e, struct err *err)
 	return rc;
 }
 
+/* Lets a user on a terminal stop a command before it takes most of the memory. A rank's stderr is a pipe to the
+ * launcher. */
+static void announce_large_plan(const struct engine *e)
+{
+	const double until_s = clock_mono_s() + LARGE_WAIT_S;
+	char text[300];
+
+	if (!isatty(STDOUT_FILENO) || !memory_is_large(&e->prepared.plan, &e->rank, text, sizeof(text)))
+		return;
+	log_warn("%s; it begins in %d s, ctrl-C stops it", text, LARGE_WAIT_S);
+	while (clock_mono_s() < until_s && !rank_context_stop(e->rank.seat))
+		clock_sleep_s(0.05);
+}
+
 /* Makes the plan and checks that it can run. */
 static int plan_engine(struct engine *e, struct err *err)
 {
@@ -86,6 +104,8 @@ static int plan_engine(struct engine *e, struct err *err)
 		rc = rank_check_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
+	if (!rc && e->rank.seat->local_rank == 0)
+		announce_large_plan(e);
 	e->resident_before = memory_begin() - (int64_t)e->subject.data->drawn_bytes;
 	if (!rc)
 		rc = initial_check_freeze(e->prepared.model, cfg, e->subject.model, err);
