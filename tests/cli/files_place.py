@@ -52,7 +52,7 @@ def main():
         lib.equal(served(x + "2", path)[0], 404, "a copied store has a folder of its own")
         os.remove(os.path.join(y, files_below(y)[0]))
         r = tool("migrate", x, z + "4")
-        lib.check(r.returncode != 0 and "not there" in r.stderr, f"a missing file: {r.returncode} {r.stderr}")
+        lib.check(r.returncode != 0 and "1 files of the store are missing" in r.stderr, f"a missing file: {r.returncode} {r.stderr}")
     lib.finish("files_place")
 
 

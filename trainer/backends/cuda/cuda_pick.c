@@ -151,7 +151,7 @@ static int check_device_count(const struct device_list *l, const struct backend_
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "backend cuda: there %s %d GPU%s for %d ranks: use --nproc-per-node %d, or --share-gpu, which "
-		       "is correct and slow",
+		       "is slow but correct",
 		       l->n == 1 ? "is" : "are", l->n, l->n == 1 ? "" : "s", o->local_world, l->n);
 }
 
