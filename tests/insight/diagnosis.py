@@ -88,7 +88,7 @@ def machines(server):
     lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "it is unknown who uses the cores")
     lib.equal(machine(server, "crowded", 2, dict(quiet, cpu_wait_percent=30), ready=3)["verdict"], "crowding", "crowded")
     unknown = machine(server, "crowds", 2, dict(quiet, cpu_wait_percent=30), ready=3)["leaves"][0]
-    lib.equal((unknown["gain"], unknown["sentence"]), (None, "crowding: 30 % of the time; the speed without it is unknown"),
+    lib.equal((unknown["gain"], unknown["sentence"]), (None, "Too many loader threads: 30 % of the time; the speed without it is unknown"),
               "a gain that does not follow from the share")
     lib.equal(machine(server, "others", 2, dict(quiet, cpu_wait_percent=30, cpu_process_percent=60))["verdict"], "cpu_taken", "others")
     lib.equal(machine(server, "memory", 2, dict(quiet, memory_wait_percent=40, major_faults=90))["leaves"][0]["evidence"],
@@ -139,7 +139,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 60)
         for name, (environment, flags, _, _) in FAULTS.items():
             train(runs, text, name, environment, flags)
-        lib.check("speed: disk" in show(runs, "disk") and "next: " in show(runs, "disk"), "dptrack show prints it")
+        lib.check("speed: Slow disk" in show(runs, "disk") and "next: " in show(runs, "disk"), "dptrack show prints it")
         (folder,) = glob.glob(os.path.join(runs, "slow", "disk-*"))
         lib.equal(show(runs, folder + "/"), show(runs, "disk"), "a run by its folder")
         lib.equal(show(runs, os.path.join(runs, "slow")), show(runs, list(FAULTS)[-1]), "an experiment's newest run by its folder")

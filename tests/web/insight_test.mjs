@@ -45,7 +45,7 @@ test('a run that waits for its loader gets a verdict with evidence and an action
 	const [first] = d.leaves;
 	for (const words of [first.sentence, first.evidence, first.usual, first.action, d.bound])
 		assert.ok(said.includes(words), words);
-	assert.match(d.sentence, /^loader: 50 % of the time \(\d+-\d+\); without it up to 2\.0\dx as fast$/);
+	assert.match(d.sentence, /^Waiting for data: 50 % of the time \(\d+-\d+\); without it up to 2\.0\dx as fast$/);
 	assert.equal(d.sentence, d.leaves[0].sentence);
 	assert.equal(Number(await page.getAttribute('.speed meter', 'value')), d.leaves[0].share);
 	assert.equal(await page.getAttribute('.speed a[download]', 'href'), `api/v1/runs/${id}/trace`);

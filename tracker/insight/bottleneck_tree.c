@@ -31,28 +31,55 @@ struct tree_walk {
 };
 
 static const char *const names[BOTTLENECK_LEAVES] = {
-#define LEAF(name, branch, usual, action) #name,
+#define LEAF(name, branch, title, usual, action) #name,
+#define BRANCH(name, title)
 #include "schema/insight/leaves.def"
 #undef LEAF
+#undef BRANCH
 };
 
 static const char *const branches[BOTTLENECK_LEAVES] = {
-#define LEAF(name, branch, usual, action) #branch,
+#define LEAF(name, branch, title, usual, action) #branch,
+#define BRANCH(name, title)
 #include "schema/insight/leaves.def"
 #undef LEAF
+#undef BRANCH
 };
 
 static const char *const usuals[BOTTLENECK_LEAVES] = {
-#define LEAF(name, branch, usual, action) usual,
+#define LEAF(name, branch, title, usual, action) usual,
+#define BRANCH(name, title)
 #include "schema/insight/leaves.def"
 #undef LEAF
+#undef BRANCH
 };
 
 static const char *const actions[BOTTLENECK_LEAVES] = {
-#define LEAF(name, branch, usual, action) action,
+#define LEAF(name, branch, title, usual, action) action,
+#define BRANCH(name, title)
 #include "schema/insight/leaves.def"
 #undef LEAF
+#undef BRANCH
 };
+
+/* By name. A leaf and a branch with one name have one title. */
+static const struct finding_title {
+	const char *name, *title;
+} titles[] = {
+#define LEAF(name, branch, title, usual, action) { #name, title },
+#define BRANCH(name, title) { #name, title },
+#include "schema/insight/leaves.def"
+#undef LEAF
+#undef BRANCH
+};
+
+static const char *find_title(const char *name)
+{
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		if (!strcmp(titles[i].name, name))
+			return titles[i].title;
+	return name;
+}
 
 struct bottleneck_run bottleneck_unknown(void)
 {
@@ -592,8 +619,8 @@ static void format_finding(struct bottleneck_finding *f)
 		snprintf(gain, sizeof(gain), "without it up to %.2fx as fast", f->gain);
 	else if (f->flags[0])
 		snprintf(gain, sizeof(gain), "dptrain doctor --try measures what the action gains");
-	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", f->leaf, 100 * f->share, between,
-		 gain);
+	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", find_title(f->leaf),
+		 100 * f->share, between, gain);
 }
 
 static void format_findings(struct bottleneck_report *r)

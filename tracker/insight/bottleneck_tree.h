@@ -16,9 +16,11 @@
 #define BOTTLENECK_STRAGGLER_EXCESS 0.05
 
 enum bottleneck_leaf {
-#define LEAF(name, branch, usual, action) BOTTLENECK_##name,
+#define LEAF(name, branch, title, usual, action) BOTTLENECK_##name,
+#define BRANCH(name, title)
 #include "schema/insight/leaves.def"
 #undef LEAF
+#undef BRANCH
 	BOTTLENECK_LEAVES
 };
 
@@ -60,7 +62,7 @@ struct bottleneck_finding {
 	const char *usual;
 	char action[240];
 	char flags[80]; /* flags of dptrain for the action; "": none can be tried */
-	char sentence[160]; /* leaf, share, interval and gain in words, for every display of the finding */
+	char sentence[160]; /* title, share, interval and gain in words, for every display of the finding */
 };
 
 struct bottleneck_report {

@@ -10,7 +10,7 @@
 
 static void print_diagnosis_leaf(json_t *leaf)
 {
-	printf("  %s\n    found: %s\n    usual: %s\n    next: %s\n", cli_text(leaf, "sentence"),
+	printf("\nspeed: %s\n  found: %s\n  usual: %s\n  next: %s\n", cli_text(leaf, "sentence"),
 	       cli_text(leaf, "evidence"), cli_text(leaf, "usual"), cli_text(leaf, "action"));
 }
 
@@ -27,10 +27,11 @@ static void diagnosis_print(struct source *s, const char *id)
 		return;
 	if (json_is_string(json_object_get(root, "verdict"))) {
 		leaves = json_object_get(root, "leaves");
-		printf("\nspeed: %s\n", cli_text(root, json_array_size(leaves) ? "verdict" : "sentence"));
+		if (!json_array_size(leaves))
+			printf("\nspeed: %s\n", cli_text(root, "sentence"));
 		json_array_foreach(leaves, i, leaf)
 			print_diagnosis_leaf(leaf);
-		printf("  bound by %s\n", cli_text(root, "bound"));
+		printf("bound by %s\n", cli_text(root, "bound"));
 	}
 	if (json_is_object(json_object_get(root, "overfitting")))
 		printf("\n%s\n", cli_text(json_object_get(root, "overfitting"), "sentence"));

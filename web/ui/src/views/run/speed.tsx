@@ -11,16 +11,15 @@ import { Versus } from './versus.tsx';
 
 const TraceView = lazy(() => import('../insight/trace.tsx').then((m) => m.TraceView));
 
-/** Display names of causes; the others are shown as they are. */
-const CAUSES: Record<string, string> = { straggler: 'Slow rank', cpu_taken: 'CPU shared with others' };
-const causeText = (leaf: string) => CAUSES[leaf] ?? leaf;
+/** The finding in words: what its sentence begins with. */
+const titleOf = (leaf: Leaf) => leaf.sentence.split(':', 1)[0] ?? '';
 
 function LeafRow({ leaf }: { leaf: Leaf }) {
-	const rest = leaf.sentence.slice(leaf.leaf.length);
+	const title = titleOf(leaf);
 	return (
 		<li>
-			<p><b>{causeText(leaf.leaf)}</b>{rest}</p>
-			<meter value={leaf.share} aria-label={`${causeText(leaf.leaf)}, share of the time`} />
+			<p><b>{title}</b>{leaf.sentence.slice(title.length)}</p>
+			<meter value={leaf.share} aria-label={`${title}, share of the time`} />
 			<dl class="pairs">
 				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
 				<div><dt>usual</dt><dd>{leaf.usual}</dd></div>
@@ -85,7 +84,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<>
 			{d.verdict && (
 				<section class="box speed">
-					<h2>Speed{d.leaves.length ? `: ${causeText(d.verdict)}` : ''}</h2>
+					<h2>Speed{d.leaves[0] ? `: ${titleOf(d.leaves[0])}` : ''}</h2>
 					<Verdict d={d} />
 					<TraceLink r={r} />
 					<Versus r={r} />
