@@ -52,7 +52,7 @@ def main(python, tmp):
     clean = {k: v for k, v in env.items() if k not in ("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS")}
     done = subprocess.run([python, "-c", CLIENT, server.url, key, f"{tmp}/shards"], capture_output=True, text=True, timeout=200, check=False, env=clean)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert server.unauthorized == 2, server.unauthorized
+    assert server.unauthorized >= 2, server.unauthorized  # a slow client may also meet an expired token
     listed = {k: (int(g), n) for k, (g, n) in json.loads(done.stdout).items()}
     assert set(listed) == {"ours", "theirs", *("set/" + n for n in shards)}, listed
     server.asked, server.revoke_at, server.unauthorized = 0, {3}, 0

@@ -40,7 +40,7 @@ test('a run that waits for its loader gets a verdict with evidence and an action
 	const id = await run('waits', { ...COMPUTE, data_wait: 0.1 }, { trace_steps: '10:13' });
 	const d = await here.ask('GET', `runs/${id}/diagnosis`);
 	const page = await here.open(t, '?e=speed&r=' + id);
-	await page.waitForSelector('.speed h2:has-text("Speed: loader")', WAIT);
+	await page.waitForSelector('.speed h2:has-text("Speed: Waiting for data")', WAIT);
 	const said = await page.textContent('.speed');
 	const [first] = d.leaves;
 	for (const words of [first.sentence, first.evidence, first.usual, first.action, d.bound])
