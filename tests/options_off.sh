@@ -6,7 +6,8 @@ cd "$builddir"
 [ ! -e .libs/dptrain_cuda.so ]
 ./dptrain --version
 ./dptrack --version
-backends=$(./dptrain backends)
+# In distcheck the build whose tarball this is lies three folders above, with its modules.
+backends=$(DPTRAIN_BACKEND_PATH="$builddir/.libs" ./dptrain backends)
 echo "$backends"
 echo "$backends" | grep -q '^cpu '
 echo "$backends" | grep -q '^cuda .*not installed'
