@@ -74,7 +74,7 @@ dist_built = $(dist_programs) tests/data/deliver
 # and, of several ranks, offload.py, bits.py, pipelines.py, resume.py. `make check` in that build runs all.
 unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_test tests/gpu/conformance_fake \
 	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh $(docs_tests) \
-	tests/release/wheel.py tests/cli/agents_sdk.py tests/advise/plan.py tests/backends/allocations \
+	tests/release/wheel.py tests/cli/agents.py tests/cli/agents_sdk.py tests/advise/plan.py tests/backends/allocations \
 	tests/backends/allocations.py tests/train/ranks.py tests/train/stops.py tests/train/memory.py tests/train/averages.py \
 	tests/train/launcher.py tests/train/determinism.py tests/train/accumulation.py tests/train/resnet18.py \
 	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
@@ -89,7 +89,9 @@ print-tests:
 CLEANFILES += tests/seconds
 
 # Only the server, the store and the commands: run by tests/sanitizers.sh.
-web_tests = $(api_tests) $(cli_tests) $(fault_scripts) tests/mlflow/routes.py
+# Without those that need dptrain or the library in Python.
+web_tests = $(api_tests) $(filter-out tests/cli/completion.py tests/cli/agents.py tests/cli/agents_sdk.py,$(cli_tests)) \
+	$(fault_scripts) tests/mlflow/routes.py
 web_test_programs = dptrack$(EXEEXT) tests/tracker/record$(EXEEXT)
 if HAVE_CMOCKA
 web_tests += $(store_tests) $(api_test_programs) tests/fault/power
