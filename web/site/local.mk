@@ -8,6 +8,12 @@ site/index.html: $(addprefix $(srcdir)/,$(site_sources)) $(wildcard $(srcdir)/do
 	$(AM_V_GEN)python3 $(srcdir)/web/site/make_site.py venv/site site
 .PHONY: docs
 
+# Not in EXTRA_DIST: make would take the folder's name for the target and make the site before each tarball.
+DIST_HOOKS += dist-docs
+dist-docs:
+	cp -pR $(srcdir)/docs $(distdir)/
+.PHONY: dist-docs
+
 # Installed where `make docs` has made it.
 install-data-local: install-site
 uninstall-local: uninstall-site
