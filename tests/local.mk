@@ -76,7 +76,7 @@ unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_t
 	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh $(docs_tests) \
 	tests/release/wheel.py tests/cli/agents.py tests/cli/agents_sdk.py tests/advise/plan.py tests/backends/allocations \
 	tests/backends/allocations.py tests/train/ranks.py tests/train/stops.py tests/train/memory.py tests/train/averages.py \
-	tests/train/launcher.py tests/train/determinism.py tests/train/accumulation.py tests/train/resnet18.py \
+	tests/train/launcher.py tests/train/determinism.py tests/train/levels/casts.py tests/train/accumulation.py tests/train/resnet18.py \
 	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
 	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
 	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py

@@ -8,7 +8,8 @@ import sys
 
 import tree
 
-MADE = ("web/ui/prebuilt",)  # by make dist: an unpacked tarball has it
+# Made by make dist, so that an unpacked tarball has it; copied by dist-docs.
+HOOKED = ("web/ui/prebuilt", "docs/")
 
 
 def ask_make(*words):
@@ -30,7 +31,7 @@ def distributed():
 
 def main():
     verdict, taken, bad = tree.Verdict("tarball"), distributed(), 0
-    paths = [path for path in tree.files("") if not path.startswith(MADE)]
+    paths = [path for path in tree.files("") if not path.startswith(HOOKED)]
     for path in paths:
         parts = path.split("/")
         if not any("/".join(parts[:n]) in taken for n in range(1, len(parts) + 1)):
