@@ -52,7 +52,7 @@ def killed(folder, store, runs, remote, want, n_blocks):
 
 
 def lost(folder, store, runs, remote, want, n_blocks):
-    """A node is killed for good: the other one goes on alone, and fetches the blocks of the lost one."""
+    """A node is killed for good: the other one continues alone, and fetches its blocks."""
     job = launch(folder, *remote, "--runs-dir", runs, "--max-restarts", 1, nnodes="1:2")
     if not wait_for_steps(runs, job, 12):
         return

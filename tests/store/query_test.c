@@ -78,13 +78,35 @@ static size_t search(struct helper *h, const char *filter, const char *order, si
 	return ret->count;
 }
 
+struct filter_case {
+	const char *filter;
+	size_t count; /* of runs that it finds */
+};
+
+static void check_filters(struct helper *h, const struct filter_case *cases, size_t n)
+{
+	struct query_runs r;
+
+	for (size_t i = 0; i < n; i++)
+		if (search(h, cases[i].filter, NULL, 1000, &r) != cases[i].count)
+			fail_msg("%s: %zu runs, not %zu", cases[i].filter, r.count, cases[i].count);
+}
+
+static void check_bad_filters(struct helper *h, const char *const *bad, size_t n)
+{
+	struct query_runs r;
+	struct err err;
+
+	for (size_t i = 0; i < n; i++)
+		if (query_runs(h->s, &(struct query_runs_opts){ .filter = bad[i] }, h->a, &r, &err) != ERR_USAGE ||
+		    strncmp(err.text, "filter", 6))
+			fail_msg("taken: %s", bad[i]);
+}
+
 static void filters(void **state)
 {
 	struct filter_mlflow text = { FILTER_RUNS, "params.lr = '0.10'", NULL, 0 };
-	static const struct {
-		const char *filter;
-		size_t count;
-	} cases[] = {
+	static const struct filter_case cases[] = {
 		{ NULL, 50 },
 		{ "", 50 },
 		{ "  ", 50 },
@@ -127,16 +149,10 @@ static void filters(void **state)
 	struct helper *h = *state;
 	struct query_runs r;
 	struct err err;
-	size_t i;
 
 	fill(h);
-	for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		if (search(h, cases[i].filter, NULL, 1000, &r) != cases[i].count)
-			fail_msg("%s: %zu runs, not %zu", cases[i].filter, r.count, cases[i].count);
-	for (i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		if (query_runs(h->s, &(struct query_runs_opts){ .filter = bad[i] }, h->a, &r, &err) != ERR_USAGE ||
-		    strncmp(err.text, "filter", 6))
-			fail_msg("taken: %s", bad[i]);
+	check_filters(h, cases, sizeof cases / sizeof cases[0]);
+	check_bad_filters(h, bad, sizeof bad / sizeof bad[0]);
 	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .order_by = "metrics.a DESC,," }, h->a, &r, &err),
 			 ERR_USAGE);
 	assert_int_equal(query_runs(h->s, &(struct query_runs_opts){ .order_by = "name, name DESC" }, h->a, &r, &err),
@@ -182,10 +198,7 @@ static void more_filters(void **state)
 /* Names without a prefix: the run's param, else its metric. */
 static void bare_names(void **state)
 {
-	static const struct {
-		const char *filter;
-		size_t count;
-	} cases[] = {
+	static const struct filter_case cases[] = {
 		{ "lr > 0.1", 48 },
 		{ "lr>0.1 and model=mlp", 24 },
 		{ "NOT lr > 0.1", 2 },
@@ -205,18 +218,10 @@ static void bare_names(void **state)
 		"attributes.lr > 1",
 	};
 	struct helper *h = *state;
-	struct query_runs r;
-	struct err err;
-	size_t i;
 
 	fill(h);
-	for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		if (search(h, cases[i].filter, NULL, 1000, &r) != cases[i].count)
-			fail_msg("%s: %zu runs, not %zu", cases[i].filter, r.count, cases[i].count);
-	for (i = 0; i < sizeof bad / sizeof bad[0]; i++)
-		if (query_runs(h->s, &(struct query_runs_opts){ .filter = bad[i] }, h->a, &r, &err) != ERR_USAGE ||
-		    strncmp(err.text, "filter", 6))
-			fail_msg("taken: %s", bad[i]);
+	check_filters(h, cases, sizeof cases / sizeof cases[0]);
+	check_bad_filters(h, bad, sizeof bad / sizeof bad[0]);
 }
 
 static void hostile_filters(void **state)

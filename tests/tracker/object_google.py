@@ -58,7 +58,7 @@ def objects(server, env, way):
     assert run(env, "list", "shop", "", "/").decode().splitlines() == ["shared 0 a b/", "shared 0 list/", "shared 0 parts/"], way
     run(env, "delete", "shop", "list/7")
     assert "not found: NoSuchKey" in run(env, "get", "shop", "list/7", code=1), way
-    assert run(env, "list", "nobody", "", code=1).startswith("-2 gs://nobody/: not found: NoSuchBucket"), way
+    assert run(env, "list", "absent", "", code=1).startswith("-2 gs://absent/: not found: NoSuchBucket"), way
 
 
 def expiry(server, env):

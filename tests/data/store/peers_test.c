@@ -341,7 +341,7 @@ static void test_bad_requests(void **state)
 	}
 }
 
-/* Clients that do not read occupy the blocks' memory: others are told to come back, and the slow ones are closed. A
+/* Clients that do not read occupy the blocks' memory: other clients get the status 503, and the slow ones are closed. A
  * request that never ends is closed, too. */
 static void test_slow_clients(void **state)
 {

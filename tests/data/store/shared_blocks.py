@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A node of a job with --cache-shared against another node that this test plays, with its own implementation of the
-protocol: blocks come from their owner and are kept as copies; an owner that is gone, hangs, refuses, lies or never has
-the block costs one line and the request to the store, and never a sample."""
+protocol: blocks come from their owner and are kept as copies; an owner that is gone, hangs, refuses, sends wrong bytes or
+never has the block costs one line and the request to the store, and never a sample."""
 import concurrent.futures
 import contextlib
 import hashlib
@@ -102,10 +102,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if way == "refuses":
             self.reply(403, b"another job key (DPTRAIN_JOB_KEY)\n")
             return
-        if way == "lies":
+        if way == "forges":
             data = data[:-1] + bytes([data[-1] ^ 1])
         crc = "%08x" % crc32c(data if way != "flips" else data[:-1] + bytes([data[-1] ^ 1]))
-        signed = proof("serves " + crc, nonce, name, *numbers) if way not in ("unproven", "lies") else "0" * 64
+        signed = proof("serves " + crc, nonce, name, *numbers) if way not in ("unproven", "forges") else "0" * 64
         if way == "cuts":
             self.close_connection = True
             self.reply(200, data, DPTrain_Block=f"{crc} {signed}", Connection="close") if len(self.server.names) % 2 else self.reply(200, data[:100])
@@ -160,7 +160,7 @@ def helps(server, shards, plain, all_blocks):
             assert got == plain and not fetched(server) and len(set(node.names)) == len(asked) and counts["peer_bytes"] == 0, (way, counts)
 
 
-WAYS = (("gone", "[Cc]onnect"), ("refuses", r"it refused a request \(status 403, another job key"), ("lies", "its response is not a block of this job"),
+WAYS = (("gone", "[Cc]onnect"), ("refuses", r"it refused a request \(status 403, another job key"), ("forges", "its response is not a block of this job"),
         ("unproven", "its response is not a block of this job"), ("flips", "its response is not a block of this job"),
         ("cuts", "its response is not a block of this job"), ("never", "it did not get a block in time"))
 
