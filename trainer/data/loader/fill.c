@@ -11,7 +11,7 @@
 
 void fill_init(struct fill *f)
 {
-	if (f->dataset->kind == SAMPLE_IMAGE)
+	if (f->dataset->kind == SAMPLE_IMAGE && f->dataset->dtype == DTYPE_U8)
 		pixels_table(&f->table, f->dataset->channels, &f->norm);
 }
 
