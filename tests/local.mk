@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # TESTS run in `make check`: fast and without network. CHECK_EXTRA run in ./check: browser, real readers, packages
-# from PyPI and npm. Exit 77 means skipped, with the reason on the last line.
+# from PyPI and npm. CHECK_FULL run in ./check --all, where tests that can test more do so (DPT_TEST_FULL=1). Exit 77
+# means skipped, with the reason on the last line.
 
 # The leak checker scans thread-local storage of loaded modules' threads (the cpu backend's) and crashes on it. Some
 # tests fork with threads, which the thread sanitizer would refuse.

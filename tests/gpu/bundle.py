@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/gpu/all from the bundle, unpacked in an empty folder, on the fake device: a call that is too short leaves
-parts for the next, which continues; results.json has them; the source tree is not read. `bundle.py full`: every part,
-including `speed` (half a minute)."""
+parts for the next, which continues; results.json has them; the source tree is not read. In full: every part, including `speed`."""
 import json
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from device import FAKE
+from device import FAKE, FULL
 from helper import BUILD, SOURCE, Folder, check, environment, finish, skip
 
 BUNDLE = os.path.join(BUILD, "dptrain-gpu-bundle.tar.zst")
@@ -66,7 +65,7 @@ def main():
     with Folder() as folder:
         subprocess.run(["tar", "--zstd", "-xf", BUNDLE, "-C", folder], check=True)
         in_pieces(folder)
-        if sys.argv[1:] == ["full"]:
+        if FULL:
             whole(folder)
     finish("bundle")
 

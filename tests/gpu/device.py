@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from helper import BUILD
 
 REAL = os.environ.get("DPTRAIN_GPU") == "1"
+FULL = os.environ.get("DPT_TEST_FULL") == "1"
 FAKE = os.path.join(os.environ.get("fakedir") or BUILD, "tests", "fakes", "cuda", ".libs")
 LIBRARIES = {k: v for k, v in os.environ.items() if k == "DPTRAIN_CUDA_LIBS"}
 # The fake device must not use a plan cache on disk: tests count the queries to its libraries, which change.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete networks on the cuda backend compared with PyTorch's recorded f64 numbers: a small GPT; the same bits with
-and without graphs and in other orders of streams, blocks and threads. `nets.py full`: also the other GPTs, bf16,
+and without graphs and in other orders of streams, blocks and threads. In full: also the other GPTs, bf16,
 ResNet-20 with ReLU in f64 and with GELU in f32 and bf16 (a minute and a half). On the fake device (tests/fakes/cuda);
 with DPTRAIN_GPU=1 on the machine's GPU."""
 import json
@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from device import ENV, REAL
+from device import ENV, FULL, REAL
 from helper import SOURCE, Folder, check, distance, dptrain, finish, norm, read_run, safetensors, skip
 
 HERE = os.path.join(SOURCE, "tests", "train", "reference")
@@ -112,11 +112,10 @@ def several_programs():
 def main():
     if "fp64" not in next((line for line in dptrain("backends", env=ENV).stdout.splitlines() if line.startswith("cuda")), ""):
         skip("there is no GPU" if REAL else "the fake device was not built (no CUDA toolkit)")
-    full = sys.argv[1:] == ["full"] or REAL
-    on_gpt(None if full else ["tied"])
+    on_gpt(None if FULL or REAL else ["tied"])
     same_bits()
     several_programs()
-    if full:
+    if FULL or REAL:
         on_resnet()
     finish("nets")
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every op on the fake device in bf16, threads and blocks in descending order. `ops.sh types`: in every type; `ops.sh
-# full`: in every type, in three orders, with equal bits in each; with DPTRAIN_GPU=1 in every type on the machine's GPU.
+# Every op on the fake device in bf16, threads and blocks in descending order. `ops.sh types`: in every type; in
+# full: in every type, in three orders, with equal bits in each; with DPTRAIN_GPU=1 in every type on the machine's GPU.
 cd "${builddir:-.}" || exit 1
 run() { # test patterns…, the slowest first; one process per core
 	rm -f ops-gpu.log.*
@@ -31,8 +31,8 @@ export DPTRAIN_BACKEND_PATH XDG_CACHE_HOME
 	exit 77
 }
 orders=down
-[ "${1-}" = full ] && orders='down up 7'
-if [ $# = 0 ]; then
+[ "${DPT_TEST_FULL-}" = 1 ] && orders='down up 7'
+if [ "$#${DPT_TEST_FULL-}" = 0 ]; then
 	set -- 'cuda in bf16'
 else
 	set -- 'cuda in f64' 'cuda in f32' 'cuda in bf16' 'cuda in f16'

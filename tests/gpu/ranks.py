@@ -3,8 +3,8 @@
 every strategy have one rank's losses in f64 to 1e-9; so have pipelines of two to four stages, `dp`, and offloading,
 which has the same bits from a file. --deterministic has one rank's bits; runs with and without graphs, and with other
 orders of the devices' work, have equal bits; comm/bytes follows from the sizes, with and without graphs; a killed rank
-ends the others within five seconds, and they name it. `ranks.py full`: more strategies and orders; with names of
-PARTS: only those. With DPTRAIN_GPU=1 all ranks share the first GPU, and use real NCCL."""
+ends the others within five seconds, and they name it. In full: more strategies and orders.
+`ranks.py PART...`: only those of PARTS. With DPTRAIN_GPU=1 all ranks share the first GPU, and use real NCCL."""
 import os
 import signal
 import sys
@@ -14,7 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(HERE, "..", "train", "strategies")]
 import bytes as sizes
-from device import ENV, FAKE, REAL
+from device import ENV, FAKE, FULL, REAL
 from helper import Folder, check, dptrain, finish, read_run, skip, start
 from ports import free_port
 
@@ -31,7 +31,7 @@ SAME = [
     (["-b", 1, "--strategy", "fsdp", "--zero-stage", 2], 3),
     (["-b", 2, "--strategy", "fsdp", "--zero-stage", 3, "--activation-checkpointing", "full"], 2),
 ]
-FULL = [
+SAME_FULL = [
     (["-b", 2, "--strategy", "ddp"], 3),
     (["-b", 3, "--strategy", "fsdp", "--zero-stage", 1], 2),
     (["-b", 3, "--strategy", "fsdp", "--zero-stage", 3, "--no-reshard-after-forward"], 2),
@@ -47,7 +47,7 @@ PIPES = [
     (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--pp-schedule", "gpipe", "--zero-stage", 1, "--model-ema"], 4),
     (["-b", 12, "--strategy", "dp", "--dp-devices", 3, *AWAY, *FILE], 1),
 ]
-FULL_PIPES = [
+PIPES_FULL = [
     (["-b", 12, "--strategy", "pdp", "--pp-stages", 4, "--microbatches", 6], 4),
     (["-b", 12, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 5, *AWAY], 2),
     (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 6, "--activation-checkpointing", "selective"], 4),
@@ -83,7 +83,7 @@ def leaves(size, ways):
               "--deterministic: the bits of one rank on %d: %s" % (ranks, " ".join(map(str, flags))))
 
 
-def same_bits(full):
+def same_bits():
     """The results depend neither on who has which samples, nor on how a step is enqueued, nor on the order of the
     devices' work."""
     leaves(1, [(["--strategy", "ddp"], 3, {}), (["--strategy", "fsdp"], 2, {"DPTRAIN_FAKE_SEED": "7"})])
@@ -91,7 +91,7 @@ def same_bits(full):
     leaves(2, [([*pipes, "-b", 2, "--zero-stage", 1], 4, {"DPTRAIN_FAKE_SEED": "3"})])
     step = ["-b", 3, "--max-steps", 1, "--precision", "bf16"]
     for name, flags, seeds in (("fsdp", [*step, "--strategy", "fsdp"], [5]),
-                               ("pdp", [*step, *pipes, "--microbatches", 3], range(2, 12) if full else [6])):
+                               ("pdp", [*step, *pipes, "--microbatches", 3], range(2, 12) if FULL else [6])):
         want = losses(name + ", graphs", flags, 2)
         check(losses(name + ", no graphs", [*flags, "--no-cuda-graphs"], 2) == want, "%s without graphs: the same bits" % name)
         for seed in [] if REAL else seeds:
@@ -114,10 +114,10 @@ SENT_FULL = [(["--strategy", "fsdp", "--zero-stage", 1, "--precision", "fp32"], 
              (["--strategy", "fsdp", "--precision", "fp32", "--no-cuda-graphs"], 3, False)]
 
 
-def sent(full):
+def sent():
     """On two ranks the device's small sums count as those of hosts do."""
     sizes.net(256, 128, 64, 4, 1)
-    for flags, stage, low in SENT + (SENT_FULL if full else []):
+    for flags, stage, low in SENT + (SENT_FULL if FULL else []):
         name, want = " ".join(map(str, flags)), sizes.expected(2, stage, True, low)
         with Folder() as tmp:
             p = dptrain(*sizes.flags_of(2, ["--tie-weights", "--backend", "cuda", *SHARED, *flags]), "--nproc-per-node", 2, "--runs-dir", tmp,
@@ -161,22 +161,22 @@ def dead_rank():
 
 
 PARTS = {
-    "numbers": lambda full: same_numbers([*CLIPPED, "-b", 6], SAME + (FULL if full else [])),
-    "stages": lambda full: same_numbers([*CLIPPED, *DEEP, "-b", 12], PIPES + (FULL_PIPES if full else [])),
+    "numbers": lambda: same_numbers([*CLIPPED, "-b", 6], SAME + (SAME_FULL if FULL else [])),
+    "stages": lambda: same_numbers([*CLIPPED, *DEEP, "-b", 12], PIPES + (PIPES_FULL if FULL else [])),
     "bits": same_bits,
-    "file": lambda full: in_a_file(),
+    "file": in_a_file,
     "bytes": sent,
-    "death": lambda full: dead_rank(),
+    "death": dead_rank,
 }
 
 
 def main():
     if not REAL and not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
         skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
-    full, wanted = "full" in sys.argv[1:], set(sys.argv[1:]) - {"full"}
+    wanted = set(sys.argv[1:])
     for name, part in PARTS.items():
         if not wanted or name in wanted:
-            part(full)
+            part()
     finish("ranks " + " ".join(wanted) if wanted else "ranks")
 
 

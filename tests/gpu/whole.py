@@ -2,14 +2,14 @@
 """A complete run on the cuda backend: fp16 with a loss scale that skips steps, steps of several micro-batches with a
 smaller last one, averages, clipping, checkpoints. Its points, weights, moments and state have the same bits when it is
 stopped, resumed, killed and resumed again, as one rank and as a pipeline of two; without graphs; with recomputation;
-and in other orders of the device's streams, blocks and threads (`whole.py full`: in 20, and on two ranks). In f64 a
+and in other orders of the device's streams, blocks and threads (in full: in 20, and on two ranks). In f64 a
 network with batch norm has ref's losses, including a smaller last batch. On the fake device; with DPTRAIN_GPU=1 on the
 machine's GPU."""
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from device import ENV, REAL
+from device import ENV, FULL, REAL
 import stops
 from helper import Folder, check, dptrain, finish, make_set, read_run, skip
 from stops import GPT, SAVE, STEPS, differences, disturbed, make_words, outcome, steep
@@ -17,13 +17,13 @@ from stops import GPT, SAVE, STEPS, differences, disturbed, make_words, outcome,
 CUDA = ["--backend", "cuda", "--system-interval", 0]
 
 
-def variants(full):
+def variants():
     """Flags and environment that change no bit."""
     yield "without graphs", ["--no-cuda-graphs"], {}
     yield "recomputation", ["--activation-checkpointing", "full"], {}
     if REAL:
         return
-    for k in range(20 if full else 2):
+    for k in range(20 if FULL else 2):
         order = ("down", "up", str(k + 3))[k % 3]
         yield "order %s, seed %d" % (order, k), ["--no-cuda-graphs"] * (k % 2), {"DPTRAIN_FAKE_ORDER": order, "DPTRAIN_FAKE_SEED": str(k + 1)}
 
@@ -47,16 +47,16 @@ def survives_stops(name, flags):
     check(not points or 0 < skipped[-1] < STEPS // 2, "%s: some steps were skipped: %s" % (name, skipped))
 
 
-def same_bits(folder, full):
+def same_bits(folder):
     words = make_words(folder)
     flags = [*run_of(folder, words, [*GPT, *CUDA]), "--batch-size", 2]
     survives_stops("stopped and killed", flags)
     want = finished("as it is", flags, {})
-    for name, more, env in variants(full):
+    for name, more, env in variants():
         got = finished(name, [*flags, *more], env)
         found = differences(want, got) if want and got else []
         check(not found, "%s: %s" % (name, "; ".join(found[:4])))
-    if full and not REAL:
+    if FULL and not REAL:
         stops.ENV["DPTRAIN_FAKE_DEVICES"] = "2"
         disturbed("two ranks", [*flags, "--nproc-per-node", 2])
     if not REAL:
@@ -89,7 +89,7 @@ def main():
         skip("there is no GPU" if REAL else "the fake device was not built (no CUDA toolkit)")
     stops.ENV.update(ENV)
     with Folder() as tmp:
-        same_bits(tmp, sys.argv[1:] == ["full"] or REAL)
+        same_bits(tmp)
     with Folder() as tmp:
         make_set(tmp, 19, 7, size=8)
         ragged(tmp)

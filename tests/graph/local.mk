@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Placement and plans (plan_test), concurrent streams and turns (stream_test), waits order all accesses to memory
-# (ordered_test; `ordered_test full`: for every model), stages (stages_test), executors (exec_test), runs that begin
+# (ordered_test; in full: for every model), stages (stages_test), executors (exec_test), runs that begin
 # ahead on a device (ahead_test), results of the passes (pass_test), dumps compared with golden files (dump_test;
 # regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
 EXTRA_DIST += \

@@ -2,7 +2,7 @@
 /* ordered_test.c: streams and waits order all accesses of programs to their memory. The proof (ordered.h) is first
  * compared with all orders in which small random programs can run: a program it accepts computes the same in each of
  * them, also with any one wait omitted. Then it is applied to every program of runs with each strategy, recomputation
- * and accumulation, and to each of these with any one wait omitted. `ordered_test full`: for every model. */
+ * and accumulation, and to each of these with any one wait omitted. In full: for every model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -500,10 +500,10 @@ static void every_model(void **state)
 		say(models_table[i]->name, &total);
 	}
 	if (!full)
-		print_message("left out: every model at its real size (ordered_test full)\n");
+		print_message("left out: every model at its real size (DPT_TEST_FULL=1)\n");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(small_programs_in_all_orders),
@@ -511,12 +511,12 @@ int main(int argc, char **argv)
 		cmocka_unit_test(convolutional_networks),
 		cmocka_unit_test(every_model),
 	};
-	const char *build_folder = getenv("builddir");
+	const char *build_folder = getenv("builddir"), *asked = getenv("DPT_TEST_FULL");
 	struct backend_choice choice;
 	struct err err = ERR_INIT;
 	char path[4096];
 
-	full = argc > 1 && !strcmp(argv[1], "full");
+	full = asked && !strcmp(asked, "1");
 	snprintf(path, sizeof(path), "%s/tests/fakes/cuda/.libs", build_folder ? build_folder : ".");
 	setenv("DPTRAIN_BACKEND_PATH", path, 0);
 	setenv("DPTRAIN_FAKE_DEVICES", "16", 0); /* one for each rank */
