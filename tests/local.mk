@@ -80,7 +80,9 @@ unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_t
 	tests/train/launcher.py tests/train/determinism.py tests/train/levels/casts.py tests/train/accumulation.py tests/train/resnet18.py \
 	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
 	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
-	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py
+	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py \
+	tests/ops/own_conv.sh tests/train/optimizers.py tests/train/strategies/shares.py tests/nodes/shared_training.py \
+	tests/nodes/bandwidth.py tests/launch/given_up.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))
