@@ -18,7 +18,9 @@ BROWSER_S = 100
 
 
 def number(form, value):
-    return "–" if value is None else form % value
+    """Never with an exponent of ten for a large value."""
+    said = "–" if value is None else form % value
+    return "%.0f" % float(said) if "e+" in said else said
 
 
 def planned_whole(t):

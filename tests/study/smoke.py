@@ -37,6 +37,20 @@ def passes(module):
         check(len(got) == want, "%s: %s" % (name, got))
 
 
+def documents(module, folder):
+    """Results of one experiment replace its section and its verdicts; every other line stays."""
+    with open(os.path.join(SOURCE, "docs", "study.md"), encoding="utf-8") as f:
+        text = f.read()
+    check(module.with_results(text, folder) == text, "docs/study.md without new results: another text")
+    with open(os.path.join(folder, "loading.md"), "w", encoding="utf-8") as f:
+        f.write("New.\n\n| finding of the article | here | number |\n|---|---|---|\n| a | confirmed | 1 |\n\nEnd.\n")
+    got = module.with_results(text, folder)
+    gone = set(text.splitlines()) - set(got.splitlines())
+    check("| a | confirmed | 1 | [loading](#loading) |\n" in got and "## loading\n\nNew.\n" in got, "no new section: %s" % got)
+    old = re.search(module.section("loading"), text)[1]
+    check(all(line in old or line.endswith("[loading](#loading) |") for line in gone), "lines of other sections are gone: %s" % gone)
+
+
 def quick(folder):
     p = subprocess.run([RUN, "map", "--quick", "--out", folder], env=environment({"builddir": BUILD, "srcdir": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"}),
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=240)
@@ -78,6 +92,8 @@ def main():
     module = program()
     passes(module)
     documented(module)
+    with Folder() as folder:
+        documents(module, folder)
     with Folder() as folder:
         quick(folder)
     finish("study")
