@@ -746,6 +746,39 @@ static void show_progress(uint64_t whole, uint64_t done, char *ret, size_t n)
 	close(at);
 }
 
+/* Without a terminal: a whole line at most every 30 s. since_s: seconds since the last one. */
+static void log_progress(double since_s, char *ret, size_t n)
+{
+	struct terminal_progress progress;
+	int ends[2], kept = dup(STDERR_FILENO);
+	ssize_t got;
+
+	assert_true(kept >= 0 && !pipe2(ends, O_NONBLOCK) && dup2(ends[1], STDERR_FILENO) >= 0);
+	terminal_progress_begin(&progress, "MB of files copied", 100);
+	progress.start_s -= 40;
+	progress.shown_s -= since_s;
+	terminal_progress_show(&progress, 20);
+	terminal_progress_show(&progress, 21);
+	terminal_progress_clear(&progress);
+	dup2(kept, STDERR_FILENO);
+	got = read(ends[0], ret, n - 1);
+	ret[got > 0 ? got : 0] = '\0';
+	close(kept);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void progress_in_a_log_is_whole_lines(void **state)
+{
+	char said[200];
+
+	(void)state;
+	log_progress(20, said, sizeof(said));
+	assert_string_equal(said, "");
+	log_progress(31, said, sizeof(said));
+	assert_string_equal(said, "dptrack: MB of files copied: 20 of 100 after 40 s, about 3 min left\n");
+}
+
 static void progress_estimates_the_rest(void **state)
 {
 	char said[200];
@@ -763,6 +796,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(progress_estimates_the_rest),
+		cmocka_unit_test(progress_in_a_log_is_whole_lines),
 		cmocka_unit_test(unnamed_files_are_not_found),
 		cmocka_unit_test(files_are_complete_or_absent),
 		cmocka_unit_test(bytes_are_all_written),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* terminal.c: width of a terminal, and a line of progress. */
+/* terminal.c: width of a terminal, and progress of a long task. */
 #include "tracker/base/terminal.h"
 
 #include <stdio.h>
@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/log.h"
 
 #define QUIET_S 2.0    /* what is done by then needs no progress */
 #define REFRESH_S 0.2
+#define LOG_LINE_S 30.0 /* between the lines of a log */
 #define COLUMNS_MAX 1000
 
 int terminal_columns(int fd, int fallback)
@@ -36,8 +38,11 @@ int terminal_help_columns(int fallback)
 
 void terminal_progress_begin(struct terminal_progress *p, const char *what, uint64_t whole)
 {
-	*p = (struct terminal_progress){ .what = isatty(STDERR_FILENO) ? what : NULL, .whole = whole };
-	p->start_s = p->what ? clock_mono_s() : 0;
+	const double now = clock_mono_s();
+
+	*p = (struct terminal_progress){ .what = what, .whole = whole, .start_s = now };
+	p->terminal = isatty(STDERR_FILENO);
+	p->shown_s = p->terminal ? 0 : now;
 }
 
 /* Formats a duration: "45 s", "12 min", "3 h 20 min". */
@@ -77,16 +82,20 @@ static void format_progress(char *line, size_t n, const struct terminal_progress
 
 void terminal_progress_show(struct terminal_progress *p, uint64_t done)
 {
-	const double now = p->what ? clock_mono_s() : 0, took = now - p->start_s;
+	const double now = clock_mono_s(), took = now - p->start_s;
 	char line[160];
 
-	if (!p->what || took < QUIET_S || now - p->shown_s < REFRESH_S)
+	if (took < QUIET_S || now - p->shown_s < (p->terminal ? REFRESH_S : LOG_LINE_S))
 		return;
+	p->shown_s = now;
 	format_progress(line, sizeof(line), p, done, took);
+	if (!p->terminal) {
+		log_info("%s", line);
+		return;
+	}
 	fprintf(stderr, "\r%.*s\033[K", terminal_columns(STDERR_FILENO, 80) - 1, line);
 	fflush(stderr);
 	p->shown = true;
-	p->shown_s = now;
 }
 
 void terminal_progress_clear(struct terminal_progress *p)

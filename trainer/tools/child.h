@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child.h: what several subcommands share: dptrain as a child process, the run that a job has recorded, and progress
- * lines. */
+/* child.h: what several subcommands share: dptrain as a child process, and the run that a job has recorded. */
 #ifndef DPT_TOOLS_CHILD_H
 #define DPT_TOOLS_CHILD_H
 
@@ -24,21 +23,6 @@ int child_pace(const struct buf *text, struct step_time *ret, struct err *err);
 
 /* The folder of a run that a job has just recorded. */
 int recorded_run(const struct job *job, const char *run_id, struct dptrack_found *ret, struct err *err); /* ERR_IO */
-
-/* Progress of a long task: a line on stderr every PROGRESS_S seconds; a shorter task prints nothing. */
-#define PROGRESS_S 5
-
-struct progress {
-	double begun_s, said_s; /* clock_mono_s */
-};
-
-void progress_begin(struct progress *p);
-
-/* Returns true if it is time for a line. */
-bool progress_due(struct progress *p);
-
-/* Prints a line if it is time: "120000 of 1281167 training samples, ETA 0:00:42". whole >= done. */
-void progress_say(struct progress *p, int64_t done, int64_t whole, const char *what);
 
 /* Numbers in JSON, which has neither NaN nor infinity. */
 static inline json_t *real_or_null(double v)

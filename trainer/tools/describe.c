@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/log.h"
+#include "tracker/base/terminal.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
 #include "trainer/state/initial.h"
-#include "trainer/tools/child.h"
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
 
@@ -285,18 +284,9 @@ static void add_token_counts(const struct run_config *cfg, const struct texts *t
 		 texts->n != 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
 }
 
-struct text_progress {
-	struct progress progress;
-	int files;
-};
-
-static void report_reading(void *user, uint64_t bytes, int file)
+static void report_reading(void *user, uint64_t bytes)
 {
-	struct text_progress *r = user;
-
-	if (progress_due(&r->progress))
-		log_info("%.1f MiB of text, in file %d of %d, %.1f MiB/s", (double)bytes / 1048576, file + 1, r->files,
-			 (double)bytes / 1048576 / (r->progress.said_s - r->progress.begun_s));
+	terminal_progress_show(user, bytes >> 20);
 }
 
 int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err)
@@ -304,7 +294,7 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	struct tokenizer *tokenizer = NULL;
 	struct texts texts = { .n = 0 };
 	struct tokenize_made made;
-	struct text_progress reading;
+	struct terminal_progress reading;
 	int rc = 0;
 
 	if (!cfg->data_path || !cfg->out)
@@ -313,8 +303,7 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	rc = texts_find(&texts, cfg->data_path, &(struct texts_opts){ true, cfg->data_timeout }, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
-	progress_begin(&reading.progress);
-	reading.files = texts.n;
+	terminal_progress_begin(&reading, "MiB of text read", 0);
 	if (!rc)
 		rc = tokenize(&(struct tokenize_opts){ .texts = &texts,
 						       .tokenizer = tokenizer,
@@ -325,6 +314,7 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 						       .progress = report_reading,
 						       .user = &reading },
 			      &made, err);
+	terminal_progress_clear(&reading);
 	if (!rc)
 		add_token_counts(cfg, &texts, tokenizer, &made, out);
 	tokenizer_close(tokenizer);

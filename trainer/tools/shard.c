@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "tracker/base/terminal.h"
 #include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/permute.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/tools/child.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -36,6 +36,7 @@ struct shard_job {
 	int64_t lost; /* pictures of a split that cannot be decoded */
 	struct err first_lost; /* why the first one cannot */
 	struct buf *out;
+	struct terminal_progress progress; /* of a split */
 	struct restart_counts { /* counts of a split with --restart-markers */
 		int64_t pictures, written; /* all pictures, rewritten ones */
 		uint64_t before, after; /* bytes of the rewritten ones */
@@ -143,8 +144,10 @@ static int skip_picture(struct shard_job *j, const struct err *why)
 		return why->code;
 	if (!j->lost)
 		j->first_lost = *why;
-	if (j->lost++ < LOST_NAMED)
+	if (j->lost++ < LOST_NAMED) {
+		terminal_progress_clear(&j->progress);
 		log_warn("%s: skipped", why->text);
+	}
 	return 0;
 }
 
@@ -211,7 +214,6 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	const struct shard_writer_opts o = writer_opts(j, split);
 	const char *what = split == SPLIT_TRAIN ? "training samples" : "validation samples";
 	int64_t n = j->data->n_samples[split];
-	struct progress progress;
 	struct shard_writer *w;
 	struct permute order;
 	int rc = shard_writer_new(&w, &o, err);
@@ -222,13 +224,14 @@ static int write_split_shards(struct shard_job *j, enum split split, struct err 
 	j->lost = 0;
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
 		     (uint64_t)n);
-	progress_begin(&progress);
+	terminal_progress_begin(&j->progress, what, (uint64_t)n);
 	for (int64_t i = 0; !rc && i < n; i++) {
 		int64_t from = j->cfg->order == CONFIG_ORDER_KEPT ? i : (int64_t)permute_at(&order, (uint64_t)i);
 
 		rc = add_shard_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
-		progress_say(&progress, i + 1, n, what);
+		terminal_progress_show(&j->progress, (uint64_t)i + 1);
 	}
+	terminal_progress_clear(&j->progress);
 	if (!rc && j->lost == n)
 		rc = err_set(err, ERR_USAGE, "%.150s: none of the %lld %s can be read: %.200s", j->cfg->data_path,
 			     (long long)n, what, j->first_lost.text);

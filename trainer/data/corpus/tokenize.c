@@ -255,7 +255,6 @@ struct tokenize_job {
 	struct token_writer *to[SPLIT_COUNT];
 	char path[SPLIT_COUNT][PATH_BYTES];
 	struct encode *encode;
-	int file;      /* index into o->texts */
 	bool in_val;   /* the file is for validation */
 	uint64_t read; /* bytes of text so far */
 	/* Of the current document: */
@@ -364,7 +363,7 @@ static int append_document_text(void *user, const char *text, size_t n, struct e
 		rc = append_split_text(j, text + at, some, err);
 		j->read += some;
 		if (j->o->progress)
-			j->o->progress(j->o->user, j->read, j->file);
+			j->o->progress(j->o->user, j->read);
 	}
 	return rc;
 }
@@ -384,7 +383,6 @@ static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 	const struct tokenize_opts *o = j->o;
 	const struct documents_sink sink = { begin_document, append_document_text, end_document, j };
 
-	j->file = i;
 	j->in_val = o->texts->file[i].val;
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,

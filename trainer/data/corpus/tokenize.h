@@ -16,9 +16,8 @@ struct tokenize_opts {
 	double val_share;      /* validation share of each document, if no file is for validation */
 	const char *field;     /* member or column with the text; NULL: DOCUMENTS_FIELD */
 	double data_timeout_s; /* remote stores; 0: default */
-	/* Called after each piece of at most 1 MiB: bytes of text read so far, and the index of the current file.
-	 * May be NULL. */
-	void (*progress)(void *user, uint64_t bytes, int file);
+	/* Called after each piece of at most 1 MiB: bytes of text read so far. May be NULL. */
+	void (*progress)(void *user, uint64_t bytes);
 	void *user;
 };
 
