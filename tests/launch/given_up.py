@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that is asked to end in a step that takes long: the step is given up, on one rank and on two, and the run that continues
 from the checkpoint of the step before it ends with the bits of an undisturbed one. Steps are slowed down by DPTRAIN_TEST_PACE, so
-they take their time however busy the machine is. Ranks that write a checkpoint together (fsdp) finish the step instead."""
+they take their time however busy the machine is. Also where ranks own parts of the state and write the checkpoint together (fsdp, pdp)."""
 import os
 import signal
 import sys
@@ -43,10 +43,8 @@ def result(runs):
     return {s: repr(v) for s, v in run["series"][("train/loss", -1)].items()}, weights
 
 
-def continued(tmp, ranks):
-    name = "%d ranks" % ranks
-    flags = ["--nproc-per-node", ranks]
-    runs, whole = os.path.join(tmp, "given%d" % ranks), os.path.join(tmp, "whole%d" % ranks)
+def continued(tmp, name, *flags):
+    runs, whole = os.path.join(tmp, name + "-given-up"), os.path.join(tmp, name + "-whole")
     code, said = ask(name, runs, flags, signal.SIGTERM, "step 1/3")
     check(code == 75 and "step 2 is given up" in said, "%s: exit %d: %s" % (name, code, said))
     check(checkpoints(runs) == ["step-1"], "%s: checkpoints: %s" % (name, checkpoints(runs)))
@@ -72,17 +70,11 @@ def interrupted(tmp):
     check(checkpoints(runs) == ["step-1"], "ctrl-C: checkpoints: %s" % checkpoints(runs))
 
 
-def together(tmp):
-    runs = os.path.join(tmp, "fsdp")
-    code, said = ask("fsdp", runs, ["--nproc-per-node", 2, "--strategy", "fsdp"], signal.SIGTERM, "step 1/3")
-    check(code == 75 and "given up" not in said, "fsdp: exit %d: %s" % (code, said))
-    check(checkpoints(runs) in (["step-2"], ["step-3"]), "fsdp: checkpoints: %s" % checkpoints(runs))  # of a step that was finished
-
-
 def main():
     with Folder() as tmp, ThreadPoolExecutor(4) as pool:
-        tasks = [pool.submit(continued, tmp, 1), pool.submit(continued, tmp, 2), pool.submit(unsaved, tmp),
-                 pool.submit(interrupted, tmp), pool.submit(together, tmp)]
+        tasks = [pool.submit(continued, tmp, "one"), pool.submit(continued, tmp, "ddp", "--nproc-per-node", 2), pool.submit(unsaved, tmp),
+                 pool.submit(interrupted, tmp), pool.submit(continued, tmp, "fsdp", "--nproc-per-node", 3, "--strategy", "fsdp"),
+                 pool.submit(continued, tmp, "pdp", "--nproc-per-node", 4, "--strategy", "pdp", "--pp-stages", 2)]
         for task in tasks:
             task.result()
     finish("given_up")

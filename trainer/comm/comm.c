@@ -89,6 +89,18 @@ static void self_abort(struct comm *c)
 	(void)c;
 }
 
+static bool self_outlive(struct comm *c)
+{
+	(void)c;
+	return true;
+}
+
+static bool self_decide(struct comm *c, int64_t turn, bool value)
+{
+	(void)c, (void)turn;
+	return value;
+}
+
 static void self_limit(struct comm *c, double seconds)
 {
 	(void)c, (void)seconds;
@@ -119,6 +131,8 @@ static const struct comm_ops self_ops = {
 	.check = self_check,
 	.limit = self_limit,
 	.abort = self_abort,
+	.outlive = self_outlive,
+	.decide = self_decide,
 	.close = self_close,
 };
 
@@ -274,6 +288,20 @@ static void wrap_abort(struct comm *c)
 	inner->ops->abort(inner);
 }
 
+static bool wrap_outlive(struct comm *c)
+{
+	struct comm *inner = wrap_of(c)->inner;
+
+	return inner->ops->outlive && inner->ops->outlive(inner);
+}
+
+static bool wrap_decide(struct comm *c, int64_t turn, bool value)
+{
+	struct comm *inner = wrap_of(c)->inner;
+
+	return inner->ops->decide(inner, turn, value);
+}
+
 static void wrap_close(struct comm *c)
 {
 	if (!c)
@@ -298,6 +326,8 @@ static const struct comm_ops wrap_ops = {
 	.check = wrap_check,
 	.limit = wrap_limit,
 	.abort = wrap_abort,
+	.outlive = wrap_outlive,
+	.decide = wrap_decide,
 	.close = wrap_close,
 };
 

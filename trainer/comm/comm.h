@@ -56,6 +56,12 @@ struct comm_ops {
 	/* sets the limit of later waits for a rank, as timeout_s below; between collectives */
 	void (*limit)(struct comm *c, double seconds);
 	void (*abort)(struct comm *c); /* any thread: makes pending and later collectives of every rank fail */
+	/* Every rank calls it once, before the first collective of a split communicator: from then on an abort leaves
+	 * this communicator usable, unless a rank has died. Returns false if it cannot be done. NULL: never. */
+	bool (*outlive)(struct comm *c);
+	/* Decides between true and false once for all ranks: returns the value of the first rank that called it with
+	 * this turn (> 0; turns rise). Only after outlive returned true. Never waits; any thread. */
+	bool (*decide)(struct comm *c, int64_t turn, bool value);
 	void (*close)(struct comm *c);
 };
 

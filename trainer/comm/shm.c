@@ -727,6 +727,26 @@ static void shm_abort(struct comm *c)
 	shm_area_abort(shm_area_of(c), -1);
 }
 
+/* Not of a root: a rank that fails while the others wait in its collectives must end them. */
+static bool shm_outlive(struct comm *c)
+{
+	struct shm_area *a = shm_area_of(c);
+
+	a->outlives = a->root != a;
+	return a->outlives;
+}
+
+static bool shm_decide(struct comm *c, int64_t turn, bool value)
+{
+	_Atomic uint64_t *word = &shm_area_of(c)->head->decision;
+	uint64_t seen = atomic_load(word);
+
+	while (seen >> 1 != (uint64_t)turn)
+		if (atomic_compare_exchange_weak(word, &seen, (uint64_t)turn << 1 | value))
+			return value;
+	return seen & 1;
+}
+
 static void shm_close(struct comm *c)
 {
 	if (!c)
@@ -751,6 +771,8 @@ static const struct comm_ops shm_ops = {
 	.check = shm_check,
 	.limit = shm_limit,
 	.abort = shm_abort,
+	.outlive = shm_outlive,
+	.decide = shm_decide,
 	.close = shm_close,
 };
 

@@ -129,7 +129,7 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	const struct shm_head *job = a->root->head;
 	int culprit;
 
-	if (!atomic_load(&job->aborted)) {
+	if (!atomic_load(&job->aborted) || a->outlives) {
 		for (int r = 0; r < a->world; r++)
 			if (rank_died(a, r))
 				shm_area_abort(a, r);
@@ -139,7 +139,7 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	culprit = atomic_load(&job->culprit);
 	if (culprit >= 0)
 		return err_set(err, ERR_PEER, "rank %d died", a->root->first + culprit);
-	return err_set(err, ERR_PEER, "the job was aborted by another rank");
+	return a->outlives ? 0 : err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
 /* Returns the first rank after this one that has not arrived at the meeting; -1: none. */
@@ -232,11 +232,14 @@ int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *e
 	struct shm_rank *own = &a->head->rank[a->rank];
 	struct shm_count *met = &a->head->met;
 	uint32_t goal = ++a->meeting;
+	int rc = 0;
 
 	if (call)
 		own->call[goal & 1] = *call;
 	if (atomic_load(&a->root->head->aborted))
-		return shm_area_check(a, err);
+		rc = shm_area_check(a, err);
+	if (rc)
+		return rc;
 	atomic_store(&own->arrived, goal);
 	if (atomic_fetch_add(&a->head->come, 1) + 1 == goal * (uint32_t)a->world) {
 		complete_meeting(a, goal);
@@ -244,7 +247,6 @@ int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *e
 	}
 	for (;;) {
 		uint32_t seen = atomic_load_explicit(&met->value, memory_order_acquire);
-		int rc;
 
 		if ((int32_t)(seen - goal) >= 0)
 			return 0;

@@ -55,6 +55,7 @@ struct shm_mail {
 struct shm_head {
 	_Atomic uint32_t aborted;
 	_Atomic int32_t culprit; /* rank that died; -1: none */
+	_Atomic uint64_t decision; /* turn << 1 | value of the last decision */
 	uint32_t world;
 	int32_t grow_errno;
 	uint64_t size_bytes; /* size of the file; set in the root */
@@ -79,6 +80,7 @@ struct shm_area {
 	int root_rank[SHM_WORLD_MAX]; /* number in the root, by rank */
 	int first; /* for the root: added to ranks in messages */
 	double timeout_s;
+	bool outlives; /* an abort without a dead rank does not end it */
 	int spins;
 	uint32_t meeting;
 	void (*idle_fn)(void *user); /* set by shm_while_waiting */
@@ -112,7 +114,7 @@ void shm_area_wake(struct shm_count *c);
 
 void shm_area_abort(struct shm_area *a, int culprit);
 
-/* ERR_PEER once a rank has died or the job was aborted. */
+/* ERR_PEER once a rank has died or the job was aborted and the area does not outlive that. */
 int shm_area_check(struct shm_area *a, struct err *err);
 
 int shm_area_number(const struct shm_area *a, int r); /* number of rank r in messages */

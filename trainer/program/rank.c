@@ -102,6 +102,7 @@ static int open_lanes(struct rank *r, struct err *err)
 	}
 	if (!rc && s->holds)
 		rc = r->comm->ops->split(r->comm, 0, &r->saving, err);
+	r->outlives = !rc && r->saving && r->saving->ops->outlive && r->saving->ops->outlive(r->saving);
 	return rc;
 }
 

@@ -21,6 +21,7 @@ struct rank {
 	struct bootstrap *net; /* connects all ranks, with several machines */
 	const char *link;      /* transport between machines: "ucx", "mpi"; else NULL */
 	struct comm *saving; /* split from comm for the checkpoint threads, where ranks own parts; else NULL */
+	bool outlives;	     /* saving is usable after an abort */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	char why[512];	/* why --backend auto chose it instead of another; "": first choice */
 	void *module;

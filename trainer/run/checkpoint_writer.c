@@ -189,15 +189,17 @@ int checkpoint_writer_save(struct checkpoint_writer *s, const struct checkpoint_
 
 int checkpoint_writer_finish(struct checkpoint_writer *s, const struct checkpoint_state *at, struct err *err)
 {
-	const struct weights_access access = files_access(&s->e->tensors);
+	/* not over the communicator of the steps: that is aborted when a step was given up */
+	const struct tensors tensors = tensors_over(&s->e->tensors, s->e->rank.saving);
+	const struct weights_access access = files_access(&tensors);
 	int rc = 0;
 
 	wait_idle(s);
 	if (!engine_is_root(s->e))
-		return tensors_help(&s->e->tensors, err);
+		return tensors_help(&tensors, err);
 	if (s->newest_step != at->step)
 		rc = write_checkpoint_now(s, at, &access, err);
-	return tensors_helped(&s->e->tensors, rc, err);
+	return tensors_helped(&tensors, rc, err);
 }
 
 /* ---- open, close ---- */

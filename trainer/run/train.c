@@ -61,9 +61,11 @@ static int run_training_steps(struct training *t)
 	return rc ? rc : finish_steps(t, true);
 }
 
-static int save_weights(struct training *t, const char *path, struct err *err)
+/* over: the communicator to read them with; NULL: that of the steps. */
+static int save_weights(struct training *t, struct comm *over, const char *path, struct err *err)
 {
-	const struct files_weights w = { &t->e->tensors, &t->e->subject, t->e->rank.cfg };
+	const struct tensors tensors = tensors_over(&t->e->tensors, over);
+	const struct files_weights w = { &tensors, &t->e->subject, t->e->rank.cfg };
 
 	return files_save_weights(&w, path, err);
 }
@@ -76,7 +78,7 @@ static int save_requested_files(struct training *t)
 	if (cfg->save_weights) {
 		rc = evaluate_share_stats(t->e, t->err);
 		if (!rc)
-			rc = save_weights(t, cfg->save_weights, t->err);
+			rc = save_weights(t, NULL, cfg->save_weights, t->err);
 	}
 	if (!rc && cfg->save_outputs && !t->stopped)
 		rc = evaluate_save_outputs(t->e, cfg->save_outputs, t->err);
@@ -120,14 +122,14 @@ static bool save_last(struct training *t)
 }
 
 /* Writes weights.safetensors into the run's folder. */
-static int save_final_weights(struct training *t, struct err *err)
+static int save_final_weights(struct training *t, struct comm *over, struct err *err)
 {
 	char path[4200];
 
 	if (!t->e->course.saves)
 		return 0;
 	snprintf(path, sizeof(path), "%s/weights.safetensors", report_dir(t->report));
-	return save_weights(t, path, err);
+	return save_weights(t, over, path, err);
 }
 
 /* Ends a stopped run. All ranks exit with the same code, whichever of them received the signal. */
@@ -150,25 +152,47 @@ static int end_stopped(struct training *t)
 	if (!signal_number) /* its time was over */
 		t->stopped = false;
 	free(all);
-	if (!rc && save_final_weights(t, &ignored)) /* the checkpoint has them too */
+	if (!rc && save_final_weights(t, NULL, &ignored)) /* the checkpoint has them too */
 		log_warn("%s", ignored.text);
 	return rc;
 }
 
-/* Ends a run whose step was given up, by this rank or by another one that then aborted the communicators: without any
- * collective. The checkpoint is that of the last finished step. */
-static void end_given_up(struct training *t)
+/* Collective over c (NULL: this rank decides alone): returns true if the value is the same on all ranks, and not 0. */
+static bool ranks_agree(struct comm *c, int64_t value)
 {
 	struct err ignored = ERR_INIT;
-	const int number = rank_context_stop(t->e->rank.seat);
-	bool saved = t->e->course.saves && t->at.step > 0;
+	int64_t *all = c ? calloc((size_t)c->world, sizeof(*all)) : NULL;
+	bool agree = value != 0;
 
-	if (engine_is_root(t->e))
+	if (!c)
+		return agree;
+	if (!all)
+		return false; /* this rank ends, and with it the others' call */
+	all[c->rank] = value;
+	if (c->ops->all_gather(c, all, sizeof(*all), &ignored))
+		agree = false;
+	for (int r = 0; agree && r < c->world; r++)
+		agree = all[r] == value;
+	free(all);
+	return agree;
+}
+
+/* Ends a run whose step was given up, by this rank or by another one that then aborted the communicators: without them.
+ * The checkpoint is that of the last finished step. Where ranks own parts of the state, they write it together. */
+static void end_given_up(struct training *t)
+{
+	struct comm *together = t->e->rank.saving;
+	const bool root = engine_is_root(t->e), writes = root || together;
+	const int number = rank_context_stop(t->e->rank.seat);
+	struct err ignored = ERR_INIT;
+	bool saved = ranks_agree(together, t->e->course.saves ? t->at.step : 0);
+
+	if (root)
 		log_info("step %lld is given up%s", (long long)t->at.step + 1,
 			 saved ? "; the checkpoint is of the step before it" : "; there is no step to save");
-	if (saved && engine_is_root(t->e))
-		saved = save_last(t);
-	if (saved && engine_is_root(t->e) && save_final_weights(t, &ignored))
+	if (saved && writes)
+		saved = ranks_agree(together, save_last(t));
+	if (saved && writes && save_final_weights(t, together, &ignored) && root)
 		log_warn("%s", ignored.text);
 	t->stopped = true;
 	t->stop_code = exit_code_of_signal(number, saved);
@@ -185,7 +209,7 @@ static int end_finished(struct training *t)
 	int rc = save_requested_files(t);
 
 	save_last(t);
-	return rc ? rc : save_final_weights(t, t->err);
+	return rc ? rc : save_final_weights(t, NULL, t->err);
 }
 
 /* Opens the tracked run and the checkpoint writer. */

@@ -23,6 +23,15 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r)
 	return (struct tensors){ .prepared = p, .comm = rank_comm(r) };
 }
 
+struct tensors tensors_over(const struct tensors *s, struct comm *c)
+{
+	struct tensors over = *s;
+
+	if (c)
+		over.comm = c;
+	return over;
+}
+
 /* ---- ownership ---- */
 
 struct strategy_part tensors_all(const struct tensor *t)

@@ -25,6 +25,9 @@ struct tensors { /* pointers are borrowed */
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r);
 
+/* The same tensors, moved between the ranks over c. NULL: as s does. */
+struct tensors tensors_over(const struct tensors *s, struct comm *c);
+
 struct strategy_part tensors_all(const struct tensor *t);
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank);
 size_t tensors_bytes(const struct tensor *t); /* size of the whole tensor */

@@ -55,6 +55,9 @@ struct exec_call {
 	/* Asked before each node until the run begins to change the state: true gives the run up with ERR_CANCELED, as
 	 * after a failure. NULL: never. Only the executor of hosts asks. */
 	bool (*leaves)(void *user);
+	/* Asked right before the run begins to change the state, by the same executor: true gives it up, too. NULL:
+	 * never. */
+	bool (*leaves_last)(void *user);
 	void *leaves_user;
 };
 

@@ -462,10 +462,12 @@ static int feed_host_item(struct host_executor *e, const struct host_item *it, s
 /* Gives the run up if the caller wants that and the state is as before it. */
 static int check_leaving(struct host_executor *e, const struct host_item *it, struct err *err)
 {
+	bool (*leaves)(void *user) = it->guards ? e->call.leaves_last : e->call.leaves;
+
+	if (e->exec.intact && leaves && leaves(e->call.leaves_user))
+		return err_set(err, ERR_CANCELED, "stopped on request");
 	e->exec.intact = e->exec.intact && !it->guards;
-	if (!e->exec.intact || !e->call.leaves || !e->call.leaves(e->call.leaves_user))
-		return 0;
-	return err_set(err, ERR_CANCELED, "stopped on request");
+	return 0;
 }
 
 /* Runs the items of the compute stream in the caller's thread. */
