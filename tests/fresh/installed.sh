@@ -4,6 +4,7 @@
 # over HTTP, dptrain trains on Fashion-MNIST. No compiler is on this machine.
 set -e
 python=$1
+here=$(dirname "$(realpath "$0")")
 cd "$(mktemp -d)"
 
 fail() {
@@ -22,6 +23,7 @@ serve() {
 	done
 	[ -n "$address" ] || { cat served; fail "dptrack serve"; }
 	$python -c "import urllib.request as u; assert b'<html' in u.urlopen('$address/').read(); assert u.urlopen('$address/health').status == 200"
+	$python "$here/documents.py" "$address" || fail "the documents at $address/docs"
 }
 
 log() { # experiment

@@ -12,7 +12,7 @@ import debian
 import matrix
 import settings
 
-PACKING = ["debhelper", "dh-python", "lintian"]
+PACKING = ["debhelper", "dh-python", "lintian", "python3-venv"]
 
 
 def place(root, *paths):
@@ -54,7 +54,7 @@ def test(args, log, what, folder):
     if folder is None:
         return True
     root = debian.machine(args.release, args.name)
-    place(root, folder, os.path.join(debian.HERE, what + ".sh"), os.path.join(debian.HERE, "installed.sh"))
+    place(root, folder, *(os.path.join(debian.HERE, name) for name in (what + ".sh", "installed.sh", "documents.py")))
     failed = root.run(["sh", what + ".sh", what], log)
     if not failed:
         debian.remove(root.folder)

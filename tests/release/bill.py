@@ -42,7 +42,8 @@ def main():
     with open(os.path.join(SRC, "web", "ui", "package.json"), encoding="utf-8") as f:
         wanted = set(json.load(f).get("dependencies", {}))
     names = {c["name"] for c in bill["components"]}
-    assert wanted and wanted <= names, wanted - names
+    wanted |= {"mkdocs-material"}  # its code is in the documents
+    assert len(wanted) > 1 and wanted <= names, wanted - names
     parts = {c["bom-ref"] for c in bill["components"]}
     assert all(part in parts for link in bill["dependencies"] for part in link["dependsOn"])
     said = subprocess.run([python, "-c", CHECK], input=made[0], capture_output=True, text=True, check=False)

@@ -37,7 +37,31 @@ def small_root(folder):
         os.makedirs(os.path.dirname(folder + path), exist_ok=True)
         with open(folder + path, "wb") as f:
             f.write(PROGRAM)
+    for name in ("index.html", "index.html.gz", "guides/ddp.html", "guides/ddp.html.gz", "pictures/a.png"):
+        os.makedirs(os.path.dirname(f"{folder}{programs.DOCUMENTS}/{name}"), exist_ok=True)
+        with open(f"{folder}{programs.DOCUMENTS}/{name}", "w", encoding="ascii") as f:
+            f.write(name)
     return folder
+
+
+def check_documents(path):
+    """The site is next to the program's bin folder, packed files only once."""
+    with zipfile.ZipFile(path) as wheel:
+        names = {name for name in wheel.namelist() if name.startswith("dptrack/share/dptrack/docs/")}
+    wanted = {"index.html", "index.html.gz", "guides/ddp.html.gz", "pictures/a.png"}
+    assert names == {"dptrack/share/dptrack/docs/" + name for name in wanted}, names
+
+
+def check_absent_documents(folder):
+    """Without the site's packages its reason is reported, and an older site is not packed."""
+    os.makedirs(folder + "/site")
+    with open(folder + "/Makefile", "w", encoding="ascii") as f:
+        f.write("docs:\n\t@echo 'make docs: no network is here'; exit 1\n")
+    assert programs.make_documents(folder) == "no network is here"
+    assert not os.path.exists(folder + "/site")
+    with open(folder + "/Makefile", "w", encoding="ascii") as f:
+        f.write("docs:\n\tmkdir site\n")
+    assert programs.make_documents(folder) == "" and os.path.isdir(folder + "/site")
 
 
 def write_both(root, folder):
@@ -103,6 +127,7 @@ def check_installed(paths, folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         root = small_root(folder + "/root")
+        programs.drop_unpacked(root + programs.DOCUMENTS)
         first = list(write_both(root, folder + "/first"))
         os.utime(root + "/usr/bin/dptrack", (0, time.time()))
         second = list(write_both(root, folder + "/second"))
@@ -110,6 +135,8 @@ def main():
             with open(a, "rb") as f, open(b, "rb") as g:
                 assert f.read() == g.read(), os.path.basename(a)
         check_metadata(*map(check_record, first))
+        check_documents(first[0])
+        check_absent_documents(folder + "/absent")
         check_installed(first, folder)
     print("wheels: the same bytes, their record, their commands")
 

@@ -3,9 +3,12 @@
 links to sources become plain text, and the tables of docs/guides/README.md become the navigation."""
 import gzip
 import hashlib
+import importlib.metadata
+import importlib.util
 import os
 import posixpath
 import re
+import urllib.parse
 
 from mkdocs.structure.files import File
 
@@ -61,6 +64,8 @@ def on_files(files, config):
     for name, path in OUTSIDE.items():
         files.append(File.generated(config, path, content=read(name)))
     files.append(File.generated(config, "assets/query.js", content=read("web/site/query.js")))
+    icon = re.search(r'<link rel="icon" href="data:image/svg\+xml,([^"]*)">', read("web/ui/src/index.html"))[1]
+    files.append(File.generated(config, "assets/icon.svg", content=urllib.parse.unquote(icon)))
     return files
 
 
@@ -107,7 +112,18 @@ def on_post_page(output, page, config):
     return re.sub(r"<script>(.*?)</script>", moved, output, flags=re.S)
 
 
+def write_licences(site):
+    """Copies the licences of the code and icons in the pages, which their copies must have."""
+    theme = os.path.dirname(importlib.util.find_spec("material").origin)
+    (licence,) = [path for path in importlib.metadata.files("mkdocs-material") if path.name == "LICENSE" and "dist-info" in str(path)]
+    with open(os.path.join(theme, "templates", ".icons", "material", "LICENSE"), encoding="utf-8") as f:
+        icons = f.read()
+    with open(os.path.join(site, "assets", "licences.txt"), "w", encoding="utf-8") as f:
+        f.write("Material for MkDocs (theme and search)\n\n%s\n\nMaterial Design Icons\n\n%s" % (licence.read_text(), icons))
+
+
 def on_post_build(config):
+    write_licences(config.site_dir)
     for folder, _, names in os.walk(config.site_dir):
         for name in names:
             path = os.path.join(folder, name)

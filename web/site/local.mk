@@ -4,7 +4,7 @@ site_sources = web/site/hooks.py web/site/make_site.py web/site/mkdocs.yml web/s
 EXTRA_DIST += $(site_sources)
 
 docs: site/index.html
-site/index.html: $(addprefix $(srcdir)/,$(site_sources)) $(wildcard $(srcdir)/docs/*.md $(srcdir)/docs/*/*.md $(srcdir)/*.md)
+site/index.html: $(addprefix $(srcdir)/,$(site_sources)) $(srcdir)/web/ui/src/index.html $(wildcard $(srcdir)/docs/*.md $(srcdir)/docs/*/*.md $(srcdir)/*.md)
 	$(AM_V_GEN)python3 $(srcdir)/web/site/make_site.py venv/site site
 .PHONY: docs
 

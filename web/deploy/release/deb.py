@@ -88,7 +88,7 @@ def make_packages(build, version=None):
     missing = [f"{tool} (Debian: {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
     if missing:
         raise project.Failure("not installed: " + ", ".join(missing))
-    root, _ = programs.build(os.path.join(build, "release"), build)
+    root, absent = programs.build(os.path.join(build, "release"), build)
     out, version = os.path.join(build, "release", "deb"), version or project.version()
     work = f"{out}/dptrack-{version}"
     shutil.rmtree(out, ignore_errors=True)
@@ -99,6 +99,7 @@ def make_packages(build, version=None):
     made = sorted(glob.glob(out + "/*.deb"))
     for path in made:
         print(f"deb: {path} ({os.path.getsize(path) / 1e6:.1f} MB)", flush=True)
+    programs.report_absent("deb", absent)
     check(made)
     return made
 

@@ -10,6 +10,7 @@ import subprocess
 import project
 
 LIBDIR = "/usr/lib/x86_64-linux-gnu"
+DOCUMENTS = "/usr/share/dptrack/docs"
 CFLAGS = "-O2 -ffile-prefix-map=%s=. -fstack-protector-strong -Wformat -Werror=format-security"
 FLAGS = ["--prefix=/usr", "--libdir=" + LIBDIR, "CPPFLAGS=-D_FORTIFY_SOURCE=2", "LDFLAGS=-Wl,-z,relro -Wl,-z,now"]
 KEPT = re.compile(r"--with(out)?-\w|(CC|NVCC|NVCCFLAGS|PKG_CONFIG_PATH)=")
@@ -54,12 +55,44 @@ def summary_line(folder, label):
     return found[-1].removeprefix("no: ") if found else "unknown reason"
 
 
+def make_documents(folder):
+    """Makes the site of the documents; returns why it failed, or an empty text."""
+    log = os.path.join(folder, "make.log")
+    written = os.path.getsize(log) if os.path.exists(log) else 0
+    try:
+        make(folder, "docs")
+        return ""
+    except project.Failure:
+        shutil.rmtree(os.path.join(folder, "site"), ignore_errors=True)  # an older one would be installed
+        with open(log, encoding="utf-8", errors="replace") as f:
+            f.seek(written)
+            reasons = re.findall(r"^make docs: (.*)$", f.read(), re.MULTILINE)
+        return (reasons or [f"make docs failed (log: {log})"])[-1]
+
+
+def drop_unpacked(site):
+    """Removes files of the site that are there as NAME.gz as well: the server reads only those. It looks for index.html."""
+    for folder, _, names in os.walk(site):
+        for name in names:
+            if name + ".gz" in names and os.path.join(folder, name) != os.path.join(site, "index.html"):
+                os.remove(os.path.join(folder, name))
+
+
 def build(out, outer):
-    """Returns the root with installed programs, and why the CUDA module is absent (empty: it is there)."""
+    """Returns the root with installed programs, and {part: why it is absent}."""
     folder, root = os.path.join(out, "c"), os.path.join(out, "root")
     configure(folder, [*features(outer), *FLAGS, "CFLAGS=" + CFLAGS % project.TOP])
     make(folder, "all")
+    no_documents = make_documents(folder)
     shutil.rmtree(root, ignore_errors=True)
     make(folder, "install", "DESTDIR=" + os.path.abspath(root))
-    with_cuda = os.path.exists(f"{root}{LIBDIR}/dptrack/dptrain_cuda.so")
-    return root, "" if with_cuda else summary_line(folder, "cuda backend")
+    drop_unpacked(root + DOCUMENTS)
+    absent = {"the documents (/docs)": no_documents} if no_documents else {}
+    if not os.path.exists(f"{root}{LIBDIR}/dptrack/dptrain_cuda.so"):
+        absent["the CUDA module"] = summary_line(folder, "cuda backend")
+    return root, absent
+
+
+def report_absent(command, absent):
+    for part, reason in absent.items():
+        print(f"{command}: without {part}: {reason}", flush=True)

@@ -4,6 +4,7 @@ the page and those in the image."""
 import hashlib
 import json
 import os
+import re
 import time
 import uuid
 
@@ -44,11 +45,19 @@ def page_components():
             yield found
 
 
+def theme_component():
+    """The theme of the documents, whose code is in their pages."""
+    version = re.search(r"^mkdocs-material==(\S+)$", project.text("web/site/requirements.txt"), re.MULTILINE)[1]
+    purl = "pkg:pypi/mkdocs-material@" + version
+    return {"type": "library", "bom-ref": purl, "name": "mkdocs-material", "version": version, "purl": purl,
+            "licenses": [{"license": {"id": "MIT"}}]}
+
+
 def bill(files, bundled, image):
     """files: paths; bundled: {wheel: [Debian packages]}; image: {package: version} or an empty one."""
     libraries = {name: installed_version(name) for names in bundled.values() for name in names}
     debian = {(name, version) for packages in (libraries, image) for name, version in packages.items()}
-    page = list(page_components())
+    page = [*page_components(), theme_component()]
     parts = [*map(file_component, sorted(files)), *page, *(debian_component(*pair) for pair in sorted(debian))]
     links = [{"ref": "file:" + wheel, "dependsOn": [debian_component(n, libraries[n])["bom-ref"] for n in names]
               + ([p["bom-ref"] for p in page] if wheel.startswith("dptrack-") else [])} for wheel, names in sorted(bundled.items())]

@@ -88,11 +88,19 @@ class Tools:
                 return f.read(), 0o755
 
 
+def document_files(root):
+    """The site of the documents, where the server of a wheel finds it: share/dptrack/docs next to its bin folder."""
+    site = root + programs.DOCUMENTS
+    return {"dptrack/share/dptrack/docs/" + os.path.relpath(path, site): (open(path, "rb").read(), 0o644)
+            for path in glob.glob(site + "/**", recursive=True) if os.path.isfile(path)}
+
+
 def server_files(root, curl, tools):
     files = {name: (open(path, "rb").read(), 0o644) for name, path in build_dptrack.package_files()}
     files["dptrack/bin/dptrack"] = tools.binary(root + "/usr/bin/dptrack", "$ORIGIN/..")
     files["dptrack/libdptrack.so"] = tools.binary(os.path.realpath(root + programs.LIBDIR + "/libdptrack.so"), "$ORIGIN")
     files["dptrack/libcurl.so.4"] = tools.binary(curl, "$ORIGIN")
+    files.update(document_files(root))
     return {**files, **information("dptrack", "dptrack", "dptrack.__main__:main", project.text("README.md"))}
 
 
@@ -168,7 +176,7 @@ def make_wheel(name, files, tools, out, known):
 def make_wheels(build):
     """Makes both, and bundled.json with the Debian packages whose libraries each contains."""
     out = os.path.join(build, "release")
-    root, no_cuda = programs.build(out, build)
+    root, absent = programs.build(out, build)
     tools = Tools(os.path.join(out, "tools"))
     folder = os.path.join(out, "wheels")
     shutil.rmtree(folder, ignore_errors=True)
@@ -179,8 +187,7 @@ def make_wheels(build):
                     make_wheel("dptrack-trainer", trainer_files(root, curl, tools), tools, folder, known)])
     with open(os.path.join(out, "bundled.json"), "w", encoding="ascii") as f:
         json.dump(bundled, f, indent=1)
-    if no_cuda:
-        print(f"wheels: dptrack-trainer is without the CUDA module: {no_cuda}")
+    programs.report_absent("wheels", absent)
 
 
 def main():
