@@ -64,7 +64,9 @@ systemd-analyze verify --man=no /lib/systemd/system/dptrack.service
 systemd-analyze security --offline=true /lib/systemd/system/dptrack.service | tail -n 1
 
 sh "$here/installed.sh" python3
-printf '#include <dptrack.h>\n' >/dev/null
+for completion in bash-completion/completions fish/vendor_completions.d zsh/vendor-completions; do
+	[ "$(ls /usr/share/$completion | grep -Ec '^_?dptra(ck|in)(\.fish)?$')" = 2 ] || fail "/usr/share/$completion"
+done
 test -f /usr/include/dptrack.h -a -e /usr/lib/x86_64-linux-gnu/libdptrack.so
 python3 -m dptrack --version
 
