@@ -62,6 +62,7 @@ echo "upgrade: 200 runs kept"
 get install systemd procps
 systemd-analyze verify --man=no /lib/systemd/system/dptrack.service
 systemd-analyze security --offline=true /lib/systemd/system/dptrack.service | tail -n 1
+python3 "$here/unit.py" /lib/systemd/system/dptrack.service http://127.0.0.1:6007
 
 sh "$here/installed.sh" python3
 for completion in bash-completion/completions fish/vendor_completions.d zsh/vendor-completions; do

@@ -54,7 +54,7 @@ def test(args, log, what, folder):
     if folder is None:
         return True
     root = debian.machine(args.release, args.name)
-    place(root, folder, *(os.path.join(debian.HERE, name) for name in (what + ".sh", "installed.sh", "documents.py")))
+    place(root, folder, *(os.path.join(debian.HERE, name) for name in (what + ".sh", "installed.sh", "documents.py", "unit.py")))
     failed = root.run(["sh", what + ".sh", what], log)
     if not failed:
         debian.remove(root.folder)
