@@ -102,6 +102,57 @@ def media(server, run_id, source):
     lib.equal(saved, b"saved\n", "a saved file")
 
 
+def piece(number, content):
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def more_media(source, files, folder):
+    """Videos, HTML and figures of Plotly, single and in lists: a row with them is added to the second run."""
+    shutil.copytree(os.path.join(source, "wandb"), os.path.join(folder, "wandb"))
+    name = os.path.join(folder, next(f["file"] for f in files if f["id"] == "efgh5678"))
+    beside = os.path.join(os.path.dirname(name), "files", "media")
+    contents = {"film.mp4": b"\0\0\0\x18ftypisom" + bytes(range(256)), "film.gif": b"GIF89a\x05\0\x04\0\x80\0\0" + bytes(64),
+                "part.html": b"<b>42</b> errors", "whole.html": b"\n<!DOCTYPE html><p>all</p>",
+                "figure.json": json.dumps({"data": [{"type": "bar", "x": [1, 2], "y": [3, 4]}], "layout": {}}).encode()}
+    os.makedirs(beside, exist_ok=True)
+    for file, content in contents.items():
+        with open(os.path.join(beside, file), "wb") as f:
+            f.write(content)
+
+    def item(kind, file):
+        return {"_type": kind, "path": "media/" + file, "size": len(contents[file])}
+    row = {"film": item("video-file", "film.mp4"), "page": item("html-file", "part.html"), "figure": item("plotly-file", "figure.json"),
+           "films": {"_type": "videos", "count": 2, "videos": [item("video-file", "film.gif"), item("video-file", "film.mp4")]},
+           "pages": {"_type": "html", "count": 1, "html": [item("html-file", "whole.html")]},
+           "gone": {"_type": "video-file", "path": "media/none.mp4"}, "cloud": {"_type": "object3D-file", "path": "media/figure.json"}}
+    history = b"".join(piece(1, piece(1, k.encode()) + b"\x82\x01" + varint(len(v)) + v)
+                       for k, v in ((k, json.dumps(v).encode()) for k, v in row.items())) + piece(2, b"\x08\x07")
+    payload = piece(2, history)
+    with open(name, "rb") as f:
+        data = f.read()
+    at = 7
+    while data[at + 7:at + 8] != b"\x12" and b"loss" not in data[at + 7:at + 7 + int.from_bytes(data[at + 4:at + 6], "little")]:
+        at += 7 + int.from_bytes(data[at + 4:at + 6], "little")
+    at += 7 + int.from_bytes(data[at + 4:at + 6], "little")
+    body = b"\x01" + payload
+    lib.check(len(data) + len(body) + 6 < 32768, "the file remains one block")
+    with open(name, "wb") as f:
+        f.write(data[:at] + zlib.crc32(body).to_bytes(4, "little") + len(payload).to_bytes(2, "little") + body + data[at:])
+    said = run("import", name, "--logdir", os.path.join(folder, "runs"))
+    lib.check("video-file of W&B: gone" in said and "object3D-file of W&B: cloud" in said, "what is left out is named: " + said)
+    server = lib.Server(os.path.join(folder, "runs"))
+    one = get(server, "/api/v1/runs?limit=1")["runs"][0]["id"]
+    listed = {m["key"]: m for m in get(server, f"/api/v1/runs/{one}/media")["media"]}
+    lib.equal(sorted((k, m["kind"], m["type"].split(";")[0], m["step"]) for k, m in listed.items()),
+              [("figure", "text", "text/plain", 7), ("film", "audio", "video/mp4", 7), ("films/0", "image", "image/gif", 7),
+               ("films/1", "audio", "video/mp4", 7), ("page", "text", "text/html", 7), ("pages/0", "text", "text/html", 7)], "media")
+    for key, want in (("film", contents["film.mp4"]), ("films/0", contents["film.gif"]), ("figure", contents["figure.json"]),
+                      ("page", b'<!doctype html><meta charset="utf-8">' + contents["part.html"]), ("pages/0", contents["whole.html"])):
+        _, _, got = server.request("GET", f"/api/v1/runs/{one}/media/{listed[key]['content']}")
+        lib.equal(got, want, "the bytes of " + key)
+    lib.equal(server.stop(), 0, "exit code")
+
+
 def in_one_second(source, files, folder):
     """A run resumed within the second in which it started: both sessions are imported."""
     first, last = (f for f in files if f["id"] == "abcd1234")
@@ -146,6 +197,7 @@ def main():
         with open(torn, "wb") as f:
             f.write(whole[:3])
         in_one_second(source, files, os.path.join(folder, "second"))
+        more_media(source, files, os.path.join(folder, "media"))
         lib.check("not a .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a missing file")
     lib.finish("import/wandb")
 

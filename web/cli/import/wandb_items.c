@@ -2,11 +2,13 @@
 /* wandb_items.c: converts W&B's JSON to points, images, histograms, tables, params. */
 #include "web/cli/import/wandb_items.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tracker/base/file.h"
 #include "tracker/event/wire.h"
@@ -126,11 +128,40 @@ static bool add_item_file(struct wandb_items *w, json_t *value, const char *type
 	if (!open_item_file(w, value, &map))
 		return false;
 	file = (struct event_span){ map.bytes, map.bytes + map.n };
-	if (!strcmp(type, "image-file"))
-		media_add_image(to, file, read_pixel_count(value, "width"), read_pixel_count(value, "height"));
-	else
+	if (!strcmp(type, "video-file") && map.n > 3 && memcmp(map.bytes, "GIF8", 4))
+		media_add_audio(to, file, (struct event_text){ "video/mp4", 9 }); /* its content tells MP4 from WebM */
+	else if (!strcmp(type, "audio-file"))
 		media_add_audio(to, file, (struct event_text){ "audio/wav", 9 });
+	else
+		media_add_image(to, file, read_pixel_count(value, "width"), read_pixel_count(value, "height"));
 	file_map_close(&map);
+	return true;
+}
+
+/* Adds a file of text: the JSON of a Plotly figure, or HTML, whose beginning marks it as a document. */
+static bool add_item_text(struct wandb_items *w, json_t *value, const char *type, struct buf *to)
+{
+	static const char head[] = "<!doctype html><meta charset=\"utf-8\">";
+	struct file_map map = { 0 };
+	struct buf text;
+	size_t blank = 0;
+	const char *at;
+	bool whole;
+
+	if (!open_item_file(w, value, &map))
+		return false;
+	at = (const char *)map.bytes;
+	while (blank < map.n && isspace(map.bytes[blank]))
+		blank++;
+	whole = (map.n - blank >= 9 && !strncasecmp(at + blank, "<!doctype", 9)) ||
+		(map.n - blank >= 5 && !strncasecmp(at + blank, "<html", 5));
+	buf_init(&text, CONTENT_MAX);
+	if (!strcmp(type, "html-file") && !whole)
+		buf_add(&text, head, sizeof(head) - 1);
+	buf_add(&text, at, map.n);
+	file_map_close(&map);
+	media_add_text(to, (struct event_text){ text.data, text.len });
+	buf_done(&text);
 	return true;
 }
 
@@ -194,8 +225,10 @@ static void import_wandb_media(struct wandb_items *w, const char *key, json_t *v
 	bool added = false;
 
 	buf_init(&content, CONTENT_MAX);
-	if (!strcmp(type, "image-file") || !strcmp(type, "audio-file"))
+	if (!strcmp(type, "image-file") || !strcmp(type, "audio-file") || !strcmp(type, "video-file"))
 		added = add_item_file(w, value, type, &content);
+	else if (!strcmp(type, "html-file") || !strcmp(type, "plotly-file"))
+		added = add_item_text(w, value, type, &content);
 	else if (!strcmp(type, "histogram"))
 		added = content_add_histogram(&content, value);
 	else if (!strcmp(type, "table-file"))
@@ -207,19 +240,34 @@ static void import_wandb_media(struct wandb_items *w, const char *key, json_t *v
 	buf_done(&content);
 }
 
-/* Pictures or sounds of one step become KEY/0, KEY/1, …, as dptrack.log names a list of them. */
+/* The items of a list of media in a row: names of pictures, or objects; NULL if it is no list. */
+static json_t *find_media_list(json_t *value, const char *type)
+{
+	static const char *const kinds[] = { "audio", "videos", "html", "plotly" };
+
+	if (!strcmp(type, "images/separated"))
+		return json_object_get(value, "filenames");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(type, kinds[i]))
+			return json_object_get(value, kinds[i]);
+	return NULL;
+}
+
+/* Media of one step become KEY/0, KEY/1, …, as dptrack.log names a list of them. */
 static bool import_media_list(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
-	json_t *names = json_object_get(value, !strcmp(type, "images/separated") ? "filenames" : "audio"), *one, *item;
+	json_t *names = find_media_list(value, type), *one, *item;
 	char inner[KEY_BYTES];
+	const char *kind;
 	size_t i;
 
 	json_array_foreach(names, i, one) {
+		kind = json_is_string(one) ? "image-file" : wandb_member_text(one, "_type");
 		item = json_is_object(one) ? json_deep_copy(one) : json_deep_copy(value);
 		if (json_is_string(one))
 			json_object_set(item, "path", one);
 		snprintf(inner, sizeof(inner), "%.900s/%zu", key, i);
-		import_wandb_media(w, inner, item, json_is_string(one) ? "image-file" : "audio-file");
+		import_wandb_media(w, inner, item, *kind ? kind : "audio-file");
 		json_decref(item);
 	}
 	return json_array_size(names) > 0;
