@@ -81,7 +81,7 @@ function TextOf({ m, before }: { m: Media; before: Media | null }) {
 	const figure = useMemo(() => (value === null ? null : figureOf(value)), [value]);
 	const was = useContent(before, getMediaText).value;
 	const changes = useSignal(false);
-	if (figure) return <FigureOf f={figure} />;
+	if (figure) return <FigureOf f={figure} json={contentAddress(m)} />;
 	return (
 		<>
 			<div class="text" tabIndex={0}>{value === null ? '…'

@@ -125,23 +125,37 @@ function Numbers({ f }: { f: Figure }) {
 		head={['trace', f.x || 'x', f.y || 'y']} />} /></span>;
 }
 
-export function FigureOf({ f }: { f: Figure }) {
+/** The drawing, with a key of its traces. */
+function Drawing({ f }: { f: Figure }) {
 	const c = scales(f);
 	const bars = f.traces.filter((t) => t.mark === 'bar');
 	const words = f.traces.map((t) => `${t.name}, ${count(t.xs.length, 'point')}`).join('; ');
 	const label = `${f.title || 'figure'}: ${words}`;
 	return (
-		<div class="figure">
-			{f.title && <p><b>{f.title}</b></p>}
+		<>
 			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
 				<AxesOf f={f} c={c} />
 				{f.traces.map((t, n) => <TraceOf key={n} t={t} c={c} of={bars.length || 1}
 					n={t.mark === 'bar' ? bars.indexOf(t) : n} />)}
 			</svg>
-			<p class="legend">{f.traces.length > 1 && f.traces.map((t, n) => <span key={n}>
+			{f.traces.length > 1 && <p class="legend">{ f.traces.map((t, n) => <span key={n}>
 				<svg class="key" width="14" height="10" aria-hidden="true"><rect width="14" height="10"
-					fill={t.colour ?? colourOf(lookAt(n))} /></svg> {t.name}</span>)}
-			<Numbers f={f} />{f.left.length > 0 && <span>Not drawn: {f.left.join(', ')}</span>}</p>
+					fill={t.colour ?? colourOf(lookAt(n))} /></svg> {t.name}</span>)}</p>}
+		</>
+	);
+}
+
+/** json: the address of what was logged. */
+export function FigureOf({ f, json }: { f: Figure; json: string }) {
+	const any = f.traces.length > 0;
+	return (
+		<div class="figure">
+			{f.title && <p><b>{f.title}</b></p>}
+			{any && <Drawing f={f} />}
+			{f.left.length > 0 && <p class="dim">
+				This page does not draw traces of type {f.left.join(', ')}.</p>}
+			<p class="legend">{any && <Numbers f={f} />}
+				<a href={json} download={(f.title || 'figure') + '.json'}>JSON</a></p>
 		</div>
 	);
 }
