@@ -70,6 +70,8 @@ static struct graph *make_typed(const struct net_opts *o)
 		c.image_h = c.image_w = o->image;
 	if (o->small)
 		make_small(&c);
+	if (o->layers)
+		c.layers = o->layers;
 	if (model_build(m, g, &c, o->batch, &err) || pass_shape(g, &err) ||
 	    (o->training && pass_grad(g, &op_add, &err)) || pass_fuse(g, &err) ||
 	    pass_precision(g, &o->precision, &op_cast, &err))

@@ -19,6 +19,7 @@ struct net_opts {
 	const char *model;
 	int64_t batch;
 	int image; /* 0: the model's own size */
+	int layers; /* of a language model; 0: the model's own number */
 	bool training, gelu;
 	bool small; /* a language model of 2 layers and 2 heads, 32 wide, 16 positions, 61 tokens, dropout 0.1 */
 	struct precision precision;

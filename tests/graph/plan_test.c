@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "tests/graph/net.h"
 #include "trainer/graph/rng.h"
+#include "trainer/graph/liveness.h"
 #include "trainer/graph/slab.h"
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/collectives/collectives.h"
@@ -169,24 +169,91 @@ static void test_no_larger_than_one_order(void **state)
 	}
 }
 
-/* About as many as a network of a thousand layers has: several orders take little longer than a simple one. */
+/* Ranges looked at, for each range that is placed. */
+static double place_counted(struct slab_range *r, int n, size_t *ret_size)
+{
+	uint64_t work;
+	size_t size = slab_place_counted(r, n, 64, &work);
+
+	if (ret_size)
+		*ret_size = size;
+	return (double)work / n;
+}
+
+/* Eight times as many ranges: a search may look at a few more, as a tree is deeper, and not at eight times as many. */
 static void test_many_ranges(void **state)
 {
 	struct slab_range *r = calloc(MANY, sizeof(*r));
-	clock_t start = clock(), quick, plain;
+	double few, many;
 	size_t size;
 
 	(void)state;
 	assert_non_null(r);
+	draw_network(r, MANY / 8, 1);
+	few = place_counted(r, MANY / 8, &size);
+	assert_true(size <= place_all_plainly(r, MANY / 8));
 	draw_network(r, MANY, 1);
-	size = slab_place(r, MANY, 64);
-	quick = clock() - start;
-	assert_true(size <= place_all_plainly(r, MANY));
-	plain = clock() - start - quick;
-	print_message("%d ranges: %.2f s, one simple order %.2f s\n", MANY, (double)quick / CLOCKS_PER_SEC,
-		      (double)plain / CLOCKS_PER_SEC);
-	assert_true(quick < 2 * plain);
+	many = place_counted(r, MANY, NULL);
+	print_message("%d ranges: %.0f looked at for each, %d ranges: %.0f\n", MANY / 8, few, MANY, many);
+	assert_true(many < 2 * few);
 	free(r);
+}
+
+/* The buffers of a net's private space as ranges; the caller frees them. */
+static struct slab_range *ranges_of(const struct net_opts *o, int *ret_n)
+{
+	struct slab_range *r;
+	struct liveness l;
+	struct net net;
+	int n = 0;
+
+	net_make(&net, o);
+	assert_int_equal(live_make(&l, &net.program, NULL), 0);
+	r = calloc((size_t)l.n, sizeof(*r));
+	assert_non_null(r);
+	for (int i = 0; i < l.n; i++)
+		if (live_space(&l.buffers[i]) == SPACE_PRIVATE)
+			r[n++] = (struct slab_range){ .bytes = l.buffers[i].bytes,
+						      .first = l.buffers[i].first,
+						      .last = l.buffers[i].last };
+	live_done(&l);
+	net_free(&net);
+	*ret_n = n;
+	return r;
+}
+
+/* With four times as many layers a search looks at some more ranges, as a tree is deeper, and not at four times as
+ * many. */
+static void test_many_layers(void **state)
+{
+	static const struct net_opts all[] = {
+		{ .precision = F32_F32 },
+		{ .precision = BF16_F32, .recompute = RECOMPUTE_SELECTIVE },
+		{ .precision = BF16_F32, .recompute = RECOMPUTE_FULL },
+		{ .precision = F32_F32, .offload = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct net_opts o = all[i];
+		double looked[2];
+
+		o.model = "gpt2-124m";
+		o.batch = 1;
+		o.training = true;
+		for (int big = 0; big < 2; big++) {
+			struct slab_range *r;
+			int n;
+
+			o.layers = big ? 240 : 60;
+			r = ranges_of(&o, &n);
+			looked[big] = place_counted(r, n, NULL);
+			free(r);
+		}
+		print_message("net %zu: 60 layers: %.0f ranges looked at for each, 240 layers: %.0f\n", i, looked[0],
+			      looked[1]);
+		assert_true(looked[1] < 3 * looked[0]);
+	}
 }
 
 static void test_known_ranges(void **state)
@@ -579,6 +646,7 @@ int main(void)
 		cmocka_unit_test(test_random_ranges),
 		cmocka_unit_test(test_no_larger_than_one_order),
 		cmocka_unit_test(test_many_ranges),
+		cmocka_unit_test(test_many_layers),
 		cmocka_unit_test(test_known_ranges),
 		cmocka_unit_test(test_takeover),      cmocka_unit_test(test_no_takeover),
 		cmocka_unit_test(test_views),	      cmocka_unit_test(test_streams),

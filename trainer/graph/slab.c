@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few
  * greedy orders with best-fit placement get within a few percent of the lower bound on networks; the best result is
- * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: for
- * tens of thousands of ranges the first way takes a third of the time and usually reaches the bound. Placed ranges
- * are kept in groups of neighbours, which a search skips as a whole when all or none of a group conflicts, or when
- * it is below what was passed. */
+ * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: the first
+ * way takes much less time and usually reaches the bound. Placed ranges are in a tree by offset. A search skips a node
+ * of which all or none conflicts, or of which a stack conflicts that leaves no gap. So it looks at some hundred ranges
+ * of a network with thousands of layers. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP 64
+#define FANOUT 16
+#define STACKS 4
+#define TIGHTEST_WORK 300000000 /* ranges that searches for the tightest gap may look at: about a second */
 #define NEXT_TO_NOTHING 10000 /* fraction 1/N of the bound that a gap may waste */
+#define TIGHT_ENOUGH 100000 /* the same for the tightest gap among many ranges */
 #define LITTLE_OF_MANY 100 /* the same among many ranges, where the first gap that fits is found much earlier */
 #define MANY 30000 /* ranges: a pipeline with many micro-batches */
 
@@ -32,84 +35,153 @@ struct slab_piece {
 	size_t offset, end;
 };
 
-/* Neighbours by offset. All are live from moment latest_first to earliest_last. */
-struct piece_group {
-	int n, earliest_first, latest_first, earliest_last, latest_last;
-	size_t gap, end; /* while all are live: the widest gap between them and the highest end */
-	struct slab_piece *piece; /* [GROUP], sorted by offset */
+/* A sequence of pieces that are all live at one moment, so none overlaps another. */
+struct piece_stack {
+	int latest_first, earliest_last; /* of all */
+	size_t start, end;
+	size_t gap; /* the widest between two neighbours */
+	bool any;
+};
+
+/* What a search needs to know of neighbours by offset. All are live from moment latest_first to earliest_last. */
+struct node_summary {
+	int earliest_first, latest_first, earliest_last, latest_last;
+	size_t start, last_start; /* lowest and highest offset */
+	size_t end;		  /* highest */
+	size_t gap;		  /* no gap is wider while all are live */
+	struct piece_stack stack[STACKS]; /* by the moment at which its pieces are live */
+};
+
+/* Of a tree of pieces in the order of their offsets. */
+struct slab_node {
+	struct node_summary sum;
+	int n, height; /* 0: a leaf */
+	union {
+		struct slab_piece piece[FANOUT];
+		struct slab_node *child[FANOUT];
+	};
 };
 
 struct placer {
 	struct slab_entry *entries;
 	int n;
-	struct piece_group *groups; /* sorted by offset, none empty */
-	int n_groups;
-	struct slab_piece *pieces; /* room for all groups */
+	struct slab_node *nodes, *root;
+	int n_nodes;
+	int moment[STACKS]; /* which many ranges contain */
 	size_t waste; /* waste of a gap that is still accepted at once */
 	size_t best;  /* size of the best placement so far */
+	uint64_t work, most_work; /* pieces and nodes that searches looked at; after how many an order is given up */
 };
 
 /* The tightest gap found so far that fits some entry. */
 struct gap_search {
 	const struct slab_entry *e;
+	size_t waste; /* a gap that wastes no more ends the search */
 	size_t end; /* highest end of the conflicting pieces below */
 	size_t gap, offset;
+	uint64_t work;
 };
 
 /* ---- placed pieces ---- */
 
-static void summarise_group(struct piece_group *g)
+static struct node_summary summarise_piece(const struct placer *p, const struct slab_piece *e)
 {
-	const struct slab_piece *p = g->piece;
+	struct node_summary s = { e->first, e->first, e->last, e->last, e->offset, e->offset, e->end, 0, { { 0 } } };
 
-	g->earliest_first = g->latest_first = p->first;
-	g->earliest_last = g->latest_last = p->last;
-	g->gap = 0;
-	g->end = p->end;
-	for (int i = 1; i < g->n; i++) {
-		p = &g->piece[i];
-		g->earliest_first = p->first < g->earliest_first ? p->first : g->earliest_first;
-		g->latest_first = p->first > g->latest_first ? p->first : g->latest_first;
-		g->earliest_last = p->last < g->earliest_last ? p->last : g->earliest_last;
-		g->latest_last = p->last > g->latest_last ? p->last : g->latest_last;
-		if (p->offset > g->end && p->offset - g->end > g->gap)
-			g->gap = p->offset - g->end;
-		g->end = p->end > g->end ? p->end : g->end;
+	for (int k = 0; k < STACKS; k++)
+		if (e->first <= p->moment[k] && p->moment[k] <= e->last)
+			s.stack[k] = (struct piece_stack){ e->first, e->last, e->offset, e->end, 0, true };
+	return s;
+}
+
+static void append_stack(struct piece_stack *a, const struct piece_stack *b)
+{
+	if (!a->any || !b->any) {
+		*a = a->any ? *a : *b;
+		return;
+	}
+	a->latest_first = b->latest_first > a->latest_first ? b->latest_first : a->latest_first;
+	a->earliest_last = b->earliest_last < a->earliest_last ? b->earliest_last : a->earliest_last;
+	a->gap = b->gap > a->gap ? b->gap : a->gap;
+	a->gap = b->start - a->end > a->gap ? b->start - a->end : a->gap;
+	a->end = b->end;
+}
+
+/* b is of the pieces that follow. */
+static void append_summary(struct node_summary *a, const struct node_summary *b)
+{
+	a->earliest_first = b->earliest_first < a->earliest_first ? b->earliest_first : a->earliest_first;
+	a->latest_first = b->latest_first > a->latest_first ? b->latest_first : a->latest_first;
+	a->earliest_last = b->earliest_last < a->earliest_last ? b->earliest_last : a->earliest_last;
+	a->latest_last = b->latest_last > a->latest_last ? b->latest_last : a->latest_last;
+	a->last_start = b->last_start;
+	a->gap = b->gap > a->gap ? b->gap : a->gap;
+	if (b->start > a->end && b->start - a->end > a->gap)
+		a->gap = b->start - a->end;
+	a->end = b->end > a->end ? b->end : a->end;
+	for (int k = 0; k < STACKS; k++)
+		append_stack(&a->stack[k], &b->stack[k]);
+}
+
+static void summarise_node(const struct placer *p, struct slab_node *node)
+{
+	for (int i = 0; i < node->n; i++) {
+		struct node_summary one = node->height ? node->child[i]->sum : summarise_piece(p, &node->piece[i]);
+
+		if (i)
+			append_summary(&node->sum, &one);
+		else
+			node->sum = one;
 	}
 }
 
-/* Moves the upper half of a full group into a new group after it. */
-static void split_group(struct placer *p, int at)
+static struct slab_node *add_node(struct placer *p, int height)
 {
-	struct piece_group *g = &p->groups[at];
+	struct slab_node *node = &p->nodes[p->n_nodes++];
 
-	memmove(g + 2, g + 1, (size_t)(p->n_groups - at - 1) * sizeof(*g));
-	g[1].piece = p->pieces + (size_t)p->n_groups * GROUP;
-	g[1].n = GROUP - GROUP / 2;
-	g[0].n = GROUP / 2;
-	memcpy(g[1].piece, g[0].piece + g[0].n, (size_t)g[1].n * sizeof(*g[1].piece));
-	p->n_groups++;
-	summarise_group(&g[0]);
-	summarise_group(&g[1]);
+	node->n = 0;
+	node->height = height;
+	node->sum = (struct node_summary){ 0 };
+	return node;
 }
 
-/* Inserts after pieces with the same offset. */
-static void insert_piece(struct placer *p, const struct slab_entry *e)
+/* Moves the upper half of a full child into a new child after it. */
+static void split_child(struct placer *p, struct slab_node *node, int at)
 {
-	int at = p->n_groups - 1, i;
-	struct piece_group *g;
+	struct slab_node *low = node->child[at], *high = add_node(p, low->height);
 
-	while (at > 0 && p->groups[at].piece[0].offset > e->offset)
-		at--;
-	if (p->groups[at].n == GROUP) {
-		split_group(p, at);
-		at += p->groups[at + 1].piece[0].offset <= e->offset;
+	memmove(&node->child[at + 2], &node->child[at + 1], (size_t)(node->n++ - at - 1) * sizeof(node->child[0]));
+	node->child[at + 1] = high;
+	low->n = FANOUT / 2;
+	high->n = FANOUT - FANOUT / 2;
+	if (low->height)
+		memcpy(high->child, low->child + low->n, (size_t)high->n * sizeof(high->child[0]));
+	else
+		memcpy(high->piece, low->piece + low->n, (size_t)high->n * sizeof(high->piece[0]));
+	summarise_node(p, low);
+	summarise_node(p, high);
+}
+
+/* Inserts after pieces with the same offset. The node has room. */
+static void insert_piece(struct placer *p, struct slab_node *node, const struct slab_piece *e)
+{
+	int at = node->n;
+
+	if (!node->height) {
+		for (; at > 0 && node->piece[at - 1].offset > e->offset; at--)
+			node->piece[at] = node->piece[at - 1];
+		node->piece[at] = *e;
+		node->n++;
+	} else {
+		for (at--; at > 0 && node->child[at]->sum.start > e->offset; at--)
+			;
+		if (node->child[at]->n == FANOUT) {
+			split_child(p, node, at);
+			at += node->child[at + 1]->sum.start <= e->offset;
+		}
+		insert_piece(p, node->child[at], e);
 	}
-	g = &p->groups[at];
-	for (i = g->n++; i > 0 && g->piece[i - 1].offset > e->offset; i--)
-		g->piece[i] = g->piece[i - 1];
-	g->piece[i] = (struct slab_piece){ e->first, e->last, e->offset, e->offset + e->bytes };
-	summarise_group(g);
+	summarise_node(p, node);
 }
 
 /* ---- search for a gap ---- */
@@ -123,36 +195,85 @@ static void pass_slab_piece(struct gap_search *s, size_t offset, size_t end)
 	s->end = end > s->end ? end : s->end;
 }
 
-static void pass_slab_group(struct gap_search *s, const struct piece_group *g)
+static bool shares_moment(const struct slab_entry *e, int first, int last)
 {
-	const struct slab_entry *e = s->e;
+	return first <= e->last && last >= e->first;
+}
 
-	if (g->earliest_first > e->last || g->latest_last < e->first || g->end <= s->end)
+/* Raises the end to that of the conflicting pieces of a node between which no gap fits. */
+static void raise_end(struct gap_search *s, const struct slab_node *node)
+{
+	s->work++;
+	if (node->sum.end <= s->end || !shares_moment(s->e, node->sum.earliest_first, node->sum.latest_last))
 		return;
-	if (g->latest_first <= e->last && g->earliest_last >= e->first && g->gap < e->bytes) {
-		pass_slab_piece(s, g->piece[0].offset, g->end);
+	for (int i = 0; i < node->n && node->height; i++)
+		raise_end(s, node->child[i]);
+	for (int i = 0; i < node->n && !node->height; i++)
+		if (node->piece[i].end > s->end && shares_moment(s->e, node->piece[i].first, node->piece[i].last))
+			s->end = node->piece[i].end;
+	s->work += node->height ? 0 : (uint64_t)node->n;
+}
+
+/* True if all of a stack conflicts and leaves no gap that fits, from the pieces below to the node's last piece. */
+static bool stack_fills_node(const struct gap_search *s, const struct node_summary *u, const struct piece_stack *t)
+{
+	return t->any && shares_moment(s->e, t->latest_first, t->earliest_last) && t->gap < s->e->bytes &&
+		t->start < s->end + s->e->bytes && u->last_start < t->end + s->e->bytes;
+}
+
+static const struct piece_stack *find_filling_stack(const struct gap_search *s, const struct node_summary *u)
+{
+	for (int k = 0; k < STACKS; k++)
+		if (stack_fills_node(s, u, &u->stack[k]))
+			return &u->stack[k];
+	return NULL;
+}
+
+static void pass_leaf(struct gap_search *s, const struct slab_node *leaf)
+{
+	for (int i = 0; i < leaf->n; i++)
+		if (leaf->piece[i].end > s->end && shares_moment(s->e, leaf->piece[i].first, leaf->piece[i].last))
+			pass_slab_piece(s, leaf->piece[i].offset, leaf->piece[i].end);
+	s->work += (uint64_t)leaf->n;
+}
+
+/* Looks at a node's pieces in the order of their offsets, as a whole where all, none or a stack of them conflicts. */
+static void pass_slab_node(struct gap_search *s, const struct slab_node *node)
+{
+	const struct node_summary *u = &node->sum;
+	const struct piece_stack *t;
+
+	s->work++;
+	if (!shares_moment(s->e, u->earliest_first, u->latest_last) || u->end <= s->end)
 		return;
+	if (shares_moment(s->e, u->latest_first, u->earliest_last) && u->gap < s->e->bytes) {
+		pass_slab_piece(s, u->start, u->end);
+	} else if ((t = find_filling_stack(s, u))) {
+		s->end = t->end > s->end ? t->end : s->end;
+		raise_end(s, node);
+	} else if (!node->height) {
+		pass_leaf(s, node);
+	} else {
+		for (int i = 0; i < node->n && s->gap > s->e->bytes + s->waste; i++)
+			pass_slab_node(s, node->child[i]);
 	}
-	for (int i = 0; i < g->n; i++)
-		if (g->piece[i].end > s->end && g->piece[i].first <= e->last && g->piece[i].last >= e->first)
-			pass_slab_piece(s, g->piece[i].offset, g->piece[i].end);
 }
 
 /* Places e into the tightest gap between entries that are live together with it. */
 static void place_entry(struct placer *p, struct slab_entry *e)
 {
-	struct gap_search s = { .e = e, .gap = SIZE_MAX };
+	struct gap_search s = { .e = e, .waste = p->waste, .gap = SIZE_MAX };
+	struct slab_node *root = p->root;
 
-	for (int i = 0; i < p->n_groups && s.gap > e->bytes + p->waste; i++)
-		pass_slab_group(&s, &p->groups[i]);
+	pass_slab_node(&s, root);
+	p->work += s.work;
 	e->offset = s.gap == SIZE_MAX ? s.end : s.offset;
-	if (p->n_groups) {
-		insert_piece(p, e);
-		return;
+	if (root->n == FANOUT) {
+		p->root = add_node(p, root->height + 1);
+		p->root->child[p->root->n++] = root;
+		split_child(p, p->root, 0);
 	}
-	p->groups[0] = (struct piece_group){ .n = 1, .piece = p->pieces };
-	p->pieces[0] = (struct slab_piece){ e->first, e->last, e->offset, e->offset + e->bytes };
-	summarise_group(&p->groups[p->n_groups++]);
+	insert_piece(p, p->root, &(struct slab_piece){ e->first, e->last, e->offset, e->offset + e->bytes });
 }
 
 /* ---- orders ---- */
@@ -185,16 +306,17 @@ static int compare_entries(const void *a, const void *b)
 	return x->index - y->index;
 }
 
-/* Returns the slab's size. Stops as soon as it is no better than the best one. */
+/* Returns the slab's size. Stops as soon as it is no better than the best one, or after too much work. */
 static size_t place_in_order(struct placer *p, enum order o)
 {
 	size_t size = 0;
 
-	p->n_groups = 0;
+	p->n_nodes = 0;
+	p->root = add_node(p, 0);
 	for (int i = 0; i < p->n; i++)
 		p->entries[i].key = compute_entry_key(&p->entries[i], o);
 	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare_entries);
-	for (int i = 0; i < p->n && size < p->best; i++) {
+	for (int i = 0; i < p->n && size < p->best && p->work < p->most_work; i++) {
 		struct slab_entry *e = &p->entries[i];
 
 		e->offset = 0;
@@ -203,13 +325,42 @@ static size_t place_in_order(struct placer *p, enum order o)
 		if (e->offset + e->bytes > size)
 			size = e->offset + e->bytes;
 	}
-	return size;
+	return p->work < p->most_work ? size : SIZE_MAX;
 }
 
-/* The most bytes live at one moment: no placement needs less. SIZE_MAX when out of memory. */
-static size_t find_lower_bound(const struct placer *p)
+/* Returns the moment with the most bytes of ranges that contain none of the first n moments; *ret_bytes: how many. */
+static int find_peak(const struct placer *p, size_t *live, int end, int n, size_t *ret_bytes)
 {
-	size_t *live, now = 0, most = 0;
+	size_t now = 0;
+	int at = 0;
+
+	memset(live, 0, ((size_t)end + 2) * sizeof(*live));
+	for (int i = 0; i < p->n; i++) {
+		const struct slab_entry *e = &p->entries[i];
+		bool known = false;
+
+		for (int k = 0; k < n; k++)
+			known |= e->first <= p->moment[k] && p->moment[k] <= e->last;
+		if (known)
+			continue;
+		live[e->first] += e->bytes;
+		live[e->last + 1] -= e->bytes;
+	}
+	*ret_bytes = 0;
+	for (int m = 0; m <= end; m++) {
+		now += live[m];
+		if (now <= *ret_bytes)
+			continue;
+		*ret_bytes = now;
+		at = m;
+	}
+	return at;
+}
+
+/* The most bytes live at one moment: no placement needs less. Chooses the moments. SIZE_MAX when out of memory. */
+static size_t find_lower_bound(struct placer *p)
+{
+	size_t *live, most = 0, more;
 	int end = 0;
 
 	for (int i = 0; i < p->n; i++)
@@ -217,28 +368,23 @@ static size_t find_lower_bound(const struct placer *p)
 	live = calloc((size_t)end + 2, sizeof(*live));
 	if (!live)
 		return SIZE_MAX;
-	for (int i = 0; i < p->n; i++) {
-		live[p->entries[i].first] += p->entries[i].bytes;
-		live[p->entries[i].last + 1] -= p->entries[i].bytes;
-	}
-	for (int m = 0; m <= end; m++) {
-		now += live[m];
-		most = now > most ? now : most;
-	}
+	for (int k = 0; k < STACKS; k++)
+		p->moment[k] = find_peak(p, live, end, k, k ? &more : &most);
 	free(live);
 	return most;
 }
 
 static bool init_placer(struct placer *p, const struct slab_range *ranges, int n, size_t align)
 {
-	size_t groups = (size_t)n / (GROUP / 2) + 2;
+	/* all but the root are at least half full */
+	size_t nodes = (size_t)n / (FANOUT / 2 - 1) + 16;
 
 	p->n = n;
 	p->best = SIZE_MAX;
+	p->most_work = UINT64_MAX;
 	p->entries = calloc((size_t)n + 1, sizeof(*p->entries));
-	p->groups = calloc(groups, sizeof(*p->groups));
-	p->pieces = calloc(groups, GROUP * sizeof(*p->pieces));
-	if (!p->entries || !p->groups || !p->pieces)
+	p->nodes = calloc(nodes, sizeof(*p->nodes));
+	if (!p->entries || !p->nodes)
 		return false;
 	for (int i = 0; i < n; i++)
 		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
@@ -253,20 +399,14 @@ size_t slab_align(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
-/* Pipelines usually reach the bound by area, other programs by size. */
-static enum order pick_nth_order(const struct placer *p, int i)
-{
-	return (enum order)(p->n > MANY && i <= ORDER_AREA ? ORDER_AREA - i : i);
-}
-
 /* Tries every order until one reaches the bound. Of many ranges, where each order takes seconds, it is enough that
  * almost nothing is wasted. The best offsets are written to ranges. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
 {
 	if (p->n > MANY && bound < SIZE_MAX - bound / NEXT_TO_NOTHING)
 		bound += bound / NEXT_TO_NOTHING;
-	for (int o = 0; o < ORDER_COUNT && bound < p->best; o++) {
-		size_t size = place_in_order(p, pick_nth_order(p, o));
+	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < p->most_work; o++) {
+		size_t size = place_in_order(p, (enum order)o);
 
 		if (size >= p->best)
 			continue;
@@ -278,15 +418,22 @@ static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound
 
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
 {
+	return slab_place_counted(ranges, n, align, NULL);
+}
+
+size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64_t *ret_work)
+{
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
 	p.waste = bound / (n > MANY ? LITTLE_OF_MANY : NEXT_TO_NOTHING);
 	try_orders(&p, ranges, bound);
-	p.waste = 0;
+	p.waste = n > MANY ? bound / TIGHT_ENOUGH : 0;
+	p.most_work = p.work + TIGHTEST_WORK;
 	try_orders(&p, ranges, bound);
+	if (ret_work)
+		*ret_work = p.work;
 	free(p.entries);
-	free(p.groups);
-	free(p.pieces);
+	free(p.nodes);
 	return p.best;
 }
