@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every route of MLflow's API with raw HTTP: a table of requests with expected replies, then rules across requests:
-repeats, latest points, histories, search and order, pages, both prefixes. Needs no network."""
+repeats, latest points, histories, search and order, pages, both prefixes, odd requests. Needs no network."""
 import sys
 sys.dont_write_bytecode = True
 import json
 import math
 import os
+import re
 import struct
 import urllib.parse
 import zlib
@@ -579,6 +580,28 @@ def requests(m, server):
     used.update({("POST", "/artifacts/presigned-upload-url")})
 
 
+def odd_clients(m, server):
+    """Requests of MLflow's own REST tests: a thousand runs at once, slashes in front of an address, runs without a name."""
+    many = {k: [f"id_{i}" for i in range(1000)] for k in ("run_id", "run_ids")}
+    for path, key, text in (("/metrics/get-history-bulk", "run_id", "cannot specify more than 100 run_ids. Received 1000 run_ids."),
+                            ("/metrics/get-history-bulk-interval", "run_ids", "must specify at most 100 run_ids. Received 1000 run_ids.")):
+        m.bad("INVALID_PARAMETER_VALUE", "GET", path, prefix=AJAX, text=text, metric_key="loss", **{key: many[key]})
+    run = make(m)
+    for path in ("/model-versions/get-artifact?path=../x", "/get-artifact?path=../x&run_id=" + run, "/get-artifact?path=file:///x&run_id=" + run,
+                 "/nope", "/api/2.0/mlflow-artifacts/artifacts?path=..%2Fx", API + "/runs/get?run_id=" + run, API + "/runs/nope"):
+        status, _, data = server.request("GET", path)
+        for slashes in ("/", "//"):
+            got = server.request("GET", slashes + path)
+            if path != "/nope":
+                lib.equal((got[0], json.loads(got[2])), (status, json.loads(data)), slashes + path)
+            else:
+                lib.equal(got[0], 400, f"{slashes}{path}: not an address of MLflow")
+    for text in ("metrics.loss", "name = 'a' OR name = 'b'"):
+        m.bad("INVALID_PARAMETER_VALUE", "POST", "/logged-models/search", {"experiment_ids": ["0"], "filter": text}, "Invalid filter string")
+    drawn = {m.ok("POST", "/runs/create", {"experiment_id": "0"})["run"]["info"]["run_name"] for _ in range(30)}
+    lib.check(len(drawn) > 25 and all(re.fullmatch("[a-z]+-[a-z]+-[0-9]{1,3}", n) and len(n) <= 20 for n in drawn), f"names: {drawn}")
+
+
 def journals(m, server):
     """Keys that MLflow would refuse are shown when they come from a journal."""
     run = lib.make_run(server, experiment="journal", params={"we;ird//key": "1"})
@@ -663,6 +686,7 @@ def main():
         models(m, experiment)
         registry(m, experiment)
         requests(m, server)
+        odd_clients(m, server)
         journals(m, server)
         locations(m)
         prefixes(server)
