@@ -4,7 +4,7 @@ TESTS += tests/web/pure.sh
 CHECK_EXTRA += tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh \
 	tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/reading.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh \
 	tests/web/handling/choose.sh tests/web/handling/first.sh tests/web/handling/screens.sh tests/web/handling/review.sh tests/web/insight.sh tests/web/told.sh tests/web/saved_view/report.sh tests/web/saved_view/alerts.sh tests/web/saved_view/models.sh \
-	tests/web/saved_view/many.sh tests/web/tasks/tasks.sh
+	tests/web/saved_view/many.sh tests/web/tasks/tasks.sh tests/web/design/design.sh
 check_PROGRAMS += tests/web/twelve_record tests/web/told_record tests/web/told_many
 tests_web_told_record_SOURCES = tests/web/told_record.c
 tests_web_told_record_LDADD = libtracker.la libtrackbase.la
@@ -13,6 +13,8 @@ tests_web_told_many_LDADD = libtracker.la libtrackbase.la
 tests_web_twelve_record_SOURCES = tests/web/twelve_record.c
 tests_web_twelve_record_LDADD = libtracker.la libtrackbase.la
 EXTRA_DIST += \
+	tests/web/design/design.sh tests/web/design/design_test.mjs tests/web/design/page.tsx \
+	tests/web/design/specimens.tsx tests/web/design/recorded.txt \
 	tests/web/pure.sh tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/reading.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh tests/web/handling/choose.sh tests/web/handling/first.sh tests/web/handling/screens.sh tests/web/handling/review.sh tests/web/insight.sh tests/web/told.sh tests/web/saved_view/report.sh tests/web/saved_view/alerts.sh tests/web/saved_view/models.sh tests/web/saved_view/many.sh tests/web/tasks/tasks.sh tests/web/tasks/tasks_test.mjs tests/web/tasks/tasks.mjs tests/web/prepare.sh \
 	tests/web/package.json tests/web/package-lock.json tests/web/.npmrc \
 	tests/web/twelve.py tests/web/devserver.mjs tests/web/serve.mjs tests/web/browser.mjs tests/web/stage.mjs \
@@ -42,3 +44,4 @@ tests/web/saved_view/alerts.log: tests/web/saved_view/report.log
 tests/web/saved_view/models.log: tests/web/saved_view/alerts.log
 tests/web/saved_view/many.log: tests/web/saved_view/models.log
 tests/web/tasks/tasks.log: tests/web/saved_view/many.log
+tests/web/design/design.log: tests/web/tasks/tasks.log

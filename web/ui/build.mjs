@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bundles the page: src/main.tsx and src/style.css into OUT/dist (hashed names, one index.html; what is imported with
 // import() becomes a script of its own, loaded when it is wanted), and the parts that need no browser into OUT/pure.mjs
-// for the tests. Usage: node build.mjs [--out DIR] [--watch]
+// for the tests. --extra FILE: bundles that page of the tests instead, which names these sources #ui/….
+// Usage: node build.mjs [--out DIR] [--watch] [--extra FILE]
 import { build, context, transform } from 'esbuild';
 import { mkdir, readFile, rm, writeFile, rename } from 'node:fs/promises';
 import path from 'node:path';
@@ -16,6 +17,7 @@ const arg = (name) => {
 const out = path.resolve(arg('--out') ?? here);
 const dist = path.join(out, 'dist');
 const watching = process.argv.includes('--watch');
+const extra = arg('--extra');
 
 /** Writes index.html with the hashed names; last, so that a folder with an index.html is complete. */
 async function index(meta) {
@@ -73,9 +75,21 @@ const pure = {
 	logLevel: 'warning',
 };
 
+/** A page of the tests: one script with its styles, and an index.html. */
+async function extraPage() {
+	await build({ ...page, entryPoints: { page: path.resolve(extra) }, splitting: false, entryNames: '[name]',
+		plugins: [partStyles], alias: { '#ui': path.join(here, 'src') },
+		nodePaths: [path.join(here, 'node_modules')] });
+	const html = await readFile(path.join(here, 'src/index.html'), 'utf8');
+	await writeFile(path.join(dist, 'index.html'), html.replace('{{css}}', 'page.css')
+		.replace('{{js}}', 'page.js'));
+}
+
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
-if (watching) {
+if (extra) {
+	await extraPage();
+} else if (watching) {
 	await (await context(page)).watch();
 } else {
 	await build(pure);
