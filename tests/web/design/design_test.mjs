@@ -94,9 +94,20 @@ const stylesIn = (page) => page.evaluate(() => {
 	return Object.fromEntries(Object.entries(all).map(([k, v]) => [k, [...v].sort().join(' / ')]));
 });
 
+/** A picture of the whole page, once two in a row are equal. */
+async function stillPicture(page) {
+	for (let n = 0, last; n < 40; n++) {
+		const now = await page.screenshot({ fullPage: true });
+		if (last?.equals(now)) return now;
+		last = now;
+		await page.waitForTimeout(100);
+	}
+	throw new Error('the page does not stand still');
+}
+
 /** The mean colour of every cell of each specimen, as digits 0 to f of red, green and blue. */
 async function picturesIn(page, name) {
-	const shot = await page.screenshot({ fullPage: true });
+	const shot = await stillPicture(page);
 	mkdirSync(out, { recursive: true });
 	writeFileSync(path.join(out, name + '.png'), shot);
 	return page.evaluate(async ([data, cell]) => {
@@ -202,9 +213,10 @@ function compare({ styles, pictures, fonts }, chapter, theme, record) {
 
 const fresh = [];
 for (const theme of ['light', 'dark']) for (const chapter of CHAPTERS)
-	test(`${chapter}, ${theme}`, async () => {
+	test(`${chapter}, ${theme}`, async (t) => {
 		const page = await opened(chapter, theme);
 		const now = await recordOf(page, chapter, theme);
+		if (now.fonts !== recorded().get('fonts')) t.diagnostic('other fonts than the recorded: no pictures compared');
 		await page.context().close();
 		if (process.env.DESIGN_RECORD) {
 			fresh.push(...lines(now, chapter, theme).slice(fresh.length ? 1 : 0));
