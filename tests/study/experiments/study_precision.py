@@ -19,19 +19,24 @@ def planned(s, level, flags):
     return {k: float(v) for k, v in found.items()}
 
 
+def verdict_of(gap, bound):
+    """Of a difference in points, plus or minus bound: confirmed if it excludes a loss of more than one point."""
+    return "confirmed" if gap - bound >= -1 else "not confirmed" if gap + bound < 0 else "not testable here"
+
+
 def facts(s, accuracy, state):
-    m, words = accuracy.means(), []
+    m = accuracy.means()
     for level in ("O1", "O2", "bf16", "O3"):
         a, b = (accuracy.cells.get((x, "top-1")) for x in ("O0", level))
         if not a or not b or not a.values or not b.values:
             s.fact("%s keeps the accuracy of O0" % level, "not testable here", "no time for these runs")
             continue
         gap, bound = m[level, "top-1"] - m["O0", "top-1"], (a.half() or 0) + (b.half() or 0)
-        words = "%+.2f points of %.2f %%, intervals together %.2f" % (gap, m["O0", "top-1"], bound)
+        words = "%+.2f points of %.2f %%" % (gap, m["O0", "top-1"])
         if a.half() is None or b.half() is None:
             s.fact("%s keeps the accuracy of O0" % level, "not testable here", words + "; one seed")
         else:
-            s.fact("%s keeps the accuracy of O0" % level, "confirmed" if gap >= -max(bound, 0.5) else "not confirmed", words)
+            s.fact("%s keeps the accuracy of O0" % level, verdict_of(gap, bound), words + ", 95 %%: %+.1f to %+.1f" % (gap - bound, gap + bound))
     both = [state.cells.get((x, "together")) for x in ("O2", "O3")]
     if all(c and c.values for c in both):
         o2, o3 = (c.middle() for c in both)
