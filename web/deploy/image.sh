@@ -61,7 +61,7 @@ clean() {
 	: >"$root/etc/machine-id"
 	echo dptrack >"$root/etc/hostname"
 	echo "deb http://deb.debian.org/debian $codename main" >"$root/etc/apt/sources.list"
-	find "$root" -xdev -newermt "@$SOURCE_DATE_EPOCH" -print0 | xargs -0 touch -h -d "@$SOURCE_DATE_EPOCH"
+	find "$root" -xdev -newermt "@$SOURCE_DATE_EPOCH" -print0 | xargs -0r touch -h -d "@$SOURCE_DATE_EPOCH"
 }
 
 pack() {
