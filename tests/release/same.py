@@ -28,9 +28,8 @@ def members(path):
             subprocess.run(["dpkg-deb", "-R", path, folder], check=True)
             found = {}
             for place, _, names in os.walk(folder):
-                for name in sorted(names):
-                    with open(os.path.join(place, name), "rb") as f:
-                        found[os.path.relpath(os.path.join(place, name), folder)] = digest(f.read())
+                for inner in (os.path.join(place, name) for name in names):
+                    found[os.path.relpath(inner, folder)] = os.readlink(inner) if os.path.islink(inner) else digest(read(inner))
             return found
     return {}
 
