@@ -216,7 +216,8 @@ for (const theme of ['light', 'dark']) for (const chapter of CHAPTERS)
 	test(`${chapter}, ${theme}`, async (t) => {
 		const page = await opened(chapter, theme);
 		const now = await recordOf(page, chapter, theme);
-		if (now.fonts !== recorded().get('fonts')) t.diagnostic('other fonts than the recorded: no pictures compared');
+		if (now.fonts !== recorded().get('fonts'))
+			t.diagnostic('other fonts than the recorded: no pictures compared');
 		await page.context().close();
 		if (process.env.DESIGN_RECORD) {
 			fresh.push(...lines(now, chapter, theme).slice(fresh.length ? 1 : 0));
