@@ -7,7 +7,7 @@ gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/r
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
-CHECK_FULL += tests/fakes/cuda/mutants tests/gpu/registers.py
+CHECK_FULL += tests/fakes/cuda/mutants.py tests/gpu/registers.py
 EXTRA_DIST += tests/gpu/all tests/gpu/bundle.sh tests/gpu/device.py tests/gpu/peer.py
 EXTRA_DIST += tests/gpu/wheels/libraries.sh tests/gpu/wheels/toolkit.sh tests/gpu/wheels/fetch.sh tests/gpu/h200.json tests/gpu/h100.json tests/gpu/h100-2026-11-27.json \
 	tests/gpu/plans.txt tests/gpu/registers.py tests/gpu/registers.txt

@@ -9,7 +9,7 @@ fake_device_sources = tests/fakes/cuda/bounds.h tests/fakes/cuda/cudart.cc tests
 fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h \
 	tests/fakes/cuda/nvml.c tests/fakes/cuda/profiler.c tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h \
 	tests/fakes/cuda/written.c
-EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries) tests/fakes/cuda/mutants
+EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries) tests/fakes/cuda/mutants.py
 
 if HAVE_CUDA
 # The sanitizer's run-time is in the program; C++ libraries are not linked with it.

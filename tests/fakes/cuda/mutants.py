@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """mutants: removes one barrier or one bounds test of a kernel, one wait or one event in or around a program's graph,
 in turn, while the cuda backend runs on the fake device, and checks that a test notices: tests/ops for kernels, the
