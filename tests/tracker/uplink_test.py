@@ -178,7 +178,7 @@ def asked_to_wait(runs):
 def plain(runs):
     store = Store()
     server = Server(store)
-    r = Recorder(runs, server.server_port)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
     r.do('f64 lr 0.1', 'burst 30000 train/loss 1', 'sleep 0.6', 'burst 30000 train/loss 30001')
     r.end('close 1')
     server.stop()
@@ -268,7 +268,7 @@ def slow(runs):
 def restarted(runs):
     store = Store()
     server = Server(store, free_port())
-    r = Recorder(runs, server.server_port)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
     for i in range(3):
         r.do('burst 20000 x %d' % (20000 * i), 'sleep 0.7')
         time.sleep(0.3)
