@@ -87,7 +87,7 @@ def progress():
     os.close(terminal)
     assert child.wait(timeout=60) == 0, said
     lines = [line for line in said.replace("\x1b[K", "").split("\r") if line.strip()]
-    assert lines and all(re.fullmatch(r"(training|validation) samples: \d+ of 40000 after \d+ s(, about \d+ (s|min) left)?", line) for line in lines), said
+    assert lines and all(re.fullmatch(r"(training|validation) samples: \d+ of 40000 after \d+ s(, about (\d+ h )?\d+ (s|min) left)?", line) for line in lines), said
 
 
 def make_folder(root):
