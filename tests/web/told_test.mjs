@@ -110,7 +110,7 @@ test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => 
 	const asked = await inner.evaluate(() => fetch('/api/v1/runs').then(() => 'answered', () => 'refused'));
 	assert.equal(asked, 'refused');
 	const figure = `${card('doc/figure')} .figure`;
-	await says(page, figure, /a curve.*Not drawn: pie/s);
+	await says(page, figure, /a curve.*does not draw traces of type pie/s);
 	await until(() => page.$eval(`${figure} path[stroke-width]`, (e) => e.getAttribute('d')),
 		(d) => /^M.*L.*L/.test(d));
 	await page.click(`${figure} button:text-is("table")`);
