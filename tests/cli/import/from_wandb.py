@@ -110,13 +110,13 @@ def more_media(source, files, folder):
     """Videos, HTML and figures of Plotly, single and in lists: a row with them is added to the second run."""
     shutil.copytree(os.path.join(source, "wandb"), os.path.join(folder, "wandb"))
     name = os.path.join(folder, next(f["file"] for f in files if f["id"] == "efgh5678"))
-    beside = os.path.join(os.path.dirname(name), "files", "media")
+    stored = os.path.join(os.path.dirname(name), "files", "media")
     contents = {"film.mp4": b"\0\0\0\x18ftypisom" + bytes(range(256)), "film.gif": b"GIF89a\x05\0\x04\0\x80\0\0" + bytes(64),
                 "part.html": b"<b>42</b> errors", "whole.html": b"\n<!DOCTYPE html><p>all</p>",
                 "figure.json": json.dumps({"data": [{"type": "bar", "x": [1, 2], "y": [3, 4]}], "layout": {}}).encode()}
-    os.makedirs(beside, exist_ok=True)
+    os.makedirs(stored, exist_ok=True)
     for file, content in contents.items():
-        with open(os.path.join(beside, file), "wb") as f:
+        with open(os.path.join(stored, file), "wb") as f:
             f.write(content)
 
     def item(kind, file):
