@@ -90,7 +90,7 @@ def facts(s, t):
 
 
 def measure(s):
-    count, epochs, repeats = (96, 2, 1) if s.quick else (600, 4, 3) if s.short else (2400, 10, 5)
+    count, epochs, repeats = (96, 2, 1) if s.quick else (600, 4, 5) if s.short else (2400, 10, 5)
     p = Places(s, count)
     t = s.table("epoch", "seconds", PLACES, base=("single", PLACES[0]), article=ARTICLE)
     s.metrics = ["epoch/seconds", "epoch/samples_per_s"]
