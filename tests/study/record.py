@@ -18,7 +18,8 @@ sys.path[:0] = [os.path.join(HERE, "..", folder) for folder in ("train", "data",
 from helper import BUILD, DPTRAIN, SOURCE, environment, read_run  # noqa: E402
 
 # Student's t at 97.5 %, by degrees of freedom.
-T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201, 12: 2.179,
+     13: 2.160, 14: 2.145, 15: 2.131}
 BUSY = 0.1 # share of the cores that other programs take, from which on speeds do not count
 QUICK_S = 32 # no run starts later with --quick: the report takes the rest of the minute
 
@@ -52,6 +53,11 @@ def own_s():
     return t.user + t.system + t.children_user + t.children_system
 
 
+def interval(values):
+    """Mean of at least two values, and half of its 95 % interval."""
+    return statistics.mean(values), T.get(len(values) - 1, 2.1) * statistics.stdev(values) / math.sqrt(len(values))
+
+
 class Cell:
     """Values of equal runs, or one number of a plan."""
 
@@ -63,8 +69,7 @@ class Cell:
 
     def half(self):
         """Half of the mean's 95 % interval; None with fewer than two values."""
-        n = len(self.values)
-        return T.get(n - 1, 2.0) * statistics.stdev(self.values) / math.sqrt(n) if n > 1 else None
+        return interval(self.values)[1] if len(self.values) > 1 else None
 
 
 class Table:
@@ -139,6 +144,22 @@ class Study:
         if speed and self.others() > BUSY:
             number += ", busy machine"
         self.findings.append((finding, verdict, number + (", quick" if self.quick and "(plan)" not in number else "")))
+
+    def compare(self, finding, ratio, expected, words):
+        """A finding on the speed of two cells (or None) that were measured in the same turns: confirmed if the 95 % interval of
+        the mean ratio is in the range that is expected, not confirmed if all of it is outside. words: with one %.2f."""
+        a, b = ratio
+        logs = [math.log(x / y) for x, y in zip(a.values, b.values)] if a and b else []
+        if not logs:
+            self.fact(finding, "not testable here", "no time for these runs, or not possible here")
+        elif len(logs) == 1:
+            self.fact(finding, "not testable here", words % math.exp(logs[0]) + ", one run", speed=True)
+        else:
+            mean, half = interval(logs)
+            low, high = math.exp(mean - half), math.exp(mean + half)
+            inside, outside = expected[0] <= low and high <= expected[1], high < expected[0] or expected[1] < low
+            self.fact(finding, "confirmed" if inside else "not confirmed" if outside else "not testable here",
+                      words % math.exp(mean) + ", 95 %%: %.2f to %.2f" % (low, high), speed=True)
 
     # ---- runs ----
 

@@ -2,13 +2,12 @@
 """Apex's levels and bf16 (articles 3 and 5; 87.989 to 70.1 s for 300 batches in fp16 there, without loss of accuracy): time of
 a step, memory and accuracy over seeds, of ResNet-20 on Fashion-MNIST. The processor has no fp16 arithmetic: O1 to O3 are
 emulated in f32, so their time says nothing of a GPU; bf16 is native. Accuracy and memory mean here what they mean there."""
-import math
 import os
 import re
 import statistics
 
 from helper import FASHION, make_set
-from record import T, last_of, median_of
+from record import interval, last_of, median_of
 
 LEVELS = {"O0": ["--opt-level", "O0"], "O1": ["--opt-level", "O1"], "O2": ["--opt-level", "O2"], "O3": ["--opt-level", "O3"], "bf16": ["--precision", "bf16"]}
 PARTS = ("parameters", "masters", "gradients", "optimizer", "activations")
@@ -43,7 +42,7 @@ def facts(s, accuracy, state):
         if len(gaps) < 2:
             s.fact("%s keeps the accuracy of O0" % level, "not testable here", words + "; one seed")
         else:
-            bound = T.get(len(gaps) - 1, 2.0) * statistics.stdev(gaps) / math.sqrt(len(gaps))
+            bound = interval(gaps)[1]
             s.fact("%s keeps the accuracy of O0" % level, verdict_of(gap, bound),
                    words + ", 95 %%: %+.2f to %+.2f, %d seeds in pairs" % (gap - bound, gap + bound, len(gaps)))
     both = [state.cells.get((x, "together")) for x in ("O2", "O3")]

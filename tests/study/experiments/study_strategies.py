@@ -60,37 +60,39 @@ def epoch(s, p, way, place, label, epochs):
 def fit(s, p, epochs):
     """Shapes the store by the time of one rank; returns what was set."""
     local, _ = epoch(s, p, "single", PLACES[0], "fit: local", epochs)
-    latency, wanted = 20.0, local and local * 804 / 489
-    for turn in range(1 if s.quick else 3):
+    hidden = None
+    latency, wanted, got = 20.0, local and local * 804 / 489, None
+    for turn in range(1 if s.quick else 10):
         p.shape(latency, 0)
-        got, _ = epoch(s, p, "single", PLACES[1], "fit: cloud %d" % (turn + 1), epochs)
+        got, _ = epoch(s, p, "single", PLACES[1], "fit: cloud, %.0f ms" % latency, epochs)
         if not local or not got:
             return None
-        latency = max(0.5, latency * wanted / got)
+        if 0.93 < got / wanted < 1.07:
+            break
+        if got < 1.2 * local: # reading ahead hides this latency
+            hidden, latency = latency, 2 * latency
+        else:
+            latency = max(0.5, latency * wanted / got)
+    s.notes.append("The loader reads ahead: one rank needs %.2f of its local time on the store, 1.64 in the article." % (got / local)
+                   + (" It hides a latency of %.0f ms." % hidden if hidden else ""))
     requests = p.count / (CAP * local)
     p.shape(latency, requests)
     return "store: latency %.1f ms, at most %.0f requests/s" % (latency, requests)
 
 
 def facts(s, t):
-    m = t.means()
-    def ratio(a, b):
-        return m[a] / m[b] if a in m and b in m else None
     local, cloud, shards = PLACES
-    for finding, value, low, high, words in (
-            ("sharding removes the remote penalty", ratio(("DDP", shards), ("DDP", local)), 0, 1.15, "DDP on cloud shards: %.2f of its local time (133/134 = 0.99)"),
-            ("DDP beats DP", ratio(("DDP", local), ("DP", local)), 0, 0.98, "DDP: %.2f of DP's local time (134/157 = 0.85)"),
-            ("FSDP is near DDP on small models", ratio(("FSDP", local), ("DDP", local)), 0.7, 1.25, "FSDP: %.2f of DDP's local time"),
-            ("6 times from one GPU on the cloud folder to DDP on shards", ratio(("single", cloud), ("DDP", shards)), 2, 1e9,
-             "%.2f times on two cores (804/133 = 6.0 on four GPUs)")):
-        if value is None:
-            s.fact(finding, "not testable here", "no time for these runs")
-        else:
-            s.fact(finding, "confirmed" if low <= value <= high else "not confirmed", words % value, speed=True)
+    for finding, a, b, expected, words in (
+            ("sharding removes the remote penalty", ("DDP", shards), ("DDP", local), (0, 1.15), "DDP on cloud shards: %.2f of its local time (133/134 = 0.99)"),
+            ("DDP beats DP", ("DDP", local), ("DP", local), (0, 1), "DDP: %.2f of DP's local time (134/157 = 0.85)"),
+            ("FSDP is near DDP on small models", ("FSDP", local), ("DDP", local), (0.7, 1.25), "FSDP: %.2f of DDP's local time"),
+            ("6 times from one GPU on the cloud folder to DDP on shards", ("single", cloud), ("DDP", shards), (2, 1e9),
+             "%.2f times on two cores, of which 2 is expected (804/133 = 6.0 on four GPUs)")):
+        s.compare(finding, (t.cells.get(a), t.cells.get(b)), expected, words)
 
 
 def measure(s):
-    count, epochs, repeats = (96, 2, 1) if s.quick else (600, 4, 5) if s.short else (2400, 10, 5)
+    count, epochs, repeats = (96, 2, 1) if s.quick else (600, 4, 12) if s.short else (2400, 10, 5)
     p = Places(s, count)
     t = s.table("epoch", "seconds", PLACES, base=("single", PLACES[0]), article=ARTICLE)
     s.metrics = ["epoch/seconds", "epoch/samples_per_s"]
