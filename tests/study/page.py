@@ -18,9 +18,9 @@ BROWSER_S = 100
 
 
 def number(form, value):
-    """Never with an exponent of ten for a large value."""
+    """Without an exponent of ten."""
     said = "–" if value is None else form % value
-    return "%.0f" % float(said) if "e+" in said else said
+    return ("%.0f" if "e+" in said else "%.3f") % float(said) if "e" in said else said
 
 
 def planned_whole(t):

@@ -183,7 +183,7 @@ class Study:
     def taken(self, label, place, before, code, said):
         new = [d for d in (set(os.listdir(place)) if os.path.isdir(place) else set()) - before if not d.startswith(".")]
         if code or len(new) != 1:
-            self.problems.append("%s: exit %s: %s" % (label, code, (said.strip().splitlines() or ["no message"])[-1]))
+            self.problems.append("%s: exit %s, %d new runs: %s" % (label, code, len(new), (said.strip().splitlines() or ["no message"])[-1]))
             return None
         return self.recorded_run(os.path.join(place, new[0]))
 

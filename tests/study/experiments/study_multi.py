@@ -72,7 +72,7 @@ def measure(s):
         run = s.train("%s, equal %s, %d" % (way, "local" if local else "global", turn + 1), *common, *flags_of(way, local, batch))
         if run:
             fill(tables, way, COLUMNS[local], run)
-    s.turns([(way, False) for way in WAYS] + [(way, True) for way in WAYS if way != "single"], repeats, one)
     on_machines(s, common, batch, tables)
+    s.turns([(way, False) for way in WAYS] + [(way, True) for way in WAYS if way != "single"], repeats, one)
     facts(s, tables)
     s.notes.append("ResNet-20 at 32 px, batch %d: of all ranks (equal global), of each rank or device (equal local). Ratios are to the step of a single rank." % batch)
