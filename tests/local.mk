@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # TESTS run in `make check`: fast and without network. CHECK_EXTRA run in ./check: browser, real readers, packages
-# from PyPI and npm. CHECK_FULL run in ./check --all, where tests that can test more do so (DPT_TEST_FULL=1). Exit 77
+# from PyPI and npm. CHECK_LONG run in ./check --long, where tests that can test more do so (DPT_TEST_FULL=1). Exit 77
 # means skipped, with the reason on the last line.
 
 # The leak checker scans thread-local storage of loaded modules' threads (the cpu backend's) and crashes on it. Some
@@ -84,6 +84,11 @@ unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_t
 	tests/ops/own_conv.sh tests/train/optimizers.py tests/train/strategies/shares.py tests/nodes/shared_training.py \
 	tests/nodes/bandwidth.py tests/launch/given_up.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
+# ./check --all runs these under the sanitizers alone: their results do not depend on the optimization, as those of
+# kernels and trainings do, and need neither page nor GPU.
+repeated_tests = tests/gpu/ops.sh $(filter $(addprefix tests/,$(addsuffix /%,advise api cli config data fuzz insight mlflow \
+	program state store sweep tracker weights)),$(sanitized_tests))
+optimized_tests = $(filter-out $(repeated_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))
 .PHONY: print-tests

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, complete
-# networks, streams, several ranks, refusals. In full (DPT_TEST_FULL=1, ./check --all) some test more.
+# networks, streams, several ranks, refusals. In full (DPT_TEST_FULL=1, ./check --long) some test more.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
 	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
 	tests/gpu/kept.py tests/gpu/blame.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
-CHECK_FULL += tests/fakes/cuda/mutants.py tests/gpu/registers.py
+CHECK_LONG += tests/fakes/cuda/mutants.py tests/gpu/registers.py
 EXTRA_DIST += tests/gpu/all tests/gpu/bundle.sh tests/gpu/device.py tests/gpu/peer.py
 EXTRA_DIST += tests/gpu/wheels/libraries.sh tests/gpu/wheels/toolkit.sh tests/gpu/wheels/fetch.sh tests/gpu/h200.json tests/gpu/h100.json tests/gpu/h100-2026-11-27.json \
 	tests/gpu/plans.txt tests/gpu/registers.py tests/gpu/registers.txt

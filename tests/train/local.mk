@@ -28,7 +28,7 @@ tests_train_alloc_count_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 # Language models: their sizes, text sampled from a trained one, and weights that transformers reads and writes.
 TESTS += tests/train/gpt_sizes.py tests/train/sample.py
-CHECK_EXTRA += tests/train/gpt_transformers.py
+CHECK_LONG += tests/train/gpt_transformers.py
 EXTRA_DIST += tests/train/gpt_sizes.py tests/train/sample.py tests/train/gpt_transformers.py
 
 include tests/train/levels/local.mk

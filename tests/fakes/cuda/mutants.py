@@ -3,7 +3,7 @@
 in turn, while the cuda backend runs on the fake device, and checks that a test notices: tests/ops for kernels, the
 results of a training on two ranks for waits and events, each in a few orders of threads and streams. The running code
 lists the mutants. Fails if there are fewer than 60, if a kernel has one that no op reaches, or if one is not noticed
-that is not listed in NOTHING_CHANGES. `mutants.py TEXT`: only those whose names contain TEXT. `./check --all` runs it."""
+that is not listed in NOTHING_CHANGES. `mutants.py TEXT`: only those whose names contain TEXT. `./check --long` runs it."""
 import concurrent.futures
 import os
 import re
