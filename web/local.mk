@@ -76,7 +76,7 @@ libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) -DDPTRACK_DOCS_DIR='"$(pkgdatadir)/doc
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
-	web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
+	web/cli/import/content.c web/cli/import/content.h web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
 	web/cli/import/import_events.c \
 	web/cli/import/cmd_import.c \
 	web/cli/import/json_lines.c \

@@ -148,22 +148,7 @@ int importer_ask(struct importer_store *s, const struct importer_request *r, jso
 /* Queues the deletion of a run that its tracker had deleted. */
 int importer_delete_run(struct importer *b, const char *run, struct err *err);
 
-/* --- helpers of readers: JSON of other trackers as numbers, texts and media; folders --------------------------- */
-
-/* "NaN", "Infinity" and "-Infinity" are numbers, true is 1. */
-bool content_is_number(json_t *value);
-double content_number(json_t *value); /* NaN for other values */
-
-char *content_text(json_t *value); /* a string itself, any other value printed; NULL: out of memory. The caller frees
-				    * it */
-
-/* Converts {"values": counts, "bins": edges}, one more edge than counts. Returns false for other forms (older ones of
- * W&B are packed). */
-bool content_add_histogram(struct buf *to, json_t *histogram);
-
-/* Converts {"columns": [...], "data": [[...], ...]}; the column names are the first row. Returns false without
- * columns. */
-bool content_add_table(struct buf *to, json_t *table);
+/* --- folders ------------------------------------------------------------------------------------------------------ */
 
 /* path: of an entry; name: its last component. */
 typedef int folder_fn(void *arg, const char *path, const char *name, struct err *err);

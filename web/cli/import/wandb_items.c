@@ -12,6 +12,7 @@
 
 #include "tracker/base/file.h"
 #include "tracker/event/wire.h"
+#include "web/cli/import/content.h"
 #include "web/cli/import/importer.h"
 
 #define KEY_BYTES 1000
