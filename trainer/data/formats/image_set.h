@@ -9,7 +9,7 @@
 
 #include "trainer/data/dataset.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/store/cache.h"
+#include "trainer/data/store/decoded_cache.h"
 
 #define IMAGE_SET_NOTICES 16
 
