@@ -28,7 +28,7 @@ noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
 	tracker/object/answer.c tracker/object/answer.h \
 	tracker/object/auth_request.c tracker/object/auth_request.h \
-	tracker/object/client.c tracker/object/client.h \
+	tracker/object/client.c tracker/object/client.h tracker/object/client_call.c \
 	tracker/object/google_auth.c tracker/object/google_auth.h \
 	tracker/object/identity.c tracker/object/identity.h \
 	tracker/object/jwt.c tracker/object/jwt.h \

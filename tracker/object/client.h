@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client.h: one request of a client, repeated until it is answered. Private to this folder. */
+/* client.h: a client of one bucket, and a request of it, repeated until it is answered. Private to this folder. */
 #ifndef DPT_OBJECT_CLIENT_H
 #define DPT_OBJECT_CLIENT_H
 
+#include <pthread.h>
+
 #include "tracker/base/buf.h"
+#include "tracker/object/identity.h"
 #include "tracker/object/object.h"
+
+#define CLIENT_IDLE 8
+#define CLIENT_TEXT_MAX ((size_t)32 << 20) /* of an answer, or of an address with its query */
+
+struct google_auth;
+
+struct object_client {
+	struct object_opts o;
+	struct curlso so;
+	const char *scheme;
+	struct google_auth *google; /* NULL: S3 */
+	char bucket[OBJECT_BUCKET_BYTES];
+	pthread_mutex_t lock; /* protects all members below */
+	struct settings_place place;
+	struct identity identity;
+	unsigned number;  /* of the identity, counted up */
+	bool stale;	  /* the identity must be loaded again */
+	double renew_s;	  /* wall clock: when to load another one; 0: never */
+	uint64_t jitter_draws;
+	void *idle[CLIENT_IDLE]; /* libcurl's handles, with their connections */
+	int n_idle;
+};
 
 struct object_call {
 	struct object_ask ask;
@@ -35,6 +60,9 @@ void client_call_done(struct object_call *call);
 
 /* "s3://" or "gs://" */
 const char *client_scheme(const struct object_client *c);
+
+/* Adds a header to a signed request. */
+void client_add_header(struct object_client *c, struct object_signed *s, const char *name, const char *value);
 
 /* "out of memory: s3://bucket/key" */
 int client_nomem(const struct object_client *c, const char *key, struct err *err);
