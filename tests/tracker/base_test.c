@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tracker/base/arena.h"
@@ -540,6 +541,38 @@ static void doubles_are_short_and_exact(void **state)
 	}
 }
 
+/* Against strftime, for times of 1900 to 9999. */
+static void iso_times_are_those_of_strftime(void **state)
+{
+	static const char *const wrong[] = { "", "2026", "2026-11", "2026-02-30", "2026-11-28T", "2026-11-28 9:30",
+					     "2026-11-28T24:00", "2026-11-28T09:30:61", "2026-11-28T09:30Zz",
+					     "2026-11-28T09:30+15:00", "2026-11-28T09:30+01:60", "1899-12-31",
+					     "x2026-11-28", "2026-11-28x", "-26-11-28" };
+	const double least = -2208988800.0, most = 253402300799.0;
+	char text[64];
+	double got;
+
+	(void)state;
+	for (int i = 0; i <= 1000; i++) {
+		const int minutes = i * 37 % 841;
+		time_t t = (time_t)(least + (most - least) * i / 1000);
+		struct tm tm;
+
+		gmtime_r(&t, &tm);
+		strftime(text, sizeof(text), i % 2 ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d %H:%M:%S", &tm);
+		assert_true(text_iso_time(text, &got) && got == (double)t);
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S.25", &tm);
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), i % 2 ? "+%02d:%02d" : "-%02d%02d",
+			 minutes / 60, minutes % 60);
+		assert_true(text_iso_time(text, &got));
+		assert_true(got == (double)t + 0.25 - (i % 2 ? 60 : -60) * minutes);
+	}
+	assert_true(text_iso_time("1970-01-02", &got) && got == 86400);
+	assert_true(text_iso_time("1970-01-01T00:01", &got) && got == 60);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(text_iso_time(wrong[i], &got));
+}
+
 static void urls_lose_their_passwords(void **state)
 {
 	char text[] = "see https://me:secret@host/x@y and s3://bucket, ftp://a@b";
@@ -818,6 +851,7 @@ int main(void)
 		cmocka_unit_test(hex_digits_are_those_of_printf),
 		cmocka_unit_test(random_digits_differ),
 		cmocka_unit_test(doubles_are_short_and_exact),
+		cmocka_unit_test(iso_times_are_those_of_strftime),
 		cmocka_unit_test(urls_lose_their_passwords),
 		cmocka_unit_test(varints_are_protobufs),
 		cmocka_unit_test(files_are_read_whole),

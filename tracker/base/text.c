@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 enum { DOUBLE_DIGITS_MAX = 17, RANDOM_BYTES_MAX = 64 };
 
@@ -88,6 +89,71 @@ char *text_double(char ret[TEXT_DOUBLE_BYTES], double v, int digits)
 		snprintf(ret, TEXT_DOUBLE_BYTES, "%.*g", digits, v);
 	while (digits++ < DOUBLE_DIGITS_MAX && strtod(ret, NULL) != v);
 	return ret;
+}
+
+/* Reads `digits` digits, within [low, high]. */
+static bool read_digits(const char **at, int digits, int low, int high, int *ret)
+{
+	int v = 0;
+
+	for (int i = 0; i < digits; i++, (*at)++) {
+		if (!isdigit((unsigned char)**at))
+			return false;
+		v = v * 10 + (**at - '0');
+	}
+	*ret = v;
+	return v >= low && v <= high;
+}
+
+/* Reads Z, +HH:MM or -HH:MM, or nothing; *ret: seconds ahead of UTC. */
+static bool read_zone(const char *at, int *ret)
+{
+	int sign = *at == '-' ? -1 : 1, hours, minutes;
+
+	*ret = 0;
+	if (!*at || !strcmp(at, "Z"))
+		return true;
+	if (*at != '+' && *at != '-')
+		return false;
+	at++;
+	if (!read_digits(&at, 2, 0, 14, &hours))
+		return false;
+	at += *at == ':';
+	if (!read_digits(&at, 2, 0, 59, &minutes) || *at)
+		return false;
+	*ret = sign * (hours * 3600 + minutes * 60);
+	return true;
+}
+
+bool text_iso_time(const char *text, double *ret_s)
+{
+	const char *at = text;
+	struct tm tm = { 0 };
+	double fraction = 0;
+	char *end;
+	int zone, year, month;
+
+	if (!read_digits(&at, 4, 1900, 9999, &year) || *at++ != '-' || !read_digits(&at, 2, 1, 12, &month) ||
+	    *at++ != '-' || !read_digits(&at, 2, 1, 31, &tm.tm_mday))
+		return false;
+	if (*at == 'T' || *at == ' ') {
+		at++;
+		if (!read_digits(&at, 2, 0, 23, &tm.tm_hour) || *at++ != ':' ||
+		    !read_digits(&at, 2, 0, 59, &tm.tm_min))
+			return false;
+		if (*at == ':' && (at++, !read_digits(&at, 2, 0, 60, &tm.tm_sec)))
+			return false;
+		if (*at == '.' && isdigit((unsigned char)at[1])) {
+			fraction = strtod(at, &end);
+			at = end;
+		}
+	}
+	if (!read_zone(at, &zone))
+		return false;
+	tm.tm_year = year - 1900;
+	tm.tm_mon = month - 1;
+	*ret_s = (double)timegm(&tm) - zone + fraction;
+	return tm.tm_mon == month - 1; /* timegm turns 31 February into March */
 }
 
 static char fold_letter(char c)

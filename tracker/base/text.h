@@ -34,6 +34,12 @@ int text_random_hex(char *ret, size_t n);
  * and 1000000 with 15. Returns ret. */
 char *text_double(char ret[TEXT_DOUBLE_BYTES], double v, int digits);
 
+/* ---- times ---- */
+
+/* Reads a date with an optional time and zone as ISO 8601 writes them ("2026-11-28", "2026-11-28T09:30:00.5+01:00";
+ * without a zone it is UTC) as seconds since 1970. Returns false, with *ret_s undefined, for any other text. */
+bool text_iso_time(const char *text, double *ret_s);
+
 /* ---- words ---- */
 
 /* Returns true if the text contains the word in any case; begins: at the beginning of a word. '-', '_' and ' ' are

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "tracker/base/file.h"
+#include "tracker/base/text.h"
 #include "tracker/object/auth_request.h"
 
 static int copy_credential(char *to, size_t room, const char *value, const char *what, struct err *err)
@@ -95,7 +95,7 @@ static int parse_keys(struct identity *ret, const struct buf *text, const char *
 		   *secret = json_string_value(json_object_get(root, "SecretAccessKey")),
 		   *token = json_string_value(json_object_get(root, "Token")),
 		   *until = json_string_value(json_object_get(root, "Expiration"));
-	struct tm at = { .tm_mday = 1 };
+	double until_s;
 	int rc = 0;
 
 	if (!id || !secret || strlen(id) >= sizeof(ret->id) || strlen(secret) >= sizeof(ret->secret) ||
@@ -105,7 +105,7 @@ static int parse_keys(struct identity *ret, const struct buf *text, const char *
 		snprintf(ret->id, sizeof(ret->id), "%s", id);
 		snprintf(ret->secret, sizeof(ret->secret), "%s", secret);
 		snprintf(ret->token, sizeof(ret->token), "%s", token ? token : "");
-		ret->until_s = until && strptime(until, "%Y-%m-%dT%H:%M:%S", &at) ? (double)timegm(&at) : 0;
+		ret->until_s = until && text_iso_time(until, &until_s) ? until_s : 0;
 		ret->given = true;
 	}
 	json_decref(root);

@@ -2,14 +2,11 @@
 /* filter_parse.c: recursive-descent parser of our own search grammar. */
 #include "web/store/filter/filter_inside.h"
 
-#include <ctype.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
+#include "tracker/base/text.h"
 #include "web/store/filter/lexer.h"
 
 #define MAX_DEPTH 32
@@ -188,71 +185,6 @@ static int parse_field(struct filter_parser *p, bool bare, size_t *ret)
 	return keep_parsed_field(p, &field, ret);
 }
 
-/* Reads `digits` digits, within [low, high]. */
-static bool read_digits(const char **at, int digits, int low, int high, int *ret)
-{
-	int v = 0;
-
-	for (int i = 0; i < digits; i++, (*at)++) {
-		if (!isdigit((unsigned char)**at))
-			return false;
-		v = v * 10 + (**at - '0');
-	}
-	*ret = v;
-	return v >= low && v <= high;
-}
-
-/* Reads Z, +HH:MM or -HH:MM, or nothing; *ret: seconds ahead of UTC. */
-static bool read_zone(const char *at, int *ret)
-{
-	int sign = *at == '-' ? -1 : 1, hours, minutes;
-
-	*ret = 0;
-	if (!*at || !strcmp(at, "Z"))
-		return true;
-	if (*at != '+' && *at != '-')
-		return false;
-	at++;
-	if (!read_digits(&at, 2, 0, 14, &hours))
-		return false;
-	at += *at == ':';
-	if (!read_digits(&at, 2, 0, 59, &minutes) || *at)
-		return false;
-	*ret = sign * (hours * 3600 + minutes * 60);
-	return true;
-}
-
-/* Reads a date with an optional time as ISO 8601 writes them; *ret: milliseconds since 1970. */
-static bool read_iso_time(const char *at, double *ret)
-{
-	struct tm tm = { 0 };
-	double fraction = 0;
-	char *end;
-	int zone, year, month;
-
-	if (!read_digits(&at, 4, 1900, 9999, &year) || *at++ != '-' || !read_digits(&at, 2, 1, 12, &month) ||
-	    *at++ != '-' || !read_digits(&at, 2, 1, 31, &tm.tm_mday))
-		return false;
-	if (*at == 'T' || *at == ' ') {
-		at++;
-		if (!read_digits(&at, 2, 0, 23, &tm.tm_hour) || *at++ != ':' ||
-		    !read_digits(&at, 2, 0, 59, &tm.tm_min))
-			return false;
-		if (*at == ':' && (at++, !read_digits(&at, 2, 0, 60, &tm.tm_sec)))
-			return false;
-		if (*at == '.' && isdigit((unsigned char)at[1])) {
-			fraction = strtod(at, &end);
-			at = end;
-		}
-	}
-	if (!read_zone(at, &zone))
-		return false;
-	tm.tm_year = year - 1900;
-	tm.tm_mon = month - 1;
-	*ret = ((double)timegm(&tm) - zone) * 1e3 + round(fraction * 1e3);
-	return tm.tm_mon == month - 1; /* timegm turns 31 February into March */
-}
-
 static bool is_time_field(const struct filter_field *field)
 {
 	return field->entity == FILTER_ATTRIBUTE &&
@@ -274,14 +206,17 @@ static bool is_joining_word(const struct filter_parser *p)
 static int parse_filter_value(struct filter_parser *p, const struct filter_field *field, struct filter_value *ret)
 {
 	bool numeric = is_numeric_field(field), word = p->l.kind == LEXER_WORD && !numeric && !is_joining_word(p);
+	double time_s;
 
 	if (p->l.kind != LEXER_NUMBER && p->l.kind != LEXER_TEXT && p->l.kind != LEXER_QUOTED && !word)
 		return fail_expected(p, numeric ? "a number" : "a value in quotes");
 	ret->present = true;
 	ret->text = p->l.word;
 	ret->is_number = filter_number(p->l.word, &ret->number);
-	if (is_time_field(field) && !ret->is_number)
-		ret->is_number = read_iso_time(p->l.word, &ret->number);
+	if (is_time_field(field) && !ret->is_number && text_iso_time(p->l.word, &time_s)) {
+		ret->is_number = true;
+		ret->number = round(time_s * 1e3);
+	}
 	if (numeric && !ret->is_number)
 		return fail_expected(p, is_time_field(field) ? "milliseconds or a date such as '2026-11-28 09:30'"
 							     : "a number");
