@@ -39,12 +39,8 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_alert_rules, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : db_no_memory(q, err);
-		if (list)
-			list[n++] = read_alert_rule(a, q);
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &list, &n, err, read_alert_rule(a, q));
 	readers_give(s, d);
 	if (!rc) {
 		*ret = list;
@@ -78,12 +74,8 @@ static int collect_alert_rows(struct db *d, struct db_rows *q, struct arena *a, 
 	struct alerts all = { 0 };
 	int rc = 0;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		all.items = list_room(a, all.items, all.count, sizeof *all.items);
-		rc = all.items ? 0 : db_no_memory(q, err);
-		if (all.items)
-			all.items[all.count++] = read_fired_alert(a, q);
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &all.items, &all.count, err, read_fired_alert(a, q));
 	if (!rc)
 		*ret = all;
 	return rc;

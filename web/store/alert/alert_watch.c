@@ -127,17 +127,12 @@ static int find_matching_runs(struct alert_eval *j, const struct alert_rule *r, 
 	rc = db_int(d, &ret->rev, DB_alert_rev, NULL, "") < 0 ? ERR_IO : 0;
 	if (!rc)
 		rc = start_rule_query(d, r, seen ? *seen : r->since_rev, now_ms, &q);
-	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
-		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
-		rc = ret->items ? 0 : ERR_NOMEM;
-		if (rc)
-			db_stop(q);
-		else
-			ret->items[ret->count++] = (struct rule_match){ db_i64(q, COL_alert_by_status_run_id),
-									db_i64(q, COL_alert_by_status_step),
-									db_f64(q, COL_alert_by_status_value),
-									db_text(a, q, COL_alert_by_status_word) };
-	}
+	while (!rc && (rc = db_next(d, q, NULL)) > 0)
+		rc = db_push(q, a, &ret->items, &ret->count, NULL,
+			     (struct rule_match){ db_i64(q, COL_alert_by_status_run_id),
+						  db_i64(q, COL_alert_by_status_step),
+						  db_f64(q, COL_alert_by_status_value),
+						  db_text(a, q, COL_alert_by_status_word) });
 	readers_give(j->s, d);
 	return rc;
 }

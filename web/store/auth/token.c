@@ -343,19 +343,13 @@ int token_list(struct store *s, struct arena *a, struct token_row **ret, size_t 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_token_list, err, "");
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rows = list_room(a, rows, n, sizeof *rows);
-		if (!rows) {
-			rc = db_no_memory(q, err);
-			break;
-		}
-		rows[n++] = (struct token_row){ db_text(a, q, COL_token_list_name),
-						(enum token_scope)db_i32(q, COL_token_list_scope),
-						db_i64(q, COL_token_list_created_ms),
-						db_time(q, COL_token_list_expires_ms),
-						db_time(q, COL_token_list_revoked_ms) };
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &rows, &n, err,
+			     (struct token_row){ db_text(a, q, COL_token_list_name),
+						 (enum token_scope)db_i32(q, COL_token_list_scope),
+						 db_i64(q, COL_token_list_created_ms),
+						 db_time(q, COL_token_list_expires_ms),
+						 db_time(q, COL_token_list_revoked_ms) });
 	readers_give(s, d);
 	*ret = rows;
 	*ret_count = n;

@@ -13,6 +13,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
+#include "web/store/base/map.h"
 
 enum db_query {
 #define SQL_QUERY(name, text) DB_##name,
@@ -80,6 +81,19 @@ int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *er
 int db_next(struct db *d, struct db_rows *q, struct err *err);
 void db_stop(struct db_rows *q); /* ends a query before its end */
 int db_no_memory(struct db_rows *q, struct err *err); /* db_stop, then ERR_NOMEM: no room for its rows */
+
+/* Appends the item of the current row to a list in the arena; items and n are the addresses of the list and its length.
+ * Returns 0, or db_no_memory.
+ *
+ *	while (!rc && (rc = db_next(d, q, err)) > 0)
+ *		rc = db_push(q, a, &l.items, &l.count, err, (struct item){ db_text(a, q, COL_x_name) }); */
+#define db_push(q, a, items, n, err, ...)                                                     \
+	({                                                                                    \
+		*(items) = list_room(a, *(items), *(n), sizeof(**(items)));                   \
+		if (*(items))                                                                 \
+			(*(items))[(*(n))++] = (__VA_ARGS__);                                 \
+		*(items) ? 0 : db_no_memory(q, err);                                          \
+	})
 
 /* Reads the first column of the first row: 1, 0 if there is no row (*ret unchanged), negative: failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);

@@ -134,10 +134,7 @@ static int list_journal_paths(struct store_gc *g, const struct gc_run *r, struct
 		rc = 0;
 		if (list.count && folder == before && !strncmp(list.items[list.count - 1], text, folder))
 			continue;
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		rc = list.items ? 0 : db_no_memory(q, err);
-		if (list.items)
-			list.items[list.count++] = text;
+		rc = db_push(q, a, &list.items, &list.count, err, text);
 		before = folder;
 	}
 	readers_give(g->s, d);

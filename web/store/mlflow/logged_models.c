@@ -143,13 +143,10 @@ static int load_model_pairs(struct db *d, struct db_rows *q, struct arena *a, st
 {
 	int rc = 0;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
-		rc = ret->items ? 0 : db_no_memory(q, err);
-		if (ret->items)
-			ret->items[ret->count++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
-								      db_text(a, q, COL_model_params_value) };
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &ret->items, &ret->count, err,
+			     (struct query_kv){ db_text(a, q, COL_model_params_name),
+						db_text(a, q, COL_model_params_value) });
 	return rc;
 }
 
@@ -158,21 +155,16 @@ static int load_model_metrics(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_model_metrics, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		m->metrics = list_room(a, m->metrics, m->metric_count, sizeof *m->metrics);
-		if (!m->metrics) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		m->metrics[m->metric_count++] = (struct model_metric){
-			.key = db_text(a, q, COL_model_metrics_name), .time_ms = db_i64(q, COL_model_metrics_time_ms),
-			.step = db_i64(q, COL_model_metrics_step),
-			.run = db_text(a, q, COL_model_metrics_run), .value = db_f64(q, COL_model_metrics_value),
-			.dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
-			.dataset_digest = db_text(a, q, COL_model_metrics_dataset_digest),
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &m->metrics, &m->metric_count, err,
+			     (struct model_metric){ .key = db_text(a, q, COL_model_metrics_name),
+						    .time_ms = db_i64(q, COL_model_metrics_time_ms),
+						    .step = db_i64(q, COL_model_metrics_step),
+						    .run = db_text(a, q, COL_model_metrics_run),
+						    .value = db_f64(q, COL_model_metrics_value),
+						    .dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
+						    .dataset_digest =
+							    db_text(a, q, COL_model_metrics_dataset_digest) });
 	return rc;
 }
 

@@ -90,12 +90,12 @@ static int take_run_models(const struct link_reading *w, struct db_rows *q)
 	while ((rc = db_next(w->d, q, w->err)) > 0) {
 		struct run_links *l = find_run_links(w, q, COL_runs_models_place);
 
-		l->models = list_room(w->a, l->models, l->model_count, sizeof *l->models);
-		if (!l->models)
-			return db_no_memory(q, w->err);
-		l->models[l->model_count++] = (struct run_model){ db_text(w->a, q, COL_run_models_model),
-								  db_i64(q, COL_run_models_step),
-								  db_i32(q, COL_run_models_direction) };
+		rc = db_push(q, w->a, &l->models, &l->model_count, w->err,
+			     (struct run_model){ db_text(w->a, q, COL_run_models_model),
+						 db_i64(q, COL_run_models_step),
+						 db_i32(q, COL_run_models_direction) });
+		if (rc)
+			return rc;
 	}
 	return rc;
 }
@@ -185,12 +185,8 @@ int dataset_summaries(struct store *s, struct dataset_summaries *io, struct aren
 		return rc;
 	for (i = 0; i < io->experiment_count && !rc; i++) {
 		rc = db_start(d, &q, DB_dataset_summaries, err, "i", io->experiments[i]);
-		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0) {
-			list = list_room(a, list, count, sizeof *list);
-			rc = list ? 0 : err_nomem(err, NULL);
-			if (!rc)
-				list[count++] = read_dataset_summary(a, q);
-		}
+		while (!rc && count < SUMMARIES_MAX && (rc = db_next(d, q, err)) > 0)
+			rc = db_push(q, a, &list, &count, err, read_dataset_summary(a, q));
 		db_stop(q);
 	}
 	readers_give(s, d);

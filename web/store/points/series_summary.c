@@ -199,18 +199,11 @@ int hide_load(struct hide_list *ret, struct db *d, int64_t run_id, struct arena 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", run_id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		l.segments = list_room(a, l.segments, l.count, sizeof *l.segments);
-		if (!l.segments) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		l.segments[l.count++] = (struct hide_segment){
-			.number = db_i32(q, COL_segment_list_number),
-			.hide = { db_i64(q, COL_segment_list_hide_step), db_i64(q, COL_segment_list_hide_epoch) },
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &l.segments, &l.count, err,
+			     (struct hide_segment){ .number = db_i32(q, COL_segment_list_number),
+						    .hide = { db_i64(q, COL_segment_list_hide_step),
+							      db_i64(q, COL_segment_list_hide_epoch) } });
 	if (!rc)
 		*ret = l;
 	return rc;

@@ -431,13 +431,10 @@ int export_order_parts(struct store *s, const char *run, struct arena *a, struct
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		rc = list.items ? 0 : db_no_memory(q, err);
-		if (list.items)
-			list.items[list.count++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
-									       db_i32(q, COL_parts_of_run_segment) };
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &list.items, &list.count, err,
+			     (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
+							 db_i32(q, COL_parts_of_run_segment) });
 	readers_give(s, d);
 	if (!rc)
 		*ret = list;

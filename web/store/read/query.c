@@ -327,12 +327,8 @@ static int load_key_names(struct db *d, enum db_query which, int64_t experiment,
 	struct db_rows *q;
 	int rc = db_start(d, &q, which, NULL, "x", experiment);
 
-	while (!rc && (rc = db_next(d, q, NULL)) > 0) {
-		l->items = list_room(a, l->items, l->count, sizeof *l->items);
-		rc = l->items ? 0 : db_no_memory(q, NULL);
-		if (l->items)
-			l->items[l->count++] = db_text(a, q, COL_keys_of_params_name);
-	}
+	while (!rc && (rc = db_next(d, q, NULL)) > 0)
+		rc = db_push(q, a, &l->items, &l->count, NULL, db_text(a, q, COL_keys_of_params_name));
 	return rc;
 }
 

@@ -16,16 +16,11 @@ static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_console_parts, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		c->parts = list_room(a, c->parts, c->part_count, sizeof *c->parts);
-		if (!c->parts)
-			return db_no_memory(q, err);
-		c->parts[c->part_count++] = (struct run_records_part){
-			db_i32(q, COL_console_parts_rank), db_i32(q, COL_console_parts_segment),
-			db_i64(q, COL_console_parts_lines),
-		};
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &c->parts, &c->part_count, err,
+			     (struct run_records_part){ db_i32(q, COL_console_parts_rank),
+							db_i32(q, COL_console_parts_segment),
+							db_i64(q, COL_console_parts_lines) });
 	return rc;
 }
 
@@ -181,14 +176,11 @@ int run_records_codes(struct store *s, const char *run, struct arena *a, struct 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_code_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		rc = list.items ? 0 : db_no_memory(q, err);
-		if (list.items)
-			list.items[list.count++] = (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
-							  db_text(a, q, COL_code_of_run_name),
-							  db_text(a, q, COL_code_of_run_text) };
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &list.items, &list.count, err,
+			     (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
+							db_text(a, q, COL_code_of_run_name),
+							db_text(a, q, COL_code_of_run_text) });
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -206,14 +198,11 @@ int run_records_files(struct store *s, const char *run, struct arena *a, struct 
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_files_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		rc = list.items ? 0 : db_no_memory(q, err);
-		if (list.items)
-			list.items[list.count++] = (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
-							  db_text(a, q, COL_files_of_run_sha256),
-							  db_i64(q, COL_files_of_run_bytes) };
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &list.items, &list.count, err,
+			     (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
+							db_text(a, q, COL_files_of_run_sha256),
+							db_i64(q, COL_files_of_run_bytes) });
 	readers_give(s, d);
 	*ret = list;
 	return rc;
@@ -241,12 +230,8 @@ int run_records_alerts(struct store *s, const char *run, struct arena *a, struct
 	if (rc)
 		return rc;
 	rc = db_start(d, &q, DB_told_of_run, err, "i", id);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		list.items = list_room(a, list.items, list.count, sizeof *list.items);
-		rc = list.items ? 0 : db_no_memory(q, err);
-		if (list.items)
-			list.items[list.count++] = read_alert(q, a);
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &list.items, &list.count, err, read_alert(q, a));
 	readers_give(s, d);
 	*ret = list;
 	return rc;

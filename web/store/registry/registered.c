@@ -52,13 +52,10 @@ static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, 
 {
 	int rc = 0;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		ret->items = list_room(a, ret->items, ret->count, sizeof *ret->items);
-		rc = ret->items ? 0 : db_no_memory(q, err);
-		if (ret->items)
-			ret->items[ret->count++] = (struct query_kv){ db_text(a, q, COL_registered_tags_name),
-								      db_text(a, q, COL_registered_tags_value) };
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &ret->items, &ret->count, err,
+			     (struct query_kv){ db_text(a, q, COL_registered_tags_name),
+						db_text(a, q, COL_registered_tags_value) });
 	return rc;
 }
 
@@ -92,17 +89,10 @@ static int rows_model_aliases(struct db *d, int64_t id, struct arena *a, struct 
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_registered_aliases, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		m->aliases = list_room(a, m->aliases, m->alias_count, sizeof *m->aliases);
-		if (!m->aliases) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		m->aliases[m->alias_count++] =
-			(struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
-						   db_i64(q, COL_registered_aliases_version) };
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &m->aliases, &m->alias_count, err,
+			     (struct registered_alias){ db_text(a, q, COL_registered_aliases_alias),
+							db_i64(q, COL_registered_aliases_version) });
 	return rc;
 }
 
@@ -112,15 +102,8 @@ static int rows_model_latest(struct db *d, int64_t id, struct arena *a, struct r
 	size_t i;
 	int rc = db_start(d, &q, DB_version_latest, err, "i", id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		m->latest = list_room(a, m->latest, m->latest_count, sizeof *m->latest);
-		if (!m->latest) {
-			db_stop(q);
-			return err_nomem(err, NULL);
-		}
-		m->latest[m->latest_count++] = rows_version(a, q);
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &m->latest, &m->latest_count, err, rows_version(a, q));
 	for (i = 0; i < m->latest_count && !rc; i++)
 		rc = rows_version_tags(d, id, a, &m->latest[i], err);
 	return rc;
@@ -260,15 +243,8 @@ static int load_registered_hits(struct registry_search *s)
 	struct db_rows *q;
 	int rc = db_start(s->d, &q, s->versions ? DB_version_rows : DB_registered_rows, s->err, "");
 
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
-		if (!s->hits) {
-			db_stop(q);
-			return err_nomem(s->err, NULL);
-		}
-		s->hits[s->count++] = read_registered_hit(s, q);
-		rc = 0;
-	}
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0)
+		rc = db_push(q, s->a, &s->hits, &s->count, s->err, read_registered_hit(s, q));
 	for (i = 0; i < s->count && !rc; i++) {
 		if (s->hits[i].prompt && !prompts)
 			continue;

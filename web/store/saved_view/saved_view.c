@@ -45,13 +45,8 @@ int saved_view_list(struct store *s, const struct saved_view_sel *sel, struct ar
 	rc = db_start(d, &q, DB_kept_rows, err, "t", sel->shelf);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (!is_of_experiment(q, sel->experiment))
-			continue;
-		l.items = list_room(a, l.items, l.count, sizeof *l.items);
-		if (l.items)
-			l.items[l.count++] = read_kept_row(a, q);
-		else
-			rc = db_no_memory(q, err);
+		if (is_of_experiment(q, sel->experiment))
+			rc = db_push(q, a, &l.items, &l.count, err, read_kept_row(a, q));
 	}
 	readers_give(s, d);
 	if (!rc)
@@ -64,16 +59,10 @@ static int read_editions(struct db *d, struct arena *a, struct saved_view *k, st
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_kept_editions, err, "i", k->id);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
-		k->editions = list_room(a, k->editions, k->edition_count, sizeof *k->editions);
-		if (k->editions)
-			k->editions[k->edition_count++] = (struct saved_view_edition){
-				db_i64(q, COL_kept_editions_edition), db_i64(q, COL_kept_editions_written_ms)
-			};
-		else
-			rc = db_no_memory(q, err);
-	}
+	while (!rc && (rc = db_next(d, q, err)) > 0)
+		rc = db_push(q, a, &k->editions, &k->edition_count, err,
+			     (struct saved_view_edition){ db_i64(q, COL_kept_editions_edition),
+							  db_i64(q, COL_kept_editions_written_ms) });
 	return rc;
 }
 
