@@ -164,8 +164,11 @@ static void err_names_its_field(void **state)
 static void median_is_in_the_middle(void **state)
 {
 	double odd[] = { 3, -INFINITY, 1 }, even[] = { 4, 1, 3, 2 }, large[] = { 1.7e308, 1.5e308 };
+	double skewed[] = { 9, 1, 2, 6, 1, 4, 2 }, deviation; /* the distances to 2 are 0, 0, 1, 1, 2, 4, 7 */
 
 	(void)state;
+	assert_true(median_robust(skewed, 7, &deviation) == 2 && deviation == 1.4826);
+	assert_true(isnan(median_robust(NULL, 0, &deviation)) && isnan(deviation));
 	assert_true(isnan(median_of(NULL, 0)));
 	assert_true(median_of(odd, 3) == 1 && median_of(even, 4) == 2.5 && median_of(large, 2) == 1.6e308);
 	for (int i = 0; i < 4; i++)

@@ -45,3 +45,13 @@ double median_of(double *v, size_t n)
 	median_sort(v, n);
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2; /* halves: the sum of two may overflow */
 }
+
+double median_robust(double *v, size_t n, double *ret_deviation)
+{
+	const double middle = median_of(v, n);
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = fabs(v[i] - middle);
+	*ret_deviation = MEDIAN_MAD_DEVIATION * median_of(v, n);
+	return middle;
+}

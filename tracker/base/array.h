@@ -41,4 +41,9 @@ void *array_grow(void *items, size_t *cap, size_t want, size_t item_bytes);
 void median_sort(double *v, size_t n); /* ascending */
 double median_of(double *v, size_t n); /* sorts v; of an even number the mean of the middle two; NaN if n is 0 */
 
+/* Returns the median, and in *ret_deviation the robust standard deviation: the median absolute deviation times the
+ * factor that makes it that of a normal distribution. Single outliers move neither. Overwrites v. */
+#define MEDIAN_MAD_DEVIATION 1.4826
+double median_robust(double *v, size_t n, double *ret_deviation);
+
 #endif

@@ -14,7 +14,6 @@
 #define SPIKE_RISE 0.2	   /* and fraction of the median */
 #define SPIKE_FIRST 0.05   /* and fraction of the first losses: late in training small rises do not matter */
 #define SPIKE_LEAST 0.01   /* and nats, for runs that begin with trained weights */
-#define MAD_TO_DEVIATION 1.4826
 #define RISE_DEVIATIONS 5  /* for validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
 #define RISE_LEAST 0.01	   /* fraction of the lowest loss */
 #define AFTER_LEAST 3	   /* validations after the lowest */
@@ -22,17 +21,15 @@
 bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 {
 	const size_t n = u->n < LEARNING_RECENT ? (size_t)u->n : LEARNING_RECENT;
-	double v[LEARNING_RECENT], usual, limit;
+	double v[LEARNING_RECENT], usual, deviation, limit;
 	bool is_spike = false;
 
 	if (!isfinite(loss))
 		return false;
 	if (n >= RECENT_LEAST) {
 		memcpy(v, u->recent, n * sizeof(*v));
-		usual = *ret_usual = median_of(v, n);
-		for (size_t i = 0; i < n; i++)
-			v[i] = fabs(u->recent[i] - usual);
-		limit = fmax(SPIKE_DEVIATIONS * MAD_TO_DEVIATION * median_of(v, n), SPIKE_RISE * fabs(usual));
+		usual = *ret_usual = median_robust(v, n, &deviation);
+		limit = fmax(SPIKE_DEVIATIONS * deviation, SPIKE_RISE * fabs(usual));
 		limit = fmax(limit, fmax(SPIKE_FIRST * fabs(u->most), SPIKE_LEAST));
 		is_spike = loss > usual + limit && u->n >= u->quiet;
 	}
@@ -166,7 +163,7 @@ static double estimate_scatter(struct learning *l)
 
 	for (size_t i = 2; i < l->n; i++)
 		l->values[n++] = fabs(l->at[i].loss - 2 * l->at[i - 1].loss + l->at[i - 2].loss);
-	return n ? MAD_TO_DEVIATION * median_of(l->values, n) / sqrt(6) : 0;
+	return n ? MEDIAN_MAD_DEVIATION * median_of(l->values, n) / sqrt(6) : 0;
 }
 
 /* Mean training loss of validations [from, to); NaN: no data. */

@@ -24,7 +24,7 @@ struct learning_usual {
 
 /* Adds the loss of the next step. Returns true if it is far above the recent steps, whose median is *ret_usual. Steps
  * directly after a spike are never spikes. Ignores values that are not finite. A store, which sees the following points
- * too, looks for single points (web/store/points/series_summary.h). */
+ * too, looks for single points without a median for each (spike_find in web/store/points/series_summary.h). */
 bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual);
 
 /* ---- overfitting of a whole run ---- */

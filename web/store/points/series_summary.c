@@ -139,20 +139,15 @@ bool spike_watches(const char *key)
 static double weigh_spike(const struct sum_point *p, size_t n, size_t i)
 {
 	size_t from = i > REACH ? i - REACH : 0, to = i + REACH < n ? i + REACH + 1 : n, k, count = 0;
-	double around[2 * REACH], middle, spread;
+	double around[2 * REACH], middle, deviation;
 
 	for (k = from; k < to; k++)
 		if (k != i && isfinite(p[k].value))
 			around[count++] = p[k].value;
 	if (count < FEWEST)
 		return 0;
-	middle = median_of(around, count);
-	if (p[i].value <= 2 * fabs(middle))
-		return 0;
-	for (k = 0; k < count; k++)
-		around[k] = fabs(around[k] - middle);
-	spread = 1.4826 * median_of(around, count);
-	return p[i].value - middle > 6 * spread ? p[i].value - middle : 0;
+	middle = median_robust(around, count, &deviation);
+	return p[i].value > 2 * fabs(middle) && p[i].value - middle > 6 * deviation ? p[i].value - middle : 0;
 }
 
 long spike_find(const struct sum_point *p, size_t n, double *ret_weight)

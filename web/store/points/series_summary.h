@@ -68,9 +68,10 @@ void tail_done(struct point_tail *t);
 bool spike_watches(const char *key);
 
 /* Finds the worst spike among points in step order. A spike is finite and more than twice both neighbours and the
- * median of up to 32 points around it. It exceeds that median by 6 robust deviations (1.4826 * median absolute
- * deviation). Returns its index and in *ret_weight its distance to the median; -1: none.
- * A run in progress, which knows only the past, uses learning_spikes (tracker/insight/learning.h). */
+ * median of up to 32 points around it, and exceeds that median by 6 deviations (median_robust). Returns its index and
+ * in *ret_weight its distance to the median; -1: none. A run in progress knows only the past: learning_spikes
+ * (tracker/insight/learning.h) finds rises that last, too, with a median at each step. Here nearly all points fail the
+ * comparison with their neighbours, so a fold costs no medians. */
 long spike_find(const struct sum_point *p, size_t n, double *ret_weight);
 
 /* Which points a restart hides. Points of a segment at or after the start of a later segment are hidden, in
