@@ -80,7 +80,9 @@ libwebcli_la_SOURCES = \
 	web/cli/import/import_events.c \
 	web/cli/import/cmd_import.c \
 	web/cli/import/json_lines.c \
-	web/cli/import/import_mlflow.c web/cli/import/import_mlflow.h web/cli/import/import_mlflow_db.c web/cli/import/import_mlruns.c \
+	web/cli/import/import_mlflow.c web/cli/import/import_mlflow.h web/cli/import/import_mlflow_db.c \
+	web/cli/import/import_mlruns.c web/cli/import/mlruns_files.c web/cli/import/mlruns_inside.h \
+	web/cli/import/mlruns_models.c web/cli/import/mlruns_run.c \
 	web/cli/import/sync.c \
 	web/cli/import/import_wandb.c \
 	web/cli/import/wandb_file.c web/cli/import/wandb_file.h \
