@@ -7,5 +7,6 @@ libtrainer_la_SOURCES += trainer/run/checkpoint_writer.c trainer/run/console.c t
 	trainer/run/observers.h trainer/run/report.c trainer/run/report.h trainer/run/step.c trainer/run/step.h \
 	trainer/run/trace.c trainer/run/trace.h trainer/run/train.c trainer/run/watch_record.c \
 	trainer/run/exec/exec.c trainer/run/exec/exec_calls.c trainer/run/exec/exec.h trainer/run/exec/exec_host.c \
+	trainer/run/exec/exec_host_program.c trainer/run/exec/exec_host_program.h \
 	trainer/run/exec/exec_inside.h trainer/run/exec/exec_stream.c trainer/run/exec/exec_stream_inside.h \
 	trainer/run/exec/exec_stream_program.c trainer/run/exec/ring.c

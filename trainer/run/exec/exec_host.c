@@ -1,46 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
- * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
- * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
+/* exec_host.c: the executor of host backends: a thread and a counter for each stream. The compute stream runs in the
+ * caller's thread; every other stream that a program uses has a thread. An item that depends on another stream waits
+ * until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
 #include "tracker/base/thread.h"
 #include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
-#include "trainer/program/test_hooks.h"
-#include "trainer/ops/ops.h"
+#include "trainer/run/exec/exec_host_program.h"
 #include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400
-
-struct host_item {
-	const struct kernel *kernel;
-	void *state;
-	struct kernel_args args;
-	int index;	       /* index in the schedule */
-	const int *wait;       /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
-	unsigned signal;       /* streams that wait for this item */
-	bool collective, feeds, spoils;
-	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
-	int slot;
-	enum exec_time kind;
-	const struct node *node; /* for messages */
-	double *seconds;	 /* seconds of all runs; NULL: not profiled */
-	double least_s;		 /* least seconds of a run, see test_hooks_pace */
-	const struct clock_hook *clock; /* NULL: off */
-};
-
-struct host_program {
-	const struct program *program;
-	struct host_item *items[STREAM_COUNT];
-	int n[STREAM_COUNT];
-	double *node_seconds; /* by node id */
-};
 
 struct host_executor;
 
@@ -75,71 +49,6 @@ struct host_executor {
 	_Atomic bool failed;
 	bool quit;
 };
-
-static bool schedule_item_waits(const struct schedule_item *s)
-{
-	for (int k = 0; k < STREAM_COUNT; k++)
-		if (s->wait[k])
-			return true;
-	return false;
-}
-
-/* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
-static int fill_host_item(struct host_executor *e, struct host_item *it, const struct program *p, int index,
-			  struct err *err)
-{
-	const struct schedule_item *s = &p->schedule.items[index];
-	const struct node *n = s->node;
-	unsigned char *workspace = e->prepared->slab[SPACE_PRIVATE];
-	const double pace = test_hooks_pace();
-	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
-
-	if (!operands)
-		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
-	for (int i = 0; i < n->n_in; i++)
-		operands[i] = prepared_slot(e->prepared, n->in[i], s->slot);
-	for (int i = 0; i < n->n_out; i++)
-		operands[n->n_in + i] = prepared_slot(e->prepared, n->out[i], s->slot);
-	*it = (struct host_item){
-		.kernel = program_kernel(&e->prepared->opts, n),
-		.state = p->state[n->id],
-		.index = index,
-		.wait = schedule_item_waits(s) ? s->wait : NULL,
-		.signal = s->signal,
-		.collective = n->op->collective,
-		.guards = n->op == &op_step_guard,
-		.feeds = s->feeds,
-		.spoils = test_hooks_spoils(n, e->prepared->opts.sharing.rank),
-		.slot = s->slot,
-		.kind = exec_time_of(n),
-		.node = n,
-		.clock = e->clock.factor > 1 && !n->op->collective ? &e->clock : NULL,
-		.least_s = pace > 0 && n->op->flops ? n->op->flops(n) / pace : 0,
-		.args = { .in = operands,
-			  .out = operands + n->n_in,
-			  .page = &e->page[s->slot],
-			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL },
-	};
-	return 0;
-}
-
-static int fill_program(struct host_executor *e, struct host_program *ep, const struct program *p, struct err *err)
-{
-	ep->program = p;
-	for (int s = 0; s < STREAM_COUNT; s++) {
-		ep->items[s] = calloc((size_t)p->schedule.n + 1, sizeof(*ep->items[s]));
-		if (!ep->items[s])
-			return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
-	}
-	for (int i = 0; i < p->schedule.n; i++) {
-		enum stream s = p->schedule.items[i].stream;
-		int rc = fill_host_item(e, &ep->items[s][ep->n[s]++], p, i, err);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
 
 /* Wakes the streams in the mask. */
 static void wake_streams(struct host_executor *e, unsigned streams)
@@ -202,25 +111,6 @@ static void fail_host_run(struct host_executor *e)
 	wake_streams(e, ~0u);
 }
 
-static int run_host_item(struct host_item *it, struct err *err)
-{
-	double start, left;
-	int rc;
-
-	if (!it->seconds && it->least_s <= 0 && !it->clock)
-		return it->kernel->run(it->state, &it->args, err);
-	start = clock_mono_s();
-	rc = it->kernel->run(it->state, &it->args, err);
-	left = it->least_s - (clock_mono_s() - start);
-	if (left > 0)
-		clock_sleep_s(left);
-	if (it->clock)
-		test_hooks_spin(it->clock, start);
-	if (it->seconds)
-		*it->seconds += clock_mono_s() - start;
-	return rc;
-}
-
 static void trace_lane_item(const struct host_lane *l, const struct host_item *it, double from_s)
 {
 	struct trace *t = l->host->call.trace;
@@ -238,10 +128,10 @@ static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 	int rc;
 
 	if (!it->collective)
-		return run_host_item(it, err);
+		return host_item_run(it, err);
 	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
-	rc = run_host_item(it, err);
+	rc = host_item_run(it, err);
 	l->comm_s += clock_mono_s() - start;
 	return rc;
 }
@@ -316,11 +206,8 @@ static void host_close(struct exec *exec)
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->lane[s].runs)
 			pthread_join(e->lane[s].thread, NULL);
-	for (int i = 0; i < e->n_programs; i++) {
-		for (int s = 0; s < STREAM_COUNT; s++)
-			free(e->programs[i].items[s]);
-		free(e->programs[i].node_seconds);
-	}
+	for (int i = 0; i < e->n_programs; i++)
+		host_program_done(&e->programs[i]);
 	free(e->programs);
 	free(e->page);
 	free(e->losses);
@@ -364,7 +251,7 @@ static struct host_executor *host_new(const struct prepared *p)
 static int add_host_program(struct host_executor *e, const struct program *p, struct err *err)
 {
 	struct host_program *ep = &e->programs[e->n_programs++];
-	int rc = fill_program(e, ep, p, err);
+	int rc = host_program_fill(ep, p, &(struct host_places){ e->prepared, e->page, &e->clock }, err);
 
 	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
 		if (ep->n[s])
@@ -641,23 +528,13 @@ static int host_ahead(const struct exec *exec)
 	return 0;
 }
 
-static int profile_program(struct host_program *ep, struct err *err)
-{
-	int rc = exec_time_begin(&ep->node_seconds, ep->program, err);
-
-	for (int s = 0; !rc && s < STREAM_COUNT; s++)
-		for (int i = 0; i < ep->n[s]; i++)
-			ep->items[s][i].seconds = &ep->node_seconds[ep->items[s][i].node->id];
-	return rc;
-}
-
 static int host_profile(struct exec *exec, struct err *err)
 {
 	struct host_executor *e = (struct host_executor *)exec;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
-		rc = profile_program(&e->programs[i], err);
+		rc = host_program_profile(&e->programs[i], err);
 	return rc;
 }
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec_host_program.c: turns a program's schedule into items with kernel and operands, and runs and times an item. */
+#include "trainer/run/exec/exec_host_program.h"
+
+#include <stdlib.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/ops/ops.h"
+#include "trainer/run/exec/exec_inside.h"
+
+static bool schedule_item_waits(const struct schedule_item *s)
+{
+	for (int k = 0; k < STREAM_COUNT; k++)
+		if (s->wait[k])
+			return true;
+	return false;
+}
+
+/* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
+static int fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at,
+			  struct err *err)
+{
+	const struct schedule_item *s = &p->schedule.items[index];
+	const struct node *n = s->node;
+	unsigned char *workspace = at->prepared->slab[SPACE_PRIVATE];
+	const double pace = test_hooks_pace();
+	void **operands = arena_array(p->graph->arena, (size_t)(n->n_in + n->n_out) + 1, sizeof(*operands));
+
+	if (!operands)
+		return err_set(err, ERR_NOMEM, "out of memory: operands of %s", n->name);
+	for (int i = 0; i < n->n_in; i++)
+		operands[i] = prepared_slot(at->prepared, n->in[i], s->slot);
+	for (int i = 0; i < n->n_out; i++)
+		operands[n->n_in + i] = prepared_slot(at->prepared, n->out[i], s->slot);
+	*it = (struct host_item){
+		.kernel = program_kernel(&at->prepared->opts, n),
+		.state = p->state[n->id],
+		.index = index,
+		.wait = schedule_item_waits(s) ? s->wait : NULL,
+		.signal = s->signal,
+		.collective = n->op->collective,
+		.guards = n->op == &op_step_guard,
+		.feeds = s->feeds,
+		.spoils = test_hooks_spoils(n, at->prepared->opts.sharing.rank),
+		.slot = s->slot,
+		.kind = exec_time_of(n),
+		.node = n,
+		.clock = at->clock->factor > 1 && !n->op->collective ? at->clock : NULL,
+		.least_s = pace > 0 && n->op->flops ? n->op->flops(n) / pace : 0,
+		.args = { .in = operands,
+			  .out = operands + n->n_in,
+			  .page = &at->page[s->slot],
+			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL },
+	};
+	return 0;
+}
+
+int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err)
+{
+	ep->program = p;
+	for (int s = 0; s < STREAM_COUNT; s++) {
+		ep->items[s] = calloc((size_t)p->schedule.n + 1, sizeof(*ep->items[s]));
+		if (!ep->items[s])
+			return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
+	}
+	for (int i = 0; i < p->schedule.n; i++) {
+		enum stream s = p->schedule.items[i].stream;
+		int rc = fill_host_item(&ep->items[s][ep->n[s]++], p, i, at, err);
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+void host_program_done(struct host_program *ep)
+{
+	for (int s = 0; s < STREAM_COUNT; s++)
+		free(ep->items[s]);
+	free(ep->node_seconds);
+}
+
+int host_item_run(struct host_item *it, struct err *err)
+{
+	double start, left;
+	int rc;
+
+	if (!it->seconds && it->least_s <= 0 && !it->clock)
+		return it->kernel->run(it->state, &it->args, err);
+	start = clock_mono_s();
+	rc = it->kernel->run(it->state, &it->args, err);
+	left = it->least_s - (clock_mono_s() - start);
+	if (left > 0)
+		clock_sleep_s(left);
+	if (it->clock)
+		test_hooks_spin(it->clock, start);
+	if (it->seconds)
+		*it->seconds += clock_mono_s() - start;
+	return rc;
+}
+
+int host_program_profile(struct host_program *ep, struct err *err)
+{
+	int rc = exec_time_begin(&ep->node_seconds, ep->program, err);
+
+	for (int s = 0; !rc && s < STREAM_COUNT; s++)
+		for (int i = 0; i < ep->n[s]; i++)
+			ep->items[s][i].seconds = &ep->node_seconds[ep->items[s][i].node->id];
+	return rc;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec_host_program.h: a program as the host executor runs it: the items of each stream, with kernel, operands and
+ * waits. */
+#ifndef DPT_EXEC_HOST_PROGRAM_H
+#define DPT_EXEC_HOST_PROGRAM_H
+
+#include "trainer/program/test_hooks.h"
+#include "trainer/run/exec/exec.h"
+
+struct host_item {
+	const struct kernel *kernel;
+	void *state;
+	struct kernel_args args;
+	int index;	       /* index in the schedule */
+	const int *wait;       /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
+	unsigned signal;       /* streams that wait for this item */
+	bool collective, feeds, spoils;
+	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
+	int slot;
+	enum exec_time kind;
+	const struct node *node; /* for messages */
+	double *seconds;	 /* seconds of all runs; NULL: not profiled */
+	double least_s;		 /* least seconds of a run, see test_hooks_pace */
+	const struct clock_hook *clock; /* NULL: off */
+};
+
+struct host_program {
+	const struct program *program;
+	struct host_item *items[STREAM_COUNT];
+	int n[STREAM_COUNT];
+	double *node_seconds; /* by node id */
+};
+
+/* What the items of all programs refer to. */
+struct host_places {
+	const struct prepared *prepared;
+	struct step_page *page; /* page of each slot */
+	const struct clock_hook *clock;
+};
+
+/* Fills a zeroed program. What it refers to must outlive it. host_program_done is valid after a failure. ERR_NOMEM. */
+int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err);
+void host_program_done(struct host_program *ep);
+
+/* Times the items of later runs, in node_seconds. ERR_NOMEM. */
+int host_program_profile(struct host_program *ep, struct err *err);
+
+/* Runs an item's kernel, as slowly as the test hooks want. */
+int host_item_run(struct host_item *it, struct err *err);
+
+#endif
