@@ -75,7 +75,7 @@ libtracker_la_SOURCES = \
 	tracker/run/run_file.c \
 	tracker/run/run_points.c \
 	tracker/run/run_read.c \
-	tracker/run/system_sampler.c tracker/run/system_sampler.h \
+	tracker/run/system_sampler.c \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
 	tracker/system/system_sample.c tracker/system/system_sample.h \

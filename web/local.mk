@@ -62,14 +62,14 @@ libwebserver_la_SOURCES = \
 	web/server/sandbox.c web/server/sandbox.h \
 	web/server/conns.c web/server/conns.h \
 	web/server/exchange.c web/server/exchange.h \
-	web/server/stream.c web/server/stream.h \
+	web/server/stream.c \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
 	web/server/listen.c web/server/listen.h \
-	web/server/tls.c web/server/tls.h \
+	web/server/tls.c \
 	web/server/local.c web/server/local.h \
-	web/server/reply.c web/server/reply.h \
+	web/server/reply.c \
 	web/server/router.c web/server/router.h
 nodist_libwebserver_la_SOURCES = web/assets/table.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) -DDPTRACK_DOCS_DIR='"$(pkgdatadir)/docs"' $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
@@ -104,7 +104,7 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h \
-	web/cli/cmd_token.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/flag_collector.h web/cli/layer_series.c web/cli/layer_series.h
+	web/cli/cmd_token.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/err.h"
 #include "tracker/dptrack.h"
 #include "tracker/run/console_capture.h"
 #include "tracker/run/journal_file.h"
@@ -16,7 +17,6 @@
 #include "tracker/run/log_queue.h"
 #include "tracker/run/records.h"
 #include "tracker/run/run_folder.h"
-#include "tracker/run/system_sampler.h"
 #include "tracker/run/warn.h"
 #include "tracker/sink/file_uploader.h"
 #include "tracker/sink/journal_uploader.h"
@@ -55,5 +55,17 @@ static inline bool run_usable(const struct dptrack_run *run)
 {
 	return run && atomic_load_explicit(run->is_owner, memory_order_relaxed);
 }
+
+/* ---- system_sampler.c ----
+ * A thread that records system statistics (schema/event/system.def) at a fixed interval. It logs like any thread of the
+ * caller. */
+
+struct system_sampler;
+
+/* run: borrowed until system_sampler_stop; its rank's series are written, with its newest step. */
+int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, double interval_s, struct err *err);
+
+/* Takes a last sample, unless the interval is too short, and ends the thread. NULL is fine. */
+void system_sampler_stop(struct system_sampler *s);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_sampler.c: wakes up once a second for the fixed loop, and at every interval for a sample. */
-#include "tracker/run/system_sampler.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nonfinite.h: finds the node of a program that was the first to make a non-finite value, while the program runs. It
- * reads every result, so it is for repeating a failed step. */
+/* nonfinite.h: decides whether a run can continue after a step, and finds the node of a program that was the first to
+ * make a non-finite value. That reads every result of a run, so it is for repeating a failed step. */
 #ifndef DPT_RUN_NONFINITE_H
 #define DPT_RUN_NONFINITE_H
 
 #include "trainer/run/exec/exec.h"
+#include "trainer/run/step.h"
 
 enum nonfinite_kind {
 	NONFINITE_NONE,	   /* every result was finite */
@@ -31,5 +32,13 @@ void nonfinite_free(struct nonfinite_watch *w); /* NULL is fine */
 struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program *p);
 
 const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w);
+
+/* ---- nonfinite_search.c ---- */
+
+/* Collective: ERR_CANCELED when the run cannot continue after a skipped step: its loss is not finite (with a loss scale
+ * that may be an overflow, and the run continues), or ten steps in a row were skipped that a lower loss scale would not
+ * have repaired. A skipped step changed nothing, so it is repeated on the same batch, node by node. The message names
+ * the first node, its op, direction, rank and sample. */
+int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err);
 
 #endif

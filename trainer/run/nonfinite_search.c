@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nonfinite_search.c: repeats a step while every rank checks its own nodes; the lowest rank whose non-finite value did
  * not come from another rank is named. */
-#include "trainer/run/nonfinite_search.h"
+#include "trainer/run/nonfinite.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "trainer/run/nonfinite.h"
 
 /* Skipped steps in a row before the run fails. */
 #define IN_VAIN_MAX 10

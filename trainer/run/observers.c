@@ -10,7 +10,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "trainer/run/nonfinite_search.h"
+#include "trainer/run/nonfinite.h"
 #include "trainer/run/trace.h"
 #include "trainer/state/tensor_files.h"
 

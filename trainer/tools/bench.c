@@ -13,7 +13,7 @@
 #include "tracker/base/json_print.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/nonfinite_search.h"
+#include "trainer/run/nonfinite.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/roof.h"
 #include "trainer/tools/step_profile.h"

@@ -8,7 +8,6 @@
 
 #include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
-#include "web/cli/flag_collector.h"
 
 enum { HELP_COLUMN = 29, SUMMARY_COLUMN = 11, HELP_WIDTH = 108 };
 

@@ -36,4 +36,14 @@ void cli_complete(const struct cli_commands *all, int argc, char **argv);
  * further. For cli_line_read. */
 bool cli_flags_listed(const struct cli_command *cmd, const struct flag *table);
 
+/* ---- the tables of flags of commands, for help and completion. One thread. ---- */
+
+struct flag_collector {
+	void (*take)(void *user, const struct cli_command *cmd, const struct flag *table);
+	void *user;
+};
+
+/* Calls take with the command's table, which is valid only during that call; the command does nothing. */
+void flag_collector_run(const struct cli_command *cmd, const struct flag_collector *c);
+
 #endif

@@ -6,7 +6,6 @@
 
 #include "tracker/base/run_folders.h"
 #include "web/cli/cli_help.h"
-#include "web/cli/flag_collector.h"
 
 enum { CANDIDATES_MAX = 500 };
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "web/api/session.h"
-#include "web/server/reply.h"
 #include "web/server/router.h"
 #include "web/store/auth/token.h"
 

@@ -68,4 +68,25 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 			    const char *version, const char *data, size_t *size, void **con_cls);
 void exchange_end(void *server, struct MHD_Connection *conn, void **con_cls, enum MHD_RequestTerminationCode why);
 
+/* ---- reply.c: sends the reply of a call on its connection ---- */
+
+/* Queues the reply. Returns MHD_NO if it cannot be made, which closes the connection. */
+enum MHD_Result reply_send(struct exchange *x);
+
+/* Sends the reply of a failed call while its body is still arriving, so that a client that sends for hours learns of
+ * the failure at once. Afterwards the connection may only be read, and is then closed. Returns false if this is not
+ * possible (TLS without GnuTLS, socket buffer full). */
+bool reply_cut(struct exchange *x);
+
+/* ---- stream.c: replies that are produced piece by piece ---- */
+
+/* Makes a response of the call's stream and takes the stream over in every case. NULL: out of memory. */
+struct MHD_Response *stream_response(struct exchange *x, bool gzip);
+
+enum { STREAM_NUDGE_ALL = 1, STREAM_NUDGE_PROBE = 2 };
+
+/* Wakes event streams: all of them after a change (ALL), else those whose heartbeat is due or (PROBE) whose client has
+ * left. Any thread. */
+void stream_nudge(struct server *s, int how);
+
 #endif

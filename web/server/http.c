@@ -10,9 +10,8 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
+#include "web/server/exchange.h"
 #include "web/server/sandbox.h"
-#include "web/server/stream.h"
-#include "web/server/tls.h"
 #include "web/store/auth/token.h"
 
 enum {

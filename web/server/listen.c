@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "web/server/tls.h"
 
 enum { LISTEN_PEM_MAX = 1 << 20 };
 

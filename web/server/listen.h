@@ -23,4 +23,15 @@ int listen_open(struct listen *ret, const struct server_opts *o, struct err *err
 int listen_read_certificate(const struct server_opts *o, struct err *err);
 void listen_close(struct listen *l);
 
+/* ---- tls.c: the certificate while the server runs, which can be read again for later connections ---- */
+
+/* Uses a certificate chain and its key, PEM texts, for new connections; those before keep theirs. On failure the last
+ * pair stays. ERR_USAGE: they cannot be read or do not match; ERR_UNSUPPORTED: built without GnuTLS. One thread. */
+int tls_use(const char *cert, const char *key, struct err *err);
+
+/* The library's callback (MHD_OPTION_HTTPS_CERT_CALLBACK) after a successful tls_use; NULL: built without GnuTLS. */
+void *tls_callback(void);
+
+void tls_done(void); /* after the server stopped */
+
 #endif

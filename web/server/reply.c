@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reply.c: turns the result of a handler (struct call) into an HTTP response with its headers, and the error pages of
  * libmicrohttpd into JSON. */
-#include "web/server/reply.h"
+#include "web/server/exchange.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +17,6 @@
 #include "config.h"
 #include "tracker/base/hash.h"
 #include "web/server/router.h"
-#include "web/server/stream.h"
 
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c: replies that are produced piece by piece: exports; event streams, which are suspended until the store
  * changes; and files of an object store, which are suspended until the next piece arrives. */
-#include "web/server/stream.h"
+#include "web/server/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>
