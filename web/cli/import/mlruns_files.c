@@ -2,6 +2,7 @@
 /* mlruns_files.c: the files of MLflow's file store: texts, meta.yaml, lines of metrics, folders of keys. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +158,8 @@ static bool parse_metric_number(const char **at, double *ret)
 	return true;
 }
 
-bool mlruns_metric_line(const char *text, struct mlruns_point *l)
+/* Parses "time value [step]"; points of a data set or a model have more fields after these. */
+static bool parse_metric_line(const char *text, struct mlruns_point *l)
 {
 	double ms;
 	char *end;
@@ -171,4 +173,31 @@ bool mlruns_metric_line(const char *text, struct mlruns_point *l)
 	errno = 0;
 	l->step = strtoll(text, &end, 10);
 	return !errno && end > text && (!*end || *end == ' ');
+}
+
+int mlruns_lines(struct mlruns *m, const char *path, const struct mlruns_reader *r, struct err *err)
+{
+	const char *text;
+	char first[200] = "", *line, *next;
+	int rc = mlruns_text(m->scratch, path, &text, err), number = 0;
+
+	for (line = (char *)(uintptr_t)text; rc >= 0 && (next = strchr(line, '\n')); line = next + 1) {
+		struct mlruns_point p;
+
+		*(next > line && next[-1] == '\r' ? next - 1 : next) = '\0';
+		number++;
+		rc = parse_metric_line(line, &p) ? r->fn(r->arg, line, &p, err) : 1;
+		if (rc <= 0)
+			continue;
+		if (!*first)
+			snprintf(first, sizeof(first), "line %d: expected %s; found '%.80s'", number, r->expected,
+				 line);
+		importer_leave_out(m->b, "a point of %s: %s", path, first);
+	}
+	if (rc < 0)
+		return rc;
+	if (*line)
+		importer_leave_out(m->b, "a point of %s: line %d does not end in a line feed: '%.80s'", path,
+				   number + 1, line);
+	return 0;
 }

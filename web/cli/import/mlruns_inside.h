@@ -41,16 +41,22 @@ int mlruns_each(struct mlruns *of, const char *below, folder_fn *fn, void *arg, 
 /* Reads the files of a folder's subfolder ("tags", "params") as [{"key","value"}], owned by the caller. */
 int mlruns_pairs(struct mlruns *m, const char *folder, const char *what, json_t **ret, struct err *err);
 
-/* A line of a metric's file. */
+/* A point in a metric's file, a line "time value [step]"; points of a model have more fields after these. */
 struct mlruns_point {
 	double wall_s, value;
 	int64_t step;
-	const char *key;
-	size_t number; /* order of reading, which lines of equal time keep */
 };
 
-/* Parses "time value [step]"; points of a data set or a model have more fields after these. */
-bool mlruns_metric_line(const char *text, struct mlruns_point *l);
+struct mlruns_reader {
+	const char *expected; /* fields of a line, for messages */
+	/* Returns 0; 1: the line is damaged; negative: failed. */
+	int (*fn)(void *arg, const char *line, const struct mlruns_point *p, struct err *err);
+	void *arg;
+};
+
+/* Calls fn for the lines of a metric's file, in order. Counts each damaged line as left out, and names the first; also
+ * a last line without line feed, which may end within a number. The text is in m->scratch. */
+int mlruns_lines(struct mlruns *m, const char *path, const struct mlruns_reader *r, struct err *err);
 
 /* ---- mlruns_run.c, mlruns_models.c: what a folder of the store contains ---- */
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlruns_models.c: models of MLflow's file store: logged ones, those that runs made, and the registry. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,42 +11,42 @@ struct model_metrics {
 	struct mlruns *of;
 	json_t *list;
 	const char *model;
+	const char *key; /* of the file that is being read */
 };
 
-/* Lines of a model's metric also name the run, and perhaps a data set and its digest. */
+/* The line also names the run, and perhaps a data set and its digest. */
+static int add_model_point(void *arg, const char *line, const struct mlruns_point *p, struct err *err)
+{
+	struct model_metrics *t = arg;
+	char run[40], name[600], digest[60];
+	int n = sscanf(line, "%*s %*s %*s %32s %500s %40s", run, name, digest);
+	json_t *one;
+
+	(void)err;
+	if (n < 1)
+		return 1;
+	one = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "run_id", run, "key", t->key, "model_id", t->model,
+			"timestamp", (json_int_t)(p->wall_s * 1e3 + 0.5), "step", (json_int_t)p->step, "value",
+			mlflow_number(p->value));
+	if (n == 3) {
+		json_object_set_new(one, "dataset_name", json_string(name));
+		json_object_set_new(one, "dataset_digest", json_string(digest));
+	}
+	json_array_append_new(t->list, one);
+	return 0;
+}
+
 static int read_model_metric_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct model_metrics *t = arg;
-	const char *text;
-	char *line, *next, run[40], name[600], digest[60];
-	int rc = mlruns_text(t->of->scratch, path, &text, err);
 
-	for (line = (char *)(uintptr_t)text; !rc && (next = strchr(line, '\n')); line = next + 1) {
-		struct mlruns_point l = { .key = key };
-		json_t *one;
-		int n;
-
-		*next = '\0';
-		n = sscanf(line, "%*s %*s %*s %32s %500s %40s", run, name, digest);
-		if (!mlruns_metric_line(line, &l) || n < 1) {
-			importer_leave_out(t->of->b, "a point of %s: '%.80s'", path, line);
-			continue;
-		}
-		one = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o}", "run_id", run, "key", key, "model_id", t->model,
-				"timestamp", (json_int_t)(l.wall_s * 1e3 + 0.5), "step", (json_int_t)l.step, "value",
-				mlflow_number(l.value));
-		if (n == 3) {
-			json_object_set_new(one, "dataset_name", json_string(name));
-			json_object_set_new(one, "dataset_digest", json_string(digest));
-		}
-		json_array_append_new(t->list, one);
-	}
-	return rc;
+	t->key = key;
+	return mlruns_lines(t->of, path, &(struct mlruns_reader){ "time, value, step, run", add_model_point, t }, err);
 }
 
 static int list_model_metrics(struct mlruns *m, const char *folder, json_t **ret, struct err *err)
 {
-	struct model_metrics t = { m, json_array(), strrchr(folder, '/') + 1 };
+	struct model_metrics t = { m, json_array(), strrchr(folder, '/') + 1, NULL };
 	char below[4096];
 
 	*ret = t.list;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mlruns_run.c: a run of MLflow's file store: params, tags, metrics, inputs, files. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +8,18 @@
 #include "tracker/base/array.h"
 #include "web/cli/import/mlruns_inside.h"
 
+struct run_point {
+	struct mlruns_point p;
+	const char *key;
+	size_t number; /* order of reading, which points of equal time keep */
+};
+
 /* Values of the current run. */
 struct run_files {
 	struct mlruns *of;
 	struct importer_run *run;
-	struct mlruns_point *lines;
+	const char *key; /* of the file that is being read */
+	struct run_point *points;
 	size_t count, cap;
 };
 
@@ -39,50 +45,34 @@ static int read_tag_file(void *arg, const char *path, const char *key, struct er
 	return rc;
 }
 
-static int add_metric_line(struct run_files *f, const struct mlruns_point *l, struct err *err)
+static int add_run_point(void *arg, const char *line, const struct mlruns_point *p, struct err *err)
 {
-	if (!array_reserve(&f->lines, &f->cap, f->count + 1))
+	struct run_files *f = arg;
+	const size_t number = f->count;
+
+	(void)line;
+	if (!array_push(&f->points, &f->count, &f->cap, (struct run_point){ *p, f->key, number }))
 		return err_nomem(err, NULL);
-	f->lines[f->count] = *l;
-	f->lines[f->count].number = f->count;
-	f->count++;
 	return 0;
 }
 
-/* Names the first damaged line of the file and counts all of them. An incomplete last line may end within a number. */
 static int read_metric_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
-	struct mlruns_point l = { .key = arena_strdup(f->of->scratch, key) };
-	const char *text;
-	char first[200] = "", *line, *next;
-	int rc = mlruns_text(f->of->scratch, path, &text, err), number = 0;
 
-	for (line = (char *)(uintptr_t)text; !rc && (next = strchr(line, '\n')); line = next + 1) {
-		*(next > line && next[-1] == '\r' ? next - 1 : next) = '\0';
-		number++;
-		if (mlruns_metric_line(line, &l)) {
-			rc = add_metric_line(f, &l, err);
-			continue;
-		}
-		if (!*first)
-			snprintf(first, sizeof(first), "line %d: expected time, value, step; found '%.80s'", number,
-				 line);
-		importer_leave_out(f->of->b, "a point of %s: %s", path, first);
-	}
-	if (!rc && *line)
-		importer_leave_out(f->of->b, "a point of %s: line %d does not end in a line feed: '%.80s'", path,
-				   number + 1, line);
-	return rc;
+	f->key = arena_strdup(f->of->scratch, key);
+	if (!f->key)
+		return err_nomem(err, NULL);
+	return mlruns_lines(f->of, path, &(struct mlruns_reader){ "time, value, step", add_run_point, f }, err);
 }
 
 /* Sorts by time, the order in which a run adds points. */
-static int compare_line_times(const void *a, const void *b)
+static int compare_point_times(const void *a, const void *b)
 {
-	const struct mlruns_point *x = a, *y = b;
+	const struct run_point *x = a, *y = b;
 
-	if (x->wall_s != y->wall_s)
-		return x->wall_s < y->wall_s ? -1 : 1;
+	if (x->p.wall_s != y->p.wall_s)
+		return x->p.wall_s < y->p.wall_s ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
 }
 
@@ -93,12 +83,11 @@ static int read_run_values(struct run_files *f, const char *folder, struct err *
 
 	snprintf(below, sizeof(below), "%.4000s/metrics", folder);
 	rc = mlruns_each(f->of, below, read_metric_file, f, err);
-
 	if (f->count)
-		qsort(f->lines, f->count, sizeof(*f->lines), compare_line_times);
-	for (size_t i = 0; i < f->count; i++)
-		importer_point(f->run, f->lines[i].key, f->lines[i].step, f->lines[i].wall_s, f->lines[i].value);
-	free(f->lines);
+		qsort(f->points, f->count, sizeof(*f->points), compare_point_times);
+	for (const struct run_point *r = f->points; r < f->points + f->count; r++)
+		importer_point(f->run, r->key, r->p.step, r->p.wall_s, r->p.value);
+	free(f->points);
 	snprintf(below, sizeof(below), "%.4000s/params", folder);
 	rc = rc ? rc : mlruns_each(f->of, below, read_param_file, f, err);
 	snprintf(below, sizeof(below), "%.4000s/tags", folder);
