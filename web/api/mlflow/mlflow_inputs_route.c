@@ -15,21 +15,13 @@ enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HIST
 
 static bool read_dataset_tags(struct call *c, json_t *list, struct ingest_dataset *d)
 {
-	size_t n = json_array_size(list), i;
-	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
+	const struct ingest_kv *kv = ml_any_pairs(c, list, "tags", true, &d->tag_count);
 
-	for (i = 0; kv && i < n; i++) {
-		const struct ml_field fields[] = { { "key", ML_STRING, true, &kv[i].key, NULL },
-						   { "value", ML_STRING, false, &kv[i].value, NULL },
-						   { 0 } };
-
-		kv[i].value = "";
-		if (!ml_read_item(c, list, "tags", i, fields) || !ml_length_ok(c, "key", TAG_KEY_CHARS, kv[i].key) ||
+	for (size_t i = 0; kv && i < d->tag_count; i++)
+		if (!ml_length_ok(c, "key", TAG_KEY_CHARS, kv[i].key) ||
 		    !ml_length_ok(c, "value", TAG_VALUE_CHARS, kv[i].value))
 			return false;
-	}
 	d->tags = kv;
-	d->tag_count = kv ? n : 0;
 	return kv != NULL;
 }
 

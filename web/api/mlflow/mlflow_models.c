@@ -122,25 +122,11 @@ static const char *draw_model_id(struct call *c)
 	return text_random_hex(text + 2, 16) ? NULL : arena_strdup(c->arena, text);
 }
 
-/* Reads a list of {"key", "value"} without a check of the names. */
 static bool read_model_pairs(struct call *c, json_t *list, const char *what, const struct ingest_kv **ret,
 			     size_t *ret_count)
 {
-	size_t n = json_array_size(list), i;
-	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
-
-	for (i = 0; kv && i < n; i++) {
-		const struct ml_field fields[] = { { "key", ML_STRING, true, &kv[i].key, NULL },
-						   { "value", ML_STRING, false, &kv[i].value, NULL },
-						   { 0 } };
-
-		kv[i].value = "";
-		if (!ml_read_item(c, list, what, i, fields))
-			return false;
-	}
-	*ret = kv;
-	*ret_count = kv ? n : 0;
-	return kv != NULL;
+	*ret = ml_any_pairs(c, list, what, true, ret_count);
+	return *ret != NULL;
 }
 
 static bool check_logged_model_name(struct call *c, const char *name)

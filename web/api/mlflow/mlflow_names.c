@@ -160,26 +160,38 @@ bool ml_item_name_ok(struct call *c, const char *what, size_t index, const char 
 	return ml_name_ok(c, arena_printf(c->arena, "%s[%zu].%s", what, index, member), name);
 }
 
-bool ml_pairs(struct call *c, json_t *list, const char *what, size_t value_max, struct ingest_kv **ret)
+struct ingest_kv *ml_any_pairs(struct call *c, json_t *list, const char *what, bool keyed, size_t *ret_count)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
 
 	if (!kv)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), NULL;
 	for (i = 0; i < n; i++) {
-		const struct ml_field fields[] = {
-			{ "key", ML_STRING, true, &kv[i].key, NULL }, { "value", ML_STRING, false, &kv[i].value, NULL },
-			{ 0 }
-		};
+		const struct ml_field fields[] = { { "key", ML_STRING, keyed, &kv[i].key, NULL },
+						   { "value", ML_STRING, false, &kv[i].value, NULL },
+						   { 0 } };
 
-		kv[i].value = "";
-		if (!ml_read_item(c, list, what, i, fields) || !ml_item_name_ok(c, what, i, "key", kv[i].key))
+		kv[i] = (struct ingest_kv){ "", "" };
+		if (!ml_read_item(c, list, what, i, fields))
+			return NULL;
+	}
+	*ret_count = n;
+	return kv;
+}
+
+bool ml_pairs(struct call *c, json_t *list, const char *what, size_t value_max, struct ingest_kv **ret)
+{
+	size_t n, i;
+	struct ingest_kv *kv = ml_any_pairs(c, list, what, true, &n);
+
+	for (i = 0; kv && i < n; i++) {
+		if (!ml_item_name_ok(c, what, i, "key", kv[i].key))
 			return false;
 		kv[i].value = ml_cut(c, kv[i].value, value_max);
 	}
 	*ret = kv;
-	return true;
+	return kv != NULL;
 }
 
 bool ml_word_ok(const char *text)

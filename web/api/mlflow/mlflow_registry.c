@@ -75,23 +75,13 @@ bool ml_registry_tag_ok(struct call *c, const struct ingest_kv *tag)
 
 bool ml_registry_tags(struct call *c, json_t *list, const struct ingest_kv **ret, size_t *ret_count)
 {
-	size_t n = json_array_size(list), i;
-	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
+	struct ingest_kv *kv = ml_any_pairs(c, list, "tags", false, ret_count);
 
-	if (!kv)
-		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
-	for (i = 0; i < n; i++) {
-		const struct ml_field fields[] = { { "key", ML_STRING, false, &kv[i].key, NULL },
-						   { "value", ML_STRING, false, &kv[i].value, NULL },
-						   { 0 } };
-
-		kv[i] = (struct ingest_kv){ "", "" };
-		if (!ml_read_item(c, list, "tags", i, fields) || !ml_registry_tag_ok(c, &kv[i]))
+	for (size_t i = 0; kv && i < *ret_count; i++)
+		if (!ml_registry_tag_ok(c, &kv[i]))
 			return false;
-	}
 	*ret = kv;
-	*ret_count = n;
-	return true;
+	return kv != NULL;
 }
 
 const char *ml_stage(struct call *c, const char *word)

@@ -56,7 +56,11 @@ enum call_next ml_submit(struct call *c, const struct mlflow_op *op,
 			 enum call_next (*then)(struct call *c, const struct ingest_result *res));
 enum call_next ml_empty(struct call *c, const struct ingest_result *res);
 
-/* Reads {"tags"/"params": [{"key","value"}]} into the call's arena; cuts values to value_max characters. */
+/* Reads the list `what` of {"key","value"} into the call's arena, without a check of the texts. keyed: each needs a
+ * key. NULL after failing the call. */
+struct ingest_kv *ml_any_pairs(struct call *c, json_t *list, const char *what, bool keyed, size_t *ret_count);
+
+/* The same for tags and params of runs, whose keys are checked; cuts values to value_max characters. */
 bool ml_pairs(struct call *c, json_t *list, const char *what, size_t value_max, struct ingest_kv **ret);
 
 /* ACTIVE_ONLY, DELETED_ONLY, ALL, or their numbers; NULL: active. Negative after failing the call. */
