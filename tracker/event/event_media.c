@@ -163,25 +163,6 @@ static int read_histogram_message(struct event_span s, struct media *m)
 	return 0;
 }
 
-static int read_plugin_name(struct event_span s, struct event_text *ret)
-{
-	struct wire_field f, p;
-	int rc;
-
-	while ((rc = wire_next(&s, &f)) > 0) {
-		struct event_span plugin = wire_span(&f);
-
-		if (f.number != TB_METADATA_PLUGIN)
-			continue;
-		while ((rc = wire_next(&plugin, &p)) > 0)
-			if (p.number == TB_PLUGIN_NAME && p.type == WIRE_BYTES)
-				*ret = wire_text(&p);
-		if (rc)
-			return rc;
-	}
-	return rc;
-}
-
 /* Interprets a tensor by its plugin, or by its type if no plugin is named. */
 static int read_tensor_by_plugin(struct event_text plugin, const struct media_tensor *t, struct media *m)
 {
@@ -216,7 +197,7 @@ int media_read(struct event_span content, struct media *ret)
 
 	while ((rc = wire_next(&content, &f)) > 0) {
 		if (f.number == TB_VALUE_METADATA)
-			rc = read_plugin_name(wire_span(&f), &plugin);
+			rc = summary_plugin(wire_span(&f), &plugin, NULL);
 		else if (f.number == TB_VALUE_TENSOR)
 			rc = read_media_tensor(wire_span(&f), &t), tensor = 1;
 		else if (f.number == TB_VALUE_IMAGE)

@@ -251,21 +251,21 @@ struct summary_value {
 	int rank;
 };
 
-static int parse_value_metadata(struct event_span s, struct summary_value *v)
+int summary_plugin(struct event_span metadata, struct event_text *ret_name, struct event_span *ret_content)
 {
 	struct wire_field f, p;
 	int rc;
 
-	while ((rc = wire_next(&s, &f)) > 0) {
+	while ((rc = wire_next(&metadata, &f)) > 0) {
 		struct event_span plugin = wire_span(&f);
 
 		if (f.number != TB_METADATA_PLUGIN)
 			continue;
 		while ((rc = wire_next(&plugin, &p)) > 0) {
 			if (p.number == TB_PLUGIN_NAME && p.type == WIRE_BYTES)
-				v->plugin = wire_text(&p);
-			else if (p.number == TB_PLUGIN_CONTENT)
-				v->content = wire_span(&p);
+				*ret_name = wire_text(&p);
+			else if (p.number == TB_PLUGIN_CONTENT && ret_content)
+				*ret_content = wire_span(&p);
 		}
 		if (rc)
 			return rc;
@@ -295,7 +295,7 @@ static int parse_value_field(const struct wire_field *f, struct summary_value *v
 		v->oneof_field = f->number;
 		return 0;
 	case TB_VALUE_METADATA:
-		return parse_value_metadata(wire_span(f), v);
+		return summary_plugin(wire_span(f), &v->plugin, &v->content);
 	case FIELD_value_f64:
 		v->has_exact = f->type == WIRE_FIXED64;
 		v->exact = wire_double(f->value);

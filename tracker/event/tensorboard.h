@@ -99,6 +99,10 @@ int hparams_item(struct event_span content, struct event_span *params, struct ev
 /* Reads the next EVENT_PARAM of params: 1, 0 at the end, or ERR_CORRUPT. */
 int hparams_next(struct event_span *params, struct event_item *ret);
 
+/* Reads the plugin that a SummaryMetadata (summary.proto) names, and its content unless ret_content is NULL. What is
+ * missing leaves its output unchanged. 0 or ERR_CORRUPT. */
+int summary_plugin(struct event_span metadata, struct event_text *ret_name, struct event_span *ret_content);
+
 /* Reads the next value of a Summary as an item: scalars of all versions, texts, hparams, and values that are not
  * interpreted. 1, 0 at the end, or ERR_CORRUPT. EVENT_HPARAMS_START sets *params for hparams_next to walk; otherwise it
  * is unchanged. */
