@@ -25,6 +25,12 @@ enum follow_turn {
 
 #define FOLLOW_TAIL_BYTES 32 /* they show that a file still has what is stored of it */
 
+/* The bytes in front of the stored offset. */
+struct follow_tail {
+	bool known;
+	unsigned char bytes[FOLLOW_TAIL_BYTES];
+};
+
 struct follow_file {
 	struct follow *f;
 	struct follow_file *next, **back; /* links of its queue; next also links finished files */
@@ -47,8 +53,8 @@ struct follow_file {
 	struct follow_source *source; /* what its content is; NULL: not known */
 	uint64_t inode;         /* at the last look; 0: none yet */
 	int64_t time_ns;        /* of its last change, at the last look */
-	unsigned char tail[FOLLOW_TAIL_BYTES], sent_tail[FOLLOW_TAIL_BYTES];
-	bool has_tail;          /* the last bytes in front of offset; sent_tail: in front of sent_end */
+	struct follow_tail tail;
+	unsigned char sent_tail[FOLLOW_TAIL_BYTES]; /* the bytes in front of sent_end */
 	uint64_t sent_end;
 	bool alias;             /* a copy of what its source has: not read */
 	uint64_t alias_size;
@@ -83,8 +89,7 @@ struct follow_source {
 	struct follow_run *run;
 	struct follow_file *file, *last; /* where it is (NULL: gone), or was last (NULL: unknown) */
 	uint64_t offset;                 /* stored up to here, and the bytes in front of it, while it is gone */
-	unsigned char tail[FOLLOW_TAIL_BYTES];
-	bool has_tail;
+	struct follow_tail tail;
 	size_t copies;                   /* other files of its run that have it */
 	struct follow_source *same, *next; /* of the same content; of the same run */
 };

@@ -273,8 +273,8 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 
 	file->under_way = false;
 	file->again = FOLLOW_NOWHERE;
-	file->has_tail = file->offset == file->sent_end;
-	memcpy(file->tail, file->sent_tail, sizeof file->tail);
+	file->tail.known = file->offset == file->sent_end;
+	memcpy(file->tail.bytes, file->sent_tail, sizeof file->tail.bytes);
 	switch (file->result) {
 	case 0:
 	case ERR_EXISTS:

@@ -157,18 +157,18 @@ static bool has_stored_bytes(const struct follow *f, const struct follow_file *f
 			     const struct stat *sb)
 {
 	const uint64_t stored = s->file ? s->file->offset : s->offset;
-	const unsigned char *want = s->file ? s->file->tail : s->tail;
+	const struct follow_tail *want = s->file ? &s->file->tail : &s->tail;
 	unsigned char tail[FOLLOW_TAIL_BYTES];
 	bool same;
 	int fd;
 
 	if ((uint64_t)sb->st_size < stored)
 		return false;
-	if (!(s->file ? s->file->has_tail : s->has_tail))
+	if (!want->known)
 		return true;
 	fd = follow_open_file(f, file->path);
 	same = fd >= 0 && file_read(fd, stored - sizeof tail, tail, sizeof tail) == (ssize_t)sizeof tail &&
-	       !memcmp(tail, want, sizeof tail);
+	       !memcmp(tail, want->bytes, sizeof tail);
 	if (fd >= 0)
 		close(fd);
 	return same;
@@ -252,7 +252,7 @@ void follow_forget_file(struct follow_file *file)
 		file->source->copies--;
 	file->source = NULL;
 	file->origin = (struct origin){ 0 };
-	file->alias = file->asked = file->dead = file->has_tail = file->changed = false;
+	file->alias = file->asked = file->dead = file->tail.known = file->changed = false;
 	file->offset = file->inode = 0;
 	file->time_ns = 0;
 	file->missing_s = 0;
@@ -298,8 +298,7 @@ static void set_file_copy(struct follow_file *file, uint64_t bytes)
 void follow_lose_source(struct follow_source *s)
 {
 	s->offset = s->file->offset;
-	s->has_tail = s->file->has_tail;
-	memcpy(s->tail, s->file->tail, sizeof s->tail);
+	s->tail = s->file->tail;
 	s->file = NULL;
 }
 
@@ -310,8 +309,7 @@ void follow_take_source(struct follow *f, struct follow_source *s, struct follow
 	set_file_source(file, s);
 	file->offset = before ? before->offset : s->offset;
 	file->asked = before ? before->asked : true;
-	file->has_tail = before ? before->has_tail : s->has_tail;
-	memmove(file->tail, before ? before->tail : s->tail, sizeof file->tail);
+	file->tail = before ? before->tail : s->tail;
 	s->copies -= file->alias;
 	file->alias = false;
 	s->file = s->last = file;
@@ -476,7 +474,7 @@ static struct follow_source *add_new_source(struct follow *f, struct follow_run 
 	set_source_content(f, s, file->origin.content);
 	s->file = s->last = file;
 	set_file_source(file, s);
-	file->asked = file->has_tail = false;
+	file->asked = file->tail.known = false;
 	file->offset = 0;
 	return s;
 }
@@ -563,10 +561,10 @@ static bool has_kept_tail(struct follow_file *file, int fd)
 		return true;
 	if (file_read(fd, file->offset - sizeof tail, tail, sizeof tail) != (ssize_t)sizeof tail)
 		return false;
-	if (file->has_tail)
-		return !memcmp(tail, file->tail, sizeof tail);
-	memcpy(file->tail, tail, sizeof tail);
-	file->has_tail = true;
+	if (file->tail.known)
+		return !memcmp(tail, file->tail.bytes, sizeof tail);
+	memcpy(file->tail.bytes, tail, sizeof tail);
+	file->tail.known = true;
 	return true;
 }
 
