@@ -8,9 +8,11 @@ columns (in tests too), functions of at most 70 inner lines."""
 import os
 import re
 
+import page_texts
 import tree
 
 SRC = "web/ui/src"
+TEXTS = SRC + "/strings/en.ts"
 COLUMNS = 120
 LINES = 70
 
@@ -112,6 +114,18 @@ def requests(page):
     return page.taken()
 
 
+def texts(page):
+    used = {name for lines in page.sources.values() for name in re.findall(r"\bStr\.(\w+)", "\n".join(lines))}
+    for path, lines in page.sources.items():
+        for at, text in page_texts.texts(path, lines) if path != TEXTS else ():
+            page.complain(path, at, f'"{text}" is a text for users: give it a name in {TEXTS}')
+    for at, line in enumerate(page.sources.get(TEXTS, []), 1):
+        member = re.match(r"\t(\w+)(?: =|$)", line)
+        if member and member[1] not in used:
+            page.complain(TEXTS, at, f"nobody uses the text {member[1]}")
+    return page.taken()
+
+
 def faces(page):
     may = {room: words for room, words in tree.rules("page") if not room.startswith("face ")}
     face = dict(tree.rules("page face"))
@@ -159,7 +173,7 @@ def unused(page):
 def main():
     page = Page()
     verdict = tree.Verdict("page")
-    for rule in columns, functions, requests, faces, circles, unused:
+    for rule in columns, functions, requests, texts, faces, circles, unused:
         verdict.rule(f"page-{rule.__name__}", rule(page))
     verdict.end(f"{len(page.sources)} modules")
 

@@ -116,6 +116,16 @@ def fetch_outside(copy):
     return copy.lint("page.py"), "web/ui/src/base/planted.ts:1"
 
 
+def text_outside(copy):
+    copy.write("web/ui/src/base/planted.ts", "export const planted = 'No runs yet';\n")
+    return copy.lint("page.py"), 'web/ui/src/base/planted.ts:1: "No runs yet" is a text'
+
+
+def text_in_markup(copy):
+    copy.write("web/ui/src/views/base/planted.tsx", "export const Planted = () => <p>No runs yet</p>;\n")
+    return copy.lint("page.py"), 'web/ui/src/views/base/planted.tsx:1: "No runs yet" is a text'
+
+
 def readme_too_long(copy):
     copy.write("README.md", "line\n" * 121)
     return copy.lint("documents.py"), "README.md: 121 lines, at most 120"
@@ -187,7 +197,8 @@ def dialect(copy):
 
 
 PLANTS = (past_a_face, sqlite_outside, circle_by_calls, circle_of_rooms_by_calls, symbol_twice, circle_of_headers,
-          circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside, readme_too_long, link_to_nothing,
+          circle_of_rooms, module_too_many, line_too_wide, script_function_too_long, fetch_outside,
+          text_outside, text_in_markup, readme_too_long, link_to_nothing,
           path_of_nothing, name_of_nothing, no_licence, left_out_of_the_tarball, language,
           dialect)
 

@@ -2,6 +2,7 @@
 // Entry point: starts the state and shows the view of the address.
 import { effect } from '@preact/signals';
 import { render, type ComponentChildren } from 'preact';
+import { parts, Str } from './strings/en.ts';
 import './style.css';
 import * as s from './state/index.ts';
 import { Compare, Header, lazy, Nav, theme } from './views/index.ts';
@@ -22,15 +23,15 @@ function Banner() {
 	const alarm = (text: ComponentChildren) => <p class="banner" role="alert">{text}</p>;
 	const again = (word: string) => <button type="button" onClick={() => location.reload()}>{word}</button>;
 	if (s.signedOut.value)
-		return alarm(<>You are signed out: the session has ended or its token was revoked. {again('sign in')}
+		return alarm(<>{parts(Str.YouAreSignedOutTheSession, again(Str.signIn))}
 			</>);
-	if (s.away.value) return alarm('The server does not answer. The page reconnects automatically.');
-	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('try again')}</>);
+	if (s.away.value) return alarm(Str.TheServerDoesNotAnswer);
+	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again(Str.tryAgain)}</>);
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"
-			onClick={() => void s.undoLast()}>undo</button>
-			<button type="button" class="quiet" aria-label="close"
+			onClick={() => void s.undoLast()}>{Str.undo}</button>
+			<button type="button" class="quiet" aria-label={Str.close}
 				onClick={() => (s.done.value = null)}>✕</button></p>
 	);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats numbers, times and names. Values of a column share one precision, so that digits line up.
 
+import { Str } from '../strings/en.ts';
+
 /** Decimals for three significant digits of the largest value and two of the spread; null selects exponents. */
 export function decimalsFor(values: readonly number[]): number | null {
 	const finite = values.filter(Number.isFinite);
@@ -84,7 +86,8 @@ export function sinceStart(s: number): string {
 	return of(Math.floor(h / 24), 'd', h % 24, 'h');
 }
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTHS = [Str.Jan, Str.Feb, Str.Mar, Str.Apr, Str.May, Str.Jun, Str.Jul, Str.Aug, Str.Sep, Str.Oct, Str.Nov,
+	Str.Dec];
 
 /** Formats seconds since 1970 as time of day; midnight as the date. */
 export function clockText(s: number): string {

@@ -3,6 +3,8 @@
 // name" / 3`. The grammar equals that of the server's formulas over points (web/api/native/formula), but a metric is
 // one number: its last value, or the one selected by .first, .min or .max.
 
+import { filled, Str } from '../strings/en.ts';
+
 /** A param or a number of a metric. */
 interface FormulaName {
 	key: string;
@@ -40,7 +42,7 @@ class Parser {
 	constructor(readonly text: string) {}
 
 	fail(what: string): never {
-		throw new SyntaxError(`${what} at character ${this.at + 1}`);
+		throw new SyntaxError(filled(Str.xAtCharacterX, what, this.at + 1));
 	}
 
 	/** Skips blanks and returns the next character. */
@@ -68,7 +70,7 @@ class Parser {
 
 	quoted(param: boolean): Value {
 		const end = this.text.indexOf('"', this.at + 1);
-		if (end <= this.at + 1) this.fail(end < 0 ? 'a quote is not closed' : 'a name is empty');
+		if (end <= this.at + 1) this.fail(end < 0 ? Str.aQuoteIsNotClosed : Str.aNameIsEmpty);
 		const key = this.text.slice(this.at + 1, end);
 		this.at = end + 1;
 		const what = param ? null : this.take(/\.(?:first|last|min|max)\b/y)?.slice(1) ?? 'last';
@@ -80,22 +82,22 @@ class Parser {
 		const a = this.sum();
 		const one = ONE[name];
 		if (one) {
-			this.expect(')', 'expected )');
+			this.expect(')', Str.expected);
 			return (of) => one(a(of));
 		}
-		this.expect(',', 'expected a comma: this function takes two values');
+		this.expect(',', Str.expectedACommaThisFunction);
 		const b = this.sum();
-		this.expect(')', 'expected )');
+		this.expect(')', Str.expected);
 		return (of) => TWO[name]!(a(of), b(of));
 	}
 
 	nameOrCall(): Value {
-		const where = this.text[this.at] === undefined ? 'the formula is incomplete: ' : '';
-		const name = this.take(NAME) ?? this.fail(`${where}expected a name or a number`);
+		const where = this.text[this.at] === undefined ? Str.theFormulaIsIncomplete : '';
+		const name = this.take(NAME) ?? this.fail(filled(Str.xExpectedANameOrA, where));
 		if (this.next() === '(') {
 			const known = { ...ONE, ...TWO };
 			if (!(name in known))
-				this.fail(`unknown function: expected one of ${Object.keys(known).join(', ')}`);
+				this.fail(filled(Str.unknownFunctionExpected, Object.keys(known).join(', ')));
 			return this.call(name);
 		}
 		if (name === PARAM && this.text[this.at] === '"') return this.quoted(true);
@@ -110,7 +112,7 @@ class Parser {
 		if (c === '(') {
 			this.at++;
 			const inner = this.sum();
-			this.expect(')', 'expected )');
+			this.expect(')', Str.expected);
 			return inner;
 		}
 		if (c === '"') return this.quoted(false);
@@ -120,7 +122,7 @@ class Parser {
 
 	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is accepted. */
 	power(): Value {
-		if (++this.nested > NESTED_MAX) this.fail('too deep');
+		if (++this.nested > NESTED_MAX) this.fail(Str.tooDeep);
 		let out: Value;
 		if (this.next() === '-') {
 			this.at++;
@@ -169,7 +171,7 @@ export function formulaOf(text: string): Formula | string {
 	let made: Formula | string;
 	try {
 		const value = p.sum();
-		if (p.next() !== '') p.fail('expected an operator');
+		if (p.next() !== '') p.fail(Str.expectedAnOperator);
 		made = { names: p.names, value };
 	} catch (e) {
 		if (!(e instanceof SyntaxError)) throw e;

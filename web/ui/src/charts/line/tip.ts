@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tooltip of a line chart: the position, then a list of the lines by value with their colours. It is placed in the
 // window and takes no pointer events.
+import { filled, Str } from '../../strings/en.ts';
 import type { Reading } from './read.ts';
 
 /** Pixels between the cursor and the tooltip, and to the edge of the window. */
@@ -84,7 +85,7 @@ export class Tip {
 		const first = n <= room ? 0 : Math.min(n - room, Math.max(0, text.around - Math.floor(room / 2)));
 		const list = element('ol', '');
 		list.append(...text.rows.slice(first, first + room).map((r) => rowOf(r, text.front)));
-		const rest = n > room ? [element('p', 'dim', `${first} above, ${n - room - first} below`)] : [];
+		const rest = n > room ? [element('p', 'dim', filled(Str.xAboveXBelow, first, n - room - first))] : [];
 		this.el.setAttribute('aria-live', said ? 'polite' : 'off');
 		this.el.replaceChildren(element('p', 'where', text.head), list, ...rest);
 		this.el.hidden = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of the tooltip of a line chart.
+import { filled, Str } from '../../strings/en.ts';
 import type { LineEvents, Pane } from './pane.ts';
 import { nearPoint, type Reading } from './read.ts';
 import type { TipRow, TipText } from './tip.ts';
@@ -16,12 +17,12 @@ interface At {
 function aroundText({ line: { band, smooth }, x, at }: Reading, text: (v: number) => string): string {
 	if (band && at >= 0) return `${text(band.low[at]!)} – ${text(band.high[at]!)}`;
 	const near = smooth ? nearPoint(smooth, x) : -1;
-	return near < 0 ? '' : `smoothed ${text(smooth!.ys[near]!)}`;
+	return near < 0 ? '' : filled(Str.smoothedX, text(smooth!.ys[near]!));
 }
 
 function noteOf(r: Reading, x: number, place: (x: number) => string, text: (v: number) => string): string {
-	if (r.beyond) return r.x < x ? `ends at ${place(r.x)}` : `begins at ${place(r.x)}`;
-	const off = r.at >= 0 && place(r.x) !== place(x) ? `at ${place(r.x)}` : '';
+	if (r.beyond) return r.x < x ? filled(Str.endsAtX, place(r.x)) : filled(Str.beginsAtX, place(r.x));
+	const off = r.at >= 0 && place(r.x) !== place(x) ? filled(Str.atX, place(r.x)) : '';
 	return [off, Number.isFinite(r.y) ? aroundText(r, text) : ''].filter(Boolean).join(', ');
 }
 

@@ -3,6 +3,7 @@
 import { batch } from '@preact/signals';
 import type { Run } from '../../base/types.ts';
 import { count } from '../../base/format.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { ARCHIVED, done, loadExperiments, reloadRuns, runs } from '../index.ts';
 import { request, restoreRun } from '../server/api.ts';
 import { changeTag } from '../tagging.ts';
@@ -41,7 +42,7 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<unknown>): Promise<void> {
 	const back = await each(list, undo);
 	await Promise.all([reloadRuns(), loadExperiments()]);
-	if (back.refused) throw new Error(`${count(back.refused, 'run')} could not be restored: ${back.why}`);
+	if (back.refused) throw new Error(filled(Str.xCouldNotBeRestoredX, count(back.refused, Str.run), back.why));
 }
 
 /** Removes the runs from the page and offers to undo it. */
@@ -55,19 +56,19 @@ function leave(gone: readonly Run[], text: string, undo: (r: Run) => Promise<unk
 	void loadExperiments();
 }
 
-const said = (list: readonly Run[]) => (list.length === 1 ? list[0]!.name : count(list.length, 'run'));
-const are = (list: readonly Run[]) => (list.length === 1 ? 'is' : 'are');
+const said = (list: readonly Run[]) => (list.length === 1 ? list[0]!.name : count(list.length, Str.run));
+const are = (list: readonly Run[]) => (list.length === 1 ? Str.is : Str.are);
 
 export async function deleteRuns(list: readonly Run[]): Promise<Outcome> {
 	const out = await each(list, (r) => request(addressOf(r), undefined, 'DELETE'));
-	leave(out.done, `${said(out.done)} ${are(out.done)} deleted.`, (r) => restoreRun(r.id));
+	leave(out.done, filled(Str.xXDeleted, said(out.done), are(out.done)), (r) => restoreRun(r.id));
 	return out;
 }
 
 export async function moveRuns(list: readonly Run[], experiment: string): Promise<Outcome> {
 	const move = (r: Run, to: string) => request(addressOf(r), { experiment: to }, 'PATCH');
 	const out = await each(list.filter((r) => r.experiment !== experiment), (r) => move(r, experiment));
-	leave(out.done, `${said(out.done)} ${are(out.done)} in ${experiment} now.`, (r) => move(r, r.experiment));
+	leave(out.done, filled(Str.xXInXNow, said(out.done), are(out.done), experiment), (r) => move(r, r.experiment));
 	return out;
 }
 
@@ -80,7 +81,7 @@ export async function archiveRuns(list: readonly Run[], away: boolean): Promise<
 	};
 	const out = await mark(list, away);
 	if (out.done.length)
-		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'archived' : 'restored'}.`,
+		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? Str.archived : Str.restored}.`,
 			undo: async () => void await mark(out.done, !away) };
 	return out;
 }

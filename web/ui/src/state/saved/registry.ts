@@ -4,6 +4,7 @@ import { signal } from '@preact/signals';
 import { defaultGoal, directionOf, type Goal } from '../../base/goal.ts';
 import type { Version } from '../../base/registry.ts';
 import type { Run } from '../../base/types.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { ApiError, getRuns, request, type Json } from '../server/api.ts';
 import { report, view } from '../index.ts';
 
@@ -78,7 +79,7 @@ function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
 function quoted(text: string): string {
 	if (!text.includes("'")) return `'${text}'`;
 	if (text.includes('"'))
-		throw new ApiError(`Cannot search for a name with both kinds of quotes: ${text}`, 0, null);
+		throw new ApiError(filled(Str.CannotSearchForAName, text), 0, null);
 	return `"${text}"`;
 }
 

@@ -7,22 +7,23 @@ import {
 	dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish,
 } from '../../state/saved/alerts.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { followed } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { Header } from '../header/header.tsx';
 import '../base/later.ts';
 
-const KINDS: [RuleKind | 'below', string][] = [['metric', 'a metric rises above'], ['below', 'a metric falls below'],
-	['nan', 'a metric is NaN or infinite'], ['failed', 'a run fails or is killed'],
-	['silent', 'a run sends no data for'], ['done', 'a run finishes']];
+const KINDS: [RuleKind | 'below', string][] = [['metric', Str.aMetricRisesAbove], ['below', Str.aMetricFallsBelow],
+	['nan', Str.aMetricIsNaNOrInfinite], ['failed', Str.aRunFailsOrIsKilled],
+	['silent', Str.aRunSendsNoDataFor], ['done', Str.aRunFinishes]];
 
 function ruleText(r: RuleWish): string {
-	const where = r.experiment === null ? ', in every experiment' : '';
-	if (r.kind === 'metric') return (r.above !== null ? `${r.metric} above ${r.above}`
-		: `${r.metric} below ${r.below}`) + where;
-	if (r.kind === 'nan') return `${r.metric || 'any metric'} not finite` + where;
-	if (r.kind === 'silent') return `silent for ${r.seconds} s` + where;
-	return (r.kind === 'done' ? 'finished' : 'failed or killed') + where;
+	const where = r.experiment === null ? Str.inEveryExperiment : '';
+	if (r.kind === 'metric') return (r.above !== null ? filled(Str.xAboveX, r.metric, r.above)
+		: filled(Str.xBelowX, r.metric, r.below)) + where;
+	if (r.kind === 'nan') return filled(Str.xNotFiniteX, r.metric || Str.anyMetric, where);
+	if (r.kind === 'silent') return filled(Str.silentForXSX, r.seconds, where);
+	return (r.kind === 'done' ? Str.finished : Str.failedOrKilled) + where;
 }
 
 type Act = (what: () => Promise<void>) => void;
@@ -47,21 +48,21 @@ function RuleForm({ act }: { act: Act }) {
 			e.preventDefault();
 			act(make);
 		}}>
-			<select aria-label="When" value={kind.value}
+			<select aria-label={Str.When} value={kind.value}
 				onChange={(e) => (kind.value = e.currentTarget.value as RuleKind)}>
 				{KINDS.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
-			{(ofMetric || kind.value === 'nan') && <input aria-label="Metric" value={metric.value}
-				placeholder={ofMetric ? 'metric' : 'any metric'} list="alertkeys"
+			{(ofMetric || kind.value === 'nan') && <input aria-label={Str.Metric} value={metric.value}
+				placeholder={ofMetric ? Str.metric : Str.anyMetric} list="alertkeys"
 				onInput={(e) => (metric.value = e.currentTarget.value)} />}
-			{bounded && <input aria-label={ofMetric ? 'Bound' : 'Seconds'} inputMode="decimal"
-				placeholder={ofMetric ? 'value' : 'seconds'} value={bound.value}
+			{bounded && <input aria-label={ofMetric ? Str.Bound : Str.Seconds} inputMode="decimal"
+				placeholder={ofMetric ? Str.value : Str.seconds} value={bound.value}
 				onInput={(e) => (bound.value = e.currentTarget.value)} />}
 			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
 				<option key={k} value={k} />)}</datalist>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> In every experiment</label>
+				onChange={() => (all.value = !all.value)} /> {Str.InEveryExperiment}</label>
 			<button type="submit" disabled={bounded && (bound.value.trim() === ''
-				|| !Number.isFinite(Number(bound.value)))}>Add rule</button>
+				|| !Number.isFinite(Number(bound.value)))}>{Str.AddRule}</button>
 		</form>
 	);
 }
@@ -69,12 +70,12 @@ function RuleForm({ act }: { act: Act }) {
 function FoundList() {
 	const list = found.value;
 	if (!list) return null;
-	if (!list.length) return <p class="dim">No alerts yet</p>;
+	if (!list.length) return <p class="dim">{Str.NoAlertsYet}</p>;
 	return (
 		<ul class="files found">{list.map((a) => (
 			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
 				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
-				{a.posted !== null ? ', notified' : a.due ? ', pending' : ''}</span></li>))}</ul>
+				{a.posted !== null ? Str.notified : a.due ? Str.pending : ''}</span></li>))}</ul>
 	);
 }
 
@@ -91,11 +92,11 @@ function Alerts() {
 		<>
 			<section class="box"><FoundList /></section>
 			<section class="box">
-				<h2>Alert when</h2>
+				<h2>{Str.AlertWhen}</h2>
 				<ul class="files">{rules.value?.map((r) => (
 					<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
 						{mayWrite && <button type="button" class="quiet"
-							aria-label={`Delete rule: ${ruleText(r)}`}
+							aria-label={filled(Str.DeleteRuleX, ruleText(r))}
 							onClick={() => act(() => dropRule(r.id))}><Icon name="close" />
 						</button>}</li>))}</ul>
 				{mayWrite && <RuleForm act={act} />}
@@ -107,8 +108,8 @@ function Alerts() {
 
 export function AlertsPage() {
 	useEffect(() => {
-		document.title = 'Alerts · dptrack';
+		document.title = Str.AlertsDptrack;
 	}, []);
-	return <><main class="page alerts"><h1>Alerts <small class="dim">{s.experiment.value}</small></h1>
+	return <><main class="page alerts"><h1>{Str.Alerts} <small class="dim">{s.experiment.value}</small></h1>
 		<Alerts /></main><Header /></>;
 }

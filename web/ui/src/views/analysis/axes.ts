@@ -6,6 +6,7 @@ import { directionOf, fellOut, type Direction } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricsOfColumn } from '../../base/rank.ts';
 import { scaleOf, type Scale, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import type { Choice } from '../base/chooser.tsx';
 
 export interface Axis {
@@ -29,7 +30,7 @@ function titleOf(id: string): string {
 		: `${s.shortKey(m.key)} ${m.what}`;
 	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
 	if (/^[pt]:/.test(id)) return id.slice(2).replace(/_/g, ' ');
-	return { time: 'duration', start: 'started' }[id] ?? id;
+	return { time: Str.duration, start: Str.started }[id] ?? id;
 }
 
 export function axisOf(id: string, list: readonly Run[]): Axis {
@@ -67,10 +68,11 @@ export function axisChoices(): Choice[] {
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` })));
 	const g = s.goal.value;
 	return [
-		...g ? [{ id: 'm:best:' + g.key, label: `goal: ${g.key}` }] : [],
+		...g ? [{ id: 'm:best:' + g.key, label: filled(Str.goalX, g.key) }] : [],
 		...params.map((k) => ({ id: 'p:' + k, label: k })),
-		{ id: 'time', label: 'duration' }, { id: 'start', label: 'started' }, { id: 'status', label: 'status' },
-		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })),
+		{ id: 'time', label: Str.duration }, { id: 'start', label: Str.started }, { id: 'status',
+			label: Str.status },
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.tagX, k) })),
 		...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
 			.map((id) => ({ id, label: id.slice(DERIVED.length) })), ...metrics,
 	];

@@ -10,6 +10,7 @@ import { fellOut } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { isBrushed, ParallelChart, type ParallelData } from '../../charts/parallel.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
@@ -53,7 +54,7 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	};
 	return {
 		axes: axes.map((a, k) => ({
-			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
+			title: a.title + (scales[k]!.log ? Str.log : ''), ticks: scales[k]!.ticks,
 			brush: brushes[a.title] ?? null, spread: scales[k]!.discrete ? SPREAD : 0,
 		})),
 		lines: list.map((r, i) => ({
@@ -68,10 +69,11 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 	const most = ids.length > SHOW_MAX;
 	const show = () => s.setShown(new Set(ids.slice(0, SHOW_MAX)));
 	return (
-		<><b>{count(ids.length, 'run')}</b> within the brushes
+		<><b>{count(ids.length, Str.run)}</b> {Str.withinTheBrushes}
 			<button type="button" disabled={!ids.length} onClick={show}>
-				show {most ? `${SHOW_MAX} of them` : 'only these'} in the charts</button>
-			<button type="button" onClick={clear}>clear</button></>
+				{parts(Str.showXInTheCharts, most ? filled(Str.xOfThem, SHOW_MAX)
+					: Str.onlyThese)}</button>
+			<button type="button" onClick={clear}>{Str.clear}</button></>
 	);
 }
 
@@ -118,9 +120,10 @@ function Axes({ now }: { now: readonly string[] }) {
 		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
 		<>
-			<Chooser name="axes" now={String(now.length)} list={axisChoices()} on={now} choose={toggle} />
+			<Chooser name={Str.axes} now={String(now.length)} list={axisChoices()} on={now}
+				choose={toggle} />
 			{s.view.value.axes && <button type="button" class="quiet"
-				onClick={() => s.go({ axes: null })}>default axes</button>}
+				onClick={() => s.go({ axes: null })}>{Str.defaultAxes}</button>}
 		</>
 	);
 }
@@ -137,19 +140,18 @@ export function Parallel() {
 	useParallel(box, { brushed, axes, chosen });
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	const axis = chosen.value === null ? undefined : axes.value[chosen.value];
-	const spoken = [axis && `axis ${axis.title}`, lit && `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
+	const spoken = [axis && filled(Str.axisX, axis.title), lit
+		&& `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
 		.filter(Boolean).join('; ');
-	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; up and down walk through the runs, `
-		+ 'left and right through the axes';
+	const label = filled(Str.ParamsAndGoalOfXUp, count(s.rows.value.length, Str.run));
 	return (
 		<div class="card chart parallel">
 			<p class="options">
 				<Axes now={axes.value.map((a) => a.id)} />
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
-					: <span class="dim">drag along an axis to pick runs, or Space at one run and at
-						another; the goal's best is at the top</span>}
-				<TableOf name="params and goal" axes={() => axes.value} />
+					: <span class="dim">{Str.dragAlongAnAxisToPick}</span>}
+				<TableOf name={Str.paramsAndGoal} axes={() => axes.value} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
 				aria-label={label} aria-describedby="parallel-said" />

@@ -8,6 +8,7 @@ import type { TextTable } from '../../base/text/texttable.ts';
 import type { Run } from '../../base/types.ts';
 import { emptyPivot, type Pivot as Choice } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { CopyText } from '../base/copytext.tsx';
@@ -57,7 +58,7 @@ function tableOf(c: Choice): Table {
 
 function textOf(t: Table, c: PivotCell): string {
 	const write = (v: number) => (t.value.id === 'time' ? t.value.format(v) : fixed(v, t.decimals));
-	return c.n === 0 ? 'no value' : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
+	return c.n === 0 ? Str.noValue : write(c.mean) + (Number.isNaN(c.std) ? '' : ` ± ${write(c.std)}`);
 }
 
 /** Shade of a mean by its order among all; 0: unknown. */
@@ -67,14 +68,14 @@ function shadeOf(t: Table, c: PivotCell): number {
 }
 
 function Cell({ t, c, of }: { t: Table; c: PivotCell | null; of: string }) {
-	if (!c) return <td class="num none" title={`${of}: no run`}>·</td>;
+	if (!c) return <td class="num none" title={filled(Str.xNoRun, of)}>·</td>;
 	const lacking = c.runs.length - c.n;
-	const all = count(c.runs.length, 'run') + (lacking && c.n ? `, ${lacking} without a value` : '');
+	const all = count(c.runs.length, Str.run) + (lacking && c.n ? filled(Str.xWithoutAValue, lacking) : '');
 	return (
 		<td class={`num shade${shadeOf(t, c)}` + (c.n && c.mean === t.best ? ' best' : '')}>
-			<button type="button" class="quiet" title={`${of}: ${all}; shows them alone in the charts`}
+			<button type="button" class="quiet" title={filled(Str.xXShowsThemAloneIn, of, all)}
 				onClick={() => s.setShown(new Set(c.runs.slice(0, SHOW_MAX).map((r) => r.id)))}>
-				{textOf(t, c)} <span class="dim">n {c.n}</span></button>
+				{textOf(t, c)} <span class="dim">{parts(Str.nX, c.n)}</span></button>
 		</td>
 	);
 }
@@ -83,10 +84,10 @@ function Grid({ t }: { t: Table }) {
 	const { rows, columns, cells } = t.found;
 	const [rowTitle, columnTitle] = [t.rows.title, t.columns.title];
 	return (
-		<div class="scroll" tabIndex={0} role="region" aria-label={`${rowTitle} by ${columnTitle}`}>
+		<div class="scroll" tabIndex={0} role="region" aria-label={filled(Str.xByX, rowTitle, columnTitle)}>
 			<table>
-				<caption class="unseen">{t.value.title} by {rowTitle} and {columnTitle}: mean,
-					standard deviation, number of runs</caption>
+				<caption class="unseen">{parts(Str.xByXAndXMean, t.value.title, rowTitle,
+					columnTitle)}</caption>
 				<thead><tr><th scope="col">{rowTitle} ╲ {columnTitle}</th>{columns.map((k) => (
 					<th key={k} scope="col" class="num">{k}</th>))}</tr></thead>
 				<tbody>{rows.map((row, i) => (
@@ -123,15 +124,17 @@ export function Pivot() {
 	return (
 		<div class="card pivot">
 			<p class="options">
-				<Chooser name="rows" now={label(c.rows)} list={list} choose={(rows) => go({ rows })} />
-				<Chooser name="columns" now={label(c.columns)} list={list}
+				<Chooser name={Str.rows} now={label(c.rows)} list={list}
+					choose={(rows) => go({ rows })} />
+				<Chooser name={Str.columns} now={label(c.columns)} list={list}
 					choose={(columns) => go({ columns })} />
-				<Chooser name="cells" now={label(c.value)} list={list}
+				<Chooser name={Str.cells} now={label(c.value)} list={list}
 					choose={(value) => go({ value })} />
-				<Opener word="copy" open={copying} panel={(close) => <CopyText label="Copy the pivot"
+				<Opener word={Str.copy} open={copying} panel={(close) => <CopyText
+					label={Str.CopyThePivot}
 					table={() => textTable(t)} close={close} />} />
-				{t.found.left > 0 && <span class="dim">{count(t.found.left, 'more value')}{' '}
-					found no place</span>}
+				{t.found.left > 0 && <span class="dim">{parts(Str.xFoundNoPlace, count(t.found.left,
+					Str.moreValue))}</span>}
 			</p>
 			<Grid t={t} />
 		</div>

@@ -12,6 +12,7 @@ import { emptyScatter, type Scatter as Choice } from '../../base/url.ts';
 import { ScatterChart, type ScatterData } from '../../charts/scatter.ts';
 import { lookAt } from '../../base/colour.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
@@ -56,8 +57,8 @@ function pictureOf(list: readonly Run[], c: Choice): ScatterData {
 	const colour = colours(c.colour ? axisOf(c.colour, list) : null, list);
 	const at = (r: Run): [number | null, number | null] => [sx.at(x.value(r)), sy.at(y.value(r))];
 	return {
-		x: { title: x.title + (sx.log ? ' (log)' : ''), ticks: sx.ticks },
-		y: { title: y.title + (sy.log ? ' (log)' : ''), ticks: sy.ticks },
+		x: { title: x.title + (sx.log ? Str.log : ''), ticks: sx.ticks },
+		y: { title: y.title + (sy.log ? Str.log : ''), ticks: sy.ticks },
 		points: list.map((r) => {
 			const [px, py] = at(r);
 			return { id: r.id, name: s.nameOf(r.id, r), colour: colour(r), x: px, y: py, back: fellOut(r) };
@@ -96,15 +97,15 @@ function Options({ c }: { c: Choice }) {
 	};
 	return (
 		<>
-			<Chooser name="x" now={label(c.x)} list={list} choose={(x) => go({ x })} />
-			<Chooser name="y" now={label(c.y)} list={list} choose={(y) => go({ y })} />
-			<Chooser name="colour" now={c.colour ? label(c.colour) : 'the run\'s own'}
-				list={[{ id: '', label: 'the run\'s own' }, ...list]} choose={(colour) => go({
+			<Chooser name={Str.x} now={label(c.x)} list={list} choose={(x) => go({ x })} />
+			<Chooser name={Str.y} now={label(c.y)} list={list} choose={(y) => go({ y })} />
+			<Chooser name={Str.colour} now={c.colour ? label(c.colour) : Str.theRunsOwn}
+				list={[{ id: '', label: Str.theRunsOwn }, ...list]} choose={(colour) => go({
 					colour })} />
 			{(['x', 'y'] as const).map((a) => <button key={a} type="button" aria-pressed={c.log.includes(a)}
-				onClick={() => toggle(a)}>log {a}</button>)}
-			<button type="button" aria-pressed={c.front} title="runs that no other beats in both"
-				onClick={() => go({ front: !c.front })}>Pareto front</button>
+				onClick={() => toggle(a)}>{parts(Str.logX, a)}</button>)}
+			<button type="button" aria-pressed={c.front} title={Str.runsThatNoOtherBeats}
+				onClick={() => go({ front: !c.front })}>{Str.ParetoFront}</button>
 		</>
 	);
 }
@@ -112,13 +113,13 @@ function Options({ c }: { c: Choice }) {
 /** Number of selected runs and the actions for them. */
 function Picked({ picked }: { picked: Signal<string[]> }) {
 	const ids = picked.value;
-	if (!ids.length) return <span class="dim">drag a rectangle to pick runs, or Space at one and at another</span>;
+	if (!ids.length) return <span class="dim">{Str.dragARectangleToPick}</span>;
 	return (
-		<><b>{count(ids.length, 'run')}</b>
+		<><b>{count(ids.length, Str.run)}</b>
 			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
-				show {ids.length > SHOW_MAX ? `${SHOW_MAX} of them`
-					: 'only these'} in the charts</button>
-			<button type="button" onClick={() => (picked.value = [])}>clear</button></>
+				{parts(Str.showXInTheCharts, ids.length > SHOW_MAX ? filled(Str.xOfThem, SHOW_MAX)
+					: Str.onlyThese)}</button>
+			<button type="button" onClick={() => (picked.value = [])}>{Str.clear}</button></>
 	);
 }
 
@@ -136,12 +137,12 @@ export function Scatter() {
 		return [x, y, ...colour ? [colour] : []].map((id) => axisOf(id, s.rows.value));
 	});
 	const said = useComputed(() => scatterSaid(s.rows.value, axes.value[0]!, axes.value[1]!));
-	const label = `${count(s.rows.value.length, 'run')} by ${axes.value[0]!.title} and ${axes.value[1]!.title}; `
-		+ 'arrows walk through the runs';
+	const label = filled(Str.xByXAndXArrows, count(s.rows.value.length, Str.run), axes.value[0]!.title,
+		axes.value[1]!.title);
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart scatter">
-			<p class="options"><Options c={c} /> <TableOf name="the scatter" axes={() => axes.value} />
+			<p class="options"><Options c={c} /> <TableOf name={Str.theScatter} axes={() => axes.value} />
 				<Picked picked={picked} /></p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
 				aria-label={label} aria-describedby="scatter-said" />

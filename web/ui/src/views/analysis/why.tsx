@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import { emptyPivot, emptyScatter } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { GroupHead } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Importance } from './importance.tsx';
@@ -38,7 +39,7 @@ function MediaOfRuns() {
 	const open = (groups[MEDIA] ?? 0) > 0;
 	const runs = s.shown.value.slice(0, MEDIA_RUNS);
 	return (
-		<Part name="media" count="of the runs in the charts, side by side" open={open}
+		<Part name={Str.media} count={Str.ofTheRunsInTheCharts} open={open}
 			toggle={() => s.go({ groups: { ...groups, [MEDIA]: open ? 0 : 1 } })}>
 			{() => <Media runs={runs} />}</Part>
 	);
@@ -51,15 +52,16 @@ export function Why() {
 	return (
 		<>
 			{runs > 1 && differ > 0 && <>
-				<Part name="params and goal" count={runs} open={parallel}
+				<Part name={Str.paramsAndGoal} count={runs} open={parallel}
 					toggle={() => s.go({ parallel: !parallel })}>{() => <Parallel />}</Part>
-				<Part name="scatter" count="any two columns" open={scatter !== null}
+				<Part name={Str.scatter} count={Str.anyTwoColumns} open={scatter !== null}
 					toggle={() => s.go({ scatter: scatter ? null : emptyScatter })}>{() =>
 						<Scatter />}</Part>
-				<Part name="pivot" count="two params as rows and columns" open={pivot !== null}
+				<Part name={Str.pivot} count={Str.twoParamsAsRowsAndColumns} open={pivot !== null}
 					toggle={() => s.go({ pivot: pivot ? null : emptyPivot })}>{() =>
 						<Pivot />}</Part>
-				{s.goal.value && <Part name="importance" count={`of ${differ} params for the goal`}
+				{s.goal.value && <Part name={Str.importance} count={filled(Str.ofXParamsForTheGoal,
+					differ)}
 					open={importance}
 					toggle={() => s.go({ importance: !importance })}>{() => <Importance />}</Part>}
 			</>}

@@ -5,6 +5,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
+import { Str } from '../../strings/en.ts';
 import { useFocus } from './focus.ts';
 import { Icon, type IconName } from './icon.tsx';
 import { colourOf } from './theme.ts';
@@ -128,7 +129,7 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 	const box = useRef<HTMLFormElement>(null);
 	useFocus(box, ['input'], { select: true });
 	const begin = async () => {
-		if (text.value.trim() === '') return void (wrong.value = 'It needs a name.');
+		if (text.value.trim() === '') return void (wrong.value = Str.ItNeedsAName);
 		try {
 			await save(text.value.trim());
 			close();
@@ -145,10 +146,10 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 			e.stopPropagation(); // a surrounding panel stays open
 			close();
 		}}>
-			<input aria-label="Name" value={text.value}
+			<input aria-label={Str.Name} value={text.value}
 				onInput={(e) => (text.value = e.currentTarget.value)} />
-			<button type="submit" class="primary">Save</button>
-			<button type="button" class="quiet" onClick={close}>Cancel</button>
+			<button type="submit" class="primary">{Str.Save}</button>
+			<button type="button" class="quiet" onClick={close}>{Str.Cancel}</button>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</form>
 	);

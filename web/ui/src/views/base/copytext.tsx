@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { latexTable, markdownTable, type TextTable } from '../../base/text/texttable.ts';
+import { Str } from '../../strings/en.ts';
 import { Panel } from './bits.tsx';
 import { useFocus } from './focus.ts';
 
@@ -19,7 +20,7 @@ export async function copy(text: string): Promise<boolean> {
 function Selected({ text }: { text: string }) {
 	const box = useRef<HTMLTextAreaElement>(null);
 	useFocus(box, [], { select: true, of: text });
-	return <textarea ref={box} readOnly rows={8} aria-label="The table as text" value={text} />;
+	return <textarea ref={box} readOnly rows={8} aria-label={Str.TheTableAsText} value={text} />;
 }
 
 interface Options {
@@ -33,13 +34,13 @@ export function CopyText({ label, table, close }: Options) {
 	const said = useSignal('');
 	const take = async (form: (t: TextTable) => string) => {
 		text.value = form(table());
-		said.value = (await copy(text.value)) ? 'copied' : 'the text is selected: Ctrl+C copies it';
+		said.value = (await copy(text.value)) ? Str.copied : Str.theTextIsSelectedCtrl;
 	};
 	return (
 		<Panel label={label} close={close}>
 			<span class="options">
-				<button type="button" onClick={() => void take(markdownTable)}>Markdown</button>
-				<button type="button" onClick={() => void take(latexTable)}>LaTeX</button>
+				<button type="button" onClick={() => void take(markdownTable)}>{Str.Markdown}</button>
+				<button type="button" onClick={() => void take(latexTable)}>{Str.LaTeX}</button>
 				<span class="dim" role="status">{said.value}</span>
 			</span>
 			{text.value && <Selected text={text.value} />}

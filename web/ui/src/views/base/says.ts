@@ -3,6 +3,7 @@
 import type { Alert, Run } from '../../base/types.ts';
 import { short } from '../../base/format.ts';
 import { plainText } from '../../base/words.ts';
+import { filled, Str } from '../../strings/en.ts';
 
 /** A statement about a run. */
 export interface Statement {
@@ -14,9 +15,10 @@ export interface Statement {
 
 /** A short phrase for an alert. */
 export function alertText(a: Alert): string {
-	if (a.kind === 'spike' && a.value !== null && a.step !== null) return `spike ${short(a.value)} at ${a.step}`;
-	if (a.kind === 'failed' && a.step !== null) return `failed at step ${a.step}`;
-	if (a.kind === 'diverged' && a.step !== null) return `diverged at step ${a.step}`;
+	if (a.kind === 'spike' && a.value !== null && a.step !== null) return filled(Str.spikeXAtX, short(a.value),
+		a.step);
+	if (a.kind === 'failed' && a.step !== null) return filled(Str.failedAtStepX, a.step);
+	if (a.kind === 'diverged' && a.step !== null) return filled(Str.divergedAtStepX, a.step);
 	return a.text;
 }
 
@@ -32,7 +34,7 @@ export function statements(r: Run): Statement[] {
 		seen.add(a.kind);
 		out.push({ kind: a.kind, text: alertText(a), alert: a });
 	}
-	if (r.deleted) return [{ kind: 'deleted', text: 'deleted', alert: null }, ...out];
+	if (r.deleted) return [{ kind: 'deleted', text: Str.deleted, alert: null }, ...out];
 	if (!(r.status === 'failed' && seen.has('failed')) && (r.status !== 'finished' || !out.length))
 		out.unshift({ kind: r.status, text: statusText(r), alert: null });
 	return out;
@@ -49,8 +51,9 @@ export function lastStep(r: Run): number | null {
 
 function statusText(r: Run): string {
 	const step = lastStep(r);
-	if (r.status === 'running' && step !== null) return `running, step ${step}`;
-	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return `${r.status} after step ${step}`;
+	if (r.status === 'running' && step !== null) return filled(Str.runningStepX, step);
+	if ((r.status === 'failed' || r.status === 'killed') && step !== null) return filled(Str.xAfterStepX, r.status,
+		step);
 	return r.status;
 }
 

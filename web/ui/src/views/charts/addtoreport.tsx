@@ -7,6 +7,7 @@ import { panelBlock, withPanel } from '../../base/report.ts';
 import { isExpression } from '../../base/filter/filter.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, getReport, loadReports, makeReport, reports } from '../../state/saved/reports.ts';
+import { Str } from '../../strings/en.ts';
 import { followed, Panel } from '../base/bits.tsx';
 
 const AXES = { step: 'step', epoch: 'epoch', time: 'elapsed', clock: 'step' } as const;
@@ -34,19 +35,19 @@ export function AddToReport({ metric, close }: { metric: string; close: () => vo
 	const make = () => take(makeReport(experiment, name.value.trim(), panelBlock(wordsOf(metric)) + '\n'));
 	if (done.value) {
 		const { id, name: title } = done.value;
-		return <Panel label="Add to report" close={close}>
-			<span role="status">Added to <a href={s.addressOf(pageOf(id))}
+		return <Panel label={Str.AddToReport} close={close}>
+			<span role="status">{Str.AddedTo} <a href={s.addressOf(pageOf(id))}
 				onClick={followed(() => s.go(pageOf(id), true))}>{title}</a>.</span></Panel>;
 	}
 	return (
-		<Panel label="Add to report" close={close}>
+		<Panel label={Str.AddToReport} close={close}>
 			<form class="tagform" onSubmit={(e) => {
 				e.preventDefault();
 				if (name.value.trim()) void make();
 			}}>
-				<input aria-label="Name of a new report" placeholder="Name of a new report"
+				<input aria-label={Str.NameOfANewReport} placeholder={Str.NameOfANewReport}
 					value={name.value} onInput={(e) => (name.value = e.currentTarget.value)} />
-				<button type="submit" disabled={!name.value.trim()}>New report</button>
+				<button type="submit" disabled={!name.value.trim()}>{Str.NewReport}</button>
 			</form>
 			{!!reports.value?.length && <ul class="files">{reports.value.map((r) => (
 				<li key={r.id}><button type="button" class="quiet"

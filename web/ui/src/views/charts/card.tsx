@@ -6,6 +6,7 @@ import { signal, useComputed, useSignalEffect, type ReadonlySignal } from '@prea
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
 import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme } from '../base/theme.ts';
 import { exactX, formatX, GROUP, linesOf, rangeOf, summary } from './lines.ts';
@@ -121,13 +122,14 @@ function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 		<figcaption>
 			<b title={metric}>{metric}</b>
 			{note && <span class="dim">{note}</span>}
-			{smooth && <span class="dim">smoothed {v.smooth}, raw values pale</span>}
+			{smooth && <span class="dim">{parts(Str.smoothedXRawValuesPale, v.smooth)}</span>}
 			{s.zoomOf(metric)
-				&& <button type="button" class="quiet" onClick={s.resetZoom}>reset zoom</button>}
+				&& <button type="button" class="quiet" onClick={s.resetZoom}>{Str.resetZoom}</button>}
 			<span class="grow" />
 			<span class="acts">
-				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
-					title={big ? 'back to its place' : 'enlarge'}
+				<button type="button" class="quiet" aria-pressed={big} aria-label={filled(Str.enlargeX,
+					metric)}
+					title={big ? Str.backToItsPlace : Str.enlarge}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
 				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
 					lines={() => lines.value} formatX={(x) => formatX(metric, x)} />
@@ -155,7 +157,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 				chart={chart} lines={lines} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
-			{none && <p class="nothing">no points of the shown runs</p>}
+			{none && <p class="nothing">{Str.noPointsOfTheShownRuns}</p>}
 		</figure>
 	);
 }

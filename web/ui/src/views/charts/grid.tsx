@@ -8,6 +8,7 @@ import * as s from '../../state/index.ts';
 import { natural, paramText } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { GroupHead, Key } from '../base/bits.tsx';
 import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
@@ -38,10 +39,12 @@ function Meaning({ what, of, chosen }: { what: 'hue' | 'dash'; of: string | null
 	const params = s.split.value.differ;
 	if (!params.length) return null;
 	return (
-		<select aria-label={`${word} by`} title={`what the ${word} of a line stands for`} value={chosen ?? ''}
+		<select aria-label={filled(Str.xBy, word)} title={filled(Str.whatTheXOfALine, word)} value={chosen
+			?? ''}
 			onChange={(e) => s.go({ [what]: e.currentTarget.value || null })}>
 			<option value="">
-				{of === null || chosen !== null ? `${word}: automatic` : of.replace(/_/g, ' ')}</option>
+				{of === null || chosen !== null ? filled(Str.xAutomatic, word) : of.replace(/_/g,
+					' ')}</option>
 			{params.map((k) => <option key={k} value={k}>{k.replace(/_/g, ' ')}</option>)}
 		</select>
 	);
@@ -53,12 +56,12 @@ function Legend() {
 	const { hue, dash } = s.view.value;
 	return (
 		<span class="looks wide">
-			<Meaning what="hue" of={hueParam} chosen={hue} />
+			<Meaning what={Str.hue} of={hueParam} chosen={hue} />
 			{values(hueParam, scale).map(([v, r]) => (
 				<span key={v} title={`${hueParam} ${v}`}>
 					<Key look={{ ...byRun.get(r.id)!, dash: [] }} on />{paramText(v)}</span>
 			))}
-			<Meaning what="dash" of={dashParam} chosen={dash} />
+			<Meaning what={Str.dash} of={dashParam} chosen={dash} />
 			{values(dashParam, false).map(([v, r]) => (
 				<span key={v} title={`${dashParam} ${v}`}>
 					<Key look={{ ...DIM, dash: byRun.get(r.id)?.dash ?? [] }} on />{v}</span>
@@ -77,39 +80,40 @@ function Deferred({ of }: { of: () => ComponentChildren }) {
 }
 
 const AXIS_HINTS: Record<string, string> =
-	{ time: 'since the start of each run', clock: 'date and time of day' };
+	{ time: Str.sinceTheStartOfEachRun, clock: Str.dateAndTimeOfDay };
 
 export function Toolbar() {
 	const v = s.view.value;
 	const hasEpoch = s.runs.value.some((r) => s.stepsPerEpoch(r) !== null);
 	const axis = (x: 'step' | 'epoch' | 'time' | 'clock', off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off}
-			title={off ? 'needs the param steps_per_epoch' : AXIS_HINTS[x]}
+			title={off ? Str.needsTheParamStepsPer : AXIS_HINTS[x]}
 			onClick={() => s.go({ x, zoom: null, epochZoom: null, ...x === 'clock' && { logX: false } })}>
 			{x}</button>
 	);
 	return (
-		<div class="toolbar" role="toolbar" aria-label="Charts">
-			<span class="segmented" role="group"
-				aria-label="x axis">
+		<div class="toolbar" role="toolbar" aria-label={Str.Charts}>
+			<span class="segmented" role="group" aria-label={Str.xAxis}>
 				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
-				title="x by factors: what is early takes more room"
-				onClick={() => s.go({ logX: !v.logX })}>log x</button>}
-			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>log y</button>
-			<button type="button" aria-pressed={v.full} title="let runs that fell out stretch the axis too"
-				onClick={() => s.go({ full: !v.full })}>full range</button>
-			<label class="smooth">smooth
+				title={Str.xByFactorsWhatIsEarly}
+				onClick={() => s.go({ logX: !v.logX })}>{Str.logX2}</button>}
+			<button type="button" aria-pressed={v.log}
+				onClick={() => s.go({ log: !v.log })}>{Str.logY}</button>
+			<button type="button" aria-pressed={v.full} title={Str.letRunsThatFellOutStretch}
+				onClick={() => s.go({ full: !v.full })}>{Str.fullRange}</button>
+			<label class="smooth">{Str.smooth}
 				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
-				<output>{v.smooth || 'off'}</output>
+				<output>{v.smooth || Str.off}</output>
 			</label>
-			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
+			{(v.zoom || v.epochZoom) && <button type="button"
+				onClick={s.resetZoom}>{Str.resetZoom}</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
-			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"
-				value={v.find} title="every word must occur in the metric's name"
+			<input class="find" type="search" placeholder={Str.findAChart} aria-label={Str.FindAChart}
+				value={v.find} title={Str.everyWordMustOccurIn}
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
 		</div>
 	);
@@ -128,8 +132,8 @@ function Group({ group }: { group: ChartGroup }) {
 				{keys.slice(0, n).map((k) => <ChartCard key={k} metric={k} />)}</div>}
 			{n > 0 && n < keys.length && (
 				<button type="button" onClick={() => show(n + AT_ONCE)}>
-					{keys.length - n > AT_ONCE ? `Show ${AT_ONCE} more of ${keys.length - n}`
-						: `Show ${keys.length - n} more`}
+					{keys.length - n > AT_ONCE ? filled(Str.ShowXMoreOfX, AT_ONCE, keys.length - n)
+						: filled(Str.ShowXMore, keys.length - n)}
 				</button>
 			)}
 		</section>
@@ -156,12 +160,12 @@ export function ChartGrid({ keys, after, only }: GridOptions) {
 		<>
 			<div class={'charts first n' + first.length}>
 				{first.map((k) => <ChartCard key={k} metric={k}
-					note={k === g?.key ? `goal: ${g.dir}` : undefined} />)}
+					note={k === g?.key ? filled(Str.goalX, g.dir) : undefined} />)}
 			</div>
 			{!words && !only && <Panels />}
 			{!words && after}
 			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
-			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}
+			{words && !groups.length && <p class="nothing">{parts(Str.noMetricHoldsX, words)}</p>}
 		</>
 	);
 }

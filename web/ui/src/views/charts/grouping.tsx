@@ -5,11 +5,12 @@ import { fieldText, TAG_FIELD } from '../../base/group.ts';
 import { allButSeed } from '../../base/repeats.ts';
 import { matchesWords, type Band, type Middle } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
+import { parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
-const BANDS: [Band, string][] = [['minmax', 'min to max'], ['std', '± std'], ['se', '± std error'],
-	['t95', '95 % interval']];
+const BANDS: [Band, string][] = [['minmax', Str.minToMax], ['std', Str.std], ['se', Str.stdError],
+	['t95', Str.n95Interval]];
 const MIDDLES: [Middle, string][] = [['mean', 'mean'], ['median', 'median']];
 const LISTED = 100;
 
@@ -25,16 +26,16 @@ function Fields({ close }: { close: () => void }) {
 	const toggle = (k: string) =>
 		s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (
-		<Panel label="Group by" close={close}>
-			<input type="search" placeholder="find a param or a tag" aria-label="Find a param or a tag"
+		<Panel label={Str.GroupBy} close={close}>
+			<input type="search" placeholder={Str.findAParamOrATag} aria-label={Str.FindAParamOrATag}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.slice(0, LISTED).map((k) => (
 				<li key={k}><label class="choice"><input type="checkbox" checked={group.includes(k)}
 					onChange={() => toggle(k)} /> {fieldText(k)}
-				{k.startsWith(TAG_FIELD) && <span class="dim"> tag</span>}</label></li>
+				{k.startsWith(TAG_FIELD) && <span class="dim"> {Str.tag}</span>}</label></li>
 			))}</ul>
 			{group.length > 0 && <button type="button" onClick={() => s.go({
-				group: [] })}>no groups</button>}
+				group: [] })}>{Str.noGroups}</button>}
 		</Panel>
 	);
 }
@@ -64,19 +65,19 @@ export function Grouping() {
 	return (
 		<span class="grouping">
 			{repeats.length > 0 && <button type="button" aria-pressed={on}
-				title="repeats of the same setting together: one line and one row for all seeds"
-				onClick={() => s.go({ group: on ? [] : repeats })}>
-				Group by all but seed</button>}
+				title={Str.repeatsOfTheSameSetting}
+				onClick={() => s.go({ group: on ? [] : repeats })}>{Str.GroupByAllButSeed}</button>}
 			<span class="pop">
 				<button type="button" aria-expanded={open.value} aria-pressed={group.length > 0 && !on}
-					title="one line and one row for all runs of the same values"
-					onClick={() => (open.value = !open.value)}>group by{group.length > 0 && !on
-						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : ''}</button>
+					title={Str.oneLineAndOneRowFor}
+					onClick={() => (open.value = !open.value)}>{parts(Str.groupByX,
+						group.length > 0 && !on
+						? ' ' + group.map(fieldText).join(', ').slice(0, 24) : '')}</button>
 				{open.value && <Fields close={() => (open.value = false)} />}
 			</span>
-			{group.length > 0 && <Choice label="line" title="what the line of a group is" value={middle}
+			{group.length > 0 && <Choice label={Str.line} title={Str.whatTheLineOfAGroup} value={middle}
 				list={MIDDLES} set={(to) => s.go({ middle: to })} />}
-			{group.length > 0 && <Choice label="band" title="what is drawn around a group's line"
+			{group.length > 0 && <Choice label={Str.band} title={Str.whatIsDrawnAroundAGroups}
 				value={band}
 				list={BANDS} set={(to) => s.go({ band: to })} />}
 		</span>

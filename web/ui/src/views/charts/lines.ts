@@ -8,6 +8,7 @@ import { clockText, count, natural, short, sinceStart } from '../../base/format.
 import { fellOut, recovered } from '../../base/goal.ts';
 import { smooth } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { colourOf } from '../base/theme.ts';
 
 /** Prefix of group ids; no run id has it. */
@@ -47,8 +48,8 @@ function flagsOf(r: Run, key: string, t: Series, unit: string): Flag[] {
 		const i = t.xs.indexOf(x);
 		const y = a.kind === 'failed' ? t.ys[i] ?? null : a.value !== null && Number.isFinite(a.value) ? a.value
 			: null;
-		const text = a.kind === 'spike' && a.value !== null ? 'spike ' + short(a.value)
-			: a.kind === 'nan' ? (recovered(a) ? 'not finite' : 'NaN from') + at : a.kind + at;
+		const text = a.kind === 'spike' && a.value !== null ? filled(Str.spikeX, short(a.value))
+			: a.kind === 'nan' ? (recovered(a) ? Str.notFinite : Str.NaNFrom) + at : a.kind + at;
 		out.push({ x, y, kind: a.kind, text });
 	}
 	return out;
@@ -59,7 +60,8 @@ function takenBackLines(r: Run, key: string): ChartLine[] {
 	const back = s.takenBack.value;
 	const list = back?.run === r.id ? back.series.get(key) ?? [] : [];
 	return list.map((t, i) => ({
-		id: `${r.id}:${i}`, name: `before restart ${i + 1}`, colour: colourOf(s.looks.value.byRun.get(r.id)),
+		id: `${r.id}:${i}`, name: filled(Str.beforeRestartX, i + 1),
+			colour: colourOf(s.looks.value.byRun.get(r.id)),
 		dash: [2, 4],
 		xs: t.xs, ys: t.ys, smooth: null, fit: true, badX: t.badX, badToEnd: t.badToEnd, end: 'none' as const,
 		flags: [],
@@ -154,7 +156,8 @@ export function summary(key: string, lines: readonly ChartLine[]): string {
 	const bits = lines.slice(0, 30).map((l) => {
 		const i = lastPoint(l.ys);
 		const words = l.flags.map((f) => f.text).join(', ');
-		return `${l.name}: ends at ${i < 0 ? 'no number' : short(l.ys[i]!)}${words ? ' (' + words + ')' : ''}`;
+		return filled(Str.xEndsAtXX, l.name, i < 0 ? Str.noNumber : short(l.ys[i]!), words ? ' (' + words + ')'
+			: '');
 	});
-	return `${key}, ${count(lines.length, s.isGrouped.value ? 'group' : 'run')}. ${bits.join('; ')}`;
+	return `${key}, ${count(lines.length, s.isGrouped.value ? Str.group : Str.run)}. ${bits.join('; ')}`;
 }

@@ -8,6 +8,7 @@ import { isBytes, valueText, valueTexts } from '../../base/format.ts';
 import { FORMULA, over, panelMetrics, panelWords, patternOf, type Panel } from '../../base/panel.ts';
 import { LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Chooser } from '../base/chooser.tsx';
 import { saveBlob } from '../base/save.ts';
 import { theme } from '../base/theme.ts';
@@ -115,7 +116,7 @@ function useChart({ box, p, keys, lines }: Drawing): RefObject<LineChart | null>
 	return chart;
 }
 
-const titleOf = (p: Panel) => p.metrics + (p.x ? ` over ${p.x}` : '');
+const titleOf = (p: Panel) => p.metrics + (p.x ? filled(Str.overX, p.x) : '');
 
 /** The drawn points as CSV, one row each. */
 function csvOf(lines: readonly ChartLine[], x: string): string {
@@ -140,20 +141,19 @@ function Choices({ p, change }: CardOptions) {
 		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
 	return (
 		<>
-			<Chooser name="metrics" now={on.length ? String(on.length) : 'choose'} list={list} on={on}
+			<Chooser name={Str.metrics} now={on.length ? String(on.length) : Str.choose} list={list} on={on}
 				choose={toggle} />
-			<input aria-label="Pattern of metrics, or a formula" class="pattern"
-				placeholder="or a pattern: loss|error, a formula: = train/loss - val/loss"
-				title="a formula: + - * / ^ between blanks, params.lr, abs exp log sqrt min max"
+			<input aria-label={Str.PatternOfMetricsOrAFormula} class="pattern"
+				placeholder={Str.orAPatternLossErrorA} title={Str.aFormulaBetweenBlanks}
 				value={formula ? p.metrics
 					: patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
 				onChange={(e) => {
 					e.currentTarget.closest('.panel')!.scrollIntoView({ block: 'nearest' });
 					change({ ...p, metrics: panelWords(e.currentTarget.value) });
 				}} />
-			<Chooser name="over" now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
-				list={[{ id: '', label: 'the view\'s axis' }, ...list]} />
-			<button type="button" class="quiet" aria-label="remove the panel"
+			<Chooser name={Str.over} now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
+				list={[{ id: '', label: Str.theViewsAxis }, ...list]} />
+			<button type="button" class="quiet" aria-label={Str.removeThePanel}
 				onClick={() => change(null)}>✕</button>
 		</>
 	);
@@ -171,17 +171,17 @@ function Card({ p, change }: CardOptions) {
 	});
 	const chart = useChart({ box, p, keys, lines });
 	const title = titleOf(p);
-	const wrong = patternOf(p.metrics) === '' ? 'this pattern cannot be read' : 'no metric is chosen';
+	const wrong = patternOf(p.metrics) === '' ? Str.thisPatternCannotBeRead : Str.noMetricIsChosen;
 	const refused = s.refusedFormulas.value[p.metrics];
 	return (
 		<figure class="card chart panel" data-panel={p.metrics}>
 			<figcaption><Choices p={p} change={change} /><span class="grow" />
-				{more > 0 && <span class="dim">{more} more match</span>}
+				{more > 0 && <span class="dim">{parts(Str.xMoreMatch, more)}</span>}
 				<ChartTools of={LIMITS + title} name={title} chart={chart} metric={keys[0] ?? ''}
 					lines={() => lines.value} formatX={(x) => panelX(p, x)} />
 				<button type="button" class="quiet" onClick={() => saveBlob(new
 					Blob([csvOf(lines.value, p.x
-					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>
+					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>{Str.CSV}</button>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={'panel ' + title}
 				aria-label={summary(title, lines.value)} />
@@ -195,11 +195,12 @@ export function Panels() {
 	const change = (i: number, to: Panel | null) =>
 		s.go({ panels: to ? list.map((p, k) => (k === i ? to : p)) : list.filter((_, k) => k !== i) });
 	return (
-		<section class="group panels" aria-label="Panels">
+		<section class="group panels" aria-label={Str.Panels}>
 			{list.length > 0 && <div class="charts">{list.map((p, i) => (
 				<Card key={i + p.x} p={p} change={(to) => change(i, to)} />))}</div>}
-			<button type="button" title="several metrics in one chart, or a metric over another"
-				onClick={() => s.go({ panels: [...list, { metrics: '', x: '' }] })}>add a panel</button>
+			<button type="button" title={Str.severalMetricsInOneChart}
+				onClick={() => s.go({ panels: [...list, { metrics: '',
+					x: '' }] })}>{Str.addAPanel}</button>
 		</section>
 	);
 }

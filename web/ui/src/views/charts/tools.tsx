@@ -5,6 +5,7 @@ import type { RefObject } from 'preact';
 import type { ChartLine, LineChart } from '../../charts/line/index.ts';
 import type { Limits } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { saveBlob } from '../base/save.ts';
@@ -41,17 +42,17 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 		s.go({ limits: to[0] === null && to[1] === null ? others : { ...others, [of]: to } });
 	};
 	const field = (label: string, at: 0 | 1) => (
-		<label>{label} <input type="text" inputMode="decimal" placeholder="automatic" value={now[at] ?? ''}
-			aria-label={`y ${label}`}
+		<label>{label} <input type="text" inputMode="decimal" placeholder={Str.automatic} value={now[at] ?? ''}
+			aria-label={filled(Str.yX, label)}
 			onChange={(e) => set(at ? [now[0], numberOf(e.currentTarget.value)]
 				: [numberOf(e.currentTarget.value), now[1]])} /></label>
 	);
 	const wrong = now[0] !== null && now[1] !== null && now[0] >= now[1];
 	return (
-		<Panel label={`y axis of ${of}`} close={close}>
-			<span class="options">{field('from', 0)}{field('to', 1)}
-				<button type="button" onClick={() => set([null, null])}>automatic</button></span>
-			{wrong && <span class="problem" role="alert">The lower limit must be below the upper.</span>}
+		<Panel label={filled(Str.yAxisOfX, of)} close={close}>
+			<span class="options">{field(Str.from, 0)}{field(Str.to, 1)}
+				<button type="button" onClick={() => set([null, null])}>{Str.automatic}</button></span>
+			{wrong && <span class="problem" role="alert">{Str.TheLowerLimitMustBeBelow}</span>}
 		</Panel>
 	);
 }
@@ -63,21 +64,21 @@ export function ChartTools(o: Options) {
 	const adding = useSignal(false);
 	const reading = useSignal(false);
 	const button = (kind: 'png' | 'svg', title: string) => (
-		<button type="button" class="quiet" title={`save as ${title}`}
-			aria-label={`${kind.toUpperCase()}: save ${o.name} as ${title}`}
+		<button type="button" class="quiet" title={filled(Str.saveAsX, title)}
+			aria-label={filled(Str.xSaveXAsX, kind.toUpperCase(), o.name, title)}
 			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
 	);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
-			<span class="numbers"><Opener word="table" open={reading} panel={(close) =>
+			<span class="numbers"><Opener word={Str.table} open={reading} panel={(close) =>
 				<Values name={o.name} of={o.metric} lines={o.lines()} formatX={o.formatX}
 					close={close} />} /></span>
-			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? 'y set' : 'y'} open={open}
+			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? Str.ySet : Str.y} open={open}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
-			{s.session.value?.mayWrite && o.metric && <Opener word="Add to report" open={adding}
+			{s.session.value?.mayWrite && o.metric && <Opener word={Str.AddToReport} open={adding}
 				panel={(close) => <AddToReport metric={o.metric} close={close} />} />}
-			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}
+			{button('png', Str.aPicture)}{button('svg', Str.aDrawingSVG)}
 		</>
 	);
 }

@@ -3,6 +3,7 @@
 import { count, valueText } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import type { ChartLine } from '../../charts/line/index.ts';
+import { Str } from '../../strings/en.ts';
 import { DataTable } from '../base/datatable.tsx';
 
 const PLACES = 12;
@@ -41,6 +42,6 @@ export function Values({ of, name, lines, formatX, each = 'run', close }: Option
 	};
 	const row = (l: ChartLine) => ({ id: l.id, name: l.name, cells: [said(end(l, Math.min)), said(end(l, Math.max)),
 		...at.map((x) => said(valueAt(l, x)))] });
-	return <DataTable name={name} caption={`${name}: ${count(lines.length, 'line')}`}
-		head={[each, 'lowest', 'highest', ...at.map(formatX)]} rows={lines} row={row} close={close} />;
+	return <DataTable name={name} caption={`${name}: ${count(lines.length, Str.line)}`}
+		head={[each, Str.lowest, Str.highest, ...at.map(formatX)]} rows={lines} row={row} close={close} />;
 }

@@ -3,6 +3,7 @@
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
+import { Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
@@ -36,7 +37,7 @@ function Handle() {
 		el.addEventListener('pointerup', () => el.removeEventListener('pointermove', move), { once: true });
 	};
 	return (
-		<div class="handle" role="separator" aria-label="Height of the table" aria-orientation="horizontal"
+		<div class="handle" role="separator" aria-label={Str.HeightOfTheTable} aria-orientation="horizontal"
 			tabIndex={0}
 			aria-valuenow={Math.round(tableShare.value * 100)} aria-valuemin={SHARE_MIN * 100}
 			aria-valuemax={SHARE_MAX * 100} onPointerDown={drag}
@@ -54,7 +55,7 @@ export function Compare() {
 		document.documentElement.style.setProperty('--table', tableHeight() + 'px');
 	});
 	useEffect(() => {
-		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';
+		document.title = (s.experiment.value ?? 'runs') + Str.dptrack;
 	});
 	if (!s.runs.value.length)
 		return (
@@ -72,7 +73,7 @@ export function Compare() {
 				{menuOf.value && <HeadMenu />}
 			</main>
 			<Header />
-			<section class="chartpane" aria-label="Charts">
+			<section class="chartpane" aria-label={Str.Charts}>
 				<Toolbar />
 				<ChartGrid keys={s.metricKeys.value} after={<><Why /><StepTime /></>} />
 			</section>

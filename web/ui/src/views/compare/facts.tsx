@@ -4,6 +4,7 @@ import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 
 const SAME_SHOWN = 14;
 const VALUE_MAX = 24;
@@ -19,9 +20,9 @@ function Kinds({ list }: { list: readonly Run[] }) {
 	const running = by((r) => r.status === 'running');
 	return (
 		<>
-			{running > 0 && <span class="running">{running} running</span>}
-			{failed > 0 && <span class="failed">{failed} failed</span>}
-			{lost > 0 && <span class="nan">{lost} diverged</span>}
+			{running > 0 && <span class="running">{parts(Str.xRunning, running)}</span>}
+			{failed > 0 && <span class="failed">{parts(Str.xFailed, failed)}</span>}
+			{lost > 0 && <span class="nan">{parts(Str.xDiverged, lost)}</span>}
 		</>
 	);
 }
@@ -31,7 +32,8 @@ function Away() {
 	const n = s.runs.value.filter(s.isArchived).length;
 	const { archived } = s.view.value;
 	return n > 0 || archived ? <button type="button" class="quiet" aria-pressed={archived}
-		onClick={() => s.go({ archived: !archived })}>{archived ? 'hide' : 'show'} {n} archived</button> : null;
+		onClick={() => s.go({ archived: !archived })}>{parts(Str.xXArchived, archived ? Str.hide : Str.show,
+			n)}</button> : null;
 }
 
 /** Other presentations: more runs in the charts, nested runs. */
@@ -43,22 +45,25 @@ function Choices({ list }: { list: readonly Run[] }) {
 	return (
 		<>
 			{on < list.length && (
-				<span>{on} in the charts {on < SHOW_MAX && <button type="button" class="quiet"
-					onClick={showAll}>{list.length <= SHOW_MAX ? 'Show all' : `Show ${SHOW_MAX}`}
+				<span>{parts(Str.xInTheCharts, on)} {on < SHOW_MAX && <button type="button"
+					class="quiet"
+					onClick={showAll}>{list.length <= SHOW_MAX ? Str.ShowAll : filled(Str.ShowX,
+						SHOW_MAX)}
 				</button>}</span>
 			)}
 			{s.haveParents.value && <button type="button" class="quiet" aria-pressed={nest}
 				onClick={() => s.go({ nest: !nest })}>
-				{nest ? 'Flat list' : 'Nest'}</button>}
+				{nest ? Str.FlatList : Str.Nest}</button>}
 			<Away />
 			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
 				class="quiet" aria-pressed={v.only}
-				onClick={s.toggleOnly}>{v.only ? 'Show all runs' : 'Hide the others'}</button>}
+				onClick={s.toggleOnly}>{v.only ? Str.ShowAllRuns : Str.HideTheOthers}</button>}
 			{v.baseline !== null && <button type="button" class="quiet"
-				title="measure by the best run again"
-				onClick={() => s.go({ baseline: null })}>baseline {s.baseline.value?.name} ✕</button>}
+				title={Str.measureByTheBestRunAgain}
+				onClick={() => s.go({ baseline: null })}>{parts(Str.baselineX,
+					s.baseline.value?.name)}</button>}
 			{shown !== null && !v.only && <button type="button" class="quiet"
-				onClick={() => s.setShown(null)}>Reset selection</button>}
+				onClick={() => s.setShown(null)}>{Str.ResetSelection}</button>}
 		</>
 	);
 }
@@ -66,14 +71,14 @@ function Choices({ list }: { list: readonly Run[] }) {
 function Same() {
 	const { differ, same } = s.split.value;
 	const text = same.map(([k, v]) => `${k} ${v}`).join(' · ');
-	const none = !differ.length ? '' : differ.length === 1 ? 'the one param differs'
-		: `all ${differ.length} params differ`;
+	const none = !differ.length ? '' : differ.length === 1 ? Str.theOneParamDiffers
+		: filled(Str.allXParamsDiffer, differ.length);
 	return (
 		<span class="same" title={text}>
 			{s.runs.value.length < 2 ? '' : !same.length ? none
-				: <>same in all: {same.slice(0, SAME_SHOWN).map(([k, v]) => (
+				: <>{Str.sameInAll} {same.slice(0, SAME_SHOWN).map(([k, v]) => (
 				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(v)}</b> </span>
-			))}{same.length > SAME_SHOWN && `+ ${same.length - SAME_SHOWN} more`}</>}
+			))}{same.length > SAME_SHOWN && filled(Str.xMore2, same.length - SAME_SHOWN)}</>}
 		</span>
 	);
 }
@@ -83,11 +88,12 @@ export function Facts() {
 	const all = s.runs.value.length;
 	return (
 		<p class="facts">
-			<b>{s.isGrouped.value && `${count(s.runGroups.value.length, 'group')} of `}
-				{list.length === all ? count(all, 'run') : `${list.length} of ${count(all, 'run')}`}</b>
-			{s.loadingMore.value && <span>loading more</span>}
-			{s.notHeld.value && <span>the newest ones;
-				a filter such as <code>params.lr = 0.1</code> finds the others</span>}
+			<b>{s.isGrouped.value && filled(Str.xOf, count(s.runGroups.value.length, Str.group))}
+				{list.length === all ? count(all, Str.run) : filled(Str.xOfX, list.length, count(all,
+					Str.run))}</b>
+			{s.loadingMore.value && <span>{Str.loadingMore}</span>}
+			{s.notHeld.value
+				&& <span>{parts(Str.theNewestOnesAFilterX, <code>params.lr = 0.1</code>)}</span>}
 			<Kinds list={list} />
 			<Choices list={list} />
 			<Same />

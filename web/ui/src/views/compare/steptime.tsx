@@ -5,6 +5,7 @@ import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { count, seconds } from '../../base/format.ts';
 import { stack, type Segment } from '../../charts/stack.ts';
+import { parts, Str } from '../../strings/en.ts';
 import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Bar, phasesOf, PhaseLegend, shares } from '../base/phases.tsx';
 import '../base/later.ts';
@@ -46,16 +47,17 @@ export function StepTime() {
 	const per = (r: Run) => (each.value && bySample ? samplesOf(r)! : 1);
 	const whole = Math.max(...list.map((x) => total(x.parts) / per(x.r)));
 	return (
-		<section class="group" aria-label="Time by phase">
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="time by phase"
+		<section class="group" aria-label={Str.TimeByPhase}>
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.timeByPhase}
 				count={all.length} />
 			{open.value && (
 				<div class="card steptime">
 					{bySample && <label><input type="checkbox" checked={each.value}
-						onChange={() => (each.value = !each.value)} /> per sample</label>}
+						onChange={() => (each.value = !each.value)} /> {Str.perSample}</label>}
 					{list.map((x) => <RunBar key={x.r.id} of={x} per={per(x.r)} whole={whole} />)}
 					{all.length > FIRST && <p class="dim">
-						{count(all.length - FIRST, 'more run')} shown in the charts</p>}
+						{parts(Str.xShownInTheCharts, count(all.length - FIRST,
+							Str.moreRun))}</p>}
 					<PhaseLegend
 						names={[...new Set(list.flatMap((x) => x.parts.map((p) => p.name)))]} />
 				</div>

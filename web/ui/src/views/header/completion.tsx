@@ -4,6 +4,7 @@ import { useSignal, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { readFilter } from '../../base/filter/filter.ts';
+import { Str } from '../../strings/en.ts';
 import { accept, isKnown, suggest, type Suggestion } from './suggest.ts';
 import '../base/later.ts';
 
@@ -72,7 +73,7 @@ export function Completion({ box, text, take, active }: Options) {
 	if (!shown) return null;
 	return (
 		<span class="completion">
-			<ul id="completion" role="listbox" aria-label="Completion">{list.map((i, n) => (
+			<ul id="completion" role="listbox" aria-label={Str.Completion}>{list.map((i, n) => (
 				<li key={i.text} id={'completion-' + n} role="option" aria-selected={n === at.value}
 					onMouseDown={(e) => {
 						e.preventDefault();
@@ -80,8 +81,8 @@ export function Completion({ box, text, take, active }: Options) {
 					}}><span>{i.text}</span><small>{i.note}</small></li>
 			))}</ul>
 			<small class="dim">{readFilter(text, isKnown).kind === 'partial'
-				? 'Not complete yet: the table keeps its last state'
-				: '↓ ↑ choose, Enter inserts'}</small>
+				? Str.NotCompleteYetTheTable
+				: Str.chooseEnterInserts}</small>
 		</span>
 	);
 }

@@ -5,14 +5,14 @@ import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { ATTRIBUTES, readFilter } from '../../base/filter/filter.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 import { useKey } from './asking.ts';
 
 const Completion = lazy(() => import('./completion.tsx').then((m) => m.Completion));
 const FILTER_MS = 250;
-const HINT = 'Words of names, params, tags and notes, or an expression: '
-	+ 'lr > 0.1 AND epoch/top1.max > 0.9   ( / focuses this field )';
+const HINT = Str.WordsOfNamesParamsTags;
 
 /** What is typed and not in the view; null: the view's filter is shown. */
 const typed = signal<string | null>(null);
@@ -21,8 +21,8 @@ const begun = signal(false);
 const known = (key: string) => s.knownMetrics.value.has(key) || s.knownRuns.value.some((r) =>
 	r.params[key] !== undefined);
 /** What an expression lacks, by what may follow. */
-const LACKS: Record<string, string> = { field: 'a name is missing', operator: 'a comparison such as > is missing',
-	value: 'a value is missing', pattern: 'a text in quotes is missing', joint: 'a bracket is not closed' };
+const LACKS: Record<string, string> = { field: Str.aNameIsMissing, operator: Str.aComparisonSuchAsIsMissing,
+	value: Str.aValueIsMissing, pattern: Str.aTextInQuotesIsMissing, joint: Str.aBracketIsNotClosed };
 
 /** The filter that this field has put into the view. */
 let applied: string | null = null;
@@ -46,7 +46,7 @@ function apply(text: string, said = false): void {
 	const { kind, want } = readFilter(text, known);
 	s.filterProblem.value = null;
 	if (kind !== 'partial') return void ((said || !beginsField(text)) && put(text));
-	if (said) s.filterProblem.value = `The filter is not complete: ${LACKS[want] ?? 'its end is missing'}.`;
+	if (said) s.filterProblem.value = filled(Str.TheFilterIsNotComplete, LACKS[want] ?? Str.itsEndIsMissing);
 	// the words that were its beginning were no search
 	if (readFilter(s.view.value.filter).kind === 'words') put('');
 }
@@ -85,10 +85,11 @@ export function Filter() {
 	const wrong = s.filterProblem.value;
 	return (
 		<span class="filter">
-			<input ref={box} type="text" role="combobox" aria-autocomplete="list" aria-label="Filter runs"
+			<input ref={box} type="text" role="combobox" aria-autocomplete="list"
+				aria-label={Str.FilterRuns}
 				aria-expanded={active.value !== null} aria-activedescendant={active.value || undefined}
 				aria-controls={active.value === null ? undefined : 'completion'}
-				placeholder="Filter: words, or lr > 0.1" autocomplete="off" spellcheck={false}
+				placeholder={Str.FilterWordsOrLr01} autocomplete="off" spellcheck={false}
 				title={HINT} value={text} aria-invalid={wrong !== null}
 				onFocus={() => (begun.value = true)}
 				onInput={(e) => take(e.currentTarget.value)} onKeyDown={(e) => {
@@ -98,7 +99,7 @@ export function Filter() {
 					e.currentTarget.value = '';
 					leave();
 				}} />
-			{text !== '' && <button type="button" class="quiet" aria-label="Clear the filter"
+			{text !== '' && <button type="button" class="quiet" aria-label={Str.ClearTheFilter}
 				onClick={leave}>✕</button>}
 			{begun.value && <Completion box={box} text={text} take={take} active={active} />}
 			{wrong !== null && <span class="problem" role="alert">{wrong}</span>}

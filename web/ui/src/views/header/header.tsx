@@ -3,6 +3,7 @@
 import { signal } from '@preact/signals';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Opener } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { asking, useKey } from './asking.ts';
@@ -30,7 +31,7 @@ function Where() {
 		<>
 			<Brand />
 			{OF_ONE.includes(s.view.value.page) && here !== null && (
-				<select class="where" aria-label="Experiment" value={here}
+				<select class="where" aria-label={Str.Experiment} value={here}
 					onChange={(e) => s.openExperiment(e.currentTarget.value)}>
 					{names.map((n) => <option key={n} value={n}>{n}</option>)}
 				</select>
@@ -48,20 +49,20 @@ function GoalSelect() {
 	const keys = s.metricKeys.value.filter((k) => !k.startsWith('phase/'));
 	if (!keys.length) return null;
 	return (
-		<span class="goal"><span class="label" aria-hidden="true">Goal</span>
-			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? 'Choose'} open={aiming}
+		<span class="goal"><span class="label" aria-hidden="true">{Str.Goal}</span>
+			{keys.length > GOALS_LISTED ? <Opener word={g?.key ?? Str.Choose} open={aiming}
 				panel={(close) => <GoalPicker keys={keys} choose={setGoal} close={close} />} />
-				: <select aria-label="Goal" value={g?.key ?? ''}
+				: <select aria-label={Str.Goal} value={g?.key ?? ''}
 					onChange={(e) => setGoal(e.currentTarget.value)}>
 					{g && !keys.includes(g.key)
 						&& <option value={g.key}>{g.key}</option>}
 					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
 				</select>}
-			{g && <button type="button" title="Whether higher or lower is better" onClick={() =>
+			{g && <button type="button" title={Str.WhetherHigherOrLower} onClick={() =>
 				s.go({ goal: g.key,
-				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? 'Max ↑' : 'Min ↓'}</button>}
+				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? Str.Max : Str.Min}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
-				title={`${s.betterGoal.value.key} has appeared since the page was opened`}
+				title={filled(Str.xHasAppearedSinceThe, s.betterGoal.value.key)}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}
 		</span>
 	);
@@ -74,8 +75,9 @@ function CompareRuns() {
 	return (
 		<button type="button" class={'primary' + (s.chosenRuns.value.length ? ' unshown' : '')} disabled={off
 			|| s.isGrouped.value}
-			title={off ? `Select 2 to ${s.COMPARED_MAX} runs` : `${chosen.length} runs side by side`}
-			onClick={() => s.compareRuns(chosen)}>Compare</button>
+			title={off ? filled(Str.Select2ToXRuns, s.COMPARED_MAX) : filled(Str.xRunsSideBySide,
+				chosen.length)}
+			onClick={() => s.compareRuns(chosen)}>{Str.Compare}</button>
 	);
 }
 
@@ -89,7 +91,7 @@ export function Header() {
 			{(any || (compare && s.view.value.filter !== '')) && <Filter />}
 			{compare && <GoalSelect />}
 			<span class="grow" />
-			{any && <Opener word="Columns" icon="columns" open={picking}
+			{any && <Opener word={Str.Columns} icon="columns" open={picking}
 				panel={(close) => <Picker close={close} />} />}
 			{any && <Tools />}
 			{any && <CompareRuns />}

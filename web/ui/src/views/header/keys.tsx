@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // Help on keys; opened by ? and closed by Escape.
 import { useRef } from 'preact/hooks';
+import { Str } from '../../strings/en.ts';
 import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
-	['everywhere', [['/', 'the filter'], ['?', 'these keys'], ['Escape', 'close']]],
-	['table', [
-		['↑ ↓ j k', 'next or previous run'], ['← → Home End', 'next or previous cell'], ['Page ↑ ↓', 'by page'],
-		['Enter', 'open the run; on a header: sort'], ['Shift Enter', 'on a header: second sort'],
-		['m', 'on a header: its menu'], ['Space', 'show or hide in the charts'],
-		['Shift Space', 'all up to the last one'], ['x', 'select'], ['X', 'select all up to the last one'],
-		['o', 'only this run in the charts'], ['p', 'pin'],
-		['b', 'use as baseline'], ['+ −', 'show or hide nested runs'],
-		['Alt ← →', 'on a header: move the column'], ['Alt Shift ← →', 'on a header: resize the column'],
+	[Str.everywhere, [['/', Str.theFilter], ['?', Str.theseKeys], [Str.Escape, Str.close]]],
+	[Str.table, [
+		['↑ ↓ j k', Str.nextOrPreviousRun], [Str.HomeEnd, Str.nextOrPreviousCell], [Str.Page, Str.byPage],
+		[Str.Enter, Str.openTheRunOnAHeader], [Str.ShiftEnter, Str.onAHeaderSecondSort],
+		['m', Str.onAHeaderItsMenu], [Str.Space, Str.showOrHideInTheCharts],
+		[Str.ShiftSpace, Str.allUpToTheLastOne], ['x', Str.select], ['X', Str.selectAllUpToTheLast],
+		['o', Str.onlyThisRunInTheCharts], ['p', Str.pin],
+		['b', Str.useAsBaseline], ['+ −', Str.showOrHideNestedRuns],
+		[Str.Alt, Str.onAHeaderMoveTheColumn], [Str.AltShift, Str.onAHeaderResizeTheColumn],
 	]],
-	['charts', [
-		['← → Home End', 'the cursor; with Shift by larger steps'], ['+', 'zoom in'],
-		['− Escape', 'the whole range'],
+	[Str.charts, [
+		[Str.HomeEnd, Str.theCursorWithShiftBy], ['+', Str.zoomIn],
+		[Str.Escape2, Str.theWholeRange],
 	]],
-	['params and goal, scatter', [
-		['arrows', 'from run to run; between axes'], ['Enter', 'open the run'],
-		['Space', 'start or end a range at the run'], ['Delete', 'remove the range of the axis'],
+	[Str.paramsAndGoalScatter, [
+		[Str.arrows, Str.fromRunToRunBetweenAxes], [Str.Enter, Str.openTheRun],
+		[Str.Space, Str.startOrEndARangeAt], [Str.Delete, Str.removeTheRangeOfTheAxis],
 	]],
-	['a run', [['n', 'the next run of the table'], ['N', 'the one before']]],
-	['console', [['↑ ↓', 'next or previous line with a time'], ['Enter', 'this time in the charts']]],
+	[Str.aRun, [['n', Str.theNextRunOfTheTable], ['N', Str.theOneBefore]]],
+	[Str.console, [['↑ ↓', Str.nextOrPreviousLineWith], [Str.Enter, Str.thisTimeInTheCharts]]],
 ];
 
 export function Keys({ close }: { close: () => void }) {
 	const box = useRef<HTMLDivElement>(null);
 	useFocus(box, []);
 	return (
-		<div class="keys" role="dialog" aria-modal="true" aria-label="Keys" tabIndex={-1} ref={box}
+		<div class="keys" role="dialog" aria-modal="true" aria-label={Str.Keys} tabIndex={-1} ref={box}
 			onKeyDown={(e) => e.key === 'Escape' && close()}>
-			<button type="button" class="quiet" aria-label="close" onClick={close}>✕</button>
+			<button type="button" class="quiet" aria-label={Str.close} onClick={close}>✕</button>
 			{KEYS.map(([where, list]) => (
 				<section key={where}><h2>{where}</h2><dl>{list.map(([key, does]) => (
 					<div key={key}><dt><kbd>{key}</kbd></dt><dd>{does}</dd></div>))}</dl></section>

@@ -9,10 +9,11 @@ import type { Run } from '../../base/types.ts';
 import { phaseClass, stack } from '../../charts/stack.ts';
 import * as s from '../../state/index.ts';
 import { getWhy, whyAddress, type Pair, type Why } from '../../state/insight.ts';
+import { parts, Str } from '../../strings/en.ts';
 import { PhaseLegend } from '../base/phases.tsx';
 import './styles.ts';
 
-const FORMS: readonly [string, string][] = [['CSV', '.csv'], ['Markdown', '.md'], ['SVG', '.svg']];
+const FORMS: readonly [string, string][] = [['CSV', '.csv'], [Str.Markdown, '.md'], ['SVG', '.svg']];
 
 function Paces({ phases, whole }: { phases: Record<string, number>; whole: number }) {
 	const list = stack(Object.entries(phases).map(([name, value]) => ({ name, value })), whole);
@@ -37,16 +38,16 @@ function Changed({ p }: { p: Pair }) {
 	const chosen = chosenParams(p.params.map((x) => x.key));
 	return (
 		<td>{p.params.map((x) => <div key={x.key} class={chosen.includes(x.key) ? '' : 'dim'}>
-			{x.key} {x.a ?? 'none'} → {x.b ?? 'none'}</div>)}
-			{chosen.length > 1 && <div class="warn">{chosen.length} params changed at once: nothing
-				tells which one did it</div>}</td>
+			{x.key} {x.a ?? Str.none} → {x.b ?? Str.none}</div>)}
+			{chosen.length > 1 && <div class="warn">{parts(Str.xParamsChangedAtOnce,
+				chosen.length)}</div>}</td>
 	);
 }
 
 function Goal({ p }: { p: Pair }) {
 	if (!p.metric) return <td />;
 	return <td class={'num' + (p.metric.worse ? ' warn' : '')} title={p.metric.key}>{short(p.metric.b)}
-		{p.metric.worse && ' worse'}</td>;
+		{p.metric.worse && Str.worse}</td>;
 }
 
 function Factor({ p }: { p: Pair }) {
@@ -57,16 +58,18 @@ function Factor({ p }: { p: Pair }) {
 	};
 	const [low, high] = slower ? [p.high, p.low] : [p.low, p.high];
 	const between = low === null || high === null ? '' : ` (${text(low)}–${text(high)})`;
-	return <td class="num" title={p.sentence}>{text(p.factor)}× {slower ? 'slower' : 'faster'}{between}</td>;
+	return <td class="num" title={p.sentence}>{text(p.factor)}× {slower ? Str.slower : Str.faster}{between}</td>;
 }
 
 function Steps({ why }: { why: Why }) {
 	const whole = Math.max(...why.runs.map((r) => r.seconds));
 	return (
 		<table>
-			<thead><tr><th>run</th><th>changed</th><th class="num">per sample</th><th class="num">speed</th>
-				<th class="num">total</th><th class="bar">by phase</th><th>difference</th>
-				<th class="num">goal</th></tr></thead>
+			<thead><tr><th>{Str.run}</th><th>{Str.changed}</th><th class="num">{Str.perSample}</th><th
+				class="num">{Str.speed}</th>
+				<th class="num">{Str.total}</th><th
+					class="bar">{Str.byPhase}</th><th>{Str.difference}</th>
+				<th class="num">{Str.goal}</th></tr></thead>
 			<tbody>{why.runs.map((r, i) => {
 				const p = why.pairs[i - 1];
 				return (
@@ -100,12 +103,13 @@ export function Waterfall({ runs }: { runs: readonly Run[] }) {
 	if (!w) return null;
 	return (
 		<section class="box bought">
-			<h2>Speed by change <span class="dim">in order of start</span></h2>
+			<h2>{Str.SpeedByChange} <span class="dim">{Str.inOrderOfStart}</span></h2>
 			<Steps why={w} />
 			<PhaseLegend names={[...new Set(w.runs.flatMap((r) => Object.keys(r.phases).filter((k) =>
 				r.phases[k]! > 0)))]} />
 			<ul>{w.pairs.map((p) => <li key={p.b}>{p.sentence}</li>)}</ul>
-			<p class="dim">{w.rule} As {FORMS.map(([name, ending]) => <><a href={whyAddress(ids, ending)}>
+			<p class="dim">{parts(Str.xAs, w.rule)} {FORMS.map(([name, ending]) => <><a
+				href={whyAddress(ids, ending)}>
 				{name}</a> </>)}</p>
 		</section>
 	);

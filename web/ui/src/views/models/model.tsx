@@ -7,6 +7,7 @@ import { directionOf, type Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
 import { dropAlias, getModel, setAlias, type Model } from '../../state/saved/registry.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { lazy } from '../base/lazy.tsx';
@@ -25,11 +26,12 @@ function Aliases({ name, line, act }: { name: string; line: VersionLine; act: Ac
 	const mayWrite = s.session.value?.mayWrite === true;
 	return (
 		<td>{aliases.map((a) => <span key={a} class="alias">{a}{mayWrite && <button type="button" class="quiet"
-			aria-label={`take the alias ${a} from version ${version}`}
+			aria-label={filled(Str.takeTheAliasXFromVersion, a, version)}
 			onClick={() => void act(() => dropAlias(name, a))}>✕</button>}</span>)}
 			{mayWrite && (naming.value ? <NameForm was="" close={() => (naming.value = false)}
 				save={(alias) => setAlias(name, alias, version).then(() => act(async () => {}))} />
-				: <button type="button" class="quiet" aria-label={`an alias for version ${version}`}
+				: <button type="button" class="quiet" aria-label={filled(Str.anAliasForVersionX,
+					version)}
 					onClick={() => (naming.value = true)}>+</button>)}</td>
 	);
 }
@@ -40,17 +42,17 @@ function Source({ line }: { line: VersionLine }) {
 		return <td title={source}><a href={s.runAddress(line.run.id)}
 			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
 			<p class="dim told">{line.run.experiment}</p></td>;
-	const gone = run && `${run.slice(0, ID_DIGITS)} (not found)`;
+	const gone = run && filled(Str.xNotFound, run.slice(0, ID_DIGITS));
 	return <td class="dim told" title={source}>{gone || source}</td>;
 }
 
 function changeText({ name, was, now }: Change): string {
-	if (now === null) return `${name} left out (${was})`;
-	return was === null ? `${name} ${now}, new` : `${name} ${was} → ${now}`;
+	if (now === null) return filled(Str.xLeftOutX, name, was);
+	return was === null ? filled(Str.xXNew, name, now) : `${name} ${was} → ${now}`;
 }
 
 const sideLabel = (a: VersionLine, b: VersionLine) =>
-	`versions ${a.version.version} and ${b.version.version} side by side`;
+	filled(Str.versionsXAndXSideBy, a.version.version, b.version.version);
 
 function Changes({ line, before }: { line: VersionLine; before: VersionLine | undefined }) {
 	const list = line.changes;
@@ -60,11 +62,11 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 	return (
 		<td class="changes">{list.length ? <span title={list.map(changeText).join('\n')}>
 			{list.slice(0, CHANGES_MAX).map(changeText).join('; ')}
-			{list.length > CHANGES_MAX && `; ${list.length - CHANGES_MAX} more`}</span>
-			: <span class="dim">the same params and commit</span>}
+			{list.length > CHANGES_MAX && filled(Str.xMore3, list.length - CHANGES_MAX)}</span>
+			: <span class="dim">{Str.theSameParamsAndCommit}</span>}
 			{before.run!.experiment === line.run!.experiment && before.run!.id !== line.run!.id
 				&& <>{' '}<a href={s.addressOf(to)} aria-label={sideLabel(before, line)}
-					onClick={followed(() => s.go(to, true))}>side by side</a></>}</td>
+					onClick={followed(() => s.go(to, true))}>{Str.sideBySide}</a></>}</td>
 	);
 }
 
@@ -72,10 +74,10 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; deci
 	const { step, since } = line;
 	if (step === null) return <td class="num" />;
 	const better = dir === 'max' ? step > 0 : step < 0;
-	const word = Number.isNaN(step) || step === 0 ? '' : better ? 'better' : 'worse';
+	const word = Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse2;
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
-			{since !== line.version.version - 1 && <p class="dim told">since {since}</p>}</td>
+			{since !== line.version.version - 1 && <p class="dim told">{parts(Str.sinceX, since)}</p>}</td>
 	);
 }
 
@@ -84,7 +86,7 @@ function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; 
 	const { version, stage, created, user, description, status } = line.version;
 	return (
 		<tr class="version" data-version={version}>
-			<td data-name="version">{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
+			<td data-name={Str.version}>{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
 				{status !== 'READY' && <p class="bad told">{status}</p>}</td>
 			<Aliases name={m.name} line={line} act={act} />
 			<Source line={line} />
@@ -101,13 +103,14 @@ function Versions({ m, act }: { m: Model; act: Act }) {
 	const lines = versionLines(m.versions, m.runs, m.goal);
 	const values = lines.flatMap((l) => l.value ?? []);
 	const decimals = decimalsFor(values);
-	if (!lines.length) return <Empty title="No versions yet" />;
+	if (!lines.length) return <Empty title={Str.NoVersionsYet} />;
 	return (
 		<div class="box scroll"><table>
-			<thead><tr><th>version</th><th class="left">aliases</th><th class="left">run</th>
-				<th>{m.goal?.key ?? 'metric'}</th><th>difference</th>
-				<th class="left">changed since the previous version</th>
-				<th class="left">description</th><th>registered</th></tr></thead>
+			<thead><tr><th>{Str.version}</th><th class="left">{Str.aliases}</th><th
+				class="left">{Str.run}</th>
+				<th>{m.goal?.key ?? Str.metric}</th><th>{Str.difference}</th>
+				<th class="left">{Str.changedSinceThePrevious}</th>
+				<th class="left">{Str.description}</th><th>{Str.registered}</th></tr></thead>
 			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
 				decimals={decimals} act={act} />)}</tbody>
 		</table></div>
@@ -125,11 +128,11 @@ function MetricChooser({ m }: { m: Model }) {
 	const { goal } = m;
 	if (!choices.length || !goal) return null;
 	return (
-		<p class="options"><Chooser name="measured by" now={goal.key} list={choices}
+		<p class="options"><Chooser name={Str.measuredBy} now={goal.key} list={choices}
 			choose={(key) => s.go({ goal: key, dir: directionOf(key) })} />{' '}
-			<button type="button" title="better is higher or lower" onClick={() => s.go({ goal: goal.key,
+			<button type="button" title={Str.betterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
 				dir: goal.dir === 'max' ? 'min' : 'max' })}>
-				{goal.dir === 'max' ? 'max ↑' : 'min ↓'}</button></p>
+				{goal.dir === 'max' ? Str.max : Str.min}</button></p>
 	);
 }
 
@@ -150,14 +153,14 @@ export function OneModel({ name }: { name: string }) {
 		}
 	};
 	useEffect(() => {
-		document.title = `${name} · models · dptrack`;
+		document.title = filled(Str.xModelsDptrack, name);
 		void act(load);
 	}, [goal, dir]);
 	const m = model.value;
 	const all = <a class="aside" href={s.addressOf(pageOf(''))} onClick={followed(() => s.go(pageOf(''), true))}>
-		all models</a>;
+		{Str.allModels}</a>;
 	if (!m && wrong.value)
-		return <Empty title="This model cannot be shown"><p>{wrong.value}</p><p>{all}</p></Empty>;
+		return <Empty title={Str.ThisModelCannotBeShown}><p>{wrong.value}</p><p>{all}</p></Empty>;
 	if (!m) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
@@ -165,10 +168,10 @@ export function OneModel({ name }: { name: string }) {
 			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
 			{m.description && <Markdown text={m.description} imageOf={() => null}
 				meanwhile={<p>{m.description}</p>} />}
-			{m.versions.length > 0 && <p class="dim">loaded as <code>{addressIn(m)}</code></p>}
+			{m.versions.length > 0 && <p class="dim">{Str.loadedAs} <code>{addressIn(m)}</code></p>}
 			<MetricChooser m={m} />
 			<Versions m={m} act={act} />
-			{m.more && <p class="dim">Older versions are left out: {m.versions.length} are shown.</p>}
+			{m.more && <p class="dim">{parts(Str.OlderVersionsAreLeft, m.versions.length)}</p>}
 		</>
 	);
 }

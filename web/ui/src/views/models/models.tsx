@@ -5,6 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { loadModels, models, type ModelHead } from '../../state/saved/registry.ts';
+import { parts, Str } from '../../strings/en.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';
@@ -24,7 +25,7 @@ function Line({ m }: { m: ModelHead }) {
 		<tr>
 			<td><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{m.name}</a>
 				{m.description && <p class="dim told">{m.description}</p>}</td>
-			<td class="num" data-name="newest version">{m.newest || ''}</td>
+			<td class="num" data-name={Str.newestVersion}>{m.newest || ''}</td>
 			<td>{names.map((n) => <span key={n} class="alias">{n}</span>)}</td>
 			<td class="num">{when(m.changed)}</td>
 		</tr>
@@ -32,10 +33,10 @@ function Line({ m }: { m: ModelHead }) {
 }
 
 function None({ words }: { words: string }) {
-	if (words) return <p class="dim">no model's name holds “{words}”</p>;
+	if (words) return <p class="dim">{parts(Str.noModelsNameHoldsX, words)}</p>;
 	return (
-		<Empty title="No registered models yet"><p>A model is registered from a run, by MLflow's client:</p>
-			<pre>mlflow.register_model("runs:/RUN_ID/model", "NAME")</pre></Empty>
+		<Empty title={Str.NoRegisteredModelsYet}><p>{Str.AModelIsRegisteredFrom}</p>
+			<pre>{Str.mlflowRegisterModelRuns}</pre></Empty>
 	);
 }
 
@@ -43,7 +44,7 @@ function AllModels() {
 	const words = useSignal('');
 	const timer = useRef(0);
 	useEffect(() => {
-		document.title = 'models · dptrack';
+		document.title = Str.modelsDptrack;
 		void loadModels('');
 		return () => clearTimeout(timer.current);
 	}, []);
@@ -51,19 +52,21 @@ function AllModels() {
 	if (!found) return <div class="wait" aria-busy="true" />;
 	return (
 		<>
-			<h1>Models</h1>
-			{(found.models.length > 0 || words.value) && <p><input type="search" placeholder="find a model"
-				aria-label="Find a model" value={words.value} onInput={(e) => {
+			<h1>{Str.Models}</h1>
+			{(found.models.length > 0 || words.value) && <p><input type="search"
+				placeholder={Str.findAModel}
+				aria-label={Str.FindAModel} value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => void loadModels(words.value), FIND_MS);
 				}} /></p>}
 			{found.models.length ? <div class="box scroll"><table>
-				<thead><tr><th>name</th><th>newest version</th><th class="left">aliases</th>
-					<th>last change</th></tr></thead>
+				<thead><tr><th>{Str.name}</th><th>{Str.newestVersion}</th><th
+					class="left">{Str.aliases}</th>
+					<th>{Str.lastChange}</th></tr></thead>
 				<tbody>{found.models.map((m) => <Line key={m.name} m={m} />)}</tbody>
 			</table></div> : <None words={words.value} />}
-			{found.more && <p class="dim">There are more: search to find them.</p>}
+			{found.more && <p class="dim">{Str.ThereAreMoreSearchTo}</p>}
 		</>
 	);
 }

@@ -10,6 +10,7 @@ import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getConsole, stepAt, timeOf, type Console as ConsoleText, type ConsoleLine,
 	type ConsolePart } from '../../state/records.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { GroupHead } from '../base/bits.tsx';
 import './styles.ts';
 
@@ -110,13 +111,12 @@ function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
 				: '')}
 				data-line={line.n}>
 				<button type="button" class="quiet" tabIndex={line === stop?.line ? 0 : -1}
-					title="this time in the charts"
-					onClick={() => {
+					title={Str.thisTimeInTheCharts} onClick={() => {
 						onLine(line);
 						void showTime(r, line.time);
 					}}>{clockText(line.time / 1000)}</button>
 				<span><Words text={line.text} />{over > 0 && <span class="dim"
-					title="printed over, as progress bars do"> ⟲ {over}</span>}</span>
+					title={Str.printedOverAsProgress}> ⟲ {over}</span>}</span>
 			</div>
 		))}</>
 	);
@@ -205,11 +205,12 @@ function PartSelect({ of, choose }: { of: ConsoleText; choose: (p: ConsolePart) 
 	const idOf = (p: { rank: number; segment: number }) => `${p.rank} ${p.segment}`;
 	const segments = new Set(of.parts.map((p) => p.segment)).size > 1;
 	return (
-		<select aria-label="rank" value={idOf(of)}
+		<select aria-label={Str.rank} value={idOf(of)}
 			onChange={(e) => choose(of.parts.find((p) => idOf(p) === e.currentTarget.value)!)}>
 			{of.parts.map((p) => <option key={idOf(p)} value={idOf(p)}>
-				{p.rank < 0 ? 'whole run' : 'rank ' + p.rank}{segments ? `, segment ${p.segment}` : ''}
-				{' '}({count(p.lines, 'line')})</option>)}
+				{p.rank < 0 ? Str.wholeRun : filled(Str.rankX, p.rank)}{segments ? filled(Str.segmentX,
+					p.segment) : ''}
+				{' '}({count(p.lines, Str.line)})</option>)}
 		</select>
 	);
 }
@@ -237,21 +238,19 @@ function Bar({ r, reader, words, all, jump }: BarOptions) {
 				reader.found.value = null;
 				jump(-PIECE);
 			}} />
-			<input type="search" placeholder={`search ${count(loaded.total, 'line')}`}
-				aria-label="Search the console"
-				value={words.value} onInput={(e) => {
+			<input type="search" placeholder={filled(Str.searchX, count(loaded.total, Str.line))}
+				aria-label={Str.SearchTheConsole} value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => void reader.search(words.value),
 						SEARCH_MS);
 				}} />
-			<button type="button" onClick={() => jump(0)}>first line</button>
-			<button type="button" onClick={() => jump(-PIECE)}>last line</button>
+			<button type="button" onClick={() => jump(0)}>{Str.firstLine}</button>
+			<button type="button" onClick={() => jump(-PIECE)}>{Str.lastLine}</button>
 			<button type="button" disabled={!place.value} onClick={() => void toPlace()}
-				title="the lines of the time at which the pointer stood in a chart">at the
-					cursor</button>
+				title={Str.theLinesOfTheTimeAt}>{Str.atTheCursor}</button>
 			<label><input type="checkbox" checked={all.value}
-				onChange={() => (all.value = !all.value)} /> overwritten lines</label>
+				onChange={() => (all.value = !all.value)} /> {Str.overwrittenLines}</label>
 			<span class="problem" role="status">{reader.wrong.value}</span>
 		</p>
 	);
@@ -315,10 +314,11 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 	return (
 		<div class="card console">
 			<Bar r={r} reader={reader} words={words} all={all} jump={jump} />
-			{found && <p class="dim" role="status">{found.length >= FOUND_MAX
-				? `the first ${FOUND_MAX} lines` : count(found.length,
-				'line')} with “{words.value}”; a click on the time leads there</p>}
-			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={`Console of ${r.name}`}
+			{found && <p class="dim" role="status">{parts(Str.xWithXAClickOn, found.length >= FOUND_MAX
+				? filled(Str.theFirstXLines, FOUND_MAX) : count(found.length,
+				Str.line), words.value)}</p>}
+			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={filled(Str.ConsoleOfX,
+				r.name)}
 				onScroll={found ? undefined : onScroll} onKeyDown={onArrow}>
 				<Lines {...options} lines={found ?? reader.lines.value} />
 			</div>
@@ -336,9 +336,9 @@ export function Console({ r }: { r: RunDetail }) {
 	const loaded = reader.loaded.value;
 	if (!loaded?.parts.length) return null;
 	return (
-		<section class="group" aria-label="Console">
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="console"
-				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), 'line')} />
+		<section class="group" aria-label={Str.Console}>
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.console}
+				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), Str.line)} />
 			{open.value && <Body r={r} reader={reader} />}
 		</section>
 	);

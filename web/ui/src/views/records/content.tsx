@@ -7,6 +7,7 @@ import { short } from '../../base/format.ts';
 import {
 	contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media,
 } from '../../state/records.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Words } from './edits.tsx';
 import { FigureOf } from './figure.tsx';
 import { Heat } from './heat.tsx';
@@ -46,7 +47,7 @@ function Picture({ m }: { m: Media }) {
 	const scale = tiny ? Math.max(1, Math.floor(ENLARGED / m.width)) : 1;
 	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)} loading="lazy"
 		class={tiny ? 'small' : ''} width={m.width * scale || undefined} height={m.height * scale || undefined}
-		alt={`step ${m.step}`} /></a>;
+		alt={filled(Str.stepX2, m.step)} /></a>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -56,7 +57,7 @@ function Bars({ h }: { h: Histogram }) {
 	const total = h.counts.reduce((a, n) => a + n, 0);
 	return (
 		<><svg class="bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
-			aria-label={`${total} values from ${short(lo)} to ${short(hi)}`}>
+			aria-label={filled(Str.xValuesFromXToX, total, short(lo), short(hi))}>
 			{h.counts.map((n, i) => <rect key={i} x={x(h.edges[i]!)} y={HEIGHT * (1 - n / top)}
 				height={HEIGHT * n / top}
 				width={Math.max(0.5, x(h.edges[i + 1]!) - x(h.edges[i]!) - 0.4)} />)}
@@ -72,7 +73,8 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 
 /** A document in a frame without origin; its scripts reach no address. */
 function FrameOf({ m }: { m: Media }) {
-	return <iframe src={contentAddress(m) + '?view=frame'} title={`step ${m.step}`} sandbox="allow-scripts"
+	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.stepX2, m.step)}
+		sandbox="allow-scripts"
 		loading="lazy" referrerpolicy="no-referrer" />;
 }
 
@@ -87,8 +89,8 @@ function TextOf({ m, before }: { m: Media; before: Media | null }) {
 			<div class="text" tabIndex={0}>{value === null ? '…'
 				: changes.value && was !== null ? <Words from={was} to={value} /> : value}</div>
 			{before && <label class="dim"><input type="checkbox" checked={changes.value}
-				onChange={() => (changes.value = !changes.value)} /> what changed since
-					step {before.step}</label>}
+				onChange={() => (changes.value = !changes.value)} /> {parts(Str.whatChangedSinceStep,
+					before.step)}</label>}
 			<Wrong text={wrong} />
 		</>
 	);
@@ -104,14 +106,16 @@ function TableOf({ m }: { m: Media }) {
 	const kinds = head?.map((_, i) => kind(i)) ?? [];
 	return (
 		<>
-			<div class="long" tabIndex={0} role="region" aria-label={`table at step ${m.step}`}><table>
+			<div class="long" tabIndex={0} role="region" aria-label={filled(Str.tableAtStepX,
+				m.step)}><table>
 				<thead><tr>{head?.map((c, i) =>
 					<th key={i} scope="col" class={kinds[i]}>{c}</th>)}</tr></thead>
 				<tbody>{body.slice(0, ROWS_MAX).map((row, n) => (
 					<tr key={n}>{row.map((c, i) =>
 						<td key={i} class={kinds[i]}>{c}</td>)}</tr>))}</tbody>
 			</table></div>
-			{body.length > ROWS_MAX && <p class="dim">the first {ROWS_MAX} of {body.length} rows</p>}
+			{body.length > ROWS_MAX && <p class="dim">{parts(Str.theFirstXOfXRows, ROWS_MAX,
+				body.length)}</p>}
 			<Wrong text={wrong} />
 		</>
 	);
@@ -132,8 +136,8 @@ export function Content({ m, before, all }: Options) {
 	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;
 	case 'audio': return m.type.startsWith('video/')
-		? <video controls preload="metadata" src={contentAddress(m)} aria-label={`step ${m.step}`} />
-		: <audio controls preload="none" src={contentAddress(m)} aria-label={`step ${m.step}`} />;
+		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.stepX2, m.step)} />
+		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.stepX2, m.step)} />;
 	default: return null;
 	}
 }

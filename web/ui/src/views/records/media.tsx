@@ -7,6 +7,7 @@ import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { GroupHead, Key, Name } from '../base/bits.tsx';
 import { Content } from './content.tsx';
 import './styles.ts';
@@ -58,14 +59,15 @@ function Slider({ name, steps, at }: SliderOptions) {
 		own = { key, x: steps[i]! };
 		s.cursor.value = own;
 	};
-	if (steps.length < 2) return <span class="dim">step {steps[0]}</span>;
+	if (steps.length < 2) return <span class="dim">{parts(Str.stepX2, steps[0])}</span>;
 	return (
 		<>
 			<input type="range" min="0" max={steps.length - 1} step="1" value={at.value}
-				aria-label={`step of ${name}`}
-				aria-valuetext={`step ${steps[at.value]}`} onInput={(e) =>
+				aria-label={filled(Str.stepOfX, name)}
+				aria-valuetext={filled(Str.stepX2, steps[at.value])} onInput={(e) =>
 					move(Number(e.currentTarget.value))} />
-			<span class="dim">step <b>{steps[at.value]}</b>, {at.value + 1} of {steps.length}</span>
+			<span class="dim">{parts(Str.stepXXOfX, <b>{steps[at.value]}</b>, at.value + 1,
+				steps.length)}</span>
 		</>
 	);
 }
@@ -95,12 +97,12 @@ function RunItems({ run, many, list, step }: RunItemsOptions) {
 	return (
 		<div class="item" data-of={run.id}>
 			{many && <p class="whose"><RunName run={run} /></p>}
-			{!now.length && <p class="dim">Nothing up to this step.</p>}
+			{!now.length && <p class="dim">{Str.NothingUpToThisStep}</p>}
 			{now.map((m) => (
 				<div key={m.content + m.rank}>
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
-						{m.rank >= 0 && ranks ? `rank ${m.rank}` : ''}
-						{m.step !== step ? ` step ${m.step}` : ''}</p>}
+						{m.rank >= 0 && ranks ? filled(Str.rankX, m.rank) : ''}
+						{m.step !== step ? filled(Str.stepX3, m.step) : ''}</p>}
 					<Content m={m} before={before} all={list} />
 				</div>))}
 		</div>
@@ -130,12 +132,13 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 		return now.map((m) => <Content key={m.content + m.rank} m={m} before={null} all={[]} />);
 	};
 	return (
-		<div class="stepgrid" tabIndex={0} role="region" aria-label={`${name}: runs and steps`}>
+		<div class="stepgrid" tabIndex={0} role="region" aria-label={filled(Str.xRunsAndSteps, name)}>
 			<table>
-				<thead><tr><th scope="col">run</th>{columns.map((c) => (
+				<thead><tr><th scope="col">{Str.run}</th>{columns.map((c) => (
 					<th key={c} scope="col"><button type="button" class="quiet"
 						aria-pressed={steps[at.value] === c}
-						onClick={() => (at.value = steps.indexOf(c))}>step {c}</button>
+						onClick={() => (at.value = steps.indexOf(c))}>{parts(Str.stepX2,
+							c)}</button>
 					</th>))}</tr></thead>
 				<tbody>{runs.map((r, i) => (
 					<tr key={r.id}>
@@ -144,7 +147,7 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 					</tr>))}</tbody>
 			</table>
 			{columns.length < steps.length
-				&& <p class="dim">{columns.length} of {steps.length} steps</p>}
+				&& <p class="dim">{parts(Str.xOfXSteps, columns.length, steps.length)}</p>}
 		</div>
 	);
 }
@@ -195,13 +198,14 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 			data-media={of.key}>
 			<figcaption><b>{of.key}</b> <span class="dim">{of.kind}</span><span class="grow" />
 				{last > 0 && <button type="button" class="quiet" aria-pressed={every.value}
-					onClick={() => (every.value = !every.value)}>All steps</button>}</figcaption>
+					onClick={() => (every.value = !every.value)}>{Str.AllSteps}</button>}
+			</figcaption>
 			{wrong && <p class="problem" role="alert">{wrong}</p>}
 			{last >= 0 && <p class="slide"><Slider name={of.key} steps={steps} at={place} /></p>}
 			{last >= 0 && every.value && <StepGrid name={of.key} runs={runs} items={items!} steps={steps}
 				at={place} />}
 			{last >= 0 && !every.value && <div class="items" tabIndex={0} role="group"
-				aria-label={`${of.key}: ← and → move the step`}
+				aria-label={filled(Str.xAndMoveTheStep, of.key)}
 				onKeyDown={(e) => moved(e, place, last)}>{runs.map((r, i) => (
 					<RunItems key={r.id} run={r} many={runs.length > 1} list={items![i] ?? []}
 						step={steps[chosen.value]!} />))}</div>}
@@ -230,13 +234,13 @@ export function Cards({ runs }: { runs: readonly Run[] }) {
 	const keys = useKeys(runs);
 	const most = useSignal(FIRST);
 	if (!keys) return <p class="dim">…</p>;
-	if (!keys.length) return <p class="dim">These runs have no images, histograms, texts, tables or audio.</p>;
+	if (!keys.length) return <p class="dim">{Str.TheseRunsHaveNoImages}</p>;
 	return (
 		<>
 			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}
 				runs={runs} />)}</div>
 			{keys.length > most.value && <button type="button" onClick={() => (most.value += FIRST)}>
-				{count(keys.length - most.value, 'more key')}</button>}
+				{count(keys.length - most.value, Str.moreKey)}</button>}
 		</>
 	);
 }
@@ -248,8 +252,8 @@ export function Media({ r }: { r: Run }) {
 	const keys = useKeys([r]);
 	if (!keys?.length) return null;
 	return (
-		<section class="group" aria-label="Media">
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="media"
+		<section class="group" aria-label={Str.Media}>
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.media}
 				count={keys.length} />
 			{open.value && <Cards runs={[r]} />}
 		</section>

@@ -6,6 +6,7 @@ import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import * as s from '../../state/index.ts';
 import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { Editor } from './editor.tsx';
@@ -38,7 +39,7 @@ function Parts({ r, put, fail }: DocumentOptions) {
 function History({ r }: { r: Report }) {
 	const newest = r.editions.at(-1)?.edition;
 	return (
-		<label>version <select value={r.edition} onChange={(e) => {
+		<label>{Str.version} <select value={r.edition} onChange={(e) => {
 			const n = Number(e.currentTarget.value);
 			s.go({ edition: n === newest ? null : n }, true);
 		}}>{[...r.editions].reverse().map((x) => (
@@ -61,16 +62,16 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 	return (
 		<p class="options">
 			<a class="button" href={s.addressOf(all)}
-				onClick={followed(() => s.go(all, true))}>all reports</a>
+				onClick={followed(() => s.go(all, true))}>{Str.allReports}</a>
 			<History r={r} />
-			{restore && <button type="button" onClick={restore}>restore this version</button>}
-			{put && <button type="button" onClick={() => (editing.value = true)}>edit</button>}
-			{put && <button type="button" onClick={() => (naming.value = true)}>rename</button>}
-			{put && live.length > 0 && <button type="button" title="keep what every panel shows now"
-				onClick={() => freeze(r, live).then(put).catch(fail)}>freeze all</button>}
-			<button type="button" title="one file that opens without a server"
+			{restore && <button type="button" onClick={restore}>{Str.restoreThisVersion}</button>}
+			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.edit}</button>}
+			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.rename}</button>}
+			{put && live.length > 0 && <button type="button" title={Str.keepWhatEveryPanelShows}
+				onClick={() => freeze(r, live).then(put).catch(fail)}>{Str.freezeAll}</button>}
+			<button type="button" title={Str.oneFileThatOpensWithout}
 				onClick={() => article() && saveOffline(article()!, r.name).catch(fail)}>
-				save as HTML</button>
+				{Str.saveAsHTML}</button>
 		</p>
 	);
 }
@@ -99,8 +100,9 @@ function Whole({ r, mayWrite, took, fail }: { r: Report; mayWrite: boolean; took
 				}} />}
 			{!editing.value && <article ref={article} class="reporttext" data-edition={r.edition}>
 				<h1>{r.name}</h1>
-				<p class="dim">{r.experiment}, version {r.edition} of {when(r.editions.find((x) =>
-					x.edition === r.edition)?.time ?? r.changed)}{old && ', not the newest'}</p>
+				<p class="dim">{parts(Str.xVersionXOfXX, r.experiment, r.edition,
+					when(r.editions.find((x) =>
+					x.edition === r.edition)?.time ?? r.changed), old && Str.notTheNewest)}</p>
 				<Parts r={r} put={put} fail={fail} />
 			</article>}
 		</>
@@ -114,7 +116,7 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 	const took = (r: Report) => {
 		wrong.value = '';
 		report.value = r;
-		document.title = `${r.name} · dptrack`;
+		document.title = filled(Str.xDptrack, r.name);
 	};
 	useEffect(() => {
 		let here = true;
@@ -128,7 +130,7 @@ export function Document({ id, edition }: { id: string; edition: number | null }
 		};
 	}, [id, edition]);
 	const r = report.value;
-	if (!r && wrong.value) return <Empty title="This report cannot be shown"><p>{wrong.value}</p></Empty>;
+	if (!r && wrong.value) return <Empty title={Str.ThisReportCannotBeShown}><p>{wrong.value}</p></Empty>;
 	if (!r) return <div class="wait" aria-busy="true" />;
 	return <>
 		{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}

@@ -10,6 +10,7 @@ import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
 import { panelNow, type PanelData } from '../../state/saved/reports.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 
@@ -104,9 +105,9 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 			ticksX: p.x === 'elapsed' ? 'time' : 'even', bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
 	}, [d, p.log, p.x, p.metrics.join(), look, s.looks.value]);
-	const words = lines.map((l) => `${l.name} ends at ${short(l.ys[lastPoint(l.ys)] ?? NaN)}`);
+	const words = lines.map((l) => filled(Str.xEndsAtX, l.name, short(l.ys[lastPoint(l.ys)] ?? NaN)));
 	return <div class="plot" ref={box} tabIndex={0} role="group" data-chart={name}
-		aria-label={`${name}, ${count(lines.length, 'line')}. ${words.slice(0, 30).join('; ')}`} />;
+		aria-label={`${name}, ${count(lines.length, Str.line)}. ${words.slice(0, 30).join('; ')}`} />;
 }
 
 /** In narrow windows without names at the lines' ends. */
@@ -116,14 +117,14 @@ function Legend({ d, metrics }: { d: PanelData; metrics: readonly string[] }) {
 		<span key={l.id}><Key look={lookOf(l)} on /> {l.name}</span>))}</p>;
 }
 
-const HEADS = ['run', 'metric', 'points', 'last', 'min', 'max'];
+const HEADS = [Str.run, Str.metric, Str.points2, Str.last, Str.min2, Str.max2];
 
 const text = (v: number | null) => (v === null ? '–' : String(v));
 
 /** In full precision. */
 function Numbers({ d }: { d: PanelData }) {
 	return (
-		<details class="numbers"><summary>the numbers of {count(d.series.length, 'line')}</summary>
+		<details class="numbers"><summary>{parts(Str.theNumbersOfX, count(d.series.length, Str.line))}</summary>
 			<div class="scroll"><table>
 				<thead><tr>{HEADS.map((h) => <th key={h} scope="col">{h}</th>)}</tr></thead>
 				<tbody>{rowsOf(d).map((r) => (
@@ -170,9 +171,9 @@ function useNow(p: ReportPanel, frozen: PanelData | null, experiment: string) {
 
 /** Reason for an empty panel, or ''. */
 function nothing(p: ReportPanel, d: PanelData | null): string {
-	if (!p.metrics.length) return 'this panel has no metrics';
-	if (!d) return p.frozen === null ? '' : 'the frozen data of this panel is missing from the text';
-	return d.series.length ? '' : d.runs.length ? 'its runs have no points of these metrics' : 'no runs found';
+	if (!p.metrics.length) return Str.thisPanelHasNoMetrics;
+	if (!d) return p.frozen === null ? '' : Str.theFrozenDataOfThisPanel;
+	return d.series.length ? '' : d.runs.length ? Str.itsRunsHaveNoPointsOf : Str.noRunsFound;
 }
 
 export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
@@ -181,17 +182,18 @@ export function PanelFigure({ p, frozen, experiment, name, toggle }: Options) {
 	return (
 		<figure class="card chart reportpanel" data-frozen={p.frozen !== null}>
 			<figcaption><b>{titleOf(p)}</b>
-				<span class="dim">{p.frozen === null ? 'live'
-					: d ? `frozen ${when(d.time)}` : 'frozen'}</span>
-				{d?.more && <span class="dim">not all runs or metrics are drawn</span>}
+				<span class="dim">{p.frozen === null ? Str.live
+					: d ? filled(Str.frozenX, when(d.time)) : Str.frozen}</span>
+				{d?.more && <span class="dim">{Str.notAllRunsOrMetricsAre}</span>}
 				<span class="grow" />
 				{toggle && <button type="button" class="quiet" data-here onClick={toggle}
-					aria-label={`${p.frozen === null ? 'freeze' : 'unfreeze'} ${name}`}
-					title={p.frozen === null ? 'keep its current data'
-						: 'show live data again'}>
-					{p.frozen === null ? 'freeze' : 'unfreeze'}</button>}
+					aria-label={`${p.frozen === null ? Str.freeze : Str.unfreeze} ${name}`}
+					title={p.frozen === null ? Str.keepItsCurrentData
+						: Str.showLiveDataAgain}>
+					{p.frozen === null ? Str.freeze : Str.unfreeze}</button>}
 			</figcaption>
-			{p.wrong.length > 0 && <p class="problem" role="alert">not understood: {p.wrong.join('; ')}</p>}
+			{p.wrong.length > 0 && <p class="problem" role="alert">{parts(Str.notUnderstoodX,
+				p.wrong.join('; '))}</p>}
 			{d && !why && <><Plot p={p} d={d} name={name} /><Legend d={d} metrics={p.metrics} />
 				<Numbers d={d} />
 				<script type="application/json" data-series>{JSON.stringify(d.sent)

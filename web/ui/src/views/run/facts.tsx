@@ -6,6 +6,7 @@ import { progressOf } from '../../base/progress.ts';
 import { runTime } from '../../base/rank.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { lastStep } from '../base/says.ts';
 
 /** Position of the run in its experiment. */
@@ -16,16 +17,16 @@ function standing(r: Run): string {
 	const v = bestOf(r.metrics[g.key], g.dir);
 	const rank = s.rows.value.findIndex((x) => x.id === r.id);
 	const of = s.rows.value.length;
-	const ahead = top && top.id === r.id ? 'the best'
+	const ahead = top && top.id === r.id ? Str.theBest
 		: rank >= 0 && s.view.value.sort === null ? ordinal(rank + 1) : '';
-	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
+	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? filled(Str.xOfXRuns, ahead, of) : ''}`;
 }
 
 /** Progress and estimated time left. */
 function way(r: Run): string {
 	const p = progressOf(r);
 	if (!p || (r.status !== 'running' && p.share === 1)) return '';
-	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : `, about ${duration(p.left)} left`);
+	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : filled(Str.aboutXLeft, duration(p.left)));
 }
 
 /** Toggles points hidden by restarts. */
@@ -34,7 +35,7 @@ function RolledBack({ r }: { r: RunDetail }) {
 	if (r.segments.length < 2) return null;
 	return <button type="button" class="quiet" aria-pressed={shown}
 		onClick={() => void s.showTakenBack(shown ? null : r)}>
-		{shown ? 'Hide' : 'Show'} rolled-back points</button>;
+		{parts(Str.xRolledBackPoints, shown ? Str.Hide : Str.Show)}</button>;
 }
 
 export function Facts({ r }: { r: RunDetail }) {
@@ -45,9 +46,10 @@ export function Facts({ r }: { r: RunDetail }) {
 	const restarts = r.segments.length - 1;
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
-		step === null || failedAt ? '' : `step ${step}`, way(r),
-		ranks > 1 ? `${ranks} ranks` : '',
-		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
+		step === null || failedAt ? '' : filled(Str.stepX2, step), way(r),
+		ranks > 1 ? filled(Str.xRanks, ranks) : '',
+		restarts > 0 ? filled(Str.restartedX, restarts === 1 ? Str.once : count(restarts, Str.time)) : '',
+			r.id.slice(0, 8),
 	].filter(Boolean);
 	return <p class="dim runfacts">{facts.join(' · ')} <RolledBack r={r} /></p>;
 }

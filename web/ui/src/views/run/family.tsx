@@ -7,6 +7,7 @@ import { short } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
 import { PARENT_TAG, parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key, Name, Shape } from '../base/bits.tsx';
 import { statements } from '../base/says.ts';
 
@@ -69,7 +70,7 @@ function useRelatives(r: Run): Relatives {
 
 function Parent({ run, id }: { run: Relatives['parent']; id: string }) {
 	if (run) return <RunLink r={run} />;
-	return <span class="dim">{id.slice(0, 8)}{run === null && ' (not found)'}</span>;
+	return <span class="dim">{id.slice(0, 8)}{run === null && Str.notFound}</span>;
 }
 
 /** Link to a comparison of a run's children. */
@@ -77,7 +78,8 @@ function CompareThem({ r, count, more }: { r: Run; count: number; more: boolean 
 	const to = { page: 'compare', run: null, filter: childrenOf(r.id) } as const;
 	return (
 		<p><a href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>
-			compare {more ? 'all of them' : count === 1 ? 'it' : `these ${count}`}</a></p>
+			{parts(Str.compareX, more ? Str.allOfThem : count === 1 ? Str.it : filled(Str.theseX,
+				count))}</a></p>
 	);
 }
 
@@ -89,8 +91,8 @@ export function Family({ r }: { r: Run }) {
 	const g = s.goal.value;
 	return (
 		<section class="box family">
-			<h2>Nested runs {any && g && <span class="dim">by {g.key}</span>}</h2>
-			{up !== null && <p>belongs to <Parent run={parent} id={up} /></p>}
+			<h2>{Str.NestedRuns} {any && g && <span class="dim">{parts(Str.byX, g.key)}</span>}</h2>
+			{up !== null && <p>{Str.belongsTo} <Parent run={parent} id={up} /></p>}
 			{any && (
 				<ul class="files">
 					{[...children].sort(byGoal).map((c) => <Child key={c.id} r={c} />)}

@@ -5,6 +5,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Artifact, RunDetail } from '../../base/types.ts';
 import { getFiles } from '../../state/run.ts';
+import { Str } from '../../strings/en.ts';
 import { Folder } from './folder.tsx';
 
 export function Files({ r }: { r: RunDetail }) {
@@ -18,9 +19,9 @@ export function Files({ r }: { r: RunDetail }) {
 	}, [r.id, r.status, r.last_step]);
 	if (!got.value?.folder || !got.value.files.length) return null;
 	return (
-		<Folder title="Files" top={got.value.files} key={got.value.files.map((f) => f.path).join()}
+		<Folder title={Str.Files} top={got.value.files} key={got.value.files.map((f) => f.path).join()}
 			load={async (path) => (await getFiles(r.id, path)).files} name={(_, name) => name}>
-			<p class="dim">Path: <code>{got.value.folder}</code></p>
+			<p class="dim">{Str.Path} <code>{got.value.folder}</code></p>
 		</Folder>
 	);
 }

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
+import { Str } from '../../strings/en.ts';
 
 /** Parent of a folder; '' is the topmost. */
 function above(folder: string): string {
@@ -39,13 +40,13 @@ export function Folder({ title, top, load, name, children }: FolderOptions) {
 		<section class="box artifacts" aria-label={title}>
 			<h2>{title} {folder.value && <span class="dim">{folder.value}</span>}</h2>
 			<ul class="files">
-				{folder.value && <li><button type="button" class="quiet" aria-label="the folder above"
+				{folder.value && <li><button type="button" class="quiet" aria-label={Str.theFolderAbove}
 					onClick={() => void open(above(folder.value))}>…</button></li>}
 				{files.value.map((f) => <li key={f.path}>{f.folder
 					? <button type="button" class="quiet"
 						onClick={() => void open(f.path)}>{last(f)}/</button>
 					: <>{name(f, last(f))} <span class="dim">{bytes(f.bytes ?? 0)}</span></>}</li>)}
-				{!files.value.length && <li class="dim">nothing</li>}
+				{!files.value.length && <li class="dim">{Str.nothing}</li>}
 			</ul>
 			{children}
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}

@@ -6,6 +6,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { followed, Key, NameForm, Opener } from '../base/bits.tsx';
 import { Menu, type MenuItem } from '../base/menu.tsx';
 import { Says } from '../base/jump.tsx';
@@ -34,7 +35,7 @@ function Others({ id }: { id: string }) {
 	const way = (word: string, sign: string, to: Run | undefined) => to && <a class="button bare"
 		href={s.runAddress(to.id)} aria-label={word} title={`${word}: ${s.nameOf(to.id, to)}`}
 		onClick={followed(() => s.openRun(to.id))}>{sign}</a>;
-	return <>{way('Previous run', '‹', besides(id, -1))}{way('Next run', '›', besides(id, 1))}</>;
+	return <>{way(Str.PreviousRun, '‹', besides(id, -1))}{way(Str.NextRun, '›', besides(id, 1))}</>;
 }
 
 export function Head({ r }: { r: RunDetail }) {
@@ -44,29 +45,29 @@ export function Head({ r }: { r: RunDetail }) {
 		s.opened.value = { ...r, ...(await changeRun(r.id, { name: text })) };
 	};
 	const remove = () => removeRun(r)
-		.catch((e: Error) => (wrong.value = `It was not deleted: ${e.message}`));
+		.catch((e: Error) => (wrong.value = filled(Str.ItWasNotDeletedX, e.message)));
 	const away = async () => {
 		const out = await archiveRuns([r], !s.isArchived(r));
-		wrong.value = out.why && `It was not changed: ${out.why}`;
+		wrong.value = out.why && filled(Str.ItWasNotChangedX, out.why);
 	};
 	const back = async () => {
 		try {
 			s.opened.value = { ...r, ...(await bringBack(r.id)) };
 		} catch (e) {
-			wrong.value = `It was not restored: ${(e as Error).message}`;
+			wrong.value = filled(Str.ItWasNotRestoredX, (e as Error).message);
 		}
 	};
 	const registering = useSignal(false);
 	const mayWrite = s.session.value?.mayWrite === true;
 	const baseline = s.baseline.value?.id === r.id;
 	const items: MenuItem[] = [
-		...mayWrite ? [{ word: 'Rename', icon: 'edit' as const, act: () => (naming.value = true) }] : [],
-		{ word: baseline ? 'Unset baseline' : 'Set as baseline', icon: 'compare', act: () =>
+		...mayWrite ? [{ word: Str.Rename, icon: 'edit' as const, act: () => (naming.value = true) }] : [],
+		{ word: baseline ? Str.UnsetBaseline : Str.SetAsBaseline, icon: 'compare', act: () =>
 			s.toggleBaseline(r) },
-		{ word: 'Download CSV', icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
-		...mayWrite ? [{ word: s.isArchived(r) ? 'Unarchive' : 'Archive', icon: 'archive' as const,
+		{ word: Str.DownloadCSV, icon: 'download', act: () => location.assign(seriesAddress(r.id)) },
+		...mayWrite ? [{ word: s.isArchived(r) ? Str.Unarchive : Str.Archive, icon: 'archive' as const,
 			act: () => void away() },
-		{ word: 'Delete', icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
+		{ word: Str.Delete, icon: 'trash' as const, act: () => void remove(), danger: true }] : [],
 	];
 	return (
 		<div class="runhead">
@@ -75,17 +76,17 @@ export function Head({ r }: { r: RunDetail }) {
 					? <NameForm was={r.name} save={name} close={() => (naming.value = false)} />
 						: r.name}
 				<Says r={r} list={statements(r)} /></h1>
-			{baseline && <span class="tagged">Baseline</span>}
+			{baseline && <span class="tagged">{Str.Baseline}</span>}
 			{wrong.value && <span class="say problem" role="alert">{wrong.value}</span>}
 			<span class="buttons">
 				<AllRuns />
 				<Others id={r.id} />
 				{mayWrite && (r.deleted
 					? <button type="button" class="primary" onClick={() =>
-						void back()}>Restore</button>
-					: <Opener word="Register model" open={registering}
+						void back()}>{Str.Restore}</button>
+					: <Opener word={Str.RegisterModel} open={registering}
 						panel={(close) => <Register r={r} close={close} />} />)}
-				{!r.deleted && <Menu label={`More for ${r.name}`} items={items} />}
+				{!r.deleted && <Menu label={filled(Str.MoreForX, r.name)} items={items} />}
 			</span>
 		</div>
 	);
@@ -93,5 +94,5 @@ export function Head({ r }: { r: RunDetail }) {
 
 function AllRuns() {
 	const to = { page: 'compare', run: null } as const;
-	return <a class="button" href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>All runs</a>;
+	return <a class="button" href={s.addressOf(to)} onClick={followed(() => s.go(to, true))}>{Str.AllRuns}</a>;
 }

@@ -5,6 +5,7 @@ import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { artifactAddress, changeRun } from '../../state/run.ts';
+import { Str } from '../../strings/en.ts';
 import { useFocus } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 
@@ -62,15 +63,15 @@ function Editor({ r, done, close }: { r: Run; done: (r: Run) => void; close: () 
 			if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) void save();
 			if (e.key === 'Escape') close();
 		}}>
-			<textarea aria-label="Notes" rows={rows} value={text.value} placeholder="Markdown"
+			<textarea aria-label={Str.Notes} rows={rows} value={text.value} placeholder={Str.Markdown}
 				onInput={(e) => keepDraft(r, (text.value = e.currentTarget.value))} />
 			<span class="options"><button type="button" class="primary" onClick={() =>
-				void save()}>Save</button>
+				void save()}>{Str.Save}</button>
 				<button type="button" onClick={() => {
 					keepDraft(r, null);
 					close();
-				}}>Discard</button>
-				<span class="dim">Drafts are kept in this browser. Ctrl+Enter saves.</span></span>
+				}}>{Str.Discard}</button>
+				<span class="dim">{Str.DraftsAreKeptInThisBrowser}</span></span>
 			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
 		</div>
 	);
@@ -86,12 +87,12 @@ export function Notes({ r, done }: { r: Run; done: (r: Run) => void }) {
 	};
 	return (
 		<section class="box notes">
-			<h2>Notes {mayWrite && !editing.value && <button type="button" class="quiet"
-				onClick={() => (editing.value = true)}>{draft ? 'Continue draft' : r.notes ? 'Edit'
-					: 'Add'}</button>}</h2>
+			<h2>{Str.Notes} {mayWrite && !editing.value && <button type="button" class="quiet"
+				onClick={() => (editing.value = true)}>{draft ? Str.ContinueDraft : r.notes ? Str.Edit
+					: Str.Add}</button>}</h2>
 			{editing.value ? <Editor r={r} done={saved} close={() => (editing.value = false)} />
-				: !r.notes ? <p class="dim">{draft ? 'An unsaved draft is kept in this browser.'
-					: 'No notes yet'}</p>
+				: !r.notes ? <p class="dim">{draft ? Str.AnUnsavedDraftIsKept
+					: Str.NoNotesYet}</p>
 				: <Markdown text={r.notes} meanwhile={<pre>{r.notes}</pre>}
 					imageOf={(src) => imageOf(r, src)} />}
 		</section>

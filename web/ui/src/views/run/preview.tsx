@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { bytes } from '../../base/format.ts';
 import type { Artifact } from '../../base/types.ts';
 import { artifactAddress, getText } from '../../state/run.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 
 const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
@@ -73,7 +74,7 @@ function TextFile({ run, f }: { run: string; f: Artifact }) {
 	return (
 		<>
 			<Words path={f.path} {...got.value} />
-			{got.value.cut && <p class="dim">The beginning of {bytes(f.bytes ?? 0)}.</p>}
+			{got.value.cut && <p class="dim">{parts(Str.TheBeginningOfX, bytes(f.bytes ?? 0))}</p>}
 		</>
 	);
 }
@@ -84,7 +85,7 @@ function Page({ address, name, run, f }: { address: string; name: string; run: s
 	return (
 		<>
 			<p><label><input type="checkbox" checked={source.value}
-				onChange={() => (source.value = !source.value)} /> source</label></p>
+				onChange={() => (source.value = !source.value)} /> {Str.source}</label></p>
 			{source.value ? <TextFile run={run} f={f} key={f.path} />
 				: <iframe src={address + '?view=frame'} title={name} sandbox="allow-scripts"
 					referrerpolicy="no-referrer" />}
@@ -96,15 +97,15 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 	const address = artifactAddress(run, f.path);
 	const name = f.path.split('/').pop()!;
 	return (
-		<div class="preview" role="region" aria-label={`preview of ${name}`} tabIndex={0}>
+		<div class="preview" role="region" aria-label={filled(Str.previewOfX, name)} tabIndex={0}>
 			<p><b>{name}</b> <span class="dim">{bytes(f.bytes ?? 0)}</span>{' '}
-				<a href={address} download>download</a>
-				<button type="button" class="quiet" aria-label="close the preview"
+				<a href={address} download>{Str.download}</a>
+				<button type="button" class="quiet" aria-label={Str.closeThePreview}
 					onClick={close}>✕</button></p>
 			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
 				: PICTURES.test(f.path) ? <img src={address} alt={name} />
 				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
-				: <p class="dim">No preview for this type of file.</p>}
+				: <p class="dim">{Str.NoPreviewForThisType}</p>}
 		</div>
 	);
 }

@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import { emptyView } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { versionsOf } from '../../state/saved/registry.ts';
+import { parts, Str } from '../../strings/en.ts';
 import { followed } from '../base/bits.tsx';
 
 export function Registered({ id }: { id: string }) {
@@ -19,11 +20,12 @@ export function Registered({ id }: { id: string }) {
 	if (!list.value.length) return null;
 	return (
 		<section class="box">
-			<h2>Registered as</h2>
+			<h2>{Str.RegisteredAs}</h2>
 			<ul class="files">{list.value.map((v) => {
 				const to = { ...emptyView, page: 'models' as const, model: v.name };
 				return <li key={v.name + v.version}><a href={s.addressOf(to)}
-					onClick={followed(() => s.go(to, true))}>{v.name}</a> version {v.version}</li>;
+					onClick={followed(() => s.go(to, true))}>{v.name}</a> {parts(Str.versionX,
+						v.version)}</li>;
 			})}</ul>
 		</section>
 	);

@@ -9,6 +9,7 @@ import type { Run, RunDetail } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Bar, PhaseLegend, phasesOf, shares } from '../base/phases.tsx';
@@ -50,10 +51,10 @@ function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][
 		<section class="box">
 			<h2>{title}</h2>
 			{pairs.length > SEARCHED_FROM && <p><input type="search"
-				placeholder={`Find among ${pairs.length}`} value={words.value}
-				aria-label={`Find in ${title.replace(/ \(.*/, '')}`}
+				placeholder={filled(Str.FindAmongX, pairs.length)} value={words.value}
+				aria-label={filled(Str.FindInX, title.replace(/ \(.*/, ''))}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
-			{!found.length && <p class="dim">Nothing contains “{words.value}”.</p>}
+			{!found.length && <p class="dim">{parts(Str.NothingContainsX, words.value)}</p>}
 			<dl class="pairs">
 				{found.map(([k, v]) => (
 					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt>
@@ -70,7 +71,7 @@ function Phases({ r }: { r: Run }) {
 	if (!ranks?.length && !own) return null;
 	return (
 		<section class="box">
-			<h2>Time of a step{ranks && ranks.length > 1 ? ' by rank, mean' : ''}</h2>
+			<h2>{parts(Str.TimeOfAStepX, ranks && ranks.length > 1 ? Str.byRankMean : '')}</h2>
 			{ranks?.length ? <RankBars ranks={ranks} /> : own && (
 				<>
 					<Bar segments={own} label={shares(own)} />
@@ -86,7 +87,7 @@ function Problems({ r }: { r: RunDetail }) {
 	if (!r.problems.length) return null;
 	return (
 		<section class="box">
-			<h2 class="bad">Journal records that could not be applied</h2>
+			<h2 class="bad">{Str.JournalRecordsThatCould}</h2>
 			<ul class="files">{r.problems.map((p) => <li key={p}>{p}</li>)}</ul>
 		</section>
 	);
@@ -119,7 +120,7 @@ function Params({ r }: { r: Run }) {
 	const at = (k: string) => (order.includes(k) ? order.indexOf(k) : order.length);
 	const pairs = Object.entries(r.params).sort((a, b) => at(a[0]) - at(b[0]) || natural(a[0], b[0]));
 	const some = order.length > 0 && order.length < pairs.length;
-	return <Pairs title={some ? 'Params (those that differ between runs first)' : 'Params'} pairs={pairs}
+	return <Pairs title={some ? Str.ParamsThoseThatDiffer : Str.Params} pairs={pairs}
 		mark={new Set(some ? order : [])} />;
 }
 
@@ -128,7 +129,7 @@ function FrontCharts({ r }: { r: RunDetail }) {
 	const front = frontKeys(s.curve.value, s.goal.value?.key).filter((k): k is string => !!k && !!r.metrics[k]);
 	const own = defaultCurve(Object.keys(r.metrics), null);
 	const keys = front.length || own === null ? front : [own];
-	return <section class="chartpart" aria-label="Charts"><ChartGrid keys={keys} only /></section>;
+	return <section class="chartpart" aria-label={Str.Charts}><ChartGrid keys={keys} only /></section>;
 }
 
 function Overview({ r }: { r: RunDetail }) {
@@ -149,7 +150,7 @@ function Overview({ r }: { r: RunDetail }) {
 				<Registered id={r.id} key={`registered ${r.id} ${registrations.value}`} />
 				<Tags r={r} key={'tags ' + r.id} />
 				<Source r={r} />
-				<Pairs title="Environment" pairs={Object.entries(r.environment)} />
+				<Pairs title={Str.Environment} pairs={Object.entries(r.environment)} />
 			</div>
 		</div>
 	);
@@ -159,7 +160,7 @@ function Overview({ r }: { r: RunDetail }) {
 function ChartTab({ keys, none }: { keys: readonly string[]; none: string }) {
 	if (!keys.length) return <p class="nothing">{none}</p>;
 	return (
-		<section class="chartpart" aria-label="Charts">
+		<section class="chartpart" aria-label={Str.Charts}>
 			<Toolbar />
 			<ChartGrid keys={keys} />
 		</section>
@@ -172,18 +173,18 @@ const Nothing = ({ text }: { text: string }) => <p class="nothing instead">{text
 function TabBody({ r, tab }: { r: RunDetail; tab: string }) {
 	const keys = Object.keys(r.metrics).sort(byName);
 	switch (tab) {
-	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none="No metrics were logged." />;
-	case 'system': return <><ChartTab keys={keys.filter(isSystem)} none="No system metrics were logged." />
+	case 'charts': return <ChartTab keys={keys.filter((k) => !isSystem(k))} none={Str.NoMetricsWereLogged} />;
+	case 'system': return <><ChartTab keys={keys.filter(isSystem)} none={Str.NoSystemMetricsWereLogged} />
 		<RankCharts r={r} key={r.id} /></>;
 	case 'media': return <><FrontCharts r={r} />
-		<div class="parts"><Nothing text="No media were logged." /><Media r={r} key={'m' + r.id} /></div></>;
-	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text="No console was recorded." />
+		<div class="parts"><Nothing text={Str.NoMediaWereLogged} /><Media r={r} key={'m' + r.id} /></div></>;
+	case 'console': return <><FrontCharts r={r} /><div class="parts"><Nothing text={Str.NoConsoleWasRecorded} />
 		<Console r={r} key={'c' + r.id} /></div></>;
-	case 'files': return <div class="parts"><Nothing text="No files were logged." />
+	case 'files': return <div class="parts"><Nothing text={Str.NoFilesWereLogged} />
 		<Artifacts r={r} key={`${r.id} ${r.artifacts.length}`} /><Files r={r} key={'files ' + r.id} />
 		<Code r={r} /></div>;
 	case 'compare': return <CompareWith r={r} key={r.id} />;
-	case 'timeline': return <div class="parts"><Nothing text="No timeline was recorded." />
+	case 'timeline': return <div class="parts"><Nothing text={Str.NoTimelineWasRecorded} />
 		<Phases r={r} /><Traced r={r} key={'t' + r.id} /><Ranks r={r} /></div>;
 	default: return <Overview r={r} />;
 	}
@@ -201,7 +202,7 @@ function Tabs({ tab }: { tab: string }) {
 		queueMicrotask(() => list.querySelector<HTMLElement>('[aria-current]')?.focus());
 	};
 	return (
-		<nav class="tabs" aria-label="Parts of the run" onKeyDown={step}>{TABS.map(([id, word]) => (
+		<nav class="tabs" aria-label={Str.PartsOfTheRun} onKeyDown={step}>{TABS.map(([id, word]) => (
 			<a key={id} href={s.addressOf({ tab: id })} aria-current={id === tab ? 'page' : undefined}
 				onClick={followed(() => s.go({ tab: id }, true))}>{word}</a>))}</nav>
 	);
@@ -212,13 +213,13 @@ export function RunPage({ id }: { id: string }) {
 	const wanted = s.view.value.tab;
 	const tab = TABS.some(([t]) => t === wanted) ? wanted : '';
 	useEffect(() => {
-		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
+		if (run) document.title = filled(Str.xXDptrack, run.name, run.experiment);
 	}, [run]);
 	useEffect(() => {
 		// after the frame in which charts detect their visibility
 		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
 	}, [run?.id, tab]);
-	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
+	if (wrong) return <><main><Empty title={Str.ThisRunCannotBeShown}><p>{wrong}</p></Empty></main><Header /></>;
 	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
 	return (
 		<>

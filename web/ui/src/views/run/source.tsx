@@ -2,13 +2,14 @@
 // Source of a run as MLflow's clients record it: user, program, commit, data sets.
 import { bytes, count, natural } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
+import { parts, Str } from '../../strings/en.ts';
 
 const DIGITS = 10;
 const DIGEST = 16;
 const TAGS: [string, string][] = [
-	['mlflow.source.name', 'source'], ['mlflow.source.type', 'kind of source'],
-	['mlflow.project.entryPoint', 'entry point'], ['mlflow.source.git.branch', 'branch'],
-	['mlflow.source.git.repoURL', 'repository'], ['mlflow.databricks.notebookPath', 'notebook'],
+	['mlflow.source.name', Str.source], ['mlflow.source.type', Str.kindOfSource],
+	['mlflow.project.entryPoint', Str.entryPoint], ['mlflow.source.git.branch', Str.branch],
+	['mlflow.source.git.repoURL', Str.repository], ['mlflow.databricks.notebookPath', Str.notebook],
 ];
 
 interface Fact {
@@ -23,10 +24,10 @@ function factsOf(r: RunDetail): Fact[] {
 	const add = (name: string, full: string | undefined, text = full) => {
 		if (full) out.push({ name, text: text!, full });
 	};
-	add('user', r.tags['mlflow.user'] || r.user);
+	add(Str.user, r.tags['mlflow.user'] || r.user);
 	for (const [tag, name] of TAGS) add(name, r.tags[tag]);
 	const commit = r.tags['mlflow.source.git.commit'];
-	add('commit', commit, commit?.slice(0, DIGITS));
+	add(Str.commit, commit, commit?.slice(0, DIGITS));
 	return out;
 }
 
@@ -49,7 +50,7 @@ function sizesOf(profile: string): string {
 		const o = JSON.parse(profile) as Record<string, unknown>;
 		const of = (key: string, say: (n: number) => string) =>
 			typeof o[key] === 'number' && o[key] > 0 ? [say(o[key])] : [];
-		return [...of('samples', (n) => count(n, 'sample')), ...of('shards', (n) => count(n, 'shard')),
+		return [...of('samples', (n) => count(n, Str.sample)), ...of('shards', (n) => count(n, Str.shard)),
 			...of('bytes', bytes)].join(', ');
 	} catch {
 		return '';
@@ -62,14 +63,14 @@ export function Source({ r }: { r: RunDetail }) {
 	const inputs = [...r.inputs].sort((a, b) => natural(a.name, b.name));
 	return (
 		<section class="box">
-			<h2>Source</h2>
+			<h2>{Str.Source}</h2>
 			<dl class="pairs">
 				{facts.map((f) => (
 					<div key={f.name}><dt>{f.name}</dt><dd title={f.full}>{f.text}</dd></div>
 				))}
 				{inputs.map((i) => (
 					<div key={i.name + i.digest}>
-						<dt>data{i.context && ', ' + i.context}</dt>
+						<dt>{parts(Str.dataX, i.context && ', ' + i.context)}</dt>
 						<dd title={`${placeOf(i.source)}\n${i.digest}`}>
 							{remote(placeOf(i.source)) || i.name} <span class="dim">
 								{i.digest.slice(0, DIGEST)}</span>

@@ -6,6 +6,7 @@ import { count } from '../../base/format.ts';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getDiagnosis, traceAddress, type Diagnosis, type Leaf } from '../../state/insight.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { lazy } from '../base/lazy.tsx';
 import { Versus } from './versus.tsx';
 
@@ -19,11 +20,11 @@ function LeafRow({ leaf }: { leaf: Leaf }) {
 	return (
 		<li>
 			<p><b>{title}</b>{leaf.sentence.slice(title.length)}</p>
-			<meter value={leaf.share} aria-label={`${title}, share of the time`} />
+			<meter value={leaf.share} aria-label={filled(Str.xShareOfTheTime, title)} />
 			<dl class="pairs">
-				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
-				<div><dt>usual</dt><dd>{leaf.usual}</dd></div>
-				<div><dt>next</dt><dd>{leaf.action}</dd></div>
+				<div><dt>{Str.found}</dt><dd>{leaf.evidence}</dd></div>
+				<div><dt>{Str.usual}</dt><dd>{leaf.usual}</dd></div>
+				<div><dt>{Str.next}</dt><dd>{leaf.action}</dd></div>
 			</dl>
 		</li>
 	);
@@ -35,8 +36,7 @@ function Verdict({ d }: { d: Diagnosis }) {
 			{d.leaves.length > 0
 				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
 				: <p>{d.sentence}</p>}
-			<p class="dim">Bound by {d.bound}. Based on {count(d.steps, 'step')} after {d.warmup} warm-up
-				steps.</p>
+			<p class="dim">{parts(Str.BoundByXBasedOnX, d.bound, count(d.steps, Str.step), d.warmup)}</p>
 		</>
 	);
 }
@@ -58,8 +58,8 @@ function useDiagnosis(id: string): Diagnosis | null {
 function TraceLink({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
-		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>trace of
-			steps {r.params.trace_steps}</a> <span class="dim">for ui.perfetto.dev</span></p>
+		<p><a href={traceAddress(r.id)} download={`${r.name}.trace.json`}>{parts(Str.traceOfStepsX,
+			r.params.trace_steps)}</a> <span class="dim">{Str.forUiPerfettoDev}</span></p>
 	);
 }
 
@@ -69,8 +69,8 @@ export function Traced({ r }: { r: RunDetail }) {
 	if (!r.params.trace_steps) return null;
 	return (
 		<section class="box traced">
-			<h2>Steps {r.params.trace_steps} <button type="button" aria-expanded={open.value}
-				onClick={() => (open.value = !open.value)}>timeline</button></h2>
+			<h2>{parts(Str.StepsX, r.params.trace_steps)} <button type="button" aria-expanded={open.value}
+				onClick={() => (open.value = !open.value)}>{Str.timeline}</button></h2>
 			{open.value && <TraceView run={r.id} />}
 		</section>
 	);
@@ -84,7 +84,7 @@ export function Speed({ r }: { r: RunDetail }) {
 		<>
 			{d.verdict && (
 				<section class="box speed">
-					<h2>Speed{d.leaves[0] ? `: ${titleOf(d.leaves[0])}` : ''}</h2>
+					<h2>{parts(Str.SpeedX, d.leaves[0] ? `: ${titleOf(d.leaves[0])}` : '')}</h2>
 					<Verdict d={d} />
 					<TraceLink r={r} />
 					<Versus r={r} />
@@ -92,7 +92,7 @@ export function Speed({ r }: { r: RunDetail }) {
 			)}
 			{d.overfitting && (
 				<section class="box learning">
-					<h2>Learning</h2>
+					<h2>{Str.Learning}</h2>
 					<p>{d.overfitting}</p>
 				</section>
 			)}

@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { changeAddress, getChange } from '../../state/insight.ts';
+import { Str } from '../../strings/en.ts';
 
 /** Runs to choose from, most recently ended first. */
 const AT_MOST = 200;
@@ -36,13 +37,13 @@ export function Versus({ r }: { r: RunDetail }) {
 	if (!runs.length) return null;
 	return (
 		<>
-			<p><label>compared with <select value={from.value}
+			<p><label>{Str.comparedWith} <select value={from.value}
 				onChange={(e) => (from.value = e.currentTarget.value)}>
 				<option value="">…</option>
 				{runs.map((o) => <option key={o.id} value={o.id}>{s.nameOf(o.id, o)}</option>)}
 			</select></label></p>
 			{from.value && told !== undefined && <p class="told" role="status">
-				{told ?? 'Cannot compare: one of the runs has no timed steps.'}</p>}
+				{told ?? Str.CannotCompareOneOfThe}</p>}
 			{from.value && told && <a href={picture} target="_blank" rel="noreferrer">
 				<img src={picture} alt={told} /></a>}
 		</>

@@ -6,6 +6,7 @@ import * as s from '../../state/index.ts';
 import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
 import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
 import { emptyView, PLAIN } from '../../base/url.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, NameForm, Panel } from '../base/bits.tsx';
 import '../base/later.ts';
 
@@ -21,14 +22,14 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 	return (
 		<span class="savedacts">
 			<button type="button" class="quiet" aria-pressed={v.preferred}
-				aria-label={`open the experiment with ${v.name}`}
-				title={v.preferred ? 'the experiment opens with this view'
-					: 'let the experiment open with it'}
+				aria-label={filled(Str.openTheExperimentWith, v.name)}
+				title={v.preferred ? Str.theExperimentOpensWith
+					: Str.letTheExperimentOpen}
 				onClick={() => act(() => preferView(v, !v.preferred))}>
 				{v.preferred ? '★' : '☆'}</button>
-			<button type="button" class="quiet" aria-label={`rename ${v.name}`}
-				onClick={rename}>rename</button>
-			<button type="button" class="quiet" aria-label={`delete ${v.name}`}
+			<button type="button" class="quiet" aria-label={filled(Str.renameX, v.name)}
+				onClick={rename}>{Str.rename}</button>
+			<button type="button" class="quiet" aria-label={filled(Str.deleteX, v.name)}
 				onClick={remove}>✕</button>
 		</span>
 	);
@@ -48,8 +49,8 @@ function Line(o: LineOptions) {
 				onClick={followed(() => s.openSaved(v))}>{v.name}</a>
 			{!mayWrite && v.preferred && <span class="dim">★</span>}
 			{here && isChanged(v) && mayWrite && <button type="button"
-				title="the saved view becomes what is on the screen"
-				onClick={() => o.act(() => replaceView(v))}>update</button>}
+				title={Str.theSavedViewBecomesWhat}
+				onClick={() => o.act(() => replaceView(v))}>{Str.update}</button>}
 			{mayWrite && <Acts {...o} rename={() => (naming.value = true)} />}
 		</li>
 	);
@@ -66,9 +67,9 @@ function SaveForm({ act }: Pick<LineOptions, 'act'>) {
 				name.value = '';
 			});
 		}}>
-			<input aria-label="Name of the view" placeholder="save this view as …" value={name.value}
+			<input aria-label={Str.NameOfTheView} placeholder={Str.saveThisViewAs} value={name.value}
 				onInput={(e) => (name.value = e.currentTarget.value)} />
-			<button type="submit" disabled={name.value.trim() === ''}>save</button>
+			<button type="submit" disabled={name.value.trim() === ''}>{Str.save}</button>
 		</form>
 	);
 }
@@ -89,18 +90,16 @@ export function SavedViews({ close }: { close: () => void }) {
 	const now = savedNow();
 	const plain = { ...emptyView, experiment: s.experiment.value, saved: PLAIN };
 	return (
-		<Panel label="Saved views" close={close}>
+		<Panel label={Str.SavedViews} close={close}>
 			{s.session.value?.mayWrite && <SaveForm act={act} />}
 			{said.value && <p class="problem" role="alert">{said.value}</p>}
-			{undo.value && <p class="dim" role="status">{undo.value.name} is deleted. <button
-				type="button" onClick={() => act(undo.value!.again)}>undo</button></p>}
+			{undo.value && <p class="dim" role="status">{parts(Str.xIsDeleted, undo.value.name)} <button
+				type="button" onClick={() => act(undo.value!.again)}>{Str.undo}</button></p>}
 			<ul class="files">{list?.map((v) => (
 				<Line key={v.id} v={v} act={act} remove={() => remove(v)} />))}</ul>
-			{list && !list.length && <p class="dim">No view of this experiment is saved. A saved view
-				keeps runs, columns, charts, panels, groups and zoom; its link opens it alike for
-				others.</p>}
+			{list && !list.length && <p class="dim">{Str.NoViewOfThisExperiment}</p>}
 			{(now || list?.some((v) => v.preferred)) && <a href={s.addressOf(plain)}
-				onClick={followed(() => s.go(plain))}>without a view</a>}
+				onClick={followed(() => s.go(plain))}>{Str.withoutAView}</a>}
 		</Panel>
 	);
 }

@@ -4,12 +4,13 @@ import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';
 import * as s from '../../state/index.ts';
 import type { Side } from '../../state/side.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Lines } from '../records/edits.tsx';
 
 function sizeText(diff: string | undefined): string {
-	if (!diff) return 'as committed';
+	if (!diff) return Str.asCommitted;
 	const { added, removed, files } = diffSize(diff);
-	return `+${added} −${removed} in ${files} file${files === 1 ? '' : 's'}`;
+	return filled(Str.xXInXFileX, added, removed, files, files === 1 ? '' : 's');
 }
 
 interface WhichOptions {
@@ -35,14 +36,14 @@ export function CodeDiff({ list }: { list: readonly Side[] }) {
 	const texts = [from, to].map((x) => changeLines(x.code.diff ?? '').join('\n'));
 	const commits = new Set([from, to].map((x) => x.code.commit ?? ''));
 	return (
-		<section class="box" aria-label="Code that differs">
-			<h2>Uncommitted code</h2>
+		<section class="box" aria-label={Str.CodeThatDiffers}>
+			<h2>{Str.UncommittedCode}</h2>
 			<p class="options">
-				<Which label="from" list={list} at={a.value} set={(i) => (a.value = i)} /> →
-				<Which label="to" list={list} at={b.value} set={(i) => (b.value = i)} />
-				{commits.size > 1 && <span class="warn">their commits differ too</span>}
+				<Which label={Str.from} list={list} at={a.value} set={(i) => (a.value = i)} /> →
+				<Which label={Str.to} list={list} at={b.value} set={(i) => (b.value = i)} />
+				{commits.size > 1 && <span class="warn">{Str.theirCommitsDifferToo}</span>}
 			</p>
-			{texts[0] === texts[1] ? <p class="dim">Both ran the same code.</p> : <Lines from={texts[0]!}
+			{texts[0] === texts[1] ? <p class="dim">{Str.BothRanTheSameCode}</p> : <Lines from={texts[0]!}
 				to={texts[1]!} />}
 		</section>
 	);

@@ -4,6 +4,7 @@ import { decimalsFor, fixed, natural, signed } from '../../base/format.ts';
 import { bestOf, directionOf, hasDirection, type Direction, type Goal } from '../../base/goal.ts';
 import type { SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
+import { filled, Str } from '../../strings/en.ts';
 
 export interface MetricRow extends SideRow {
 	/** Displayed texts; cells have full precision. */
@@ -40,10 +41,10 @@ export function metricRows(runs: readonly Run[], goal: Goal | null): MetricRow[]
 			|| Number(hasDirection(b)) - Number(hasDirection(a)) || natural(a, b));
 	return keys.flatMap((k) => {
 		if (goal?.key !== k && !hasDirection(k))
-			return [row(`${k} last`, runs.map((r) => r.metrics[k]?.last), null)];
+			return [row(filled(Str.xLast, k), runs.map((r) => r.metrics[k]?.last), null)];
 		const dir = goal?.key === k ? goal.dir : directionOf(k);
 		const best = row(`${k} ${dir}`, runs.map((r) => bestOf(r.metrics[k], dir)), dir);
-		const last = row(`${k} last`, runs.map((r) => r.metrics[k]?.last), dir);
+		const last = row(filled(Str.xLast, k), runs.map((r) => r.metrics[k]?.last), dir);
 		return best.cells.join() === last.cells.join() ? [{ ...last, name: k }] : [best, last];
 	});
 }

@@ -9,6 +9,7 @@ import { count, decimalsFor, fixed, paramText, signed } from '../../base/format.
 import { bestOf, fellOut, inPoints } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Key, Name } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
@@ -84,7 +85,7 @@ function Value({ r, scale }: { r: Run; scale: Scale }) {
 	return (
 		<span class="value">
 			{s.best.value?.id === r.id ? <b class="best">{text}</b> : text}
-			{isBase && s.baseline.value && <small>baseline</small>}
+			{isBase && s.baseline.value && <small>{Str.baseline}</small>}
 			{delta !== null && <small>{signed(delta, scale.points ? 1 : scale.decimals)}</small>}
 		</span>
 	);
@@ -111,7 +112,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 	return (
 		<li class={'card run' + (divide ? ' divide' : '') + (fellOut(r) ? ' fallen' : '')}>
 			<button type="button" class="eye" aria-pressed={s.isShown(r.id)}
-				aria-label={`${r.name} in the charts`}
+				aria-label={filled(Str.xInTheCharts, r.name)}
 				onClick={() => s.toggleShown(r.id)}><Key look={look} on={s.isShown(r.id)} /></button>
 			<a class="name" href={s.runAddress(r.id)}
 				onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
@@ -140,15 +141,17 @@ export function Cards() {
 	const some = list.slice(0, few ? FEW : FIRST);
 	const more = list.length - FIRST;
 	return (
-		<ol class="cards" aria-label="Runs">
+		<ol class="cards" aria-label={Str.Runs}>
 			{some.map((r, i) => (
 				<Card key={r.id} r={r} scale={scale} params={params}
 					divide={i > 0 && i === s.fallenFrom.value} />
 			))}
 			{list.length > FEW_FROM && <li><button type="button" onClick={() => (whole.value = few)}>
-				{few ? `all ${list.length} runs` : `the first ${FEW} runs`}</button></li>}
+				{few ? filled(Str.allXRuns, list.length) : filled(Str.theFirstXRuns,
+					FEW)}</button></li>}
 			{!few && more > 0 && <li class="dim">
-				{count(more, 'more run')}: filter to see {more === 1 ? 'it' : 'them'}</li>}
+				{parts(Str.xFilterToSeeX, count(more, Str.moreRun), more === 1 ? Str.it
+					: Str.them)}</li>}
 		</ol>
 	);
 }

@@ -7,6 +7,7 @@ import { isLoss } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
 import { DERIVED, metricsOfColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Shape } from '../base/bits.tsx';
 import { jumpTo } from '../base/jump.tsx';
 import { PhaseBar, phasesOf } from '../base/phases.tsx';
@@ -25,16 +26,16 @@ const ONROW = 46;
 function cursorColumn(): Column {
 	const text = reading;
 	return {
-		id: 'cursor', title: 'At cursor', hint: 'value where the pointer stands in a chart', number: true,
+		id: 'cursor', title: Str.AtCursor, hint: Str.valueWhereThePointer, number: true,
 		sortable: false, width: 74, cell: text, full: text,
 	};
 }
 
 function statusColumn(): Column {
 	return {
-		id: 'status', title: 'Status', hint: 'how the run ended, and what to look at', number: false,
+		id: 'status', title: Str.Status, hint: Str.howTheRunEndedAndWhat, number: false,
 		sortable: true,
-		width: widthOf('Status',
+		width: widthOf(Str.Status,
 			sample(s.rows.value, (r) => statements(r).map((t) => t.text + 'xxxx').join('')), 280),
 		cell: (r) => statements(r).map((t) => t.alert ? (
 			<button type="button" class={'say ' + t.kind} tabIndex={-1}
@@ -50,7 +51,7 @@ function statusColumn(): Column {
 
 function notesColumn(): Column {
 	return {
-		id: 'notes', title: 'Notes', hint: 'first words; the whole note on the run\'s page', number: false,
+		id: 'notes', title: Str.Notes, hint: Str.firstWordsTheWholeNote, number: false,
 		sortable: true,
 		width: 100, cell: (r) => firstWords(r.notes), full: (r) => r.notes,
 	};
@@ -62,7 +63,7 @@ function timeColumn(id: 'time' | 'start'): Column {
 		return id === 'start' ? when(r.start_time) : t === undefined ? '' : duration(t);
 	};
 	return {
-		id, title: id === 'time' ? 'Duration' : 'Started', hint: id, number: true, sortable: true,
+		id, title: id === 'time' ? Str.Duration : Str.Started, hint: id, number: true, sortable: true,
 		width: id === 'time' ? 74 : 128, cell: text, full: text,
 	};
 }
@@ -70,7 +71,7 @@ function timeColumn(id: 'time' | 'start'): Column {
 function phaseColumn(): Column {
 	const text = (r: Run) => (phasesOf(r) ?? []).map((p) => `${p.name} ${Math.round(p.share * 100)}%`).join(', ');
 	return {
-		id: 'phase', title: 'Phases', hint: 'share of each phase in the time of a step', number: false,
+		id: 'phase', title: Str.Phases, hint: Str.shareOfEachPhaseInThe, number: false,
 		sortable: false, width: 88, cell: (r) => <PhaseBar run={r} />, full: text,
 	};
 }
@@ -79,9 +80,9 @@ function nameColumn(): Column {
 	let indent = s.haveParents.value ? 14 : 0;
 	for (const n of nesting.value?.values() ?? [])
 		indent = Math.max(indent, INDENT + Math.min(n.depth, DEEPEST) * INDENT + 7);
-	const wanted = LEAD + indent + widthOf('Run', sample(s.rows.value, (r) => r.name), NAME_WANTED);
+	const wanted = LEAD + indent + widthOf(Str.Run, sample(s.rows.value, (r) => r.name), NAME_WANTED);
 	return {
-		id: 'name', title: 'Run', hint: 'name; Enter opens the run', number: false, sortable: true,
+		id: 'name', title: Str.Run, hint: Str.nameEnterOpensTheRun, number: false, sortable: true,
 		width: Math.min(LEAD + indent + NAME_MAX, wanted) + ONROW, wanted: wanted + ONROW,
 		cell: (r) => s.nameOf(r.id, r), full: (r) => r.name,
 	};
@@ -161,7 +162,7 @@ export const pickable = computed<{ id: string; label: string }[]>(() => [
 		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
 	...['status', 'delta', 'cursor', 'time', 'start', 'phase', 'notes'].map((id) => ({ id, label: id })),
-	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })),
+	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: filled(Str.tagX, k) })),
 	...s.metricKeys.value.flatMap((k) => (['best', 'last', 'min', 'max', 'first'] as const)
 		.map((w) => ({ id: `m:${w}:${k}`, label: `${k} ${w}` }))),
 ]);

@@ -8,6 +8,7 @@ import { cell, DERIVED, metricColumn, metricValue, runTime } from '../../base/ra
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { statements } from '../base/says.ts';
 import { keepLeft, widthOf, type Column } from './column.ts';
 import { columns } from './columns.tsx';
@@ -37,7 +38,7 @@ function decimalsOf(list: readonly Together[]): number | null {
 
 /** Number of runs with a value, unless all of the group. */
 function short(t: Together, g: Group): string {
-	return t.n === g.runs.length ? '' : ` n ${t.n}`;
+	return t.n === g.runs.length ? '' : filled(Str.nX2, t.n);
 }
 
 /** A numeric column: value of a run, formatting of a mean. */
@@ -55,7 +56,7 @@ function numberColumn(of: Column, valueOf: (r: Run) => number | null | undefined
 			return !t.n ? <span class="none">–</span> : <>{text(t.mean, d)}
 				<span class="dim">{deviation(t)}{short(t, g)}</span></>;
 		},
-		full: (g) => `mean ${sum(g).mean}, standard deviation ${sum(g).std}, of ${sum(g).n} runs`,
+		full: (g) => filled(Str.meanXStandardDeviation, sum(g).mean, sum(g).std, sum(g).n),
 		value: (g) => sum(g).mean,
 	};
 }
@@ -84,7 +85,7 @@ function deltaGroups(of: Column): GroupColumn {
 		cell: (g) => {
 			const v = mean(g);
 			return Number.isNaN(v) ? <span class="none">–</span>
-				: v === top ? <span class="best">best</span> : signed((v - top) * per, d);
+				: v === top ? <span class="best">{Str.best}</span> : signed((v - top) * per, d);
 		},
 	};
 }
@@ -93,7 +94,7 @@ function deltaGroups(of: Column): GroupColumn {
 function underCursor(g: Group): string {
 	const c = s.cursor.value;
 	const at = c && g.runs[0] && s.middleAt(c.key, c.x, g.runs[0].id);
-	return at ? `${fixed(at.value, decimalsFor([at.value]))} n ${at.n}` : '';
+	return at ? filled(Str.xNX, fixed(at.value, decimalsFor([at.value])), at.n) : '';
 }
 
 /** A text column: the common value, or the number of values. */
@@ -101,7 +102,7 @@ function wordColumn(of: Column, valueOf: (r: Run) => string): GroupColumn {
 	const words = (g: Group) => [...new Set(g.runs.map(valueOf).filter(Boolean))].sort(natural);
 	const text = (g: Group) => {
 		const list = words(g);
-		return list.length < 2 ? list[0] ?? '' : `${list.length} values`;
+		return list.length < 2 ? list[0] ?? '' : filled(Str.xValues, list.length);
 	};
 	const texts = s.runGroups.value.slice(0, SAMPLE).map(text);
 	return {
@@ -146,8 +147,8 @@ export const groupColumns = computed<GroupColumn[]>(() => {
 function groupOf(of: Column): GroupColumn {
 	const c = groupColumn(of);
 	if (of.id !== 'name') return c;
-	const wanted = 80 + widthOf('run', s.runGroups.value.map((g) => g.name + ' 00'), 520);
-	return { ...c, of: { ...of, title: 'group', hint: 'the values that its runs share, and how many they are',
+	const wanted = 80 + widthOf(Str.run, s.runGroups.value.map((g) => g.name + ' 00'), 520);
+	return { ...c, of: { ...of, title: Str.group, hint: Str.theValuesThatItsRuns,
 		width: Math.min(300, wanted), wanted } };
 }
 

@@ -8,6 +8,7 @@ import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
@@ -106,12 +107,13 @@ function NameCell({ g }: { g: Group }) {
 	const hidden = g.all.length - g.runs.length;
 	return (
 		<>
-			<span class="eye" title={open ? 'fold its runs away (−)' : 'list its runs (+)'}
+			<span class="eye" title={open ? Str.foldItsRunsAway : Str.listItsRuns}
 				onClick={() => toggleOpen(g.name)}>{open ? '▾' : '▸'}</span>
-			<span class="eye" title={g.runs.length ? 'hide it in the charts (space)' : 'show it (space)'}
+			<span class="eye" title={g.runs.length ? Str.hideItInTheChartsSpace : Str.showItSpace}
 				onClick={() => toggleShown(g)}><Key look={lookAt(g.at)} on={g.runs.length > 0} /></span>
 			<b class="cut"><span>{g.name}</span></b>
-			<span class="dim">{hidden ? `${g.runs.length} of ${g.all.length}` : g.runs.length}</span>
+			<span class="dim">{hidden ? filled(Str.xOfX, g.runs.length, g.all.length)
+				: g.runs.length}</span>
 		</>
 	);
 }
@@ -139,14 +141,14 @@ function GroupRow({ g, n, cols }: { g: Group; n: number; cols: readonly GroupCol
 function GroupCards({ groups, cols }: { groups: readonly Group[]; cols: readonly GroupColumn[] }) {
 	const goal = cols.find((c) => s.goal.value && c.of.id === 'm:best:' + s.goal.value.key);
 	return (
-		<ol class="cards" aria-label="Groups of runs">{groups.map((g) => (
+		<ol class="cards" aria-label={Str.GroupsOfRuns}>{groups.map((g) => (
 			<li key={g.name} class="card run">
 				<button type="button" class="eye" aria-pressed={g.runs.length > 0}
-					aria-label={`${g.name} in the charts`} onClick={() => toggleShown(g)}>
+					aria-label={filled(Str.xInTheCharts, g.name)} onClick={() => toggleShown(g)}>
 					<Key look={lookAt(g.at)} on={g.runs.length > 0} /></button>
 				<b class="name">{g.name}</b>
 				<span class="value">{goal?.cell(g)}</span>
-				<span class="what">{count(g.runs.length, 'run')}</span>
+				<span class="what">{count(g.runs.length, Str.run)}</span>
 			</li>
 		))}</ol>
 	);
@@ -177,7 +179,7 @@ function Grid({ box, items, cols }: GridOptions) {
 	const { indexes } = made(items.length, active.value.row);
 	const shown = cols.map((c) => c.of);
 	return (
-		<div class="grid grouped" role="treegrid" ref={box} aria-label="Groups of runs"
+		<div class="grid grouped" role="treegrid" ref={box} aria-label={Str.GroupsOfRuns}
 			aria-multiselectable="true"
 			aria-rowcount={items.length + 1} aria-colcount={cols.length} onKeyDown={onKey}
 			onFocusIn={(e) => focused(e.target as HTMLElement, items)} onMouseLeave={() => light(undefined)}

@@ -7,6 +7,7 @@ import { formulaOf } from '../../base/formula.ts';
 import { FORMULA } from '../../base/panel.ts';
 import { DERIVED } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
+import { filled, parts, Str } from '../../strings/en.ts';
 import { Panel } from '../base/bits.tsx';
 import { place } from './arrange.ts';
 import { columns, pickable } from './columns.tsx';
@@ -34,9 +35,9 @@ function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	if (typeof formula === 'string') return <p class="problem" role="status">{formula}</p>;
 	const unknown = unknownIn(text);
 	return (
-		<p>{unknown !== null && <span class="problem" role="status">No run has {unknown}.</span>}{' '}
+		<p>{unknown !== null && <span class="problem" role="status">{parts(Str.NoRunHasX, unknown)}</span>}{' '}
 			<button type="button" disabled={unknown !== null}
-				onClick={() => add(DERIVED + text)}>Add the column</button></p>
+				onClick={() => add(DERIVED + text)}>{Str.AddTheColumn}</button></p>
 	);
 }
 
@@ -49,9 +50,9 @@ function Move({ id, label }: { id: string; label: string }) {
 	};
 	return (
 		<span class="move">
-			<button type="button" class="quiet" aria-label={`earlier: ${label}`}
+			<button type="button" class="quiet" aria-label={filled(Str.earlierX, label)}
 				onClick={move(-1)}>↑</button>
-			<button type="button" class="quiet" aria-label={`later: ${label}`}
+			<button type="button" class="quiet" aria-label={filled(Str.laterX, label)}
 				onClick={move(1)}>↓</button>
 		</span>
 	);
@@ -73,10 +74,9 @@ export function Picker({ close }: { close: () => void }) {
 		words.value = '';
 	};
 	return (
-		<Panel label="Columns" close={close}>
-			<input type="search" placeholder={`find among ${pickable.value.length} columns, or = a formula`}
-				aria-label="Find a column"
-				title="or a formula: = params.lr * params.batch_size, = val/loss.min - train/loss.min"
+		<Panel label={Str.Columns} close={close}>
+			<input type="search" placeholder={filled(Str.findAmongXColumnsOrA, pickable.value.length)}
+				aria-label={Str.FindAColumn} title={Str.orAFormulaParamsLrParams}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => {
 					const whole = formula && typeof formulaOf(formula) !== 'string';
@@ -96,7 +96,7 @@ export function Picker({ close }: { close: () => void }) {
 					))}
 				</div>
 			</div>
-			<button type="button" onClick={() => s.go({ columns: null })}>default columns</button>
+			<button type="button" onClick={() => s.go({ columns: null })}>{Str.defaultColumns}</button>
 		</Panel>
 	);
 }

@@ -5,6 +5,7 @@ import type { Run } from '../../base/types.ts';
 import { decimalsFor, fixed, short, sinceStart, when } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 
 /** Values at the cursor by run, and their decimals, from the displayed line; null without a cursor. */
 export const readout = computed(() => {
@@ -24,10 +25,10 @@ export const readout = computed(() => {
 
 export const cursorTitle = computed(() => {
 	const c = s.cursor.value;
-	if (!c) return 'At cursor';
+	if (!c) return Str.AtCursor;
 	const unit = s.unitOf(c.key);
 	const x = unit === 'time' ? sinceStart(c.x) : unit === 'clock' ? when(c.x * 1000).slice(5)
-		: unit === 'epoch' ? 'epoch ' + short(Number(c.x.toFixed(1))) : String(Math.round(c.x));
+		: unit === 'epoch' ? filled(Str.epochX, short(Number(c.x.toFixed(1)))) : String(Math.round(c.x));
 	return `${s.shortKey(c.key)} @ ${x}`;
 });
 

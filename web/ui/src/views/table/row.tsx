@@ -4,6 +4,7 @@ import type { Run } from '../../base/types.ts';
 import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { fellOut } from '../../base/goal.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { followed, Key, Name } from '../base/bits.tsx';
 import { Icon } from '../base/icon.tsx';
 import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
@@ -27,7 +28,7 @@ function ariaSort(c: Column): 'ascending' | 'descending' | 'none' {
 function SelectAll() {
 	const n = s.chosenRuns.value.length;
 	const all = n > 0 && n === s.rows.value.length;
-	return <input type="checkbox" class="pick" tabIndex={-1} aria-label="Select all runs" checked={all}
+	return <input type="checkbox" class="pick" tabIndex={-1} aria-label={Str.SelectAllRuns} checked={all}
 		indeterminate={n > 0 && !all} onClick={(e) => e.stopPropagation()} onPointerDown={(e) =>
 			e.stopPropagation()}
 		onChange={() => s.selectRuns(all ? [] : s.rows.value)} />;
@@ -58,7 +59,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 	return (
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
-			title={second ? `${c.hint}; the second sort` : c.hint} data-cell={'-1:' + i}
+			title={second ? filled(Str.xTheSecondSort, c.hint) : c.hint} data-cell={'-1:' + i}
 			tabIndex={on ? 0 : -1} style={leftOf(c)} onPointerDown={(e) => dragHead(e, i)}
 			onKeyDown={(e) => menuKey(e, c)}
 			onContextMenu={(e) => {
@@ -72,7 +73,7 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 			)}
 			{second && order === 'none' && <span class="arrow two" aria-hidden="true">
 				{s.view.value.thenDesc ? '▾' : '▴'}</span>}
-			<button type="button" class="headmenu" tabIndex={-1} aria-label={`Menu of ${c.title}`}
+			<button type="button" class="headmenu" tabIndex={-1} aria-label={filled(Str.MenuOfX, c.title)}
 				aria-haspopup="dialog" onPointerDown={(e) => e.stopPropagation()} onClick={(e) => {
 				e.stopPropagation();
 				openMenu(c.id, e.currentTarget.parentElement!);
@@ -92,7 +93,7 @@ function level(r: Run): number | undefined {
 function Fold({ r }: { r: Run }) {
 	const own = nesting.value?.get(r.id);
 	const folded = isFolded(r.id);
-	const title = `${folded ? 'show' : 'hide'} the ${own?.below} below (+ and − on the keyboard)`;
+	const title = filled(Str.xTheXBelowAndOn, folded ? Str.show : Str.hide, own?.below);
 	return !own ? null : (
 		<span class="fold" style={{ paddingLeft: Math.min(own.depth, DEEPEST) * INDENT + 'px' }}>
 			{own.below > 0 && <span class="eye" title={title} onClick={() => toggleFold(r.id)}>
@@ -104,8 +105,9 @@ function Fold({ r }: { r: Run }) {
 /** The check box of a run; with Shift it selects all up to the last one. */
 function Pick({ r }: { r: Run }) {
 	const on = s.selected.value.has(r.id);
-	return <input type="checkbox" class="pick" tabIndex={-1} checked={on} aria-label={`Select ${s.nameOf(r.id, r)}`}
-		title="Select (x); Shift selects a range" onClick={(e) => {
+	return <input type="checkbox" class="pick" tabIndex={-1} checked={on} aria-label={filled(Str.SelectX,
+		s.nameOf(r.id, r))}
+		title={Str.SelectXShiftSelectsA} onClick={(e) => {
 			const box = e.currentTarget;
 			if (e.shiftKey) s.selectTo(r.id, visibleRows.value);
 			else s.toggleSelected(r.id);
@@ -122,18 +124,18 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 		<>
 			<Fold r={r} />
 			<Pick r={r} />
-			<span class="eye" title={shown ? 'Hide in the charts (Space)' : 'Show in the charts (Space)'}
+			<span class="eye" title={shown ? Str.HideInTheChartsSpace : Str.ShowInTheChartsSpace}
 				onClick={(e) => (e.shiftKey ? s.showTo(r.id, visibleRows.value) : s.toggleShown(r.id))}>
 				<Key look={s.looks.value.byRun.get(r.id)} on={shown} /></span>
 			<a href={s.runAddress(r.id)} tabIndex={-1}
 				onClick={followed(() => s.openRun(r.id))}><Name text={s.nameOf(r.id, r)} /></a>
 			{!nesting.value && parent !== null
-				&& <span class="child" title={`Belongs to ${s.nameOf(parent)}`}>↳</span>}
+				&& <span class="child" title={filled(Str.BelongsToX, s.nameOf(parent))}>↳</span>}
 			<span class="onrow">
-				<span class="only" title="Only this run in the charts (o)"
+				<span class="only" title={Str.OnlyThisRunInTheCharts}
 					onClick={() => s.showOnly(r.id)}><Icon name="eye" /></span>
 				<span class={pinned ? 'only on' : 'only'}
-					title={pinned ? 'Unpin (p)' : 'Pin on top (p); b makes it the baseline'}
+					title={pinned ? Str.UnpinP : Str.PinOnTopPBMakes}
 					onClick={() => s.togglePin(r)}><Icon name="pin" /></span>
 			</span>
 		</>

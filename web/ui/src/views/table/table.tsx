@@ -5,6 +5,7 @@ import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
+import { Str } from '../../strings/en.ts';
 import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
@@ -95,7 +96,7 @@ export function Table() {
 	const row = (n: number, at: number) => <Row key={list[n]!.id} r={list[n]!} n={n} at={at} cols={cols}
 		divide={n > pins && n === divide} />;
 	return (
-		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs"
+		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label={Str.Runs}
 			aria-rowcount={list.length + 1}
 			aria-colcount={cols.length} aria-multiselectable="true" onKeyDown={onKey} onCopy={onCopy}
 			onFocusIn={(e) => focused(e.target as HTMLElement)} onFocusOut={() => (tip.value = null)}

@@ -6,13 +6,15 @@ import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
 import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { filled, Str } from '../../strings/en.ts';
 import { sample, widthOf, type Column } from './column.ts';
 
 export function paramColumn(key: string): Column {
 	const list = s.rows.value;
 	const numeric = list.every((r) => r.params[key] === undefined || !Number.isNaN(Number(r.params[key])));
 	return {
-		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: 'param ' + key, number: numeric, sortable: true,
+		id: 'p:' + key, title: key.replace(/_/g, ' '), hint: filled(Str.paramX, key), number: numeric,
+			sortable: true,
 		width: widthOf(key.replace(/_/g, ' ').slice(0, 18), sample(list, (r) => paramText(r.params[key] ?? '')),
 			150),
 		cell: (r) => paramText(r.params[key] ?? ''),
@@ -23,7 +25,7 @@ export function paramColumn(key: string): Column {
 export function tagColumn(key: string): Column {
 	const text = (r: Run) => s.tagsOf(r)[key] ?? '';
 	return {
-		id: 't:' + key, title: key, hint: 'tag ' + key, number: false, sortable: true,
+		id: 't:' + key, title: key, hint: filled(Str.tagX, key), number: false, sortable: true,
 		width: widthOf(key.slice(0, 18), sample(s.rows.value, text), 150), cell: text, full: text,
 	};
 }
@@ -45,14 +47,14 @@ export function valueColumn(id: string): Column | null {
 			if (v === undefined) return <span class="none">–</span>;
 			const text = fixed(v, d);
 			return top && r.id === top.id ? <b class="best">{text}</b>
-				: Number.isNaN(v) ? <span class="bad">NaN</span> : text;
+				: Number.isNaN(v) ? <span class="bad">{Str.NaN}</span> : text;
 		},
 		full: (r) => {
 			const m = r.metrics[c.key];
 			const v = metricValue(m, c.what, dir);
 			if (v === undefined) return '';
 			const at = c.what === 'best' ? bestStep(m, dir) : c.what === 'last' ? m!.last_step : null;
-			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : ` at step ${at}`);
+			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : filled(Str.atStepX, at));
 		},
 	};
 }
@@ -66,7 +68,7 @@ export function derivedColumn(id: string): Column {
 	const d = decimalsFor(values);
 	return {
 		id, title: text, number: true, sortable: true,
-		hint: typeof formula === 'string' ? formula : `formula: ${text}`,
+		hint: typeof formula === 'string' ? formula : filled(Str.formulaX, text),
 		width: widthOf(text.slice(0, 24), values.map((v) => fixed(v, d)), 150),
 		cell: (r) => {
 			const v = of(r);
@@ -90,11 +92,11 @@ export function deltaColumn(): Column | null {
 	};
 	const d = decimalsFor([...sample(list, (r) => delta(r) ?? NaN)].filter((v) => v !== 0).map(Math.abs));
 	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
-	const word = base ? 'baseline' : 'best';
+	const word = base ? Str.baseline : Str.best;
 	return {
-		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false, width: 74,
-		hint: `difference to ${base ? base.name : 'the best run'}'s ${g.key}`
-			+ (points ? ', in hundredths' : ''),
+		id: 'delta', title: points ? Str.points3 : 'Δ ' + word, number: true, sortable: false, width: 74,
+		hint: filled(Str.differenceToXSX, base ? base.name : Str.theBestRun, g.key)
+			+ (points ? Str.inHundredths : ''),
 		cell: (r) => {
 			const v = delta(r);
 			return v === null ? <span class="none">–</span>
