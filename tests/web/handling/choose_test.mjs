@@ -153,3 +153,24 @@ test('the menu of a head sorts twice, filters, groups, pins, moves and hides, by
 	await choose(page, 'model', 'Group by this');
 	await until(() => page.locator('.grouped [data-group]').count(), (n) => n === 3);
 });
+
+test('groups are sorted twice, too: by the head with Shift, by Shift+Enter, from the address', async (t) => {
+	const page = await here.open(t, '?e=fashion&by=model&by=lr&s=p:model&s2=-p:lr');
+	const groups = () => page.$$eval('.grouped .body .row', (l) => l.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex)
+		.map((r) => r.dataset.group).join('; '));
+	const { runs } = await here.ask('GET', 'runs?experiment=fashion&limit=100');
+	const pairs = [...new Set(runs.map((r) => r.params.model + ' ' + r.params.lr))].map((p) => p.split(' '));
+	const sorted = (sign) => pairs.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : sign * (a[1] - b[1])))
+		.map(([model, lr]) => `model ${model}, lr ${lr}`).join('; ');
+	await until(groups, (l) => l === sorted(-1), sorted(-1));
+	assert.notEqual(sorted(-1), sorted(1));
+	const head = page.locator('.grouped .head .cell:has-text("lr")').first();
+	await head.click({ modifiers: ['Shift'] });
+	await until(() => page.url(), (u) => !u.includes('s2='));
+	await head.focus();
+	await page.keyboard.press('Shift+Enter');
+	await until(() => page.url(), (u) => u.includes('s2=p:lr'));
+	await until(groups, (l) => l === sorted(1), sorted(1));
+	await page.keyboard.press('Shift+Enter');
+	await until(groups, (l) => l === sorted(-1), sorted(-1));
+});

@@ -130,6 +130,22 @@ test('a chart goes to a report by three clicks, with the runs of the filter and 
 	await charted(page, 'train/loss (2)', (c) => c.lines.length === 2);
 });
 
+test('runs of another experiment have the looks of their own table', async (t) => {
+	for (const [name, lr] of [['u', 1], ['v', 2], ['w', 3]]) {
+		const { id } = await here.ask('POST', 'runs',
+			{ experiment: 'there', name, params: { lr: String(lr) } });
+		await log(id, curve(lr));
+	}
+	const page = await here.open(t, '?e=there');
+	const looks = (d) => d.lines.map((l) => l.id.split('\n')[0] + l.colour + l.dash).sort();
+	const own = looks(await charted(page, 'train/loss', (d) => d.lines.length === 3));
+	const { id } = await here.ask('POST', 'reports', { experiment: 'week', name: 'guests',
+		text: '```panel\nmetrics: train/loss\nexperiment: there\nfilter: params.lr > 1\n```' });
+	await page.goto(here.server.url + '?e=week&report=' + id);
+	await charted(page, 'train/loss (1)', (d) => d.lines.length === 2
+		&& looks(d).every((look) => own.includes(look)));
+});
+
 test('earlier versions are shown unchanged, and one is restored', async (t) => {
 	const made = await here.ask('POST', 'reports', { experiment: 'week', name: 'plan', text: 'one' });
 	await here.ask('PATCH', 'reports/' + made.id, { text: 'two\n\n```panel\nmetric: x\nmetrics: no/such\n```' });

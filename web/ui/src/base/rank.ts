@@ -76,7 +76,8 @@ function missing(v: Cell): boolean {
 	return v === undefined || v === '' || (typeof v === 'number' && !Number.isFinite(v));
 }
 
-function compare(a: Cell, b: Cell, desc: boolean): number {
+/** Missing values last. */
+export function compareCells(a: Cell, b: Cell, desc: boolean): number {
 	if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
 	const d = typeof a === 'number' && typeof b === 'number' ? a - b : natural(String(a), String(b));
 	return desc ? -d : d;
@@ -100,7 +101,7 @@ export function orderRuns(list: readonly Run[], goal: Goal | null, sort: string 
 	const down = sort === null ? !goal || goal.dir === 'max' : desc;
 	const keyed = list.map((r) => ({ r, v: cell(r, id, dirOf), w: then ? cell(r, then.id, dirOf) : undefined,
 		out: byMetric(sort) && fellOut(r) ? 1 : 0 }));
-	keyed.sort((a, b) => a.out - b.out || compare(a.v, b.v, down) || compare(a.w, b.w, then?.desc ?? false)
+	keyed.sort((a, b) => a.out - b.out || compareCells(a.v, b.v, down) || compareCells(a.w, b.w, !!then?.desc)
 		|| (b.r.start_time ?? 0) - (a.r.start_time ?? 0) || (a.r.id < b.r.id ? -1 : 1));
 	return keyed.map((k) => k.r);
 }

@@ -15,4 +15,5 @@ export { endSession, getRuns } from './server/api.ts';
 export { askRanks, askWhole } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
 export { start } from './live.ts';
+export { FIRST_PAGE, HELD_MAX, NEXT_PAGE, PARAMS_MAX } from './load.ts';
 export { loadExperiments, needMetrics, openSaved, reloadRuns } from './load.ts';

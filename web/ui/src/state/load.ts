@@ -18,14 +18,14 @@ import { go, view } from './view.ts';
 
 /** The first request, as in web/api/native/api_page.c: number of runs, limits of metrics and params for a complete
  * reply, and the metrics to ask for beyond them. */
-const FIRST_PAGE = 200;
+export const FIRST_PAGE = 200;
 const METRICS_MAX = 48;
-const PARAMS_MAX = 32;
+export const PARAMS_MAX = 32;
 const FRONT = ['train/loss', 'loss', 'val/loss', 'val_loss', 'eval/loss', 'epoch/val_loss', 'epoch/top1', 'val/top1'];
 const PHASES_MAX = 12;
-const NEXT_PAGE = 1000;
+export const NEXT_PAGE = 1000;
 /** Maximum number of runs in the page; a filter finds the others. */
-const HELD_MAX = 10000;
+export const HELD_MAX = 10000;
 
 let loadSeq = 0;
 /** Experiment and filter of the last load. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saved reports: their texts, current data of a panel, and frozen data. Loaded with the page of reports.
 import { signal } from '@preact/signals';
+import { assignLooks, type Look } from '../../base/colour.ts';
+import { FIRST } from '../../base/params.ts';
 import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
 import type { Run } from '../../base/types.ts';
 import { getRuns, request, seriesIn, type Json, type SeriesReply } from '../server/api.ts';
-import { askWhole, report as complain } from '../index.ts';
+import { askWhole, FIRST_PAGE, HELD_MAX, looks, NEXT_PAGE, PARAMS_MAX, report as complain } from '../index.ts';
 
 /** Maximum of runs and metrics in a panel: more lines cannot be distinguished. */
 const RUNS_MAX = 12;
@@ -103,6 +105,40 @@ export async function panelNow(p: ReportPanel, experiment: string): Promise<Pane
 	const sent = runs.length && keys.length ? await askWhole(runs.map((r) => r.id), keys, BUCKETS, p.x) : [];
 	return { time: Date.now(), runs: runs.map(({ id, name }) => ({ id, name })), sent, series: seriesIn(sent),
 		more: more || p.metrics.length > METRICS_MAX };
+}
+
+/** Looks of runs of other experiments. */
+const foreign = signal<ReadonlyMap<string, Look>>(new Map());
+const sought = new Set<string>();
+
+/** The look of a run in the table of its experiment; undefined until needLooks has loaded it. */
+export function lookOf(id: string): Look | undefined {
+	return looks.value.byRun.get(id) ?? foreign.value.get(id);
+}
+
+/** Assigns looks as the page of the experiment does: from all its runs and the params that its first screen has. */
+async function looksIn(experiment: string): Promise<ReadonlyMap<string, Look>> {
+	const first = await getRuns({ experiment, limit: FIRST_PAGE, params: FIRST, paramsMost: PARAMS_MAX,
+		fields: ['params'] });
+	const among = first.paramsLeftOut ? new Set(first.runs.flatMap((r) => Object.keys(r.params))) : null;
+	const all = among ? [] : [...first.runs];
+	for (let page = among ? '' : first.next; page !== null && all.length < HELD_MAX;) {
+		const more: Awaited<ReturnType<typeof getRuns>> =
+			await getRuns({ experiment, limit: NEXT_PAGE, page, fields: ['params'] });
+		all.push(...more.runs);
+		page = more.next;
+	}
+	return assignLooks(all, { hue: null, dash: null, among }).byRun;
+}
+
+/** Loads the looks of runs that the experiment of the page does not have. */
+export async function needLooks(ids: readonly string[]): Promise<void> {
+	const lack = ids.filter((id) => !lookOf(id) && !sought.has(id));
+	if (!lack.length) return;
+	lack.forEach((id) => sought.add(id));
+	const { runs } = await getRuns({ ids: lack, limit: lack.length, fields: ['tags'] });
+	for (const experiment of new Set(runs.map((r) => r.experiment)))
+		foreign.value = new Map([...foreign.value, ...await looksIn(experiment)]);
 }
 
 /** Data of a frozen panel; null if its block is missing or invalid. */

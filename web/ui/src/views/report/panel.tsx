@@ -9,7 +9,7 @@ import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
-import { panelNow, type PanelData } from '../../state/saved/reports.ts';
+import { lookOf, needLooks, panelNow, type PanelData } from '../../state/saved/reports.ts';
 import { filled, parts, Str } from '../../strings/en.ts';
 import { followed, Key } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
@@ -46,9 +46,9 @@ function nameIn(d: PanelData, id: string): string {
 	return d.runs.find((r) => r.id === id)?.name || id.slice(0, 8);
 }
 
-/** The look of a run as in the table and the charts; of a run of another experiment, by its place in the panel. */
+/** The look of a run as in the table of its experiment; of a deleted one, by its place in the panel. */
 function lookIn(d: PanelData, id: string): Look {
-	return s.looks.value.byRun.get(id) ?? lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
+	return lookOf(id) ?? lookAt(Math.max(0, d.runs.findIndex((r) => r.id === id)));
 }
 
 function linesOf(d: PanelData, metrics: readonly string[]): ChartLine[] {
@@ -99,12 +99,13 @@ function Plot({ p, d, name }: { p: ReportPanel; d: PanelData; name: string }) {
 		chart.current = c;
 		return () => c.destroy();
 	}, [p.x, p.metrics[0]]);
+	useEffect(() => void needLooks(d.runs.map((r) => r.id)).catch(s.report), [d]);
 	useEffect(() => {
 		const [from, to] = rangeOf(lines);
 		chart.current?.set({ lines, from, to, log: p.log, full: true, xLabel: AXIS[p.x], whole: p.x === 'step',
 			ticksX: p.x === 'elapsed' ? 'time' : 'even', bytes: isBytes(p.metrics[0] ?? ''),
 			gutter: lines.length > 1 && (box.current?.clientWidth ?? 0) > 430 ? GUTTER : 0 });
-	}, [d, p.log, p.x, p.metrics.join(), look, s.looks.value]);
+	}, [d, p.log, p.x, p.metrics.join(), look, lines.map((l) => l.colour + l.dash).join()]);
 	const words = lines.map((l) => filled(Str.xEndsAtX, l.name, short(l.ys[lastPoint(l.ys)] ?? NaN)));
 	return <div class="plot" ref={box} tabIndex={0} role="group" data-chart={name}
 		aria-label={`${name}, ${count(lines.length, Str.line)}. ${words.slice(0, 30).join('; ')}`} />;

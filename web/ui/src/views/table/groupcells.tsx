@@ -4,7 +4,7 @@ import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
 import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
-import { cell, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
+import { cell, compareCells, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -152,20 +152,13 @@ function groupOf(of: Column): GroupColumn {
 		width: Math.min(300, wanted), wanted } };
 }
 
-/** Sorts by mean goal, best first, or by the table's sort column; missing values last. */
+/** Sorts by mean goal, best first, or by the table's sort column; then by the second one; missing values last. */
 export function orderGroups(list: readonly Group[], cols: readonly GroupColumn[]): Group[] {
 	const v = s.view.value;
 	const goal = s.goal.value;
-	const id = v.sort ?? (goal ? 'm:best:' + goal.key : 'name');
-	const by = cols.find((c) => c.of.id === id);
 	const down = v.sort === null ? goal?.dir === 'max' : v.desc;
-	if (!by) return [...list];
-	const value = new Map(list.map((g) => [g.name, by.value(g)]));
-	const missing = (a: number | string) => a === '' || Number.isNaN(a);
-	return [...list].sort((x, y) => {
-		const [a, b] = [value.get(x.name)!, value.get(y.name)!];
-		if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
-		const d = typeof a === 'number' && typeof b === 'number' ? a - b : natural(String(a), String(b));
-		return down ? -d : d;
-	});
+	const [by, then] = [v.sort ?? (goal ? 'm:best:' + goal.key : 'name'), v.then]
+		.map((id) => cols.find((c) => c.of.id === id));
+	return list.map((g) => ({ g, first: by?.value(g), second: then?.value(g) })).sort((a, b) =>
+		compareCells(a.first, b.first, down) || compareCells(a.second, b.second, v.thenDesc)).map((k) => k.g);
 }

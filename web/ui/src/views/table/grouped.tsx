@@ -13,7 +13,7 @@ import { Key } from '../base/bits.tsx';
 import '../base/later.ts';
 import { GROUP } from '../charts/lines.ts';
 import { columns, shownMetrics } from './columns.tsx';
-import { active, sortBy, tip } from './focus.ts';
+import { active, sortBy, sortThen, tip } from './focus.ts';
 import { groupColumns, orderGroups, type Group, type GroupColumn } from './groupcells.tsx';
 import { HeadCell, kindOf, leftOf, Row, ROW } from './row.tsx';
 import { openGroups } from './rows.ts';
@@ -40,10 +40,10 @@ function toggleOpen(name: string): void {
 const toggleShown = (g: Group) => s.showAll(g.all.map((r) => r.id), !g.runs.length);
 
 /** Handles a key on a row; returns true if bound. */
-function act(key: string, item: Item | undefined, col: number): boolean {
+function act(key: string, item: Item | undefined, col: number, shift: boolean): boolean {
 	if (!item) {
 		const c = columns.value[col];
-		if (c?.sortable && (key === 'Enter' || key === ' ')) sortBy(c);
+		if (c?.sortable && (key === 'Enter' || key === ' ')) (shift ? sortThen : sortBy)(c);
 		return key === 'Enter' || key === ' ';
 	}
 	const { group, run } = item;
@@ -85,7 +85,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]):
 			active.value = to;
 			if (to.row >= 0) reveal(box.current!, to.row);
 			light(items[to.row]);
-		} else if (!act(e.key, items[a.row], a.col)) return;
+		} else if (!act(e.key, items[a.row], a.col, e.shiftKey)) return;
 		e.preventDefault();
 	};
 }
