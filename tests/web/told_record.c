@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* told_record.c: records two runs with more than numbers through libdptrack: pictures, histograms, texts, a table, a
- * sound, console output, code, an alert. They differ in one param, one line of code and one package.
+ * sound, console output, code, an alert. They differ in one param, one line of code and one package. A third one fails
+ * in another experiment; its console has the reason.
  * Usage: told_record RUNS-DIR. */
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,26 @@ static int record_run(struct dptrack_run *run, int which)
 	return rc | dptrack_alert(run, DPTRACK_WARNING, 20, "loss is odd", "three times the usual");
 }
 
+/* Records a run that ends with an error on stderr. */
+static int record_failure(const char *runs_dir)
+{
+	static const char reason[] = "Traceback (most recent call last):\n  File \"train.py\", line 12\n"
+				     "torch.OutOfMemoryError: CUDA out of memory.\nstopping workers\n";
+	struct dptrack_error error;
+	struct dptrack_run *run;
+	char text[32];
+	int rc, i;
+
+	rc = dptrack_run_open(&run, &(struct dptrack_run_opts){ .runs_dir = runs_dir, .experiment = "failed",
+		.run_name = "big", .url = "" }, &error);
+	for (i = 0; !rc && i < 60; i++) {
+		snprintf(text, sizeof(text), "step %d\n", i);
+		rc = dptrack_log_at(run, -1, i, "train/loss", 1.0, 1.7e9 + i) |
+		     dptrack_console(run, 1, text, strlen(text));
+	}
+	return rc ? rc : dptrack_console(run, 2, reason, strlen(reason)) | dptrack_run_close(run, DPTRACK_FAILED);
+}
+
 int main(int argc, char **argv)
 {
 	struct dptrack_error error;
@@ -95,5 +116,5 @@ int main(int argc, char **argv)
 		}
 		rc |= dptrack_run_close(run, DPTRACK_FINISHED);
 	}
-	return rc ? 1 : 0;
+	return rc || record_failure(argv[1]) ? 1 : 0;
 }

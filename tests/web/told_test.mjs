@@ -119,6 +119,18 @@ test('a video, an HTML document in a sandbox, a figure of Plotly', async (t) => 
 	await clean(page);
 });
 
+test('a failed run names the reason from its console and shows the last lines, on the first screen', async (t) => {
+	const { runs } = await here.ask('GET', 'runs?experiment=failed');
+	const page = await here.open(t, `?e=failed&r=${runs[0].id}`);
+	await says(page, '.failure h2 code', /^torch\.OutOfMemoryError: CUDA out of memory\.$/);
+	const last = await page.textContent('.failure pre');
+	assert.match(last, /line 12\ntorch\.OutOfMemoryError: CUDA out of memory\.\nstopping workers$/);
+	assert.equal(last.split('\n').length, 8);
+	assert.ok(await page.$eval('.failure pre', (e) => e.getBoundingClientRect().bottom < innerHeight));
+	await page.click('.failure a');
+	await says(page, '.console .line:last-child', /stopping workers/);
+});
+
 test('the console: its end first, search, colours, a link from a line to its time and back', async (t) => {
 	const page = await opened(t, 'two', '&x=clock&t=console');
 	await says(page, '.console .line:last-child', /line 1499/);

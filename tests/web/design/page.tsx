@@ -34,8 +34,22 @@ const chapter = asked.get('design') ?? 'tokens';
 chooseTheme(asked.get('theme') === 'dark' ? 'dark' : 'light');
 document.documentElement.dataset.theme = asked.get('theme') ?? 'light';
 
+const all = (selector: string) => [...document.querySelectorAll<HTMLElement>(selector)];
+
+/** Charts draw in the frame after they get their lines. */
+const FRAMES = 3;
+
+/** Cursors are placed in drawn charts, and the cards have their curves. */
+const settled = () => !all('[data-read=wanted]').length
+	&& all('.spark').every((e) => e.firstChild || !e.closest('.cards'));
+
+function tellWhenSettled(frames: number): void {
+	if (frames >= FRAMES && settled()) document.documentElement.dataset.ready = 'true';
+	else requestAnimationFrame(() => tellWhenSettled(frames + 1));
+}
+
 function Page() {
-	useEffect(() => void setTimeout(() => (document.documentElement.dataset.ready = 'true'), 900), []);
+	useEffect(() => tellWhenSettled(0), []);
 	return <main style={{ padding: '8px', display: 'flex', flexWrap: 'wrap', gap: '8px', alignItems: 'flex-start' }}>
 		{Object.entries(chapters[chapter] ?? {}).map(([name, of]) => (
 			<section data-specimen={name} style={{ width: !name.endsWith('wide') ? '340px' : chapter === 'frame' ? '900px' : '640px',

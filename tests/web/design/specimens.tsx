@@ -201,12 +201,14 @@ function Lines({ lines, read, ...o }: { lines: ChartLine[]; read?: number } & Pa
 		c.set({ lines, from: 0, to: 590, log: false, full: false, xLabel: 'step', ticksX: 'even', whole: true, gutter: 60,
 			...o } as LineData);
 		const press = () => {
+			if (!c.drawn()) return void requestAnimationFrame(press);
 			for (let i = 0; i < read!; i++) box.current!.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }));
+			box.current!.dataset.read = 'done';
 		};
-		if (read) setTimeout(press, 300);
+		if (read) press();
 	}, []);
 	return <figure class="card chart"><figcaption><b>train/loss</b></figcaption>
-		<div class="plot" ref={box} tabIndex={0} role="group" aria-label="chart" /></figure>;
+		<div class="plot" ref={box} tabIndex={0} role="group" aria-label="chart" data-read={read && 'wanted'} /></figure>;
 }
 
 const ticks = [0, 0.5, 1].map((at) => ({ at, text: String(at) }));
