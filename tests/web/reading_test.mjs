@@ -119,6 +119,9 @@ test('keys move from point to point and from run to run; Enter opens the run', a
 	const ids = [await run('keys', 'a', { loss: ys(1) }), await run('keys', 'b', { loss: ys(2) })];
 	const page = await here.open(t, '?e=keys');
 	await charted(page, 'loss', (d) => d.lines.length === 2);
+	await page.keyboard.press('?');
+	await says(page, '.keys', /↑ ↓from run to run, by value/);
+	await page.keyboard.press('Escape');
 	await page.focus(plot('loss'));
 	await page.keyboard.press('Home');
 	for (const at of [10, 20, 40]) {

@@ -370,7 +370,7 @@ test('a saved view opens alike for others; it can be the experiment\'s default; 
 	await charted(first, 'train/loss', (d) => d.lines.length === 3 && d.from === 2);
 	await first.click('.head button:text-is("Views")');
 	await first.fill('[aria-label="Name of the view"]', 'high rates');
-	await first.click('.picker button:text-is("save")');
+	await first.click('.picker button:text-is("Save")');
 	const link = await first.waitForSelector('.savedline a:text-is("high rates")', WAIT);
 	const address = await link.getAttribute('href');
 	assert.match(address, /^\?v=\d+$/);

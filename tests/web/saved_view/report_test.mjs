@@ -46,7 +46,7 @@ test('written, frozen, exported: a frozen panel keeps its numbers, a live one fo
 	await page.click('.nav a[title="Reports"]');
 	await page.fill('[aria-label="Name of the report"]', 'first week');
 	await page.click('button:text-is("New report")');
-	await page.click('button:text-is("edit")');
+	await page.click('button:text-is("Edit")');
 	await page.fill('[aria-label="Text of the report"]', '# What we saw\n\nIt **fell** <img src=x '
 		+ 'onerror=alert(1)>\n'
 		+ '\n```panel\nmetrics: train/loss\ntitle: kept\n```\n');
@@ -154,7 +154,7 @@ test('earlier versions are shown unchanged, and one is restored', async (t) => {
 	await page.selectOption('main select', '1');
 	await says(page, '.reporttext', /not the newest.*one/s);
 	await page.waitForURL(/edition=1/);
-	assert.equal(await page.locator('button:text-is("edit")').count(), 0);
+	assert.equal(await page.locator('button:text-is("Edit")').count(), 0);
 	await page.click('button:text-is("restore this version")');
 	await says(page, '.reporttext', /version 3.*one/s);
 	await page.goBack();

@@ -26,7 +26,7 @@ function Banner() {
 		return alarm(<>{parts(Str.YouAreSignedOutTheSession, again(Str.signIn))}
 			</>);
 	if (s.away.value) return alarm(Str.TheServerDoesNotAnswer);
-	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again(Str.tryAgain)}</>);
+	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again(Str.TryAgain)}</>);
 	const done = s.done.value;
 	return done && (
 		<p class="banner told" role="status">{done.text} <button type="button"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats numbers, times and names. Values of a column share one precision, so that digits line up.
 
-import { Str } from '../strings/en.ts';
 
 /** Decimals for three significant digits of the largest value and two of the spread; null selects exponents. */
 export function decimalsFor(values: readonly number[]): number | null {
@@ -86,14 +85,13 @@ export function sinceStart(s: number): string {
 	return of(Math.floor(h / 24), 'd', h % 24, 'h');
 }
 
-const MONTHS = [Str.Jan, Str.Feb, Str.Mar, Str.Apr, Str.May, Str.Jun, Str.Jul, Str.Aug, Str.Sep, Str.Oct, Str.Nov,
-	Str.Dec];
+const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
 
 /** Formats seconds since 1970 as time of day; midnight as the date. */
 export function clockText(s: number): string {
 	const d = new Date(Math.round(s) * 1000);
 	const p = (n: number) => String(n).padStart(2, '0');
-	if (!d.getHours() && !d.getMinutes() && !d.getSeconds()) return `${MONTHS[d.getMonth()]} ${d.getDate()}`;
+	if (!d.getHours() && !d.getMinutes() && !d.getSeconds()) return DAY.format(d);
 	return `${p(d.getHours())}:${p(d.getMinutes())}${d.getSeconds() ? ':' + p(d.getSeconds()) : ''}`;
 }
 

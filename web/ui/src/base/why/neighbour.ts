@@ -35,7 +35,7 @@ function seedSpread(runs: readonly Run[], goal: Goal, params: readonly string[])
 const rounded = (v: number, digits: number) => Number(v.toPrecision(digits));
 
 function wordsOf(param: string, delta: number, spread: number, per: number): string {
-	const unit = per === 100 ? Str.points : '';
+	const unit = per === 100 ? Str.unitPoints : '';
 	const difference =
 		filled(Str.xDiffersXX, param.replace(/_/g, ' '), signed(rounded(delta * per, 3), null), unit);
 	if (Number.isNaN(spread)) return filled(Str.xUnknownSpreadOverSeeds, difference);

@@ -73,7 +73,7 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 			<button type="button" disabled={!ids.length} onClick={show}>
 				{parts(Str.showXInTheCharts, most ? filled(Str.xOfThem, SHOW_MAX)
 					: Str.onlyThese)}</button>
-			<button type="button" onClick={clear}>{Str.clear}</button></>
+			<button type="button" onClick={clear}>{Str.Clear}</button></>
 	);
 }
 

@@ -130,7 +130,7 @@ export function Pivot() {
 					choose={(columns) => go({ columns })} />
 				<Chooser name={Str.cells} now={label(c.value)} list={list}
 					choose={(value) => go({ value })} />
-				<Opener word={Str.copy} open={copying} panel={(close) => <CopyText
+				<Opener word={Str.Copy} open={copying} panel={(close) => <CopyText
 					label={Str.CopyThePivot}
 					table={() => textTable(t)} close={close} />} />
 				{t.found.left > 0 && <span class="dim">{parts(Str.xFoundNoPlace, count(t.found.left,

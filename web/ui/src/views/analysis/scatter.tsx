@@ -103,7 +103,7 @@ function Options({ c }: { c: Choice }) {
 				list={[{ id: '', label: Str.theRunsOwn }, ...list]} choose={(colour) => go({
 					colour })} />
 			{(['x', 'y'] as const).map((a) => <button key={a} type="button" aria-pressed={c.log.includes(a)}
-				onClick={() => toggle(a)}>{parts(Str.logX, a)}</button>)}
+				onClick={() => toggle(a)}>{parts(Str.logOfX, a)}</button>)}
 			<button type="button" aria-pressed={c.front} title={Str.runsThatNoOtherBeats}
 				onClick={() => go({ front: !c.front })}>{Str.ParetoFront}</button>
 		</>
@@ -119,7 +119,7 @@ function Picked({ picked }: { picked: Signal<string[]> }) {
 			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
 				{parts(Str.showXInTheCharts, ids.length > SHOW_MAX ? filled(Str.xOfThem, SHOW_MAX)
 					: Str.onlyThese)}</button>
-			<button type="button" onClick={() => (picked.value = [])}>{Str.clear}</button></>
+			<button type="button" onClick={() => (picked.value = [])}>{Str.Clear}</button></>
 	);
 }
 

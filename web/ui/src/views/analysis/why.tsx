@@ -39,7 +39,7 @@ function MediaOfRuns() {
 	const open = (groups[MEDIA] ?? 0) > 0;
 	const runs = s.shown.value.slice(0, MEDIA_RUNS);
 	return (
-		<Part name={Str.media} count={Str.ofTheRunsInTheCharts} open={open}
+		<Part name={Str.Media} count={Str.ofTheRunsInTheCharts} open={open}
 			toggle={() => s.go({ groups: { ...groups, [MEDIA]: open ? 0 : 1 } })}>
 			{() => <Media runs={runs} />}</Part>
 	);

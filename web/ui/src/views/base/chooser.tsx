@@ -33,7 +33,7 @@ function List({ name, list, choose, on, close }: Options & { close: () => void }
 	};
 	return (
 		<Panel label={name} close={close}>
-			<input type="search" placeholder={filled(Str.findAmongX, list.length)}
+			<input type="search" placeholder={filled(Str.FindAmongX, list.length)}
 				aria-label={filled(Str.FindX, name)}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0].id)} />
@@ -45,7 +45,7 @@ function List({ name, list, choose, on, close }: Options & { close: () => void }
 						take(c.id)}>{c.label}</button>}</li>
 			))}</ul>
 			{found.length > MOST && <span class="dim">{parts(Str.xMore, found.length - MOST)}</span>}
-			{!found.length && <span class="dim">{parts(Str.nothingHoldsX, words.value)}</span>}
+			{!found.length && <span class="dim">{parts(Str.NothingContainsX, words.value)}</span>}
 		</Panel>
 	);
 }

@@ -97,7 +97,7 @@ export function Toolbar() {
 				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
 			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
 				title={Str.xByFactorsWhatIsEarly}
-				onClick={() => s.go({ logX: !v.logX })}>{Str.logX2}</button>}
+				onClick={() => s.go({ logX: !v.logX })}>{Str.logX}</button>}
 			<button type="button" aria-pressed={v.log}
 				onClick={() => s.go({ log: !v.log })}>{Str.logY}</button>
 			<button type="button" aria-pressed={v.full} title={Str.letRunsThatFellOutStretch}
@@ -112,7 +112,7 @@ export function Toolbar() {
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
 			{!s.isGrouped.value && <Deferred of={() => <Legend />} />}
-			<input class="find" type="search" placeholder={Str.findAChart} aria-label={Str.FindAChart}
+			<input class="find" type="search" placeholder={Str.FindAChart} aria-label={Str.FindAChart}
 				value={v.find} title={Str.everyWordMustOccurIn}
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
 		</div>
@@ -165,7 +165,7 @@ export function ChartGrid({ keys, after, only }: GridOptions) {
 			{!words && !only && <Panels />}
 			{!words && after}
 			<Deferred of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
-			{words && !groups.length && <p class="nothing">{parts(Str.noMetricHoldsX, words)}</p>}
+			{words && !groups.length && <p class="nothing">{parts(Str.NoMetricContainsX, words)}</p>}
 		</>
 	);
 }

@@ -27,7 +27,7 @@ function Fields({ close }: { close: () => void }) {
 		s.go({ group: group.includes(k) ? group.filter((g) => g !== k) : [...group, k] });
 	return (
 		<Panel label={Str.GroupBy} close={close}>
-			<input type="search" placeholder={Str.findAParamOrATag} aria-label={Str.FindAParamOrATag}
+			<input type="search" placeholder={Str.FindAParamOrATag} aria-label={Str.FindAParamOrATag}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.slice(0, LISTED).map((k) => (
 				<li key={k}><label class="choice"><input type="checkbox" checked={group.includes(k)}

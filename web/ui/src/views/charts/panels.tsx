@@ -141,7 +141,7 @@ function Choices({ p, change }: CardOptions) {
 		change({ ...p, metrics: (on.includes(k) ? on.filter((o) => o !== k) : [...on, k]).join() });
 	return (
 		<>
-			<Chooser name={Str.metrics} now={on.length ? String(on.length) : Str.choose} list={list} on={on}
+			<Chooser name={Str.metrics} now={on.length ? String(on.length) : Str.Choose} list={list} on={on}
 				choose={toggle} />
 			<input aria-label={Str.PatternOfMetricsOrAFormula} class="pattern"
 				placeholder={Str.orAPatternLossErrorA} title={Str.aFormulaBetweenBlanks}

@@ -55,7 +55,7 @@ export function Compare() {
 		document.documentElement.style.setProperty('--table', tableHeight() + 'px');
 	});
 	useEffect(() => {
-		document.title = (s.experiment.value ?? 'runs') + Str.dptrack;
+		document.title = (s.experiment.value ?? 'runs') + Str.inDptrack;
 	});
 	if (!s.runs.value.length)
 		return (

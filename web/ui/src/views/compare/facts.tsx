@@ -78,7 +78,7 @@ function Same() {
 			{s.runs.value.length < 2 ? '' : !same.length ? none
 				: <>{Str.sameInAll} {same.slice(0, SAME_SHOWN).map(([k, v]) => (
 				<span key={k}>{k.replace(/_/g, ' ')} <b>{cut(v)}</b> </span>
-			))}{same.length > SAME_SHOWN && filled(Str.xMore2, same.length - SAME_SHOWN)}</>}
+			))}{same.length > SAME_SHOWN && filled(Str.plusXMore, same.length - SAME_SHOWN)}</>}
 		</span>
 	);
 }

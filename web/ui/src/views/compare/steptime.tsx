@@ -48,7 +48,7 @@ export function StepTime() {
 	const whole = Math.max(...list.map((x) => total(x.parts) / per(x.r)));
 	return (
 		<section class="group" aria-label={Str.TimeByPhase}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.timeByPhase}
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.TimeByPhase}
 				count={all.length} />
 			{open.value && (
 				<div class="card steptime">

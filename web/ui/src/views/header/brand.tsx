@@ -12,7 +12,7 @@ export function Brand() {
 				<path d="M1 3c4 9 7 9 14 10" class="b1" />
 				<path d="M1 13C6 5 9 4 15 3" class="b2" />
 			</svg>
-			<span>{Str.dptrack2}</span>
+			<span>{Str.dptrack}</span>
 		</a>
 	);
 }

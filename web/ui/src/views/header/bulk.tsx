@@ -40,14 +40,14 @@ function remove(): void {
 function Ask({ close }: { close: () => void }) {
 	const n = count(s.chosenRuns.value.length, Str.run);
 	return (
-		<Panel label={filled(Str.DeleteX, n)} close={close}>
-			<p><b>{parts(Str.DeleteX, n)}</b></p>
+		<Panel label={filled(Str.AskDeleteX, n)} close={close}>
+			<p><b>{parts(Str.AskDeleteX, n)}</b></p>
 			<p class="dim">{names(s.chosenRuns.value)}</p>
 			<p>{Str.TheyMoveToTheTrashFrom}</p>
 			<span class="options"><button type="button" class="danger" onClick={() => {
 				close();
 				void act(deleteRuns);
-			}}>{parts(Str.DeleteX2, n)}</button>
+			}}>{parts(Str.DeleteX, n)}</button>
 				<button type="button" onClick={close}>{Str.Cancel}</button></span>
 		</Panel>
 	);

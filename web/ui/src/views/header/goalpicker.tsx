@@ -23,7 +23,7 @@ export function GoalPicker({ keys, choose, close }: Options) {
 	};
 	return (
 		<Panel label={Str.Goal} close={close}>
-			<input type="search" placeholder={filled(Str.findAmongXMetrics, keys.length)}
+			<input type="search" placeholder={filled(Str.FindAmongXMetrics, keys.length)}
 				aria-label={Str.FindAGoal}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => e.key === 'Enter' && found[0] && take(found[0])} />
@@ -32,7 +32,7 @@ export function GoalPicker({ keys, choose, close }: Options) {
 					onClick={() => take(k)}>{k}</button></li>
 			))}</ul>
 			{found.length > MOST && <span class="dim">{parts(Str.xMore, found.length - MOST)}</span>}
-			{!found.length && <span class="dim">{parts(Str.noMetricHoldsX, words.value)}</span>}
+			{!found.length && <span class="dim">{parts(Str.NoMetricContainsX, words.value)}</span>}
 		</Panel>
 	);
 }

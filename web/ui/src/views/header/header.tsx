@@ -59,8 +59,8 @@ function GoalSelect() {
 					{keys.map((k) => <option key={k} value={k}>{k}</option>)}
 				</select>}
 			{g && <button type="button" title={Str.WhetherHigherOrLower} onClick={() =>
-				s.go({ goal: g.key,
-				dir: g.dir === 'max' ? 'min' : 'max' })}>{g.dir === 'max' ? Str.Max : Str.Min}</button>}
+				s.go({ goal: g.key, dir: g.dir === 'max' ? 'min' : 'max' })}>
+				{g.dir === 'max' ? Str.MaxUp : Str.MinDown}</button>}
 			{s.betterGoal.value && <button type="button" class="quiet new"
 				title={filled(Str.xHasAppearedSinceThe, s.betterGoal.value.key)}
 				onClick={() => setGoal(s.betterGoal.value!.key)}>{s.betterGoal.value.key}?</button>}

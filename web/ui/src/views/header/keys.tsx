@@ -18,7 +18,7 @@ const KEYS: [string, [string, string][]][] = [
 	]],
 	[Str.charts, [
 		[Str.HomeEnd, Str.theCursorWithShiftBy], ['+', Str.zoomIn],
-		[Str.Escape2, Str.theWholeRange],
+		[Str.minusEscape, Str.theWholeRange], ['↑ ↓', Str.fromRunToRunByValue], [Str.Enter, Str.openTheRun],
 	]],
 	[Str.paramsAndGoalScatter, [
 		[Str.arrows, Str.fromRunToRunBetweenAxes], [Str.Enter, Str.openTheRun],

@@ -36,7 +36,7 @@ function colours(el: HTMLElement, trace: Trace): (cat: string) => string {
 
 function dataOf(el: HTMLElement, trace: Trace, look: Stretch, chosen: Chosen): TimelineData {
 	const colour = colours(el, trace);
-	const bands = trace.rows.map((r) => ({ name: filled(Str.rankXX, r.rank, r.thread), depth: r.depth,
+	const bands = trace.rows.map((r) => ({ name: filled(Str.rankXOf, r.rank, r.thread), depth: r.depth,
 		bars: r.spans.map((x) => ({ ...x, colour: colour(x.cat) })) }));
 	const band = (c: StepOf) => trace.rows.findIndex((r) => r.rank === c.rank);
 	return { bands, look, chosen: [chosen.row, chosen.span], format: (us) => seconds(us * MICRO),

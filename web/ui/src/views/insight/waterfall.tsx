@@ -47,7 +47,7 @@ function Changed({ p }: { p: Pair }) {
 function Goal({ p }: { p: Pair }) {
 	if (!p.metric) return <td />;
 	return <td class={'num' + (p.metric.worse ? ' warn' : '')} title={p.metric.key}>{short(p.metric.b)}
-		{p.metric.worse && Str.worse}</td>;
+		{p.metric.worse && Str.isWorse}</td>;
 }
 
 function Factor({ p }: { p: Pair }) {

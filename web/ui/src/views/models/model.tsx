@@ -62,7 +62,7 @@ function Changes({ line, before }: { line: VersionLine; before: VersionLine | un
 	return (
 		<td class="changes">{list.length ? <span title={list.map(changeText).join('\n')}>
 			{list.slice(0, CHANGES_MAX).map(changeText).join('; ')}
-			{list.length > CHANGES_MAX && filled(Str.xMore3, list.length - CHANGES_MAX)}</span>
+			{list.length > CHANGES_MAX && filled(Str.thenXMore, list.length - CHANGES_MAX)}</span>
 			: <span class="dim">{Str.theSameParamsAndCommit}</span>}
 			{before.run!.experiment === line.run!.experiment && before.run!.id !== line.run!.id
 				&& <>{' '}<a href={s.addressOf(to)} aria-label={sideLabel(before, line)}
@@ -74,7 +74,7 @@ function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; deci
 	const { step, since } = line;
 	if (step === null) return <td class="num" />;
 	const better = dir === 'max' ? step > 0 : step < 0;
-	const word = Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse2;
+	const word = Number.isNaN(step) || step === 0 ? '' : better ? Str.better : Str.worse;
 	return (
 		<td class={'num step ' + word}>{signed(step, decimals)} {word}
 			{since !== line.version.version - 1 && <p class="dim told">{parts(Str.sinceX, since)}</p>}</td>
@@ -132,7 +132,7 @@ function MetricChooser({ m }: { m: Model }) {
 			choose={(key) => s.go({ goal: key, dir: directionOf(key) })} />{' '}
 			<button type="button" title={Str.betterIsHigherOrLower} onClick={() => s.go({ goal: goal.key,
 				dir: goal.dir === 'max' ? 'min' : 'max' })}>
-				{goal.dir === 'max' ? Str.max : Str.min}</button></p>
+				{goal.dir === 'max' ? Str.MaxUp : Str.MinDown}</button></p>
 	);
 }
 

@@ -33,7 +33,7 @@ function Line({ m }: { m: ModelHead }) {
 }
 
 function None({ words }: { words: string }) {
-	if (words) return <p class="dim">{parts(Str.noModelsNameHoldsX, words)}</p>;
+	if (words) return <p class="dim">{parts(Str.NoModelContainsX, words)}</p>;
 	return (
 		<Empty title={Str.NoRegisteredModelsYet}><p>{Str.AModelIsRegisteredFrom}</p>
 			<pre>{Str.mlflowRegisterModelRuns}</pre></Empty>
@@ -54,7 +54,7 @@ function AllModels() {
 		<>
 			<h1>{Str.Models}</h1>
 			{(found.models.length > 0 || words.value) && <p><input type="search"
-				placeholder={Str.findAModel}
+				placeholder={Str.FindAModel}
 				aria-label={Str.FindAModel} value={words.value} onInput={(e) => {
 					words.value = e.currentTarget.value;
 					clearTimeout(timer.current);

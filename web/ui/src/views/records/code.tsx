@@ -33,7 +33,7 @@ function Packages({ text }: { text: string }) {
 	const found = all.filter((p) => matchesWords(words.value, [p]));
 	return (
 		<details><summary>{count(all.length, Str.package)}</summary>
-			<input type="search" placeholder={Str.findAPackage} aria-label={Str.FindAPackage}
+			<input type="search" placeholder={Str.FindAPackage} aria-label={Str.FindAPackage}
 				value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
 			<ul class="files">{found.map((p) => <li key={p}>{p}</li>)}</ul>
@@ -69,7 +69,7 @@ export function Code({ r }: { r: RunDetail }) {
 function Line({ a }: { a: ToldAlert }) {
 	return (
 		<li><b class={a.level}>{a.title}</b> {a.text} <span class="dim">
-			{a.step >= 0 ? filled(Str.stepX, a.step) : ''}{when(a.time)}</span></li>
+			{a.step >= 0 ? filled(Str.atStepXThen, a.step) : ''}{when(a.time)}</span></li>
 	);
 }
 

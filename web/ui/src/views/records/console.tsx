@@ -337,7 +337,7 @@ export function Console({ r }: { r: RunDetail }) {
 	if (!loaded?.parts.length) return null;
 	return (
 		<section class="group" aria-label={Str.Console}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.console}
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.Console}
 				count={count(loaded.parts.reduce((n, p) => n + p.lines, 0), Str.line)} />
 			{open.value && <Body r={r} reader={reader} />}
 		</section>

@@ -47,7 +47,7 @@ function Picture({ m }: { m: Media }) {
 	const scale = tiny ? Math.max(1, Math.floor(ENLARGED / m.width)) : 1;
 	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)} loading="lazy"
 		class={tiny ? 'small' : ''} width={m.width * scale || undefined} height={m.height * scale || undefined}
-		alt={filled(Str.stepX2, m.step)} /></a>;
+		alt={filled(Str.stepX, m.step)} /></a>;
 }
 
 function Bars({ h }: { h: Histogram }) {
@@ -73,7 +73,7 @@ function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
 
 /** A document in a frame without origin; its scripts reach no address. */
 function FrameOf({ m }: { m: Media }) {
-	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.stepX2, m.step)}
+	return <iframe src={contentAddress(m) + '?view=frame'} title={filled(Str.stepX, m.step)}
 		sandbox="allow-scripts"
 		loading="lazy" referrerpolicy="no-referrer" />;
 }
@@ -136,8 +136,8 @@ export function Content({ m, before, all }: Options) {
 	case 'text': return m.type.startsWith('text/html') ? <FrameOf m={m} /> : <TextOf m={m} before={before} />;
 	case 'table': return <TableOf m={m} />;
 	case 'audio': return m.type.startsWith('video/')
-		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.stepX2, m.step)} />
-		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.stepX2, m.step)} />;
+		? <video controls preload="metadata" src={contentAddress(m)} aria-label={filled(Str.stepX, m.step)} />
+		: <audio controls preload="none" src={contentAddress(m)} aria-label={filled(Str.stepX, m.step)} />;
 	default: return null;
 	}
 }

@@ -59,12 +59,12 @@ function Slider({ name, steps, at }: SliderOptions) {
 		own = { key, x: steps[i]! };
 		s.cursor.value = own;
 	};
-	if (steps.length < 2) return <span class="dim">{parts(Str.stepX2, steps[0])}</span>;
+	if (steps.length < 2) return <span class="dim">{parts(Str.stepX, steps[0])}</span>;
 	return (
 		<>
 			<input type="range" min="0" max={steps.length - 1} step="1" value={at.value}
 				aria-label={filled(Str.stepOfX, name)}
-				aria-valuetext={filled(Str.stepX2, steps[at.value])} onInput={(e) =>
+				aria-valuetext={filled(Str.stepX, steps[at.value])} onInput={(e) =>
 					move(Number(e.currentTarget.value))} />
 			<span class="dim">{parts(Str.stepXXOfX, <b>{steps[at.value]}</b>, at.value + 1,
 				steps.length)}</span>
@@ -102,7 +102,7 @@ function RunItems({ run, many, list, step }: RunItemsOptions) {
 				<div key={m.content + m.rank}>
 					{(m.rank >= 0 && ranks || m.step !== step) && <p class="dim">
 						{m.rank >= 0 && ranks ? filled(Str.rankX, m.rank) : ''}
-						{m.step !== step ? filled(Str.stepX3, m.step) : ''}</p>}
+						{m.step !== step ? filled(Str.ofStepX, m.step) : ''}</p>}
 					<Content m={m} before={before} all={list} />
 				</div>))}
 		</div>
@@ -137,7 +137,7 @@ function StepGrid({ name, runs, items, steps, at }: GridOptions) {
 				<thead><tr><th scope="col">{Str.run}</th>{columns.map((c) => (
 					<th key={c} scope="col"><button type="button" class="quiet"
 						aria-pressed={steps[at.value] === c}
-						onClick={() => (at.value = steps.indexOf(c))}>{parts(Str.stepX2,
+						onClick={() => (at.value = steps.indexOf(c))}>{parts(Str.stepX,
 							c)}</button>
 					</th>))}</tr></thead>
 				<tbody>{runs.map((r, i) => (
@@ -253,7 +253,7 @@ export function Media({ r }: { r: Run }) {
 	if (!keys?.length) return null;
 	return (
 		<section class="group" aria-label={Str.Media}>
-			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.media}
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name={Str.Media}
 				count={keys.length} />
 			{open.value && <Cards runs={[r]} />}
 		</section>

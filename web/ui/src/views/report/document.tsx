@@ -65,8 +65,8 @@ function Tools({ r, put, fail, editing, naming, article, restore }: ToolOptions)
 				onClick={followed(() => s.go(all, true))}>{Str.allReports}</a>
 			<History r={r} />
 			{restore && <button type="button" onClick={restore}>{Str.restoreThisVersion}</button>}
-			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.edit}</button>}
-			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.rename}</button>}
+			{put && <button type="button" onClick={() => (editing.value = true)}>{Str.Edit}</button>}
+			{put && <button type="button" onClick={() => (naming.value = true)}>{Str.Rename}</button>}
 			{put && live.length > 0 && <button type="button" title={Str.keepWhatEveryPanelShows}
 				onClick={() => freeze(r, live).then(put).catch(fail)}>{Str.freezeAll}</button>}
 			<button type="button" title={Str.oneFileThatOpensWithout}

@@ -118,7 +118,7 @@ function Legend({ d, metrics }: { d: PanelData; metrics: readonly string[] }) {
 		<span key={l.id}><Key look={lookOf(l)} on /> {l.name}</span>))}</p>;
 }
 
-const HEADS = [Str.run, Str.metric, Str.points2, Str.last, Str.min2, Str.max2];
+const HEADS = [Str.run, Str.metric, Str.points, Str.last, Str.min, Str.max];
 
 const text = (v: number | null) => (v === null ? '–' : String(v));
 

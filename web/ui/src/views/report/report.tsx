@@ -39,7 +39,7 @@ function Line({ r, remove }: { r: ReportHead; remove: (() => void) | null }) {
 		<tr><td><a href={s.addressOf(pageOf(r.id))} onClick={followed(() => open(r.id))}>{r.name}</a></td>
 			<td>{r.experiment}</td><td class="num">{r.edition}</td><td class="num">{when(r.changed)}</td>
 			<td>{remove && <button type="button" class="quiet" aria-label={filled(Str.deleteX, r.name)}
-				onClick={remove}>{Str.delete}</button>}</td></tr>
+				onClick={remove}>{Str.Delete}</button>}</td></tr>
 	);
 }
 

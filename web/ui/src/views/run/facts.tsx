@@ -46,7 +46,7 @@ export function Facts({ r }: { r: RunDetail }) {
 	const restarts = r.segments.length - 1;
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
-		step === null || failedAt ? '' : filled(Str.stepX2, step), way(r),
+		step === null || failedAt ? '' : filled(Str.stepX, step), way(r),
 		ranks > 1 ? filled(Str.xRanks, ranks) : '',
 		restarts > 0 ? filled(Str.restartedX, restarts === 1 ? Str.once : count(restarts, Str.time)) : '',
 			r.id.slice(0, 8),

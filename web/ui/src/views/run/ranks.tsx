@@ -55,7 +55,7 @@ function words(h: Heat, measure: string, [row, column]: [number, number]): strin
 	const usual = h.usual[column]!;
 	const [a, b] = [h.from[column]!, h.to[column]!];
 	const unit = measure === 'memory' ? Str.epoch : Str.step;
-	const where = filled(Str.rankXX2, h.ranks[row], a === b ? `${unit} ${a}` : filled(Str.xSXToX, unit, a, b));
+	const where = filled(Str.rankXX, h.ranks[row], a === b ? `${unit} ${a}` : filled(Str.xSXToX, unit, a, b));
 	if (Number.isNaN(v)) return filled(Str.xNoPoint, where);
 	const more = Math.round((v / usual - 1) * 100);
 	const beside = filled(Str.xXThanTheUsualRank, Math.abs(more), more < 0 ? Str.less : Str.more);
@@ -122,7 +122,7 @@ function Table({ rows, measure }: { rows: readonly RankRow[]; measure: string })
 		say(measure, r.highest), Number.isFinite(r.more) ? percent(r.more) : '–', percent(r.slow)] });
 	const head = [Str.rank, Str.mean, Str.highest, Str.moreThanTheUsualRank, Str.ofTheTimeByOver5];
 	return <span class="numbers"><Opener word={Str.table} open={open} panel={(close) =>
-		<DataTable name={Str.ranksOverSteps} head={head} rows={rows} row={row} close={close}
+		<DataTable name={Str.RanksOverSteps} head={head} rows={rows} row={row} close={close}
 			caption={`${measureOf(measure).label}: ${count(rows.length, Str.rank)}`} />} /></span>;
 }
 

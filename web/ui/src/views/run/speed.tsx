@@ -70,7 +70,7 @@ export function Traced({ r }: { r: RunDetail }) {
 	return (
 		<section class="box traced">
 			<h2>{parts(Str.StepsX, r.params.trace_steps)} <button type="button" aria-expanded={open.value}
-				onClick={() => (open.value = !open.value)}>{Str.timeline}</button></h2>
+				onClick={() => (open.value = !open.value)}>{Str.Timeline}</button></h2>
 			{open.value && <TraceView run={r.id} />}
 		</section>
 	);

@@ -28,7 +28,7 @@ function Acts({ v, act, remove, rename }: LineOptions & { rename: () => void }) 
 				onClick={() => act(() => preferView(v, !v.preferred))}>
 				{v.preferred ? '★' : '☆'}</button>
 			<button type="button" class="quiet" aria-label={filled(Str.renameX, v.name)}
-				onClick={rename}>{Str.rename}</button>
+				onClick={rename}>{Str.Rename}</button>
 			<button type="button" class="quiet" aria-label={filled(Str.deleteX, v.name)}
 				onClick={remove}>✕</button>
 		</span>
@@ -69,7 +69,7 @@ function SaveForm({ act }: Pick<LineOptions, 'act'>) {
 		}}>
 			<input aria-label={Str.NameOfTheView} placeholder={Str.saveThisViewAs} value={name.value}
 				onInput={(e) => (name.value = e.currentTarget.value)} />
-			<button type="submit" disabled={name.value.trim() === ''}>{Str.save}</button>
+			<button type="submit" disabled={name.value.trim() === ''}>{Str.Save}</button>
 		</form>
 	);
 }

@@ -116,7 +116,7 @@ function Controls({ n }: { n: number }) {
 		<p class="options">
 			<label><input type="checkbox" checked={!whole.value}
 				onChange={() => (whole.value = !whole.value)} /> {Str.differencesOnly}</label>
-			<input type="search" placeholder={Str.findAName} aria-label={Str.FindAName} value={words.value}
+			<input type="search" placeholder={Str.FindAName} aria-label={Str.FindAName} value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} />
 			<span class="dim">{parts(Str.xSideBySideMetricsBest, count(n, Str.run))}</span>
 			<a class="button" href={s.addressOf({ page: 'compare' })}

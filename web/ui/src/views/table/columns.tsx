@@ -26,7 +26,7 @@ const ONROW = 46;
 function cursorColumn(): Column {
 	const text = reading;
 	return {
-		id: 'cursor', title: Str.AtCursor, hint: Str.valueWhereThePointer, number: true,
+		id: 'cursor', title: Str.AtCursor, hint: Str.valueAtTheCursor, number: true,
 		sortable: false, width: 74, cell: text, full: text,
 	};
 }

@@ -38,7 +38,7 @@ function decimalsOf(list: readonly Together[]): number | null {
 
 /** Number of runs with a value, unless all of the group. */
 function short(t: Together, g: Group): string {
-	return t.n === g.runs.length ? '' : filled(Str.nX2, t.n);
+	return t.n === g.runs.length ? '' : filled(Str.ofNX, t.n);
 }
 
 /** A numeric column: value of a run, formatting of a mean. */

@@ -75,7 +75,7 @@ export function Picker({ close }: { close: () => void }) {
 	};
 	return (
 		<Panel label={Str.Columns} close={close}>
-			<input type="search" placeholder={filled(Str.findAmongXColumnsOrA, pickable.value.length)}
+			<input type="search" placeholder={filled(Str.FindAmongXColumnsOrA, pickable.value.length)}
 				aria-label={Str.FindAColumn} title={Str.orAFormulaParamsLrParams}
 				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
 				onKeyDown={(e) => {

@@ -94,7 +94,7 @@ export function deltaColumn(): Column | null {
 	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
 	const word = base ? Str.baseline : Str.best;
 	return {
-		id: 'delta', title: points ? Str.points3 : 'Δ ' + word, number: true, sortable: false, width: 74,
+		id: 'delta', title: points ? Str.deltaPoints : 'Δ ' + word, number: true, sortable: false, width: 74,
 		hint: filled(Str.differenceToXSX, base ? base.name : Str.theBestRun, g.key)
 			+ (points ? Str.inHundredths : ''),
 		cell: (r) => {
