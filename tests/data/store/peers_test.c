@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
@@ -171,16 +172,29 @@ static int close_server(void **state)
 	return 0;
 }
 
-static int dial(const struct served *s)
+static void connect_to(const struct served *s, int fd)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)s->port) };
+
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+}
+
+static int new_socket(void)
+{
 	const struct timeval limit = { .tv_sec = 20 };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+static int dial(const struct served *s)
+{
+	int fd = new_socket();
+
+	connect_to(s, fd);
 	return fd;
 }
 
@@ -393,6 +407,69 @@ static void test_many_connections(void **state)
 		close(fd[i]);
 }
 
+/* Lowers the limit so that no descriptor is free. */
+static void allow_no_more_files(struct rlimit *ret_before)
+{
+	const int next = dup(0);
+	struct rlimit few;
+
+	assert_true(next > 0);
+	close(next);
+	getrlimit(RLIMIT_NOFILE, ret_before);
+	few = *ret_before;
+	few.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+/* Uses the descriptor that the server is about to free. */
+static int use_last_descriptor(void)
+{
+	const double until_s = clock_mono_s() + 20;
+	int fd;
+
+	while ((fd = dup(0)) < 0 && clock_mono_s() < until_s)
+		clock_sleep_s(0.01);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static double process_cpu_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Without a free descriptor an idle connection gives its own; where there is none, clients wait, and so does the
+ * server. */
+static void test_no_descriptors(void **state)
+{
+	const struct served *s = *state;
+	int idle = dial(s), next = new_socket(), last = new_socket(), taken;
+	struct rlimit before;
+	double cpu_s;
+	char byte;
+
+	expect_block(s, idle, 1, 10);
+	allow_no_more_files(&before);
+	connect_to(s, next);
+	expect_block(s, next, 2, 1000);
+	assert_int_equal(recv(idle, &byte, 1, 0), 0);
+	shutdown(next, SHUT_RDWR);
+	taken = use_last_descriptor();
+	connect_to(s, last);
+	cpu_s = process_cpu_s();
+	clock_sleep_s(0.5);
+	assert_true(process_cpu_s() - cpu_s < 0.1);
+	close(taken);
+	expect_block(s, last, 3, 1000);
+	setrlimit(RLIMIT_NOFILE, &before);
+	close(idle);
+	close(next);
+	close(last);
+}
+
 /* Without a set, a request is answered like one for a block on its way. */
 static void test_detached(void **state)
 {
@@ -421,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_requests, open_server, close_server),
 		cmocka_unit_test_setup_teardown(test_slow_clients, open_server, close_server),
 		cmocka_unit_test_setup_teardown(test_many_connections, open_server, close_server),
+		cmocka_unit_test_setup_teardown(test_no_descriptors, open_server, close_server),
 		cmocka_unit_test_setup_teardown(test_detached, open_server, close_server),
 	};
 

@@ -186,10 +186,10 @@ void kept_end(struct fetch *f);
 
 /* ---- blocks of other nodes' caches, and this node's for them; under the lock ---- */
 
-/* Returns the node to request a block from; -1: the store. */
-int fetch_peer_pick(struct fetch *f, const struct fetched_block *b);
+/* Returns the node to request a block from, and describes the request in s->ask; -1: the store. */
+int fetch_peer_pick(struct fetch *f, struct fetch_slot *s, const struct fetched_block *b);
 
-/* Makes the request for a block with b->peer set. False: it must come from the store. */
+/* Makes the request s->ask for a block with b->peer set. False: it must come from the store. */
 bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_block *b);
 
 /* Judges the finished transfer from a node. True: the block is complete. Otherwise it must be queued again, for

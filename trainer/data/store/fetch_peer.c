@@ -23,14 +23,12 @@ static void describe_ask(const struct fetch *f, const struct fetched_block *b, s
 	memcpy(ret->name, name.name, sizeof(ret->name));
 }
 
-int fetch_peer_pick(struct fetch *f, const struct fetched_block *b)
+int fetch_peer_pick(struct fetch *f, struct fetch_slot *s, const struct fetched_block *b)
 {
-	struct peers_ask ask;
-
 	if (!f->o.peers || !b->claimed || b->direct || b->store_only)
 		return -1;
-	describe_ask(f, b, &ask);
-	return peers_pick(f->o.peers, ask.name);
+	describe_ask(f, b, &s->ask);
+	return peers_pick(f->o.peers, s->ask.name);
 }
 
 bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
@@ -38,7 +36,6 @@ bool fetch_peer_begin(struct fetch *f, struct fetch_slot *s, struct fetched_bloc
 	char url[PEERS_URL_BYTES], proof[PEERS_PROOF_BYTES], line[200];
 	struct err ignored = ERR_INIT;
 
-	describe_ask(f, b, &s->ask);
 	if (peers_begin(f->o.peers, b->peer, &s->ask, url, &ignored))
 		return false;
 	peers_prove_ask(f->o.peers, &s->ask, proof);

@@ -131,7 +131,7 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 	if (!s->transfer.easy)
 		return false;
 	TAILQ_REMOVE(&f->pool.queue, b, link);
-	b->peer = fetch_peer_pick(f, b);
+	b->peer = fetch_peer_pick(f, s, b);
 	if (b->peer >= 0 && !fetch_peer_begin(f, s, b))
 		b->peer = -1;
 	if (b->peer < 0 && begin_store_transfer(f, s, b, &err)) {

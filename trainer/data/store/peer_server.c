@@ -21,6 +21,7 @@
 #include "trainer/data/store/peers.h"
 
 #define KEPT_OPEN_S 120.0 /* a connection without a request */
+#define REST_MS 100	  /* without a free descriptor */
 #define REPLY_BYTES 512
 #define SEND_MOST ((size_t)1 << 20) /* per turn, so that a fast client does not delay the others */
 
@@ -40,7 +41,7 @@ struct peer_server {
 	struct peers *peers;
 	int listener, wake;
 	pthread_t thread;
-	bool started;
+	bool started, rests; /* rests: the next poll leaves the listener out */
 	_Atomic bool stop;
 	struct peer_connection *connection[PEER_SERVER_CONNECTIONS];
 	int n;
@@ -92,23 +93,33 @@ static bool drop_idle_connection(struct peer_server *s)
 	return oldest >= 0;
 }
 
-static void accept_connections(struct peer_server *s)
+/* Returns 0, or the errno of accept4. */
+static int accept_connection(struct peer_server *s)
 {
-	int fd;
+	const int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const bool fits = fd >= 0 && (s->n < PEER_SERVER_CONNECTIONS || drop_idle_connection(s));
+	struct peer_connection *c = fits ? malloc(sizeof(*c)) : NULL;
 
-	while ((fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct peer_connection *c = NULL;
-
-		if (s->n < PEER_SERVER_CONNECTIONS || drop_idle_connection(s))
-			c = calloc(1, sizeof(*c));
-		if (!c) {
-			close(fd);
-			continue;
-		}
-		c->fd = fd;
-		c->since = clock_mono_s();
-		s->connection[s->n++] = c;
+	if (fd < 0)
+		return errno;
+	if (!c) {
+		close(fd);
+		return 0;
 	}
+	*c = (struct peer_connection){ .fd = fd, .since = clock_mono_s() };
+	s->connection[s->n++] = c;
+	return 0;
+}
+
+/* Accepts a client that waits. If no descriptor is free, the connection that waits longest for a request gives its own;
+ * without one the listener rests, because poll would return at once, again and again. */
+static void accept_client(struct peer_server *s)
+{
+	int rc = accept_connection(s);
+
+	if ((rc == EMFILE || rc == ENFILE) && drop_idle_connection(s))
+		rc = accept_connection(s);
+	s->rests = rc && rc != EAGAIN;
 }
 
 static void find_client_name(const struct peer_connection *c, char *ret, socklen_t n)
@@ -319,12 +330,13 @@ static void *run_peer_server(void *arg)
 		double now;
 
 		p[0] = (struct pollfd){ .fd = s->wake, .events = POLLIN };
-		p[1] = (struct pollfd){ .fd = s->listener, .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = s->rests ? -1 : s->listener, .events = POLLIN };
 		for (int i = 0; i < n; i++)
 			p[2 + i] = (struct pollfd){ .fd = s->connection[i]->fd,
 						    .events = s->connection[i]->reply_n ? POLLOUT : POLLIN };
-		if (poll(p, (nfds_t)n + 2, 1000) < 0 && errno != EINTR)
+		if (poll(p, (nfds_t)n + 2, s->rests ? REST_MS : 1000) < 0 && errno != EINTR)
 			break;
+		s->rests = false;
 		now = clock_mono_s();
 		for (int i = n - 1; i >= 0; i--) { /* drop_connection moves the last one here */
 			struct peer_connection *c = s->connection[i];
@@ -333,7 +345,7 @@ static void *run_peer_server(void *arg)
 				drop_connection(s, i);
 		}
 		if (p[1].revents)
-			accept_connections(s);
+			accept_client(s);
 	}
 	return NULL;
 }
