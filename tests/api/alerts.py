@@ -120,40 +120,52 @@ def each_kind(server):
     lib.check(len(found(server)) > 5, "their alerts remain")
 
 
-class Receiver:
-    """A webhook on a port of its own; while it is down, connections end without an answer."""
+class Webhook:
+    """A receiver of posts on a port of its own: a thread each, which calls self.take(request, body)."""
 
     def __init__(self):
-        self.taken, self.wrong, self.away = collections.Counter(), [], False
-        outer = self
-
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self.close_connection = True
-                if outer.away:
-                    self.connection.shutdown(socket.SHUT_RDWR)
-                    return
-                mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-                payload = json.loads(body)
-                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != payload["id"]:
-                    outer.wrong.append((dict(self.headers), body))
-                status = 503 if "busy" in payload["run_name"] and not outer.taken[payload["text"] + " refused"] else 200
-                outer.taken[payload["text"] + (" refused" if status == 503 else "")] += 1
+                self.server.owner.take(self, self.rfile.read(int(self.headers["Content-Length"])))
+
+            def answer(self, status, **headers):
                 self.send_response(status)
-                self.send_header("Content-Length", "0")
+                for name, value in {**headers, "Content-Length": "0"}.items():
+                    self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
 
             def log_message(self, *_):
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.owner = self
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Receiver(Webhook):
+    """Counts posts and checks their signatures; while it is away, connections end without an answer."""
+
+    def __init__(self):
+        self.taken, self.wrong, self.away = collections.Counter(), [], False
+        super().__init__()
+
+    def take(self, request, body):
+        request.close_connection = True
+        if self.away:
+            request.connection.shutdown(socket.SHUT_RDWR)
+            return
+        mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        payload = json.loads(body)
+        if request.headers["X-Dptrack-Signature"] != "sha256=" + mac or request.headers["X-Dptrack-Delivery"] != payload["id"]:
+            self.wrong.append((dict(request.headers), body))
+        status = 503 if "busy" in payload["run_name"] and not self.taken[payload["text"] + " refused"] else 200
+        self.taken[payload["text"] + (" refused" if status == 503 else "")] += 1
+        request.answer(status)
 
 
 def posted(folder):
@@ -224,32 +236,21 @@ def plain_markup(chat, text):
     return re.findall(r"(?<!\\)(?:\\\\)*[*_~`|<>@\[\]#]", text) if chat == "discord" else []
 
 
-class Chat:
+class Chat(Webhook):
     """Keeps the bodies of posts; a first one is answered as Discord and Slack do when too many arrive."""
 
     def __init__(self):
-        self.bodies, self.headers = [], []
-        outer, busy = self, [True]
+        self.bodies, self.headers, self.busy = [], [], True
+        super().__init__()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if not busy:
-                    outer.bodies.append(json.loads(body))
-                    outer.headers.append(dict(self.headers, path=self.path))
-                self.send_response(429 if busy else 204)
-                if busy:
-                    self.send_header("Retry-After", "1")
-                busy.clear()
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+    def take(self, request, body):
+        if self.busy:
+            self.busy = False
+            request.answer(429, Retry_After="1")
+            return
+        self.bodies.append(json.loads(body))
+        self.headers.append(dict(request.headers, path=request.path))
+        request.answer(204)
 
 
 def chats(folder):
@@ -274,8 +275,7 @@ def chats(folder):
         lib.check(not any("X-Dptrack-Signature" in h for h in receiver.headers), "no signature without a secret")
         server.stop()
         lib.check("s3cret" not in server.stderr() and "pass" not in server.stderr(), f"the log shows the address: {server.stderr()}")
-        receiver.server.shutdown()
-        receiver.server.server_close()
+        receiver.close()
 
 
 def flags_are_checked(folder):

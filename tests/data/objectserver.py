@@ -61,18 +61,12 @@ class Server(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
+class Quiet(http.server.BaseHTTPRequestHandler):
+    """Prints nothing and keeps connections open."""
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 20
 
     def log_message(self, *_):
         pass
-
-    def parse_request(self):
-        if self.server.stopped:
-            self.close_connection = True
-            return False
-        return super().parse_request()
 
     def answer(self, status, body=b"", **headers):
         self.send_response(status)
@@ -82,6 +76,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
+
+
+class Handler(Quiet):
+    wbufsize = 1 << 20
+
+    def parse_request(self):
+        if self.server.stopped:
+            self.close_connection = True
+            return False
+        return super().parse_request()
 
     def refuse(self, fault):
         """Returns whether the fault replaced the answer."""

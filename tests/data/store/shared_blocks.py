@@ -22,7 +22,7 @@ DPTRAIN = os.path.join(BUILD, "dptrain")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
 import noisy  # noqa: E402
-from objectserver import Server  # noqa: E402
+from objectserver import Quiet, Server  # noqa: E402
 
 KEY = "the key of the job"
 HOW = ["shuffle=3", "window=30", "batch=8", "epochs=2", f"job_key={KEY}"]
@@ -67,20 +67,7 @@ class Node(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def reply(self, status, body=b"", **headers):
-        self.send_response(status)
-        for k, v in headers.items():
-            self.send_header(k.replace("_", "-"), v)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
+class Handler(Quiet):
     def do_GET(self):
         way = self.server.way
         name, *numbers = re.fullmatch(r"/block/([0-9a-f]{64})\?object=(\d+)&begin=(\d+)&bytes=(\d+)", self.path).groups()
@@ -97,10 +84,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if way == "never" or (way == "later" and name not in self.server.later):
             self.server.later.add(name)
-            self.reply(202)
+            self.answer(202)
             return
         if way == "refuses":
-            self.reply(403, b"another job key (DPTRAIN_JOB_KEY)\n")
+            self.answer(403, b"another job key (DPTRAIN_JOB_KEY)\n")
             return
         if way == "forges":
             data = data[:-1] + bytes([data[-1] ^ 1])
@@ -108,9 +95,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         signed = proof("serves " + crc, nonce, name, *numbers) if way not in ("unproven", "forges") else "0" * 64
         if way == "cuts":
             self.close_connection = True
-            self.reply(200, data, DPTrain_Block=f"{crc} {signed}", Connection="close") if len(self.server.names) % 2 else self.reply(200, data[:100])
+            self.answer(200, data, DPTrain_Block=f"{crc} {signed}", Connection="close") if len(self.server.names) % 2 else self.answer(200, data[:100])
             return
-        self.reply(200, data, DPTrain_Block=f"{crc} {signed}")
+        self.answer(200, data, DPTrain_Block=f"{crc} {signed}")
 
 
 def deliver(spec, *more):
