@@ -109,7 +109,7 @@ check-web: web-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS check_PROGRAMS= TESTS='$(web_tests)'
 web-programs: $(web_test_programs)
 .PHONY: check-web web-programs
-EXTRA_DIST += quickstart tests/limit.py tests/ports.py tests/serving.py tests/strace.py tests/certificate.py tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
+EXTRA_DIST += quickstart tests/built_modules.h tests/limit.py tests/ports.py tests/serving.py tests/strace.py tests/certificate.py tests/setup.sh tests/options_off.sh tests/sanitizers.sh \
 	LICENSE README.md ARCHITECTURE.md CONTRIBUTING.md STYLE.md NEWS.md SECURITY.md .clang-format .editorconfig
 
 # Not in EXTRA_DIST: make would take the file's name for the target and run every test before it makes a tarball.

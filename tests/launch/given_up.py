@@ -1,46 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A job that is asked to end in a step that takes long: the step is given up, on one rank and on two, and the run that continues
-from the checkpoint of the step before it ends with the bits of an undisturbed one. Steps are slowed down by DPTRAIN_TEST_PACE, so
-they take their time however busy the machine is. Also where ranks own parts of the state and write the checkpoint together (fsdp, pdp)."""
+from the checkpoint of the step before it ends with the bits of an undisturbed one. Also where ranks own parts of the state and
+write the checkpoint together (fsdp, pdp). On several machines: tests/nodes/long_step.py."""
 import os
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import Folder, check, dptrain, finish, read_run, start
-
-PACE = {"DPTRAIN_TEST_PACE": "6e7"}  # a step of about 8 s, of many nodes
-COMMON = ["--backend", "ref", "--synthetic", "--model", "resnet20", "--classes", 10, "--image-size", 32, "-b", 2, "--max-steps", 3,
-          "--print-freq", 1, "--watch-steps", 0, "--system-interval", 0, "--report-to", "none", "--run-name", "slow"]
-
-
-def checkpoints(runs):
-    return sorted(name for _, folders, _ in os.walk(runs) for name in folders if name.startswith("step-"))
+from helper import Folder, check, dptrain, finish, start
+from slow_steps import COMMON, PACE, checkpoints, read_until, result
 
 
 def ask(name, runs, flags, number, after):
     """Starts a slow run and sends the signal once it has printed `after`; returns its exit code and its output."""
     p = start(*COMMON, *flags, "--runs-dir", runs, env=PACE)
-    said = ""
-    for line in p.stdout:
-        said += line
-        if after in line:
-            break
-    check(after in said, "%s: never printed %r: %s" % (name, after, said))
-    time.sleep(1)  # the next step has begun
+    said = read_until(name, p, after)
     p.send_signal(number)
     out, errors = p.communicate(timeout=300)
     return p.returncode, said + out + errors
-
-
-def result(runs):
-    run = read_run(runs)
-    with open(os.path.join(run["folder"], "weights.safetensors"), "rb") as f:
-        weights = f.read()
-    return {s: repr(v) for s, v in run["series"][("train/loss", -1)].items()}, weights
 
 
 def continued(tmp, name, *flags):

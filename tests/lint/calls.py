@@ -16,7 +16,7 @@ import sys
 import tree
 
 # Each program has one; each backend module exports the same name.
-SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v3"}
+SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v4"}
 
 
 def makefile():

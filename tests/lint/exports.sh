@@ -9,7 +9,7 @@ for so in .libs/dptrain_*.so .libs/libdptrack.so; do
 	seen=$((seen + 1))
 	case $so in
 	*libdptrack.so) want='^dptrack_' ;;
-	*) want='^dptrain_(backend_v1|link_v3)$' ;;
+	*) want='^dptrain_(backend_v1|link_v4)$' ;;
 	esac
 	# Version nodes (type A) and symbols added by the sanitizers' runtimes do not count.
 	stray=$(nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | grep -vE "$want|^_init$|^_fini$|^__(asan|ubsan|odr_asan)")

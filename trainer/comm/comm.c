@@ -95,12 +95,6 @@ static bool self_outlive(struct comm *c)
 	return true;
 }
 
-static bool self_decide(struct comm *c, int64_t turn, bool value)
-{
-	(void)c, (void)turn;
-	return value;
-}
-
 static void self_limit(struct comm *c, double seconds)
 {
 	(void)c, (void)seconds;
@@ -132,7 +126,6 @@ static const struct comm_ops self_ops = {
 	.limit = self_limit,
 	.abort = self_abort,
 	.outlive = self_outlive,
-	.decide = self_decide,
 	.close = self_close,
 };
 
@@ -295,11 +288,12 @@ static bool wrap_outlive(struct comm *c)
 	return inner->ops->outlive && inner->ops->outlive(inner);
 }
 
-static bool wrap_decide(struct comm *c, int64_t turn, bool value)
+static void wrap_disconnect(struct comm *c)
 {
 	struct comm *inner = wrap_of(c)->inner;
 
-	return inner->ops->decide(inner, turn, value);
+	if (inner->ops->disconnect)
+		inner->ops->disconnect(inner);
 }
 
 static void wrap_close(struct comm *c)
@@ -327,7 +321,7 @@ static const struct comm_ops wrap_ops = {
 	.limit = wrap_limit,
 	.abort = wrap_abort,
 	.outlive = wrap_outlive,
-	.decide = wrap_decide,
+	.disconnect = wrap_disconnect,
 	.close = wrap_close,
 };
 

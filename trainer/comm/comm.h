@@ -59,9 +59,9 @@ struct comm_ops {
 	/* Every rank calls it once, before the first collective of a split communicator: from then on an abort leaves
 	 * this communicator usable, unless a rank has died. Returns false if it cannot be done. NULL: never. */
 	bool (*outlive)(struct comm *c);
-	/* Decides between true and false once for all ranks: returns the value of the first rank that called it with
-	 * this turn (> 0; turns rise). Only after outlive returned true. Never waits; any thread. */
-	bool (*decide)(struct comm *c, int64_t turn, bool value);
+	/* Closes the connections to ranks of other machines, so that their pending and later collectives fail while
+	 * this process lives on; only close may follow. From the thread of the collectives. NULL: it has none. */
+	void (*disconnect)(struct comm *c);
 	void (*close)(struct comm *c);
 };
 

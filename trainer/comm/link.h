@@ -13,8 +13,8 @@
 
 #include "tracker/base/err.h"
 
-#define LINK_ABI 3
-#define LINK_SYMBOL "dptrain_link_v3"
+#define LINK_ABI 4
+#define LINK_SYMBOL "dptrain_link_v4"
 #define LINK_SOCKETS_MAX 16
 #define LINK_NAME_BYTES 16
 
@@ -41,6 +41,7 @@ struct link_module {
 	const char *name; /* shorter than LINK_NAME_BYTES */
 	/* the system buffers arriving bytes, as far as it has room, while no thread calls the module */
 	bool arrives_alone;
+	bool reports_close; /* ranks notice that a peer has closed its link, although the peer's process lives on */
 	int (*open)(struct link **ret, const struct link_opts *o, struct err *err);
 	/* Returns the address that other ranks pass to connect; borrowed until close. */
 	const void *(*address)(struct link *l, size_t *ret_n);

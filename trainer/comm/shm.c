@@ -203,17 +203,6 @@ static bool shm_outlive(struct comm *c)
 	return a->outlives;
 }
 
-static bool shm_decide(struct comm *c, int64_t turn, bool value)
-{
-	_Atomic uint64_t *word = &shm_area_of(c)->head->decision;
-	uint64_t seen = atomic_load(word);
-
-	while (seen >> 1 != (uint64_t)turn)
-		if (atomic_compare_exchange_weak(word, &seen, (uint64_t)turn << 1 | value))
-			return value;
-	return seen & 1;
-}
-
 static void shm_close(struct comm *c)
 {
 	if (!c)
@@ -239,7 +228,6 @@ static const struct comm_ops shm_ops = {
 	.limit = shm_limit,
 	.abort = shm_abort,
 	.outlive = shm_outlive,
-	.decide = shm_decide,
 	.close = shm_close,
 };
 

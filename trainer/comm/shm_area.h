@@ -55,7 +55,6 @@ struct shm_mail {
 struct shm_head {
 	_Atomic uint32_t aborted;
 	_Atomic int32_t culprit; /* rank that died; -1: none */
-	_Atomic uint64_t decision; /* turn << 1 | value of the last decision */
 	uint32_t world;
 	int32_t grow_errno;
 	uint64_t size_bytes; /* size of the file; set in the root */

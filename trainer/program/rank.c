@@ -179,6 +179,7 @@ static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct
 	if (rc)
 		return rc;
 	r->link = o.link->name;
+	r->stays = !o.link->reports_close;
 	log_transport(r, why);
 	return 0;
 }
@@ -273,6 +274,16 @@ void rank_abort(struct rank *r)
 {
 	devices_abort(r->devices);
 	r->comm->ops->abort(r->comm);
+}
+
+void rank_disconnect(struct rank *r)
+{
+	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
+		struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
+
+		if (c && c->ops->disconnect)
+			c->ops->disconnect(c);
+	}
 }
 
 /* Sets variables for the threads of a backend's libraries, before they are loaded. A user's own setting stays. The

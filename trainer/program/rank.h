@@ -22,6 +22,7 @@ struct rank {
 	const char *link;      /* transport between machines: "ucx", "mpi"; else NULL */
 	struct comm *saving; /* split from comm for the checkpoint threads, where ranks own parts; else NULL */
 	bool outlives;	     /* saving is usable after an abort */
+	bool stays;	     /* ranks of other machines would not notice that this rank has left a step */
 	const struct backend *backend; /* NULL until rank_open_backend */
 	char why[512];	/* why --backend auto chose it instead of another; "": first choice */
 	void *module;
@@ -52,5 +53,8 @@ int64_t rank_sent(const struct rank *r);	 /* bytes sent to other ranks so far, b
 const char *rank_transport(const struct rank *r); /* "self", "shm", "shm and ucx", "shm and mpi" */
 int64_t rank_sent_nodes(const struct rank *r);	 /* the part sent to other machines */
 void rank_abort(struct rank *r);		 /* makes the other ranks' collectives fail */
+/* After a failure of a step, when none of its collectives runs: the same for the ranks of other machines, whose steps
+ * wait for this rank, while this process lives on. What is left to use: saving, where it outlives. */
+void rank_disconnect(struct rank *r);
 
 #endif

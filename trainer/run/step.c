@@ -272,16 +272,9 @@ int step_end(struct engine *e, bool all, struct step_result *ret, struct err *er
 
 bool step_may_leave(const struct engine *e)
 {
-	return rank_context_stop(e->rank.seat) != 0 && (!e->rank.saving || e->rank.outlives);
-}
+	const struct rank *r = &e->rank;
 
-/* Ranks that own parts of the state give up the same steps: the first one that leaves a step, or is about to change the
- * state in it, decides for all. */
-static bool decide_leaving(const struct engine *e, bool leaves)
-{
-	struct comm *c = e->rank.outlives ? e->rank.saving : NULL;
-
-	return c ? c->ops->decide(c, e->step + 1, leaves) : leaves;
+	return !r->stays && (!r->saving || r->outlives) && rank_context_stop(r->seat) != 0;
 }
 
 /* Returns true if the job was asked to end and this step takes too long to wait for. */
@@ -289,13 +282,7 @@ static bool leaves_step(void *user)
 {
 	const struct engine *e = user;
 
-	return clock_mono_s() - e->queue->began_s > STEP_LEAVE_S && step_may_leave(e) && decide_leaving(e, true);
-}
-
-/* Returns true if another rank has left this step. */
-static bool leaves_changes(void *user)
-{
-	return decide_leaving(user, false);
+	return clock_mono_s() - e->queue->began_s > STEP_LEAVE_S && step_may_leave(e);
 }
 
 /* Returns when the loader's slot may be reused. */
@@ -310,7 +297,6 @@ static int begin_program_run(struct engine *e, const struct program *p, const st
 				  .vote = r->blank ? STEP_GUARD_BLANK : r->stop ? 1 : 0,
 				  .trace = e->trace,
 				  .leaves = leaves_step,
-				  .leaves_last = leaves_changes,
 				  .leaves_user = e };
 	double start = clock_mono_s();
 	int rc;

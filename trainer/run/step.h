@@ -67,8 +67,8 @@ int step_begin(struct engine *e, struct err *err);
  * begun to change the state. Shorter ones end as usual. */
 #define STEP_LEAVE_S 5.0
 
-/* Returns true if the job was asked to end and the state can be saved after a step was given up: where rank 0 has all
- * of it, or the ranks can still write it together (not fsdp and pdp on several machines). */
+/* Returns true if the job was asked to end and a step may be given up: the other ranks notice it (not over MPI), and
+ * the state can be saved then, since rank 0 has all of it, or the ranks can still write it together. */
 bool step_may_leave(const struct engine *e);
 
 /* Call it after each step_begin until it returns 0. 1: *ret is the next step's result; 0: no step must end now. all:

@@ -15,6 +15,7 @@
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
+#define REQUEST_WAIT_S 1.0 /* a request to end reaches all machines within that time */
 
 /* Handles finished steps; all: leaves none in progress. */
 static int finish_steps(struct training *t, bool all)
@@ -185,8 +186,10 @@ static void end_given_up(struct training *t)
 	const bool root = engine_is_root(t->e), writes = root || together;
 	const int number = rank_context_stop(t->e->rank.seat);
 	struct err ignored = ERR_INIT;
-	bool saved = ranks_agree(together, t->e->course.saves ? t->at.step : 0);
+	bool saved;
 
+	rank_disconnect(&t->e->rank);
+	saved = ranks_agree(together, t->e->course.saves ? t->at.step : 0);
 	if (root)
 		log_info("step %lld is given up%s", (long long)t->at.step + 1,
 			 saved ? "; the checkpoint is of the step before it" : "; there is no step to save");
@@ -198,10 +201,17 @@ static void end_given_up(struct training *t)
 	t->stop_code = exit_code_of_signal(number, saved);
 }
 
-/* Returns true if a failed step is to be given up: an end was requested, and the step has changed nothing. */
+/* Returns true if a failed step is to be given up: an end was requested, and the step has changed nothing. A rank of
+ * another machine may have left it before the request arrives here. */
 static bool is_given_up(const struct training *t, int rc)
 {
-	return (rc == ERR_CANCELED || rc == ERR_PEER) && t->e->exec->intact && step_may_leave(t->e);
+	const double until_s = clock_mono_s() + (t->e->rank.seat->nodes > 1 ? REQUEST_WAIT_S : 0);
+
+	if ((rc != ERR_CANCELED && rc != ERR_PEER) || !t->e->exec->intact)
+		return false;
+	while (!step_may_leave(t->e) && clock_mono_s() < until_s)
+		clock_sleep_s(0.02);
+	return step_may_leave(t->e);
 }
 
 static int end_finished(struct training *t)

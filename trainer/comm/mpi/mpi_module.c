@@ -20,7 +20,7 @@
 #define NAP_NS 50000		     /* first nap of a wait; each next one is twice as long */
 #define NAP_MOST_NS 1000000
 
-extern const struct link_module dptrain_link_v3;
+extern const struct link_module dptrain_link_v4;
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a transfer keeps MPI's handles");
 
@@ -164,7 +164,7 @@ static int mpi_open(struct link **ret, const struct link_opts *o, struct err *er
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	m->own.rank = rank;
 	m->world = o->world;
-	m->link.module = &dptrain_link_v3;
+	m->link.module = &dptrain_link_v4;
 	*ret = &m->link;
 	return 0;
 }
@@ -255,7 +255,7 @@ static void mpi_wait(struct link *l, double seconds)
 	m->nap_ns = m->nap_ns * 2 < NAP_MOST_NS ? m->nap_ns * 2 : NAP_MOST_NS;
 }
 
-__attribute__((visibility("default"))) const struct link_module dptrain_link_v3 = {
+__attribute__((visibility("default"))) const struct link_module dptrain_link_v4 = {
 	.abi = LINK_ABI,
 	.name = "mpi",
 	.open = mpi_open,

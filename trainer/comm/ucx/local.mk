@@ -8,6 +8,6 @@ dptrain_ucx_la_SOURCES = trainer/comm/ucx/ucx_module.c
 dptrain_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 dptrain_ucx_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 dptrain_ucx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
-	-export-symbols-regex '^dptrain_link_v3$$'
+	-export-symbols-regex '^dptrain_link_v4$$'
 dptrain_ucx_la_LIBADD = libtrackbase.la $(UCX_LIBS)
 endif

@@ -21,7 +21,7 @@
 #define CLOSE_TRIES 1000	       /* tries of 1 ms each, for the last bytes to leave */
 #define CLOSE_TRIES_BROKEN 50	       /* no more bytes have to arrive */
 
-extern const struct link_module dptrain_link_v3;
+extern const struct link_module dptrain_link_v4;
 
 struct ucx_socket {
 	ucp_worker_h worker;
@@ -157,7 +157,7 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 		ucx_close(&u->link, false);
 		return rc;
 	}
-	u->link.module = &dptrain_link_v3;
+	u->link.module = &dptrain_link_v4;
 	*ret = &u->link;
 	return 0;
 }
@@ -402,10 +402,11 @@ static void ucx_close(struct link *l, bool orderly)
 	free(u);
 }
 
-__attribute__((visibility("default"))) const struct link_module dptrain_link_v3 = {
+__attribute__((visibility("default"))) const struct link_module dptrain_link_v4 = {
 	.abi = LINK_ABI,
 	.name = "ucx",
 	.arrives_alone = true,
+	.reports_close = true,
 	.open = ucx_open,
 	.address = ucx_address,
 	.connect = ucx_connect,

@@ -52,12 +52,11 @@ struct exec_call {
 	double vote;	     /* value for program.vote */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look;
-	/* Asked before each node until the run begins to change the state: true gives the run up with ERR_CANCELED, as
-	 * after a failure. NULL: never. Only the executor of hosts asks. */
+	/* Asked until the run begins to change the state: true gives it up with ERR_CANCELED. NULL: never. Hosts ask
+	 * before each node, and give up as after a failure. Where ranks own parts of the state, they ask until this
+	 * rank begins the sum of the votes: then all ranks change their parts, or none, because no rank does so before
+	 * all have begun that sum. A device asks before each run, where there is one rank; runs in progress go on. */
 	bool (*leaves)(void *user);
-	/* Asked right before the run begins to change the state, by the same executor: true gives it up, too. NULL:
-	 * never. */
-	bool (*leaves_last)(void *user);
 	void *leaves_user;
 };
 
@@ -114,7 +113,8 @@ void exec_free(struct exec *e); /* NULL is fine */
 int exec_ahead(const struct exec *e);
 
 /* Begins one pass over the program's schedule. After a failure of this, exec_fed or exec_end no more programs can run,
- * and the ranks' communicators are aborted. */
+ * and the ranks' communicators are aborted. A run that a device gives up (exec_call.leaves) has not begun: the
+ * runs before it can be ended. */
 int exec_begin(struct exec *e, const struct program *p, const struct exec_call *call, struct err *err);
 
 /* Waits until call.inputs and call.targets of the last exec_begin may be reused. */

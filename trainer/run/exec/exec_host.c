@@ -18,6 +18,8 @@
 
 struct host_executor;
 
+enum run_fate { FATE_OPEN, FATE_COMMITTED, FATE_GIVEN_UP }; /* of a run; changes once, from open */
+
 struct host_lane { /* a stream and its thread; the compute stream's is the caller */
 	struct host_executor *host;
 	enum stream stream;
@@ -47,6 +49,7 @@ struct host_executor {
 	struct host_lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
 	_Atomic bool failed;
+	_Atomic int fate; /* enum run_fate of the run in progress */
 	bool quit;
 };
 
@@ -121,6 +124,19 @@ static void trace_lane_item(const struct host_lane *l, const struct host_item *i
 						   from_s, clock_mono_s() });
 }
 
+/* Settles what becomes of the run, unless that is settled. Returns true if it is as the caller wants. */
+static bool settle_fate(struct host_executor *e, enum run_fate wanted)
+{
+	int seen = FATE_OPEN;
+
+	return atomic_compare_exchange_strong(&e->fate, &seen, wanted) || seen == (int)wanted;
+}
+
+static int cancel_run(struct err *err)
+{
+	return err_set(err, ERR_CANCELED, "stopped on request");
+}
+
 /* Times collectives, on the compute stream too, where the rank waits in them. */
 static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 {
@@ -129,6 +145,8 @@ static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 
 	if (!it->collective)
 		return host_item_run(it, err);
+	if (it->commits && !settle_fate(l->host, FATE_COMMITTED))
+		return cancel_run(err);
 	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
 	rc = host_item_run(it, err);
@@ -346,13 +364,13 @@ static int feed_host_item(struct host_executor *e, const struct host_item *it, s
 	return copy_samples(e, it->slot, err);
 }
 
-/* Gives the run up if the caller wants that and the state is as before it. */
+/* Gives the run up if the caller wants that, the state is as before it, and no other rank relies on this one. */
 static int check_leaving(struct host_executor *e, const struct host_item *it, struct err *err)
 {
-	bool (*leaves)(void *user) = it->guards ? e->call.leaves_last : e->call.leaves;
+	const bool may = e->exec.intact && atomic_load_explicit(&e->fate, memory_order_relaxed) == FATE_OPEN;
 
-	if (e->exec.intact && leaves && leaves(e->call.leaves_user))
-		return err_set(err, ERR_CANCELED, "stopped on request");
+	if (may && e->call.leaves && e->call.leaves(e->call.leaves_user) && settle_fate(e, FATE_GIVEN_UP))
+		return cancel_run(err);
 	e->exec.intact = e->exec.intact && !it->guards;
 	return 0;
 }
@@ -490,6 +508,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 		e->page[i] = exec_page(p, call->page, i);
 	e->program = p;
 	e->exec.intact = true;
+	atomic_store(&e->fate, FATE_OPEN);
 	e->call = *call;
 	e->done = (struct exec_done){ .losses = NULL };
 	e->open.name = NULL;

@@ -16,6 +16,14 @@ static bool schedule_item_waits(const struct schedule_item *s)
 	return false;
 }
 
+/* Returns true if n sums the votes, and ranks own parts of the state. */
+static bool commits_run(const struct prepared *prepared, const struct program *p, const struct node *n)
+{
+	const struct strategy *s = prepared->opts.strategy;
+
+	return p->votes && p->votes->producer == n && s && s->holds;
+}
+
 /* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
 static int fill_host_item(struct host_item *it, const struct program *p, int index, const struct host_places *at,
 			  struct err *err)
@@ -40,6 +48,7 @@ static int fill_host_item(struct host_item *it, const struct program *p, int ind
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.guards = n->op == &op_step_guard,
+		.commits = commits_run(at->prepared, p, n),
 		.feeds = s->feeds,
 		.spoils = test_hooks_spoils(n, at->prepared->opts.sharing.rank),
 		.slot = s->slot,

@@ -16,6 +16,7 @@ struct host_item {
 	unsigned signal;       /* streams that wait for this item */
 	bool collective, feeds, spoils;
 	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
+	bool commits; /* from here on this rank no longer gives up the run: see exec_call.leaves */
 	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
