@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "tests/built_modules.h"
 #include "tests/ops/exec.h"
 #include "tracker/base/crc32c.h"
 #include "trainer/graph/pass.h"
@@ -388,8 +389,10 @@ int main(int argc, char **argv)
 {
 	static struct subject subjects[TESTS_MAX];
 	static struct CMUnitTest tests[TESTS_MAX + 1] = { { "every op is complete", test_table, NULL, NULL, NULL } };
-	int n = add_backends(subjects), used = 1;
+	int n, used = 1;
 
+	use_built_modules();
+	n = add_backends(subjects);
 	for (int i = 0; i < n; i++)
 		if (argc < 2 || strstr(subjects[i].name, argv[1]))
 			tests[used++] = (struct CMUnitTest){ subjects[i].name, test_subject, NULL, NULL, &subjects[i] };

@@ -46,8 +46,7 @@ static bool find_module(const char *name, char *path, size_t n)
 		return is_module_file(path);
 	}
 	find_exe_folder(exe, sizeof(exe));
-	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
-					     "/../../../.libs" };
+	static const char *const below[] = { "/.libs", "", "/../lib/dptrack" };
 	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
 		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
 		if (is_module_file(path))
