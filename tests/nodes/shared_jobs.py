@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of --cache-shared: a store that counts, and jobs of four ranks on two nodes, which are two
-launchers on this machine with a cache each."""
+"""Shared by the tests of --cache-shared: a store that counts, and jobs of two ranks on each of two or three nodes, which
+are launchers on this machine with a cache each."""
 import contextlib
 import os
 import socket
@@ -34,16 +34,17 @@ class Store(Server):
         return min(end + 1, os.path.getsize(self.folder + path)) - begin
 
 
-def launch(folder, *flags, before=((), ()), command=(), nnodes="2"):
-    """Starts a job; cache0 and cache1 in the folder are the caches of its nodes."""
+def launch(folder, *flags, before=(), command=(), nodes=2, nnodes=None):
+    """Starts a job; cache0, cache1, ... in the folder are the caches of its nodes. before: a command line for each node
+    that runs the program."""
     port = free_port()
     job = []
-    for i in range(2):
+    for i in range(nodes):
         cache = os.path.join(folder, "cache%d" % i)
         os.makedirs(cache, exist_ok=True)
-        flags_i = ["--nnodes", nnodes, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", port, "--node-rank", i, "--threads", 1,
+        flags_i = ["--nnodes", nnodes or nodes, "--nproc-per-node", 2, "--master-addr", "127.0.0.1", "--master-port", port, "--node-rank", i, "--threads", 1,
                    "--cache", cache, *flags]
-        job.append(subprocess.Popen([*before[i], DPTRAIN, *command, *map(str, flags_i)], env=environment(KEY), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        job.append(subprocess.Popen([*(before[i] if before else ()), DPTRAIN, *command, *map(str, flags_i)], env=environment(KEY), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                     universal_newlines=True, stdin=subprocess.DEVNULL))
     return job
 

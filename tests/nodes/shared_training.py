@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""--cache-shared, trainings of four ranks on two nodes: the losses have the bits of a run from disk, also when a rank is
-killed and the job starts again, when a node is lost for good, when ctrl-C ends the job and it resumes, and when the disk
-of a node is full. The run records what came from the store, the other node and its own cache."""
+"""--cache-shared, trainings of two ranks on each of two or three nodes: the losses have the bits of a run from disk, also
+when a rank is killed and the job starts again, when a node is lost for good, when ctrl-C ends the job and it resumes, and
+when the disk of a node is full. The run records what came from the store, the other node and its own cache."""
 import os
 import signal
 import subprocess
@@ -14,11 +14,12 @@ sys.path[:0] = [os.path.join(HERE, "..", "train"), os.path.join(HERE, "..", "dat
 
 from helper import DPTRAIN, alive, check, children, environment, finish, read_run
 from jobs import ended
-from shared_jobs import KEY, launch, stored
+from shared_jobs import KEY, SAMPLES, launch, stored
 
 TRAIN = ["--model", "resnet20", "--image-size", 16, "-b", 4, "--deterministic", "--val-split", 0, "--shuffle", "window", "--shuffle-window", 100,
          "--workers", 1, "--max-steps", 30, "--save-steps", 5, "--save-total-limit", 2, "--run-name", "shared"]
 IN_FLIGHT = 16  # blocks that a rank requests at a time
+OWN_MODE = 0o600  # of the file of a block that a node fetched from the store; other modes: copies
 
 
 def losses(runs):
@@ -51,6 +52,11 @@ def killed(folder, store, runs, remote, want, n_blocks):
     check(len(set(blocks)) == n_blocks and len(blocks) <= n_blocks + IN_FLIGHT, "killed: %d requests for %d of %d blocks" % (len(blocks), len(set(blocks)), n_blocks))
 
 
+def own_blocks(folder):
+    """Counts the blocks in a node's cache that the node fetched from the store."""
+    return sum(os.stat(os.path.join(d, f)).st_mode & 0o777 == OWN_MODE for d, _, files in os.walk(folder) if len(os.path.basename(d)) == 2 for f in files)
+
+
 def lost(folder, store, runs, remote, want, n_blocks):
     """A node is killed for good: the other one continues alone, and fetches its blocks."""
     job = launch(folder, *remote, "--runs-dir", runs, "--max-restarts", 1, nnodes="1:2")
@@ -62,6 +68,23 @@ def lost(folder, store, runs, remote, want, n_blocks):
     check(losses(runs) == want, "lost: the losses have the bits of the run from disk")
     blocks = store.blocks()
     check(len(set(blocks)) == n_blocks < len(blocks) <= 2 * n_blocks, "lost: %d requests for %d of %d blocks" % (len(blocks), len(set(blocks)), n_blocks))
+
+
+def lost_of_three(folder, store, n_blocks):
+    """One of three nodes is killed for good, after the first epoch: the two others continue, and fetch only blocks that it
+    owned."""
+    runs, flags = folder + "-runs", [*TRAIN, "--global-batch-size", 48]
+    want = from_disk(store, folder + "-disk", *flags)
+    job = launch(folder, *flags, "--cache-shared", "--data-path", store.url + "/train.json", "--runs-dir", runs, "--max-restarts", 1, nodes=3, nnodes="2:3")
+    if not wait_for_steps(runs, job, SAMPLES // 48 + 2):
+        return
+    job[1].kill()
+    codes, texts = ended("one of three", job)
+    check(codes == [0, -signal.SIGKILL, 0] and "on 2 of 3 machines" in texts[0], "one of three: exit codes %s: %s" % (codes, texts))
+    check(want and losses(runs) == want, "one of three: the losses have the bits of the run from disk")
+    blocks, owned = store.blocks(), own_blocks(os.path.join(folder, "cache1"))
+    check(len(set(blocks)) == n_blocks, "one of three: %d of %d blocks" % (len(set(blocks)), n_blocks))
+    check(0 < owned < n_blocks and len(blocks) - n_blocks <= owned, "one of three: %d requests for %d blocks; it owned %d" % (len(blocks), n_blocks, owned))
 
 
 def interrupted(folder, store, runs, remote, want):
@@ -76,7 +99,7 @@ def interrupted(folder, store, runs, remote, want):
     check(not store.blocks(), "resumed: nothing is fetched again")
 
 
-def recorded(name, folder, store, runs, remote, want, before=((), ()), says=()):
+def recorded(name, folder, store, runs, remote, want, before=(), says=()):
     """A training on caches of a fifth of the set, or a full disk: the run records what the store sent."""
     codes, texts = ended(name, launch(folder, *remote, "--runs-dir", runs, before=before))
     check(codes == [0, 0] and losses(runs) == want, "%s: exit codes %s: %s" % (name, codes, texts))
@@ -93,17 +116,23 @@ def recorded(name, folder, store, runs, remote, want, before=((), ()), says=()):
     return sent
 
 
-def trainings(folder, store, total, n_blocks):
-    runs = [os.path.join(folder, "runs%d" % i) for i in range(4)]
-    flags = [*TRAIN, "--data-path", os.path.join(store.folder, "train.json"), "--nproc-per-node", 4, "--threads", 1, "--runs-dir", runs[0]]
+def from_disk(store, runs, *flags):
+    """Trains on the files of the store; returns the losses."""
+    flags = [*flags, "--data-path", os.path.join(store.folder, "train.json"), "--nproc-per-node", 4, "--threads", 1, "--runs-dir", runs]
     codes, texts = ended("disk", [subprocess.Popen([DPTRAIN, *map(str, flags)], env=environment(KEY), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                                    universal_newlines=True)])
-    if not check(codes == [0], "disk: %s" % texts):
+    return losses(runs) if check(codes == [0], "disk: %s" % texts) else None
+
+
+def trainings(folder, store, total, n_blocks):
+    runs = [os.path.join(folder, "runs%d" % i) for i in range(4)]
+    want = from_disk(store, runs[0], *TRAIN)
+    if not want:
         return
-    want = losses(runs[0])
     remote = [*TRAIN, "--cache-shared", "--data-path", store.url + "/train.json"]
     killed(folder, store, runs[1], remote, want, n_blocks)
     lost(folder + "-lost", store, folder + "-lost-runs", remote, want, n_blocks)
+    lost_of_three(folder + "-three", store, n_blocks)
     interrupted(folder, store, runs[2], remote, want)
     small = folder + "-small"
     sent = recorded("small caches", small, store, runs[3], [*remote, "--cache-size", total // 5], want)

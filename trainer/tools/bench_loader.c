@@ -4,6 +4,7 @@
 #include "trainer/tools/subcommands.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -19,8 +20,8 @@
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */
 	double seconds, wait_s, cpu_s;
 	double samples, bytes; /* stored bytes; 0: unknown */
-	double remote_bytes, cache_bytes, local_bytes, requests, retries, peer_bytes, peer_failures;
 	double workers; /* loader threads at the end */
+	struct dataset_traffic traffic; /* since the pass before, also what this rank fetched for other nodes */
 };
 
 struct loader_bench {
@@ -31,6 +32,7 @@ struct loader_bench {
 	struct loader *loader;
 	struct workers workers; /* result of --workers auto */
 	_Atomic uint64_t raw_bytes; /* read with --no-decode */
+	struct dataset_traffic counted; /* up to the last pass */
 	struct loader_pass *pass;
 	int n;
 	int64_t passes, steps; /* wanted passes; steps of each, 0: an epoch of the set */
@@ -106,26 +108,40 @@ static void adjust_workers(struct loader_bench *b, double wait_s, double all_s)
 		loader_set_active(b->loader, b->workers.n);
 }
 
-static void add_dataset_traffic(struct loader_pass *p, const struct dataset *d, double sign)
+/* Adds `sign` times t; sign: 1 or -1. */
+static void add_dataset_traffic(struct dataset_traffic *to, const struct dataset_traffic *t, int sign)
 {
-	struct dataset_traffic t = dataset_traffic(d);
+	const uint64_t factor = (uint64_t)(int64_t)sign; /* unsigned sums wrap */
 
-	p->remote_bytes += sign * (double)t.remote_bytes;
-	p->cache_bytes += sign * (double)t.cache_bytes;
-	p->local_bytes += sign * (double)t.local_bytes;
-	p->requests += sign * (double)t.requests;
-	p->retries += sign * (double)t.retries;
-	p->peer_bytes += sign * (double)t.peer_bytes;
-	p->peer_failures += sign * (double)t.peer_failures;
+	to->remote_bytes += factor * t->remote_bytes;
+	to->cache_bytes += factor * t->cache_bytes;
+	to->local_bytes += factor * t->local_bytes;
+	to->requests += factor * t->requests;
+	to->retries += factor * t->retries;
+	to->refetched_bytes += factor * t->refetched_bytes;
+	to->peer_bytes += factor * t->peer_bytes;
+	to->peer_failures += factor * t->peer_failures;
 }
 
-static double stored_bytes(const struct loader_bench *b, const struct loader_pass *p)
+/* Counts what was read since the pass before. Call when all ranks have ended the pass: until then one may fetch blocks
+ * for another. */
+static void count_pass_traffic(struct loader_bench *b, struct loader_pass *p)
+{
+	struct dataset_traffic now = dataset_traffic(b->subject.data);
+
+	p->traffic = now;
+	add_dataset_traffic(&p->traffic, &b->counted, -1);
+	b->counted = now;
+}
+
+/* Returns the stored bytes of a pass's samples. With --no-decode those read since the pass before. */
+static double count_stored_bytes(struct loader_bench *b, const struct loader_pass *p)
 {
 	const struct dataset *d = b->subject.data;
 	struct dataset_facts f = dataset_facts(d, SPLIT_TRAIN);
 
 	if (b->rank.cfg->no_decode)
-		return (double)b->raw_bytes;
+		return (double)atomic_exchange(&b->raw_bytes, 0);
 	return (double)f.bytes / (double)d->n_samples[SPLIT_TRAIN] * p->samples;
 }
 
@@ -137,8 +153,6 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 	int rc = 1;
 
 	*p = (struct loader_pass){ .cpu_s = -process_cpu_seconds() };
-	add_dataset_traffic(p, b->subject.data, -1);
-	b->raw_bytes = 0;
 	if (!b->loader && open_loader(b, err)) /* starts reading immediately */
 		return err->code;
 	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
@@ -162,8 +176,7 @@ static int run_pass(struct loader_bench *b, int64_t steps, struct loader_pass *p
 	}
 	p->seconds = clock_mono_s() - begin;
 	p->cpu_s += process_cpu_seconds();
-	add_dataset_traffic(p, b->subject.data, 1);
-	p->bytes = stored_bytes(b, p);
+	p->bytes = count_stored_bytes(b, p);
 	p->workers = cfg->workers < 0 ? b->workers.n : (double)cfg->workers;
 	return rc < 0 ? rc : 0;
 }
@@ -188,13 +201,7 @@ static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass 
 		sum.cpu_s += one->cpu_s;
 		sum.samples += one->samples;
 		sum.bytes += one->bytes;
-		sum.remote_bytes += one->remote_bytes;
-		sum.cache_bytes += one->cache_bytes;
-		sum.local_bytes += one->local_bytes;
-		sum.requests += one->requests;
-		sum.retries += one->retries;
-		sum.peer_bytes += one->peer_bytes;
-		sum.peer_failures += one->peer_failures;
+		add_dataset_traffic(&sum.traffic, &one->traffic, 1);
 	}
 	if (!rc)
 		*p = sum;
@@ -202,6 +209,7 @@ static int sum_pass_over_ranks(const struct loader_bench *b, struct loader_pass 
 	return rc;
 }
 
+/* Makes the wanted passes, and counts each when all ranks have ended it. */
 static int run_loader_passes(struct loader_bench *b, struct err *err)
 {
 	const struct run_config *cfg = b->rank.cfg;
@@ -212,6 +220,7 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 
 	b->passes = n;
 	b->steps = steps;
+	b->counted = dataset_traffic(b->subject.data);
 	b->pass = calloc((size_t)n, sizeof(*b->pass));
 	if (!b->pass)
 		return err_set(err, ERR_NOMEM, "out of memory: %lld passes", (long long)n);
@@ -220,9 +229,18 @@ static int run_loader_passes(struct loader_bench *b, struct err *err)
 		if (!rc)
 			rc = run_pass(b, steps, &b->pass[b->n], err);
 		if (!rc)
+			rc = c->ops->barrier(c, err);
+		if (!rc)
+			count_pass_traffic(b, &b->pass[b->n]);
+		if (!rc)
 			rc = sum_pass_over_ranks(b, &b->pass[b->n], err);
 	}
 	return rc;
+}
+
+static void set_json_count(json_t *o, const char *name, uint64_t n)
+{
+	json_object_set_new(o, name, json_real((double)n));
 }
 
 /* Prints all passes as one JSON object. */
@@ -240,13 +258,14 @@ static void print_loader_json(const struct loader_bench *b)
 		json_object_set_new(j, "cpu_seconds", real_or_null(p->cpu_s));
 		json_object_set_new(j, "samples", real_or_null(p->samples));
 		json_object_set_new(j, "bytes", real_or_null(p->bytes));
-		json_object_set_new(j, "remote_bytes", real_or_null(p->remote_bytes));
-		json_object_set_new(j, "cache_bytes", real_or_null(p->cache_bytes));
-		json_object_set_new(j, "peer_bytes", real_or_null(p->peer_bytes));
-		json_object_set_new(j, "peer_failures", real_or_null(p->peer_failures));
-		json_object_set_new(j, "local_bytes", real_or_null(p->local_bytes));
-		json_object_set_new(j, "requests", real_or_null(p->requests));
-		json_object_set_new(j, "retries", real_or_null(p->retries));
+		set_json_count(j, "remote_bytes", p->traffic.remote_bytes);
+		set_json_count(j, "refetched_bytes", p->traffic.refetched_bytes);
+		set_json_count(j, "cache_bytes", p->traffic.cache_bytes);
+		set_json_count(j, "peer_bytes", p->traffic.peer_bytes);
+		set_json_count(j, "peer_failures", p->traffic.peer_failures);
+		set_json_count(j, "local_bytes", p->traffic.local_bytes);
+		set_json_count(j, "requests", p->traffic.requests);
+		set_json_count(j, "retries", p->traffic.retries);
 		json_object_set_new(j, "workers", real_or_null(p->workers));
 		json_array_append_new(list, j);
 	}
@@ -262,15 +281,16 @@ static void print_loader_table(const struct loader_bench *b)
 
 	printf("%s: %lld samples (%s), format %s, %d rank(s)%s\n", d->path, (long long)d->n_samples[SPLIT_TRAIN],
 	       sample_kind_name(d->kind), f.format, b->rank.seat->world, b->rank.cfg->no_decode ? ", not decoded" : "");
-	printf("  %4s %12s %10s %10s %8s %12s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us", "waiting",
-	       "remote bytes", "from cache", "from peers", "requests", "workers");
+	printf("  %4s %12s %10s %10s %8s %12s %12s %12s %12s %9s %8s\n", "pass", "samples/s", "MB/s", "CPU us",
+	       "waiting", "remote bytes", "refetched", "from cache", "from peers", "requests", "workers");
 	for (int i = 0; i < b->n; i++) {
 		const struct loader_pass *p = &b->pass[i];
+		const struct dataset_traffic *t = &p->traffic;
 
-		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %12.0f %9.0f %8.0f\n", i + 1,
+		printf("  %4d %12.1f %10.1f %10.1f %6.1f %% %12.0f %12.0f %12.0f %12.0f %9.0f %8.0f\n", i + 1,
 		       p->samples / p->seconds, 1e-6 * p->bytes / p->seconds, 1e6 * p->cpu_s / p->samples,
-		       100 * p->wait_s / p->seconds, p->remote_bytes, p->cache_bytes, p->peer_bytes, p->requests,
-		       p->workers);
+		       100 * p->wait_s / p->seconds, (double)t->remote_bytes, (double)t->refetched_bytes,
+		       (double)t->cache_bytes, (double)t->peer_bytes, (double)t->requests, p->workers);
 	}
 }
 
