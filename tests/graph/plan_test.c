@@ -529,6 +529,20 @@ static void simulate(const struct net *net, const size_t *slab_bytes)
 		test_free(o[s].of);
 }
 
+/* The sizes of a plan without offsets are those of the plan; its slabs are their lower bounds. */
+static void check_measured(const struct plan *plan, struct plan_program *programs)
+{
+	struct err err = ERR_INIT;
+	struct plan sizes;
+
+	assert_int_equal(plan_measure(&sizes, programs, 2, &err), 0);
+	assert_memory_equal(sizes.category_bytes, plan->category_bytes, sizeof(sizes.category_bytes));
+	assert_int_equal(sizes.lower_bound_bytes, plan->lower_bound_bytes);
+	assert_int_equal(sizes.persistent_bytes, plan->persistent_bytes);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		assert_true(sizes.slab_bytes[s] <= plan->slab_bytes[s]);
+}
+
 static void check_model(const struct net_opts *o)
 {
 	struct net_opts eval = *o;
@@ -555,6 +569,7 @@ static void check_model(const struct net_opts *o)
 			 plan.lower_bound_bytes);
 	assert_int_equal(plan_make(&again, programs, 2, &err), 0);
 	assert_memory_equal(&plan, &again, sizeof(plan));
+	check_measured(&plan, programs);
 	weight = graph_find(nets[0].g, m->reads_tokens ? "transformer.wte.weight" : "fc.weight");
 	assert_int_equal(weight->offset, graph_find(nets[1].g, weight->name)->offset);
 	net_free(&nets[0]);

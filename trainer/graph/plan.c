@@ -19,6 +19,7 @@ struct planner {
 	struct plan plan;
 	struct plan_program *programs;
 	int n;
+	bool sizes_only;
 	size_t persistent[SPACE_COUNT]; /* tensors that outlive a program */
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
 	struct peak peak[SPACE_COUNT];		 /* transient bytes of the program with the highest peak */
@@ -224,7 +225,24 @@ static int write_offsets(const struct plan_program *p, const struct liveness *l,
 	return 0;
 }
 
-/* Places the transient buffers of one program in each space and updates slab sizes and peaks. */
+/* Places the transient buffers of one program in one space, and updates the slab's size and the peak. */
+static int place_program_space(struct planner *p, const struct plan_program *prog, struct liveness *l, enum space s)
+{
+	struct peak peak = { 0 };
+	size_t bytes;
+
+	if (!find_live_peak(l, s, 2 * prog->schedule->n + 1, &peak))
+		return ERR_NOMEM;
+	bytes = p->sizes_only ? peak.bytes : place_space(l, s, p->persistent[s]);
+	if (bytes == SIZE_MAX)
+		return ERR_NOMEM;
+	if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
+		p->plan.slab_bytes[s] = p->persistent[s] + bytes;
+	if (peak.bytes > p->peak[s].bytes)
+		p->peak[s] = peak;
+	return 0;
+}
+
 static int place_program(struct planner *p, int program, struct err *err)
 {
 	struct plan_program *prog = &p->programs[program];
@@ -233,48 +251,53 @@ static int place_program(struct planner *p, int program, struct err *err)
 
 	if (rc)
 		return rc;
-	for (int s = 0; !rc && s < SPACE_COUNT; s++) {
-		size_t bytes = place_space(&l, (enum space)s, p->persistent[s]);
-		struct peak peak = { 0 };
-
-		if (bytes == SIZE_MAX || !find_live_peak(&l, (enum space)s, 2 * prog->schedule->n + 1, &peak))
+	for (int s = 0; !rc && s < SPACE_COUNT; s++)
+		if (place_program_space(p, prog, &l, (enum space)s))
 			rc = err_set(err, ERR_NOMEM, "out of memory: the plan of %s", prog->name);
-		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
-			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
-		if (peak.bytes > p->peak[s].bytes)
-			p->peak[s] = peak;
-	}
-	if (!rc)
+	if (!rc && !p->sizes_only)
 		rc = write_offsets(prog, &l, err);
 	live_done(&l);
 	return rc;
+}
+
+/* Places persistent tensors, then the transient buffers of each program, and adds up the categories. */
+static int run_planner(struct planner *p, struct plan *ret, struct err *err)
+{
+	int rc = place_lifetime(p, LIFE_PERSISTENT, err);
+
+	p->plan.persistent_bytes = p->persistent[SPACE_PRIVATE];
+	if (!rc)
+		rc = place_lifetime(p, LIFE_ACROSS, err);
+	for (int s = 0; s < SPACE_COUNT; s++)
+		p->plan.slab_bytes[s] = p->persistent[s];
+	for (int i = 0; i < p->n && !rc; i++)
+		rc = place_program(p, i, err);
+	if (rc)
+		return rc;
+	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++) {
+		p->plan.category_bytes[c] = p->by_category[c];
+		for (int s = 0; s < SPACE_COUNT; s++)
+			p->plan.category_bytes[c] += p->peak[s].by_category[c];
+		p->plan.lower_bound_bytes += p->plan.category_bytes[c];
+	}
+	*ret = p->plan;
+	return 0;
 }
 
 int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err)
 {
 	struct planner p = { .programs = programs, .n = n_programs };
 	struct err local = ERR_INIT;
-	int rc;
 
-	err = err ? err : &local;
-	rc = place_lifetime(&p, LIFE_PERSISTENT, err);
-	p.plan.persistent_bytes = p.persistent[SPACE_PRIVATE];
-	if (!rc)
-		rc = place_lifetime(&p, LIFE_ACROSS, err);
-	for (int s = 0; s < SPACE_COUNT; s++)
-		p.plan.slab_bytes[s] = p.persistent[s];
-	for (int i = 0; i < n_programs && !rc; i++)
-		rc = place_program(&p, i, err);
-	if (rc)
-		return rc;
-	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++) {
-		p.plan.category_bytes[c] = p.by_category[c];
-		for (int s = 0; s < SPACE_COUNT; s++)
-			p.plan.category_bytes[c] += p.peak[s].by_category[c];
-		p.plan.lower_bound_bytes += p.plan.category_bytes[c];
-	}
-	*ret = p.plan;
-	return 0;
+	return run_planner(&p, ret, err ? err : &local);
+}
+
+int plan_measure(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err)
+{
+	struct planner p = { .programs = programs, .n = n_programs, .sizes_only = true };
+	struct err local = ERR_INIT;
+
+	return run_planner(&p, ret, err ? err : &local);
 }
 
 size_t plan_offset(const struct tensor *t, int slot)

@@ -49,6 +49,10 @@ struct plan {
 /* Writes ->offset of every tensor and ->workspace_offset of every node, and those of every slot. */
 int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
 
+/* Computes sizes alone, in a fraction of the time: slabs are as large as their lower bound, and nothing has offsets.
+ * All other sizes are those of plan_make. */
+int plan_measure(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
+
 size_t plan_offset(const struct tensor *t, int slot); /* in the slab of its space */
 size_t plan_workspace(const struct node *n, int slot);
 

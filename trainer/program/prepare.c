@@ -275,7 +275,7 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph,
 						 &ret->program[i]->schedule };
 	if (!rc)
-		rc = plan_make(&ret->plan, list, ret->n_programs, err);
+		rc = (opts->sizes_only ? plan_measure : plan_make)(&ret->plan, list, ret->n_programs, err);
 	ret->plan.offload_in_file = opts->offload.file;
 	if (!rc)
 		rc = shm_usage_bytes(ret, &ret->plan.shm_usage_bytes, err);

@@ -43,6 +43,7 @@ struct program_opts {
 	enum recompute recompute;
 	struct offload_opts offload;	     /* averages is set for each program */
 	const char *offload_dir;	     /* folder of the offload file; NULL: memory */
+	bool sizes_only;		     /* a plan of which only sizes are read: nothing is placed */
 	bool accumulate;		     /* some step has several micro-batches */
 	struct kernel_env env;		     /* environment of kernels without communication */
 	struct comm *comm;		     /* communicator of all ranks; NULL: none (a plan) */

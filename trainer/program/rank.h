@@ -30,6 +30,7 @@ struct rank {
 	struct devices *devices; /* communicators of its device; NULL: hosts communicate, or none */
 	const char *described; /* GPU of a plan that is not in this machine (backend_opts); NULL: the local one */
 	bool by_rule; /* kernels are never chosen by timing: --deterministic, or a plan */
+	bool sizes_only; /* a plan of which only sizes are read */
 };
 
 struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* borrows both; opens nothing */

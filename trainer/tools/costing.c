@@ -275,7 +275,7 @@ static int open_costing_rank(struct costing *w, int precision, struct err *err)
 	cfg.precision = precision;
 	cfg.world = cfg.local_world = 1;
 	w->rank[precision] = rank_of(&cfg, &seat);
-	w->rank[precision].by_rule = true;
+	w->rank[precision].by_rule = w->rank[precision].sizes_only = true;
 	rc = rank_open_backend(&w->rank[precision], err);
 	w->open[precision] = !rc;
 	return rc;
