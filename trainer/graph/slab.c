@@ -4,7 +4,9 @@
  * kept. Each order is tried first with the first gap that wastes almost nothing, then with the tightest gap: the first
  * way takes much less time and usually reaches the bound. Placed ranges are in a tree by offset. A search skips a node
  * of which all or none conflicts, or of which a stack conflicts that leaves no gap. So it looks at some hundred ranges
- * of a network with thousands of layers. */
+ * of a network with thousands of layers. One order is another: the ranges that are live at the peak come first, the
+ * longest at the bottom, each in the first gap that fits. It reaches the bound where lifetimes are nested, as in deep
+ * networks, and not in pipelines. It comes first for many ranges, and last, if the bound is not reached, for few. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
@@ -17,10 +19,11 @@
 #define TIGHTEST_WORK 300000000 /* ranges that searches for the tightest gap may look at: about a second */
 #define NEXT_TO_NOTHING 10000 /* fraction 1/N of the bound that a gap may waste */
 #define TIGHT_ENOUGH 100000 /* the same for the tightest gap among many ranges */
-#define LITTLE_OF_MANY 100 /* the same among many ranges, where the first gap that fits is found much earlier */
-#define MANY 30000 /* ranges: a pipeline with many micro-batches */
+#define FIRST_FIT 100 /* the same where the first gap that fits is good: among many ranges it is found much earlier */
+#define MANY 30000 /* ranges: a deep network, or a pipeline with many micro-batches */
+#define OFF_PEAK 64 /* fraction 1/N above the bound at which the order by the peak is given up */
 
-enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
+enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT, ORDER_PEAK = ORDER_COUNT };
 
 struct slab_entry {
 	int first, last;
@@ -278,9 +281,10 @@ static void place_entry(struct placer *p, struct slab_entry *e)
 
 /* ---- orders ---- */
 
-static double compute_entry_key(const struct slab_entry *e, enum order o)
+static double compute_entry_key(const struct placer *p, const struct slab_entry *e, enum order o)
 {
-	double length = (double)e->last - e->first + 2; /* up to the moment after its last use */
+	const double length = (double)e->last - e->first + 2; /* up to the moment after its last use */
+	const bool at_peak = e->first <= p->moment[0] && p->moment[0] <= e->last;
 
 	switch (o) {
 	case ORDER_SIZE:
@@ -289,6 +293,8 @@ static double compute_entry_key(const struct slab_entry *e, enum order o)
 		return (double)e->bytes * length;
 	case ORDER_LENGTH:
 		return length;
+	case ORDER_PEAK:
+		return at_peak ? length : -1 / ((double)e->bytes + 1);
 	default:
 		return -(double)e->first;
 	}
@@ -314,7 +320,7 @@ static size_t place_in_order(struct placer *p, enum order o)
 	p->n_nodes = 0;
 	p->root = add_node(p, 0);
 	for (int i = 0; i < p->n; i++)
-		p->entries[i].key = compute_entry_key(&p->entries[i], o);
+		p->entries[i].key = compute_entry_key(p, &p->entries[i], o);
 	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare_entries);
 	for (int i = 0; i < p->n && size < p->best && p->work < p->most_work; i++) {
 		struct slab_entry *e = &p->entries[i];
@@ -399,21 +405,38 @@ size_t slab_align(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
+/* Writes the placement in an order to ranges if it is better than the best one. */
+static void try_order(struct placer *p, struct slab_range *ranges, enum order o)
+{
+	size_t size = place_in_order(p, o);
+
+	if (size >= p->best)
+		return;
+	p->best = size;
+	for (int i = 0; i < p->n; i++)
+		ranges[p->entries[i].index].offset = p->entries[i].offset;
+}
+
+/* Tries the order by the peak with the first gap that fits. Where it is no good, it exceeds the limit early. */
+static void try_peak_order(struct placer *p, struct slab_range *ranges, size_t bound)
+{
+	const size_t before = p->best, limit = bound + bound / OFF_PEAK < before ? bound + bound / OFF_PEAK : before;
+
+	p->best = limit;
+	p->waste = bound / FIRST_FIT;
+	p->most_work = UINT64_MAX;
+	try_order(p, ranges, ORDER_PEAK);
+	p->best = p->best < limit ? p->best : before;
+}
+
 /* Tries every order until one reaches the bound. Of many ranges, where each order takes seconds, it is enough that
- * almost nothing is wasted. The best offsets are written to ranges. */
+ * almost nothing is wasted. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
 {
 	if (p->n > MANY && bound < SIZE_MAX - bound / NEXT_TO_NOTHING)
 		bound += bound / NEXT_TO_NOTHING;
-	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < p->most_work; o++) {
-		size_t size = place_in_order(p, (enum order)o);
-
-		if (size >= p->best)
-			continue;
-		p->best = size;
-		for (int i = 0; i < p->n; i++)
-			ranges[p->entries[i].index].offset = p->entries[i].offset;
-	}
+	for (int o = 0; o < ORDER_COUNT && bound < p->best && p->work < p->most_work; o++)
+		try_order(p, ranges, (enum order)o);
 }
 
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
@@ -426,11 +449,15 @@ size_t slab_place_counted(struct slab_range *ranges, int n, size_t align, uint64
 	struct placer p = { NULL };
 	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
-	p.waste = bound / (n > MANY ? LITTLE_OF_MANY : NEXT_TO_NOTHING);
+	if (n > MANY && bound < SIZE_MAX)
+		try_peak_order(&p, ranges, bound);
+	p.waste = bound / (n > MANY ? FIRST_FIT : NEXT_TO_NOTHING);
 	try_orders(&p, ranges, bound);
 	p.waste = n > MANY ? bound / TIGHT_ENOUGH : 0;
 	p.most_work = p.work + TIGHTEST_WORK;
 	try_orders(&p, ranges, bound);
+	if (n <= MANY && bound < p.best)
+		try_peak_order(&p, ranges, bound);
 	if (ret_work)
 		*ret_work = p.work;
 	free(p.entries);
