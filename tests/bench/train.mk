@@ -18,6 +18,9 @@ tests_bench_parts_fma_peak_LDADD = -lpthread
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
+# Accuracy of the recipe of torchvision's reference scripts: tests/bench/recipe
+EXTRA_DIST += tests/bench/recipe tests/bench/parts/pytorch_recipe.py
+
 # Text from a trained model, compared with transformers and with the time to read the weights: tests/bench/sample
 EXTRA_PROGRAMS += tests/bench/parts/read_peak
 tests_bench_parts_read_peak_SOURCES = tests/bench/parts/read_peak.c
