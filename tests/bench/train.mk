@@ -18,8 +18,8 @@ tests_bench_parts_fma_peak_LDADD = -lpthread
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
-# Accuracy of the recipe of torchvision's reference scripts: tests/bench/recipe
-EXTRA_DIST += tests/bench/recipe tests/bench/parts/pytorch_recipe.py
+# Accuracy of the recipe of torchvision's reference scripts: tests/bench/recipes/torchvision
+EXTRA_DIST += tests/bench/recipes/torchvision tests/bench/recipes/pytorch_recipe.py
 
 # Text from a trained model, compared with transformers and with the time to read the weights: tests/bench/sample
 EXTRA_PROGRAMS += tests/bench/parts/read_peak

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's part of tests/bench/recipe. Runs in a Python with torch, torchvision and pillow.
+"""PyTorch's part of tests/bench/recipes/torchvision. Runs in a Python with torch, torchvision and pillow.
 
     pytorch_recipe.py make  --data-path DIR --out DIR --pictures N --test N --side 64
         writes the first pictures of Fashion-MNIST, enlarged, as JPEG files below train/CLASS and val/CLASS
