@@ -122,7 +122,7 @@ def texts(page):
     for at, line in enumerate(page.sources.get(TEXTS, []), 1):
         member = re.match(r"\t(\w+)(?: =|$)", line)
         if member and member[1] not in used:
-            page.complain(TEXTS, at, f"nobody uses the text {member[1]}")
+            page.complain(TEXTS, at, f"the text {member[1]} is not used")
     return page.taken()
 
 

@@ -14,7 +14,7 @@ SHOWN = re.compile(r"\b(?:title|aria-label|aria-valuetext|placeholder|label|word
 COUNTED = re.compile(r"\bcount\(.*, ['\"]([a-z ]+)['\"]\)")
 SENTENCE = re.compile(r"[A-Za-z’)%]{2}[,;:.]? +(?:[a-z(“0-9]|[A-Z][a-z])")
 LABEL = re.compile(r"[A-Z][a-z]+$")
-# What looks like a text and is none: keys, elements, media queries, fonts, the syntax of SQL and of selectors.
+# What looks like a text but is not one: keys, elements, media queries, fonts, the syntax of SQL and of selectors.
 SYNTAX = re.compile(r"(?:Enter|Escape|Home|End|Delete|Infinity|None|Tab|Backspace)$|Arrow|Page|[.(\[<\d]|M ? ?\d|cell c-"
                     r"|button, |minmax|.*\dpx|scale: |registered "
                     r"|.* DESC$|.*\b(?:ILIKE|NULL|IN|AND)\b|(?:num|card of-)(?: |$)")

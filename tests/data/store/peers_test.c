@@ -441,8 +441,8 @@ static double process_cpu_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Without a free descriptor an idle connection gives its own; where there is none, clients wait, and so does the
- * server. */
+/* If no descriptor is free, the server closes an idle connection. If none is idle, clients wait, and the server does
+ * not spin. */
 static void test_no_descriptors(void **state)
 {
 	const struct served *s = *state;

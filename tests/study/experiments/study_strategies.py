@@ -61,12 +61,13 @@ def epoch(s, p, way, place, label):
 def fit(s, p):
     """Shapes the store by the time of one rank; returns what was set."""
     local, _ = epoch(s, p, "single", PLACES[0], "fit: local")
-    hidden = None
-    latency, wanted, got = 20.0, local and local * 804 / 489, None
+    if not local:
+        return None
+    latency, wanted, hidden = 20.0, local * 804 / 489, None
     for turn in range(1 if s.quick else 10):
         p.shape(latency, 0)
         got, _ = epoch(s, p, "single", PLACES[1], "fit: cloud, %.0f ms" % latency)
-        if not local or not got:
+        if not got:
             return None
         if 0.93 < got / wanted < 1.07:
             break

@@ -111,8 +111,8 @@ static int accept_connection(struct peer_server *s)
 	return 0;
 }
 
-/* Accepts a client that waits. If no descriptor is free, the connection that waits longest for a request gives its own;
- * without one the listener rests, because poll would return at once, again and again. */
+/* Accepts a waiting client. If no descriptor is free, closes the connection that has been idle longest. If none is
+ * idle, the listener rests: poll would return immediately, again and again. */
 static void accept_client(struct peer_server *s)
 {
 	int rc = accept_connection(s);

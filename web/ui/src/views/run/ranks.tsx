@@ -58,8 +58,8 @@ function words(h: Heat, measure: string, [row, column]: [number, number]): strin
 	const where = filled(Str.rankXX, h.ranks[row], a === b ? `${unit} ${a}` : filled(Str.xSXToX, unit, a, b));
 	if (Number.isNaN(v)) return filled(Str.xNoPoint, where);
 	const more = Math.round((v / usual - 1) * 100);
-	const beside = filled(Str.xXThanTheUsualRank, Math.abs(more), more < 0 ? Str.less : Str.more);
-	return `${where}: ${say(measure, v)}${usual > 0 && h.ranks.length > 1 ? beside : ''}`;
+	const difference = filled(Str.xXThanTheUsualRank, Math.abs(more), more < 0 ? Str.less : Str.more);
+	return `${where}: ${say(measure, v)}${usual > 0 && h.ranks.length > 1 ? difference : ''}`;
 }
 
 interface MapOptions {
