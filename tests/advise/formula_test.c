@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/built_modules.h"
 #include "trainer/advise/plan_search.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
@@ -245,5 +246,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_formulas) };
 
+	use_built_modules();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
