@@ -9,7 +9,7 @@ CHANGES = [(r"/usr/share/datasets/fashion-mnist", "data"),
            (r"^pip install \./tracker/python$", "python3 first.py"),
            (r"tensorboard-logs", "$SRC/tests/whole/foreign/runs")]
 SKIPS = {r"^\./(quickstart|check)\b": "installs packages as root",
-         r"^pip install dptrack |^dptrack serve": "tests/fresh installs the wheels in a bare Debian",
+         r"^python3 -m venv |^pip install \./dptrack-|^dptrack serve": "tests/fresh installs the wheels in a bare Debian",
          r"^tensorboard ": "TensorBoard reads journals in tests/whole/tensorboard.py"}
 
 page.run("README.md", CHANGES, SKIPS)

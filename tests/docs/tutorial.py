@@ -12,6 +12,6 @@ CHANGES = [(r" +--precision bf16", ""),
            (r"--global-batch-size 128 --max-steps", "--global-batch-size 32 --max-steps"),
            (r"^curl -s \"\$ADDRESS/api/v1/runs\?", "RUN=$(build/dptrack ls --logdir runs --experiment fashion --csv | sed -n '2s/,.*//p')\n"
             "curl -sf \"$ADDRESS/api/v1/runs?")]
-SKIPS = {r"^\./quickstart\b": "installs packages as root", r"^pip install ": "tests/python/install.py does"}
+SKIPS = {r"^\./quickstart\b": "installs packages as root", r"^python3 -m venv |^pip install ": "tests/python/install.py does"}
 
 page.run("docs/tutorial.md", CHANGES, SKIPS, without_section="A training day")
