@@ -51,8 +51,9 @@ fill() {
 	install -m 755 "$here/health.sh" "$root/usr/local/bin/dptrack-health"
 }
 
-# What differs from one build to the next: caches, logs, this machine's settings, times.
+# What differs from one build to the next: caches, logs, this machine's settings, times, the day on which users were made.
 clean() {
+	sed -i "s/^\([^:]*:[^:]*\):[0-9]*:/\1:$((SOURCE_DATE_EPOCH / 86400)):/" "$root/etc/shadow"
 	rm -rf "$root"/var/cache/apt/* "$root"/var/cache/debconf/* "$root"/var/cache/ldconfig/* "$root"/var/lib/apt/lists/* \
 		"$root"/var/log/* "$root"/tmp/* "$root"/run/* "$root/etc/apt/apt.conf.d/80build" "$root"/etc/*- \
 		"$root/etc/machine-id" "$root/var/lib/dbus/machine-id" "$root"/var/lib/dpkg/*-old
@@ -77,7 +78,8 @@ pack() {
 		--config.label org.opencontainers.image.version="$version" --config.label org.opencontainers.image.licenses=Apache-2.0
 	run umoci gc --layout "$out/dptrack"
 	run python3 "$here/release/health_check.py" "$out/dptrack" /usr/local/bin/dptrack-health
-	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$out/dptrack" \
+	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
+		--mode=u+rwX,go+rX,go-w -C "$out/dptrack" \
 		-cf "$out/dptrack-$version.oci.tar.part" oci-layout index.json blobs
 	mv "$out/dptrack-$version.oci.tar.part" "$out/dptrack-$version.oci.tar"
 }

@@ -68,7 +68,7 @@ def make_release(build):
     with open(folder + "/SHA256SUMS.part", "w", encoding="ascii") as f:
         f.writelines(f"{sbom.digest(path)}  {os.path.basename(path)}\n" for path in sorted(glob.glob(folder + "/[!S]*")))
     os.rename(folder + "/SHA256SUMS.part", folder + "/SHA256SUMS")
-    print(f"release: {folder}")
+    print(f"release: {folder}; two of one commit have the same SHA256SUMS: {sbom.digest(folder + '/SHA256SUMS')[:16]}")
 
 
 def main():
