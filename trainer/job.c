@@ -98,8 +98,8 @@ static int run_placed_rank(struct job *job, const struct rank_env *place, struct
 	if (place->rank == 0)
 		log_info("%d ranks, started by %s", place->world, place->source);
 	code = rank_main(job, &seat);
-	if (atomic_load(&seat.board->rank[0].said))
-		log_error("rank %d: %s", place->rank, seat.board->rank[0].err.text);
+	if (atomic_load(&rank_context_own(&seat)->said))
+		log_error("rank %d: %s", place->rank, rank_context_own(&seat)->err.text);
 	rank_context_close(&seat);
 	return code;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that is asked to end in a step that takes long: the step is given up, on one rank and on two, and the run that continues
 from the checkpoint of the step before it ends with the bits of an undisturbed one. Also where ranks own parts of the state and
-write the checkpoint together (fsdp, pdp). On several machines: tests/nodes/long_step.py."""
+write the checkpoint together (fsdp, pdp), and where another program started the ranks and asks one of them. On several machines:
+tests/nodes/long_step.py."""
 import os
 import signal
 import sys
@@ -49,10 +50,26 @@ def interrupted(tmp):
     check(checkpoints(runs) == ["step-1"], "ctrl-C: checkpoints: %s" % checkpoints(runs))
 
 
+def asked_alone(tmp):
+    """Rank 1 of a job that another program started receives the signal, rank 0 does not: both give up the step. Rank 1 does not end
+    before rank 0 has written its files, because that program may then end rank 0."""
+    runs = os.path.join(tmp, "asked-alone")
+    place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "a%d" % os.getpid()}
+    ranks = [start(*COMMON, "--runs-dir", runs, env={**PACE, **place(r)}) for r in range(2)]
+    said = read_until("asked alone", ranks[0], "step 1/3")
+    ranks[1].send_signal(signal.SIGTERM)
+    ranks[1].wait(timeout=300)
+    files = [name for _, _, names in os.walk(runs) for name in names]
+    check("weights.safetensors" in files and checkpoints(runs) == ["step-1"], "asked alone: files when rank 1 has ended: %s" % files)
+    texts = ["".join(p.communicate(timeout=300)) for p in ranks]
+    codes = [p.returncode for p in ranks]
+    check(codes == [75, 75] and "step 2 is given up" in said + texts[0], "asked alone: exit %s: %s, %s" % (codes, said, texts))
+
+
 def main():
     with Folder() as tmp, ThreadPoolExecutor(4) as pool:
         tasks = [pool.submit(continued, tmp, "one"), pool.submit(continued, tmp, "ddp", "--nproc-per-node", 2), pool.submit(unsaved, tmp),
-                 pool.submit(interrupted, tmp), pool.submit(continued, tmp, "fsdp", "--nproc-per-node", 3, "--strategy", "fsdp"),
+                 pool.submit(interrupted, tmp), pool.submit(asked_alone, tmp), pool.submit(continued, tmp, "fsdp", "--nproc-per-node", 3, "--strategy", "fsdp"),
                  pool.submit(continued, tmp, "pdp", "--nproc-per-node", 4, "--strategy", "pdp", "--pp-stages", 2)]
         for task in tasks:
             task.result()

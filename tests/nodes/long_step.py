@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A job on two machines that is asked to end in a step that takes long: all ranks give up the same step, also those that wait in a
-collective for a rank of the other machine, and the run that continues ends with the bits of an undisturbed one."""
+collective for a rank of the other machine, and the run that continues ends with the bits of an undisturbed one. Also where one machine
+hears of the request a step later than the other one."""
 import os
 import signal
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -55,9 +57,26 @@ def case(tmp, name, flags, ranks, slow, asked):
     check(result(runs) == result(whole), "%s: differs from an undisturbed run: %s, %s" % (name, result(runs)[0], result(whole)[0]))
 
 
+def heard_late(tmp):
+    """Machine 0 waits in the last sum of step 1 for machine 1, whose launcher is suspended until that step is over: neither leaves step 1."""
+    name, runs = "heard late", os.path.join(tmp, "heard-late")
+    job = launch(["--heartbeat-timeout", 300], runs, (1,))
+    said = read_until(name, job[0], "recorded in")
+    job[1].send_signal(signal.SIGSTOP)
+    late = threading.Timer(100, job[1].send_signal, [signal.SIGCONT])  # where step 1 never ends
+    late.start()
+    job[0].send_signal(signal.SIGTERM)
+    said += read_until(name, job[0], "step 1/3")
+    late.cancel()
+    job[1].send_signal(signal.SIGCONT)
+    codes, texts = ended(name, job, 60)
+    check(codes == [75, 75] and "step 2 is given up" in said + texts[0], "%s: exit %s: %s, %s" % (name, codes, said, texts))
+    check(checkpoints(runs) == ["step-1"], "%s: checkpoints: %s" % (name, checkpoints(runs)))
+
+
 if not has_transport("ucx"):
     skip("the ucx transport is not built (Debian: libucx-dev)")
 with Folder() as folder, ThreadPoolExecutor(3) as pool:
-    for task in [pool.submit(case, folder, *c) for c in CASES]:
+    for task in [pool.submit(heard_late, folder), *(pool.submit(case, folder, *c) for c in CASES)]:
         task.result()
 finish("long_step")

@@ -345,7 +345,7 @@ static void add_conventions(const struct help_page *page, enum config_command c)
 		"SIGTERM, SIGUSR1 and SIGHUP (terminal or ssh connection closed; nohup ignores it) stop a run after "
 		"its step and a checkpoint, with exit code 75; --resume continues. Ctrl-C does the same with 130. A "
 		"second signal, except SIGHUP, stops it at once. A step that has taken 5 s by then is given up, and "
-		"the checkpoint is of the step before it (fsdp and pdp on several machines finish it).";
+		"the checkpoint is of the step before it; over MPI and on several GPUs the step is finished.";
 	static const char names[] =
 		"'-' and '_' are equal in names, as are --flag=value and --flag value. [x] is the default.";
 	static const char codes[] = "Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 75 preempted "

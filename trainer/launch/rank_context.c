@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -59,8 +60,36 @@ static void warn_waiting(const char *origin)
 	log_warn("waiting for the other ranks: %s", origin);
 }
 
+static size_t board_bytes(const struct rank_context *s)
+{
+	return sizeof(*s->board) + (size_t)s->local_world * sizeof(struct board_rank);
+}
+
+/* Makes the memory of the ranks' communicators (fd[0]) and of their status (fd[1]). */
+static int make_memory(const struct rank_context *s, int fd[2], struct err *err)
+{
+	int rc = comm_shm_make(&fd[0], s->local_world, err);
+
+	if (rc)
+		return rc;
+	fd[1] = memfd_create("dptrain-status", MFD_CLOEXEC);
+	if (fd[1] >= 0 && !ftruncate(fd[1], (off_t)board_bytes(s)))
+		return 0;
+	return err_set_errno(err, errno, "cannot get memory for the status of the ranks");
+}
+
+static int map_board(struct rank_context *s, int fd, struct err *err)
+{
+	void *at = mmap(NULL, board_bytes(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return err_set_errno(err, errno, "cannot use the memory for the status of the ranks");
+	s->board = at;
+	return 0;
+}
+
 /* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
- * reason. */
+ * reason. The status is shared, because a request to end may be sent to one rank only. */
 static int share_memory(struct rank_context *s, const struct rank_env *p, double wait_s, const struct err *before,
 			struct err *err)
 {
@@ -68,10 +97,17 @@ static int share_memory(struct rank_context *s, const struct rank_env *p, double
 					   .first = s->rank - s->local_rank, .wait_s = wait_s, .origin = p->origin,
 					   .waits = warn_waiting };
 	struct err failure = *before;
+	int fd[2] = { -1, -1 }, rc;
 
-	if (s->local_rank == 0 && !failure.code && comm_shm_make(&s->shm_fd, s->local_world, &failure))
+	if (s->local_rank == 0 && !failure.code && make_memory(s, fd, &failure))
 		err_prefix(&failure, "rank %d", s->rank);
-	return rendezvous(&o, &failure, &s->shm_fd, 1, err);
+	rc = rendezvous(&o, &failure, fd, 2, err);
+	s->shm_fd = fd[0];
+	if (!rc)
+		rc = map_board(s, fd[1], err);
+	if (fd[1] >= 0)
+		close(fd[1]);
+	return rc;
 }
 
 /* Sets how all ranks will connect; rank 0 listens from now on. */
@@ -141,9 +177,6 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 	int rc;
 
 	machine_node(s.node, sizeof(s.node));
-	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
-	if (!s.board)
-		return err_nomem(err, "start of the rank");
 	open_rank_bootstrap(&s, p, o, &failure);
 	/* signals still end the process at once: no work has begun */
 	rc = share_memory(&s, p, o->wait_s, &failure, err);
@@ -167,7 +200,8 @@ void rank_context_close(struct rank_context *s)
 		close(s->signal_fd);
 	if (s->net.listener >= 0)
 		close(s->net.listener);
-	free(s->board);
+	if (s->board)
+		munmap(s->board, board_bytes(s));
 }
 
 int rank_context_stop(const struct rank_context *s)
@@ -191,7 +225,7 @@ int rank_context_exit_code(const struct err *e)
 
 struct board_rank *rank_context_own(const struct rank_context *s)
 {
-	return &s->board->rank[s->launched ? s->local_rank : 0];
+	return &s->board->rank[s->local_rank];
 }
 
 int rank_context_fail(const struct rank_context *s, const struct err *e)

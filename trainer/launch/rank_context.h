@@ -23,7 +23,7 @@ struct board_rank {
 	struct flight flight;
 };
 
-struct board { /* status shared by launcher and ranks; a rank without launcher has a private one */
+struct board { /* status shared by the ranks of a machine, and by their launcher */
 	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once received */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
 	char run_id[33];	 /* id of that run */

@@ -100,9 +100,10 @@ static int open_lanes(struct rank *r, struct err *err)
 		if (s->groups[stream] & STRATEGY_GROUP(group))
 			rc = r->comm->ops->split(r->comm, color, &r->lane[stream][group], err);
 	}
-	if (!rc && s->holds)
-		rc = r->comm->ops->split(r->comm, 0, &r->saving, err);
-	r->outlives = !rc && r->saving && r->saving->ops->outlive && r->saving->ops->outlive(r->saving);
+	if (!rc && (s->holds || !r->seat->launched))
+		rc = r->comm->ops->split(r->comm, 0, &r->ending, err);
+	r->saving = s->holds ? r->ending : NULL;
+	r->outlives = !rc && r->ending && r->ending->ops->outlive && r->ending->ops->outlive(r->ending);
 	return rc;
 }
 
@@ -220,6 +221,18 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc)
 		rc = flight_pulse_start(&r->pulse, &rank_context_own(s)->flight, err);
 	return rc ? rc : open_lanes(r, err);
+}
+
+int rank_stop(const struct rank *r)
+{
+	int number = rank_context_stop(r->seat);
+
+	if (!r->net || r->seat->launched)
+		return number;
+	number = bootstrap_pass(r->net, number);
+	if (number)
+		atomic_store(&r->seat->board->stop_signal, number);
+	return number;
 }
 
 void rank_at_step(struct rank *r, int64_t step)
@@ -433,8 +446,8 @@ void rank_close(struct rank *r)
 		if (c)
 			c->ops->close(c);
 	}
-	if (r->saving)
-		r->saving->ops->close(r->saving);
+	if (r->ending)
+		r->ending->ops->close(r->ending);
 	if (r->comm)
 		r->comm->ops->close(r->comm);
 	bootstrap_close(r->net);

@@ -274,7 +274,7 @@ bool step_may_leave(const struct engine *e)
 {
 	const struct rank *r = &e->rank;
 
-	return !r->stays && (!r->saving || r->outlives) && rank_context_stop(r->seat) != 0;
+	return !r->stays && (!r->ending || r->outlives) && rank_stop(r) != 0;
 }
 
 /* Returns true if the job was asked to end and this step takes too long to wait for. */

@@ -15,7 +15,8 @@
 #include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
-#define REQUEST_WAIT_S 1.0 /* a request to end reaches all machines within that time */
+#define REQUEST_WAIT_S 1.0 /* a request to end reaches all machines within that time through their launchers, */
+#define PASSING_WAIT_S 5.0 /* and through rank 0, which passes it on at the end of a node of its graph */
 
 /* Handles finished steps; all: leaves none in progress. */
 static int finish_steps(struct training *t, bool all)
@@ -182,7 +183,7 @@ static bool ranks_agree(struct comm *c, int64_t value)
  * The checkpoint is that of the last finished step. Where ranks own parts of the state, they write it together. */
 static void end_given_up(struct training *t)
 {
-	struct comm *together = t->e->rank.saving;
+	struct comm *together = t->e->rank.saving, *ending = t->e->rank.ending;
 	const bool root = engine_is_root(t->e), writes = root || together;
 	const int number = rank_context_stop(t->e->rank.seat);
 	struct err ignored = ERR_INIT;
@@ -194,9 +195,11 @@ static void end_given_up(struct training *t)
 		log_info("step %lld is given up%s", (long long)t->at.step + 1,
 			 saved ? "; the checkpoint is of the step before it" : "; there is no step to save");
 	if (saved && writes)
-		saved = ranks_agree(together, save_last(t));
+		saved = save_last(t);
+	saved = ranks_agree(ending, saved) || (saved && root && !together);
 	if (saved && writes && save_final_weights(t, together, &ignored) && root)
 		log_warn("%s", ignored.text);
+	ranks_agree(ending, 1); /* no rank ends before the files are written */
 	t->stopped = true;
 	t->stop_code = exit_code_of_signal(number, saved);
 }
@@ -205,7 +208,9 @@ static void end_given_up(struct training *t)
  * another machine may have left it before the request arrives here. */
 static bool is_given_up(const struct training *t, int rc)
 {
-	const double until_s = clock_mono_s() + (t->e->rank.seat->nodes > 1 ? REQUEST_WAIT_S : 0);
+	const struct rank_context *seat = t->e->rank.seat;
+	const double wait_s = seat->nodes == 1 ? 0 : seat->launched ? REQUEST_WAIT_S : PASSING_WAIT_S;
+	const double until_s = clock_mono_s() + wait_s;
 
 	if ((rc != ERR_CANCELED && rc != ERR_PEER) || !t->e->exec->intact)
 		return false;

@@ -53,8 +53,8 @@ struct exec_call {
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look;
 	/* Asked until the run begins to change the state: true gives it up with ERR_CANCELED. NULL: never. Hosts ask
-	 * before each node, and give up as after a failure. Where ranks own parts of the state, they ask until this
-	 * rank begins the sum of the votes: then all ranks change their parts, or none, because no rank does so before
+	 * before each node, and give up as after a failure. With several ranks they ask until this rank begins the last
+	 * sum for which the step guard waits: then all ranks change the state, or none, because no rank does so before
 	 * all have begun that sum. A device asks before each run, where there is one rank; runs in progress go on. */
 	bool (*leaves)(void *user);
 	void *leaves_user;
