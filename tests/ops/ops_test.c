@@ -183,25 +183,28 @@ static void run_ref(const struct op_case *c, double *const *in, double *const *o
 	graph_free(b.g);
 }
 
-/* The sum of absolute terms of output k by running ref on absolute inputs. */
-static double absolute_terms(const struct op_case *c, const struct case_values *v, int k, double *terms)
+/* Stores in a->out the sums of absolute terms: what ref gives for absolute inputs. */
+static void run_absolute(const struct op_case *c, const struct case_values *v, struct case_values *a)
 {
 	const struct node *n = v->node;
-	struct case_values a = { .node = n };
+
+	a->node = n;
+	for (int i = 0; i < n->n_in; i++) {
+		a->in[i] = numbers(n->in[i]);
+		for (int64_t j = 0; n->in[i] && j < case_count(n->in[i]); j++)
+			a->in[i][j] = fabs(v->in[i][j]);
+	}
+	for (int i = 0; i < n->n_out; i++)
+		a->out[i] = numbers(n->out[i]);
+	run_ref(c, a->in, a->out);
+}
+
+/* Roundings in the sum of an element, from the op's flops. */
+static double count_roundings(const struct node *n)
+{
 	double flops = n->op->flops ? n->op->flops(n) : 0, out0 = (double)case_count(n->out[0]);
 	double in0 = (double)case_count(n->in[0]);
 
-	for (int i = 0; i < n->n_in; i++) {
-		a.in[i] = numbers(n->in[i]);
-		for (int64_t j = 0; n->in[i] && j < case_count(n->in[i]); j++)
-			a.in[i][j] = fabs(v->in[i][j]);
-	}
-	for (int i = 0; i < n->n_out; i++)
-		a.out[i] = numbers(n->out[i]);
-	run_ref(c, a.in, a.out);
-	for (int64_t j = 0; j < case_count(n->out[k]); j++)
-		terms[j] = fabs(a.out[k][j]);
-	values_done(&a);
 	if (flops > 0)
 		return flops / 2 / out0;
 	return in0 > 8 * out0 && out0 > 0 ? in0 / out0 : 8;
@@ -240,36 +243,92 @@ static bool agrees(double got, double want, double most, const struct limit *l)
 	return fabs(got - want) <= most;
 }
 
-static void compare(const struct op_case *c, const struct case_values *v, double *const *got,
-		    const struct precision *p)
-{
-	int bad = 0;
+/* What a case must give, whatever the number of threads and wherever its results are: calculated once. */
+struct expected {
+	struct built built;
+	struct case_values v;
+	struct limit limit[CASE_OPERANDS_MAX];	 /* of each output */
+	double *terms[CASE_OPERANDS_MAX];	 /* sums of absolute terms */
+	double *most[CASE_OPERANDS_MAX];	 /* allowed errors */
+};
 
-	for (int k = 0; k < v->node->n_out; k++) {
-		const struct tensor *t = v->node->out[k];
-		struct limit l = { .exact = c->exact };
-		double *terms = numbers(t), n;
+/* Stores the sums of absolute terms of output k in e; `absolute` is filled when the first output needs it. */
+static double expect_terms(const struct op_case *c, struct expected *e, int k, struct case_values *absolute)
+{
+	const struct node *n = e->v.node;
+
+	e->terms[k] = numbers(n->out[k]);
+	if (c->exact)
+		return 0;
+	if (c->bound)
+		return c->bound(&e->v, k, e->terms[k]);
+	if (!absolute->node)
+		run_absolute(c, &e->v, absolute);
+	for (int64_t j = 0; j < case_count(n->out[k]); j++)
+		e->terms[k][j] = fabs(absolute->out[k][j]);
+	return count_roundings(n);
+}
+
+static struct limit find_limit(const struct op_case *c, const struct tensor *t, int k, double n,
+			       const struct precision *p)
+{
+	struct limit l = { .exact = c->exact, .dtype = t->dtype, .unit = unit_roundoff(t->dtype) };
+
+	l.last = c->rounds_result >> k & 1 && p->low != p->master ? unit_roundoff(p->low) : 0;
+	l.smallest = t->dtype == DTYPE_F16 || (l.last && p->low == DTYPE_F16) ? 0x1p-14 : 0;
+	l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
+	if (c->rounds_inside >> k & 1 && p->low != p->master)
+		l.sum += unit_roundoff(p->low);
+	return l;
+}
+
+static void expect_case(const struct op_case *c, const struct precision *p, struct expected *e)
+{
+	struct case_values absolute = { .node = NULL };
+
+	e->built = build(c, p);
+	fill(c, e->built.n, &e->v);
+	run_ref(c, e->v.in, e->v.out);
+	for (int k = 0; k < e->built.n->n_out; k++) {
+		const struct tensor *t = e->built.n->out[k];
+		bool rounded = t && k == 0 && c->rounds_first && t->dtype == p->low && p->low != p->master;
 
 		if (!t)
 			continue;
-		l.dtype = t->dtype;
-		l.unit = unit_roundoff(t->dtype);
-		l.last = c->rounds_result >> k & 1 && p->low != p->master ? unit_roundoff(p->low) : 0;
-		l.smallest = t->dtype == DTYPE_F16 || (l.last && p->low == DTYPE_F16) ? 0x1p-14 : 0;
-		n = c->exact ? 0 : c->bound ? c->bound(v, k, terms) : absolute_terms(c, v, k, terms);
-		l.sum = fmin(n + 2, 10 * sqrt(n) + 2) * (p->low == DTYPE_F64 ? 0x1p-53 : 0x1p-24);
-		if (c->rounds_inside >> k & 1 && p->low != p->master)
-			l.sum += unit_roundoff(p->low);
-		for (int64_t i = 0; i < case_count(t); i++) {
-			bool rounded = k == 0 && c->rounds_first && t->dtype == p->low && p->low != p->master;
-			double most = allowed(v->out[k][i], terms[i], rounded ? c->rounds_first(v, i) : 0, &l);
-
-			if (!agrees(got[k][i], v->out[k][i], most, &l) && bad++ < SHOWN_MAX)
-				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n",
-					    c->name, k, (long long)i, got[k][i], v->out[k][i], terms[i], most);
-		}
-		test_free(terms);
+		e->limit[k] = find_limit(c, t, k, expect_terms(c, e, k, &absolute), p);
+		e->most[k] = numbers(t);
+		for (int64_t i = 0; i < case_count(t); i++)
+			e->most[k][i] = allowed(e->v.out[k][i], e->terms[k][i],
+						rounded ? c->rounds_first(&e->v, i) : 0, &e->limit[k]);
 	}
+	values_done(&absolute);
+}
+
+static void expected_done(struct expected *e)
+{
+	values_done(&e->v);
+	for (int k = 0; k < CASE_OPERANDS_MAX; k++) {
+		if (e->terms[k])
+			test_free(e->terms[k]);
+		if (e->most[k])
+			test_free(e->most[k]);
+	}
+	graph_free(e->built.g);
+}
+
+static void compare(const struct op_case *c, const struct expected *e, double *const *got)
+{
+	const struct node *n = e->v.node;
+	int bad = 0;
+
+	for (int k = 0; k < n->n_out; k++)
+		for (int64_t i = 0; n->out[k] && i < case_count(n->out[k]); i++) {
+			double want = e->v.out[k][i], most = e->most[k][i];
+
+			if (!agrees(got[k][i], want, most, &e->limit[k]) && bad++ < SHOWN_MAX)
+				print_error("  %s: output %d, element %lld: %.17g, want %.17g (terms %g, allowed %g)\n",
+					    c->name, k, (long long)i, got[k][i], want, e->terms[k][i], most);
+		}
 	if (bad)
 		fail_msg("%s: %d elements differ from ref", c->name, bad);
 }
@@ -291,46 +350,59 @@ static void write_bits(const struct subject *s, const struct op_case *c, bool in
 	assert_int_equal(fclose(f), 0);
 }
 
-static void run_case(const struct subject *s, const struct op_case *c, const struct rig *r)
+static void run_case(const struct subject *s, const struct op_case *c, const struct rig *r, const struct expected *e)
 {
-	struct built b = build(c, &s->precision);
-	struct case_values v = { 0 };
-
-	fill(c, b.n, &v);
-	run_ref(c, v.in, v.out);
 	for (int in_place = 0; in_place < 2; in_place++) {
 		struct built again = build(c, &s->precision);
 		double *got[CASE_OPERANDS_MAX] = { NULL };
 
 		for (int k = 0; k < again.n->n_out; k++)
 			got[k] = numbers(again.n->out[k]);
-		run(&again, r, in_place, v.in, got);
-		compare(c, &v, got, &s->precision);
+		run(&again, r, in_place, e->v.in, got);
+		compare(c, e, got);
 		write_bits(s, c, in_place, again.n, got);
 		for (int k = 0; k < again.n->n_out; k++)
 			if (got[k])
 				test_free(got[k]);
 		graph_free(again.g);
 	}
-	values_done(&v);
-	graph_free(b.g);
+}
+
+static struct expected *expect_all(const struct subject *s)
+{
+	struct expected *e;
+	size_t n = 0;
+
+	while (tables[s->op->id][n].name)
+		n++;
+	e = test_calloc(n, sizeof(*e));
+	for (size_t i = 0; i < n; i++)
+		expect_case(&tables[s->op->id][i], &s->precision, &e[i]);
+	return e;
 }
 
 static void test_subject(void **state)
 {
 	const struct subject *s = *state;
+	const struct op_case *cases = tables[s->op->id];
+	struct expected *e = expect_all(s);
 	struct err err = ERR_INIT;
 
-	/* emulated, or on a device: no loops that distribute work among threads */
-	for (int threads = 1; threads <= (s->precision.low == DTYPE_F16 || s->backend->streams ? 1 : 2); threads++) {
+	/* emulated, on a device, or ref: no loops that distribute work among threads */
+	bool alone = s->precision.low == DTYPE_F16 || s->backend->streams || s->backend == &backend_ref;
+
+	for (int threads = 1; threads <= (alone ? 1 : 2); threads++) {
 		struct rig r;
 
 		if (rig_open(&r, s->backend, threads, &s->precision, &err) != 0)
 			fail_msg("%s", err.text);
-		for (const struct op_case *c = tables[s->op->id]; c->name; c++)
-			run_case(s, c, &r);
+		for (int i = 0; cases[i].name; i++)
+			run_case(s, &cases[i], &r, &e[i]);
 		rig_close(&r);
 	}
+	for (int i = 0; cases[i].name; i++)
+		expected_done(&e[i]);
+	test_free(e);
 }
 
 /* A name in ops.def has a description with the correct index, and a kernel wherever a backend claims it. */
