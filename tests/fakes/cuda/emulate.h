@@ -33,7 +33,8 @@ void emulated_barrier(void);
 /* Returns the value of the lane of that number of this warp; every lane of the warp calls it. */
 uint64_t emulated_exchange(uint64_t bits, unsigned lane);
 
-/* Returns the values of the 32 lanes of this warp, valid until emulated_parted; every lane of the warp calls both. */
+/* Returns the values of the 32 lanes of this warp, valid until it meets again; every lane of the warp calls it. After
+ * emulated_parted, which every lane calls too, no other lane needs what this one's value points to. */
 const uint64_t *emulated_met(uint64_t bits);
 void emulated_parted(void);
 
@@ -96,7 +97,6 @@ static inline unsigned __ballot_sync(unsigned, bool v)
 
 	for (int lane = 0; lane < 32; lane++)
 		lanes |= (unsigned)brought[lane] << lane;
-	emulated_parted();
 	return lanes;
 }
 

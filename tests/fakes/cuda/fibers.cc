@@ -1,5 +1,6 @@
-/* fibers.cc: a pool of stacks. A thread gets one when it starts and returns it when it ends, so a kernel without
- * barriers needs one. A switch saves only the registers that a call preserves. */
+/* fibers.cc: a pool of stacks. A thread gets one when it starts. When it ends, the warp's next thread that has not
+ * started runs on it at once, so a kernel without barriers needs one stack and a switch per warp. A switch saves only the
+ * registers that a call preserves. */
 #include "tests/fakes/cuda/fibers.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ struct fiber {
 
 struct declaration {
 	const void *name;
-	size_t at;
+	size_t at, bytes;
 };
 
 static struct {
@@ -33,8 +34,10 @@ static struct {
 	struct fiber *of[THREADS_MAX];
 	enum state state[THREADS_MAX];
 	int order[THREADS_MAX];
-	uint64_t brought[THREADS_MAX];
+	uint64_t brought[2][THREADS_MAX];
+	int turn[THREADS_MAX]; /* which of the two a thread's last value is in */
 	int current;
+	const int *lane, *lanes_end; /* of the running warp, in their order: the current thread's and the end */
 	void *scheduler; /* its stack pointer while a fiber runs */
 	struct bounds_stack scheduler_stack;
 	struct fiber *pool[THREADS_MAX];
@@ -74,7 +77,19 @@ static void give_way(enum state s)
 	bounds_arrive(&f->stack, &run.scheduler_stack);
 }
 
-/* Main function of each thread on this stack. */
+/* The next thread of the warp, if it has not started yet. */
+static bool go_to_next(struct fiber *f)
+{
+	if (run.lane + 1 == run.lanes_end || run.state[run.lane[1]] != FRESH)
+		return false;
+	run.state[run.current] = ENDED;
+	run.current = *++run.lane;
+	run.of[run.current] = f;
+	threadIdx.x = (unsigned)run.current;
+	return true;
+}
+
+/* Main function of the threads on this stack, one after the other. */
 static void fiber_main(void)
 {
 	bounds_arrive(&run.of[run.current]->stack, &run.scheduler_stack);
@@ -82,6 +97,8 @@ static void fiber_main(void)
 		struct fiber *f = run.of[run.current];
 
 		run.launch->body(run.launch->operands);
+		if (go_to_next(f))
+			continue;
 		run.pool[run.pooled++] = f;
 		give_way(ENDED);
 	}
@@ -187,10 +204,11 @@ static void make_threads_order(int n)
  * that is done too early. */
 static void run_warp(const int *lane, int lanes, int first)
 {
+	run.lanes_end = lane + lanes;
 	do {
-		for (int i = 0; i < lanes; i++)
-			if (run.state[lane[i]] == FRESH || run.state[lane[i]] == READY)
-				resume(lane[i]);
+		for (run.lane = lane; run.lane < run.lanes_end; run.lane++)
+			if (run.state[*run.lane] == FRESH || run.state[*run.lane] == READY)
+				resume(*run.lane);
 	} while (release(first, lanes, AT_EXCHANGE));
 }
 
@@ -202,14 +220,25 @@ static bool ended(int n)
 	return true;
 }
 
-static void run_block(int n)
+/* Memory that no declaration of the block has opened stays shut. */
+static void shut_shared(void)
 {
-	bounds_open(shared, sizeof(shared));
-	memset(shared, 0xff, sizeof(shared));
-	bounds_shut(shared, sizeof(shared));
+	static bool shut;
+
+	if (!shut)
+		bounds_shut(shared, sizeof(shared));
+	shut = true;
+	for (int i = 0; i < run.n_declared; i++)
+		bounds_shut(shared + run.declared[i].at, run.declared[i].bytes);
 	run.n_declared = 0;
 	run.shared_used = 0;
-	memset(run.state, FRESH, sizeof(run.state));
+}
+
+static void run_block(int n)
+{
+	shut_shared();
+	memset(run.state, FRESH, (size_t)n * sizeof(*run.state));
+	memset(run.turn, 0, (size_t)n * sizeof(*run.turn));
 	for (;;) {
 		for (int at = 0, lanes; at < n; at += lanes) {
 			const int warp = run.order[at] / WARP_THREADS;
@@ -229,16 +258,17 @@ void emulated_barrier(void)
 	give_way(AT_BARRIER);
 }
 
+/* Values of one exchange stay until the one after the next, which no lane reaches before all have read these. */
 const uint64_t *emulated_met(uint64_t bits)
 {
-	const int t = run.current;
+	const int t = run.current, turn = run.turn[t] = !run.turn[t];
 
-	run.brought[t] = bits;
+	run.brought[turn][t] = bits;
 	give_way(AT_EXCHANGE);
-	return run.brought + t / WARP_THREADS * WARP_THREADS;
+	return run.brought[turn] + t / WARP_THREADS * WARP_THREADS;
 }
 
-/* No lane provides the next value before all have read this one. */
+/* Nothing that the values point to changes before all lanes have read it. */
 void emulated_parted(void)
 {
 	give_way(AT_EXCHANGE);
@@ -247,11 +277,9 @@ void emulated_parted(void)
 uint64_t emulated_exchange(uint64_t bits, unsigned lane)
 {
 	const uint64_t *brought = emulated_met(bits);
+	const bool there = run.current / WARP_THREADS * WARP_THREADS + (int)lane < (int)blockDim.x;
 
-	if (run.current / WARP_THREADS * WARP_THREADS + (int)lane < (int)blockDim.x)
-		bits = brought[lane];
-	emulated_parted();
-	return bits;
+	return there ? brought[lane] : bits;
 }
 
 void *emulated_shared(const void *declaration, size_t bytes)
@@ -264,9 +292,10 @@ void *emulated_shared(const void *declaration, size_t bytes)
 			return shared + run.declared[i].at;
 	if (begin + bytes > SHARED_BYTES || run.n_declared == DECLARATIONS_MAX)
 		die("more shared memory than a block has");
-	run.declared[run.n_declared++] = { declaration, at };
+	run.declared[run.n_declared++] = { declaration, at, bytes };
 	run.shared_used = begin + bytes;
 	bounds_open(shared + at, bytes);
+	memset(shared + at, 0xff, bytes);
 	return shared + at;
 }
 
