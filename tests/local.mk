@@ -26,10 +26,13 @@ check_PROGRAMS += $(cmocka_tests)
 TESTS += $(cmocka_tests)
 endif
 
-# Tests start in this order: kernels and complete trainings, which take longest, first, so that all cores are busy
-# until the end.
+# Tests start in this order: kernels, the fake device and complete trainings, which take longest, first, so that all
+# cores are busy until the end. The page's waits most: ./check spreads it among the others.
 include tests/ops/local.mk
 include tests/backends/local.mk
+include tests/gpu/local.mk
+include tests/docs/local.mk
+include tests/advise/local.mk
 include tests/train/local.mk
 include tests/nodes/local.mk
 include tests/tracker/local.mk
@@ -51,14 +54,11 @@ include tests/comm/local.mk
 include tests/data/local.mk
 include tests/weights/local.mk
 include tests/config/local.mk
-include tests/advise/local.mk
 include tests/study/local.mk
 include tests/program/local.mk
 include tests/state/local.mk
 include tests/launch/local.mk
 include tests/fakes/cuda/local.mk
-include tests/gpu/local.mk
-include tests/docs/local.mk
 include tests/lint/local.mk
 include tests/bench/local.mk
 include tests/fresh/local.mk
@@ -68,21 +68,22 @@ include tests/fresh/local.mk
 dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_test tests/weights/safetensors_test
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
 	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/train/launcher.py \
-	tests/whole/foreign.py tests/options_off.sh $(lint_tests)
+	tests/whole/foreign.py tests/options_off.sh $(filter-out tests/lint/planted.py,$(lint_tests))
 dist_built = $(dist_programs) tests/data/deliver
-# Under the sanitizers ./check leaves out what runs no code of the build, kernels of the emulated device (it runs them in
-# all types), and whole trainings and plans that reach what shorter tests reach: tests/comm, tests/graph, tests/backends
+# Under the sanitizers ./check leaves out what runs no code of the build, networks on the fake device (tests/gpu/ops.sh
+# reaches its kernels), and whole trainings and plans that reach what shorter tests reach: tests/comm, tests/graph, tests/backends
 # and, of several ranks, offload.py, bits.py, pipelines.py, resume.py. `make check` in that build runs all.
-unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_test tests/gpu/conformance_fake \
+unsanitized_tests = $(lint_tests) $(python_tests) $(filter-out tests/gpu/ops.sh,$(gpu_tests)) tests/gpu/calls_test tests/gpu/conformance_fake \
 	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh $(docs_tests) \
 	tests/release/wheel.py tests/cli/agents.py tests/cli/agents_sdk.py tests/advise/plan.py tests/backends/allocations \
 	tests/backends/allocations.py tests/train/ranks.py tests/train/stops.py tests/train/memory.py tests/train/averages.py \
-	tests/train/launcher.py tests/train/determinism.py tests/train/levels/casts.py tests/train/accumulation.py tests/train/resnet18.py \
+	tests/train/launcher.py tests/train/determinism.py tests/train/levels/casts.py tests/train/accumulation.py tests/train/resnet18.py tests/train/reference.py \
 	tests/train/strategies/same.py tests/train/strategies/layouts.py tests/train/strategies/bytes.py \
 	tests/data/recipes/recipes.py tests/data/recipes/train_crop.py tests/nodes/sent.py tests/nodes/meetings.py \
 	tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py tests/sweep/sweeps.py \
 	tests/ops/own_conv.sh tests/train/optimizers.py tests/train/strategies/shares.py tests/nodes/shared_training.py \
 	tests/nodes/bandwidth.py tests/nodes/asked_alone.py tests/launch/given_up.py tests/fault/ranks.py tests/insight/doctor.py tests/insight/find.py
+extra_tests = $(filter-out $(page_tests),$(CHECK_EXTRA))
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 # ./check --all runs these under the sanitizers alone: their results do not depend on the optimization, as those of
 # kernels and trainings do, and need neither page nor GPU.
@@ -96,15 +97,14 @@ print-tests:
 # tests/limit.py adds the time of each test.
 CLEANFILES += tests/seconds
 
-# Only the server, the store and the commands: run by tests/sanitizers.sh.
+# Only the server, the store and the commands: run by tests/sanitizers.sh. The programs, which wait least, first.
 # Without those that need dptrain or the library in Python.
-web_tests = $(api_tests) $(filter-out tests/cli/completion.py tests/cli/agents.py tests/cli/agents_sdk.py,$(cli_tests)) \
-	$(fault_scripts) tests/mlflow/routes.py
-web_test_programs = dptrack$(EXEEXT) tests/tracker/record$(EXEEXT)
 if HAVE_CMOCKA
-web_tests += $(store_tests) $(api_test_programs) tests/fault/power
-web_test_programs += $(store_tests) $(api_test_programs) tests/fault/power
+web_programs = $(store_tests) $(api_test_programs) tests/fault/power
 endif
+web_tests = $(web_programs) $(api_tests) $(filter-out tests/cli/completion.py tests/cli/agents.py tests/cli/agents_sdk.py,$(cli_tests)) \
+	$(fault_scripts) tests/mlflow/routes.py
+web_test_programs = dptrack$(EXEEXT) tests/tracker/record$(EXEEXT) $(web_programs)
 check-web: web-programs
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS check_PROGRAMS= TESTS='$(web_tests)'
 web-programs: $(web_test_programs)

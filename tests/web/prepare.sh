@@ -13,7 +13,11 @@ command -v node >/dev/null 2>&1 || skip 'node is not installed (Debian: nodejs)'
 command -v npm >/dev/null 2>&1 || skip 'npm is not installed (Debian: npm)'
 [ -f "$builddir/web/ui/dist/index.html" ] || [ -f "$srcdir/web/ui/dist/index.html" ] || skip 'the page is not built'
 
+# One test at a time installs.
 work=$builddir/tests/web/work
+mkdir -p "$builddir/tests/web"
+exec 9>"$work.lock"
+flock 9
 if ! cmp -s "$srcdir/tests/web/package-lock.json" "$work/installed"; then
 	rm -rf "$work" && mkdir -p "$work" || exit 1
 	for f in package.json package-lock.json .npmrc; do
@@ -25,3 +29,4 @@ if ! cmp -s "$srcdir/tests/web/package-lock.json" "$work/installed"; then
 	}
 	cat "$srcdir/tests/web/package-lock.json" >"$work/installed"
 fi
+exec 9>&-
