@@ -139,6 +139,18 @@ test('no two of the twelve runs look alike, nor of 60 runs that differ only in t
 	}
 });
 
+test('six runs of each of three values have six colours, whatever their dash', () => {
+	const colours = twelve.map((r) => p.assignLooks(twelve.map((t) => t.run)).byRun.get(r.run.id).light);
+	assert.equal(new Set(colours).size, twelve.length);
+	const models = ['a', 'b', 'c'];
+	const list = models.flatMap((model, m) => Array.from({ length: 6 }, (_, i) =>
+		run(model + i, { n: 6 * m + i, params: { model, strategy: ['ddp', 'fsdp'][i % 2], seed: String(i) } })));
+	const looks = p.assignLooks(list).byRun;
+	for (const model of models)
+		for (const theme of ['light', 'dark'])
+			assert.equal(new Set(Array.from({ length: 6 }, (_, i) => looks.get(model + i)[theme])).size, 6);
+});
+
 /** Degrees around the circle of colours. */
 function hueOf(hex) {
 	const [r, g, b] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));

@@ -37,9 +37,10 @@ const DASHES: number[][] = [[], [7, 3], [2, 2.5], [10, 3, 2, 3]];
 
 /** Hues in degrees: blue, orange, green, magenta, gold, violet, cyan, red; a colour-blind safe order. */
 const HUES = [255, 52, 160, 345, 92, 300, 215, 25];
-/** Steps of lightness and hue within one base hue. */
+/** Steps of lightness and hue within one base hue. With each hue and in both themes all are APART from each other and
+ * have a contrast of at least 3 to the background. */
 const SHADES: [number, number][] =
-	[[0, 0], [0.13, 10], [-0.13, -8], [0.05, 32], [-0.06, -30], [0.17, -14], [-0.17, 18]];
+	[[0, 0], [0.09, 30], [-0.12, 2], [-0.06, -30], [0.08, -19], [-0.2, 28], [-0.05, 28], [-0.2, -29]];
 const LIMIT = 64;
 /** Minimum distance in Oklab between two lines with the same dash. */
 export const APART = 0.075;
