@@ -9,7 +9,7 @@ complain() { echo "tables: $*"; bad=1; }
 for dir in trainer/ops/*/; do
 	op=$(basename "$dir")
 	grep -q "/\* $op/" trainer/ops/ops.def || complain "$dir has no line in trainer/ops/ops.def"
-	for file in "$op.h" "$op.c" "${op}_ref.c" "${op}_cpu.c" "${op}_cuda.cu" "${op}_cases.c"; do
+	for file in "$op.h" "$op.c" "${op}_cpu.c" "${op}_cuda.cu" "${op}_cases.c"; do
 		[ -f "$dir$file" ] || complain "$dir lacks $file"
 	done
 done

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cpu_update.h: one optimiser step of one parameter in f32: parameter, gradient and moments are each read once and
- * written once. Operands are those of struct update_spec (trainer/ops/update.h). For files compiled by
+ * written once. Operands are those of struct update_spec (trainer/ops/ops.h). For files compiled by
  * each.h, which have, for an op:
  *   struct <op>_state { struct cpu_update u; … }: what follows u are the factors of a step
  *   run_<op>_cpu: calls cpu_update_begin, sets the factors, and runs the loop

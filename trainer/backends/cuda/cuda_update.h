@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_update.h: one optimiser step, elementwise: gradient, parameter and moments are each read once and written once.
- * A skipped step changes nothing. Operands are those of struct update_spec (trainer/ops/update.h).
+ * A skipped step changes nothing. Operands are those of struct update_spec (trainer/ops/ops.h).
  *
  * R, the update rule, has: moments, the most moments it uses; of(node, args), which creates it; begin(page, step),
  * called once per thread; and one(d, w, v), which updates parameter w and moments v by d, the scaled gradient. */

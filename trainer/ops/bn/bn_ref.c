@@ -4,8 +4,8 @@
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
+#include "trainer/ops/ops.h"
 #include "trainer/ops/step_guard/step_guard.h"
-#include "trainer/ops/ref_kernel.h"
 
 static int64_t count_pixels(const struct tensor *x)
 {

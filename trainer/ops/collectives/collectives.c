@@ -2,6 +2,7 @@
 /* collectives.c: see collectives.h. */
 #include "trainer/ops/collectives/collectives.h"
 
+#include "trainer/ops/collectives/collectives_host.h"
 #include "trainer/ops/ops.h"
 
 struct collective_place {
@@ -102,3 +103,8 @@ COLLECTIVE_OP(all_gather, .shape = shard_shape, .inplace = op_inplace_same, .dum
 COLLECTIVE_OP(reduce_scatter, .shape = shard_shape, .inplace = op_inplace_same);
 COLLECTIVE_OP(send, .shape = peer_shape, .recompute = RECOMPUTE_NEVER, .dump = peer_dump);
 COLLECTIVE_OP(recv, .shape = peer_shape, .recompute = RECOMPUTE_NEVER, .dump = peer_dump);
+
+/* ---- ref ----
+ * The collectives of collectives_host.h. */
+
+COLLECTIVE_KERNELS(ref);

@@ -2,6 +2,7 @@
 /* copy.c: see copy.h. */
 #include "trainer/ops/copy/copy.h"
 
+#include "trainer/ops/copy/copy_host.h"
 #include "trainer/ops/ops.h"
 
 struct node *copy_add(struct graph *g, struct tensor *x, struct tensor *y, const struct copy_attr *attr)
@@ -33,3 +34,8 @@ const struct op op_copy = {
 	.shape = copy_shape,
 	.dtype = op_dtype_keep,
 };
+
+/* ---- ref ----
+ * The copy of copy_host.h. */
+
+const struct kernel copy_ref = COPY_KERNEL;

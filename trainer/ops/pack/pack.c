@@ -26,3 +26,8 @@ const struct op op_pack = {
 	.dtype = op_dtype_keep,
 	.dump = pack_dump,
 };
+
+/* ---- ref ----
+ * Ref uses plain layouts only, so it has no pack kernel. */
+
+const struct kernel pack_ref = { .run = NULL };

@@ -3,6 +3,7 @@
 #include "trainer/ops/partial_sums/partial_sums.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/ops/partial_sums/partial_sums_host.h"
 
 struct node *term_push_add(struct graph *g, struct tensor *x, const struct partial_sums_spec *s)
 {
@@ -84,3 +85,27 @@ const struct op op_term_fold = {
 	.dtype = op_dtype_keep,
 	.dump = terms_dump,
 };
+
+/* ---- ref ----
+ * Partial sums over all elements at once. */
+
+static int run_terms_push_ref(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct partial_sums_host s = partial_sums_host_of(state);
+
+	(void)err;
+	partial_sums_push_range(&s, args, (struct partial_sums_range){ 0, s.count });
+	return 0;
+}
+
+static int run_terms_fold_ref(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct partial_sums_host s = partial_sums_host_of(state);
+
+	(void)err;
+	partial_sums_fold_range(&s, args, (struct partial_sums_range){ 0, s.count });
+	return 0;
+}
+
+const struct kernel term_push_ref = REF_KERNEL(run_terms_push_ref);
+const struct kernel term_fold_ref = REF_KERNEL(run_terms_fold_ref);

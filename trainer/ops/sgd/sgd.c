@@ -3,7 +3,7 @@
 #include "trainer/ops/sgd/sgd.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/update.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/optimizers/optimizers.h"
 
 struct node *sgd_add(struct graph *g, struct tensor *p, struct tensor *step, const struct sgd_attr *attr)
@@ -38,3 +38,30 @@ static void add_sgd_step(struct graph *g, struct tensor *p, struct tensor *step,
 }
 
 const struct optimizer optimizer_sgd = { .add = add_sgd_step };
+
+/* ---- ref ----
+ * One SGD step, elementwise. */
+
+static int run_sgd_ref(void *state, const struct kernel_args *args, struct err *err)
+{
+	const struct node *n = state;
+	const struct sgd_attr *a = n->attr;
+	const double *grad = args->in[1], *step = args->in[3];
+	double *p = args->out[0], *m = args->out[1];
+
+	(void)err;
+	if (step[STEP_GUARD_SKIP] != 0)
+		return 0;
+	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++) {
+		double d = grad[i] * step[STEP_GUARD_FACTOR] + a->weight_decay * p[i];
+
+		if (m) {
+			m[i] = a->momentum * m[i] + d;
+			d = a->nesterov ? d + a->momentum * m[i] : m[i];
+		}
+		p[i] -= args->page->lr * d;
+	}
+	return 0;
+}
+
+const struct kernel sgd_ref = REF_KERNEL(run_sgd_ref);

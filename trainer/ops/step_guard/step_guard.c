@@ -3,6 +3,7 @@
 #include "trainer/ops/step_guard/step_guard.h"
 
 #include "trainer/ops/ops.h"
+#include "trainer/ops/step_guard/step_guard_math.h"
 
 struct tensor *step_guard_add(struct graph *g, const struct step_guard_in *in, const struct step_guard_attr *attr)
 {
@@ -56,3 +57,15 @@ const struct op op_step_guard = {
 	.inplace = guard_inplace,
 	.dump = guard_dump,
 };
+
+/* ---- ref ----
+ * The decision of step_guard_math.h. */
+
+static int run_guard_ref(void *state, const struct kernel_args *args, struct err *err)
+{
+	(void)err;
+	step_guard_decide(state, args);
+	return 0;
+}
+
+const struct kernel step_guard_ref = REF_KERNEL(run_guard_ref);

@@ -1,5 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* collectives_ref.c: the collectives of collectives_host.h. */
-#include "trainer/ops/collectives/collectives_host.h"
-
-COLLECTIVE_KERNELS(ref);
