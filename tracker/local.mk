@@ -26,12 +26,11 @@ libtrackbase_la_LIBADD = -lm
 # libobject: a client of S3 and Google Cloud Storage, for dptrain's data and dptrack's files; libdptrack is built without it.
 noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
-	tracker/object/answer.c tracker/object/answer.h \
-	tracker/object/auth_request.c tracker/object/auth_request.h \
+	tracker/object/answer.c \
+	tracker/object/auth_request.c \
 	tracker/object/client.c tracker/object/client.h tracker/object/client_call.c \
-	tracker/object/google_auth.c tracker/object/google_auth.h \
-	tracker/object/identity.c tracker/object/identity.h \
-	tracker/object/jwt.c tracker/object/jwt.h \
+	tracker/object/google_auth.c \
+	tracker/object/identity.c \
 	tracker/object/object.c tracker/object/object.h \
 	tracker/object/settings.c tracker/object/settings.h \
 	tracker/object/sign.c tracker/object/sign.h \
@@ -43,7 +42,6 @@ libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
-	tracker/insight/goal.c tracker/insight/goal.h \
 	tracker/insight/run_change.c tracker/insight/run_change.h \
 	tracker/insight/run_diagnosis.c tracker/insight/run_diagnosis.h tracker/insight/learning.c tracker/insight/learning.h \
 	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/tuning.c tracker/insight/tuning.h \
@@ -65,25 +63,25 @@ libtracker_la_SOURCES = \
 	tracker/event/tensorboard.c \
 	tracker/event/wire.c tracker/event/wire.h \
 	tracker/run/run_folder.c tracker/run/run_folder.h \
-	tracker/run/journal_file.c tracker/run/journal_file.h \
-	tracker/run/keys.c tracker/run/keys.h \
+	tracker/run/journal_file.c \
+	tracker/run/keys.c \
 	tracker/run/log_queue.c tracker/run/log_queue.h \
-	tracker/run/console_capture.c tracker/run/console_capture.h \
-	tracker/run/records.c tracker/run/records.h \
+	tracker/run/console_capture.c \
+	tracker/run/records.c \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
 	tracker/run/run_file.c \
 	tracker/run/run_points.c \
 	tracker/run/run_read.c \
 	tracker/run/system_sampler.c \
-	tracker/run/warn.c tracker/run/warn.h \
-	tracker/run/writer.c tracker/run/writer.h \
+	tracker/run/warn.c \
+	tracker/run/writer.c \
 	tracker/system/system_sample.c tracker/system/system_sample.h \
-	tracker/sink/file_uploader.c tracker/sink/file_uploader.h \
+	tracker/sink/file_uploader.c \
 	tracker/sink/http_client.c tracker/sink/http_client.h \
-	tracker/sink/sender.c tracker/sink/sender.h \
+	tracker/sink/sender.c \
 	tracker/sink/worker.c tracker/sink/worker.h \
-	tracker/sink/journal_uploader.c tracker/sink/journal_uploader.h
+	tracker/sink/journal_uploader.c tracker/sink/sink.h
 libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS) -lm
 include_HEADERS += tracker/dptrack.h

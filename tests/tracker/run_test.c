@@ -18,11 +18,9 @@
 #include "tracker/dptrack.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
-#include "tracker/run/keys.h"
 #include "tracker/run/log_queue.h"
-#include "tracker/run/records.h"
 #include "tracker/run/run_folder.h"
-#include "tracker/run/warn.h"
+#include "tracker/run/run_inside.h"
 
 #define THREADS 8
 #define POINTS 50000

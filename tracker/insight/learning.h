@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* learning.h: analysis of a run's losses: spikes, and overfitting (validation loss rises while training loss falls). */
+/* learning.h: analysis of a run's losses: spikes, and overfitting (validation loss rises while training loss falls).
+ * Also the metric that runs are judged by. */
 #ifndef DPT_INSIGHT_LEARNING_H
 #define DPT_INSIGHT_LEARNING_H
 
@@ -69,5 +70,14 @@ struct learning_overfit {
 bool learning_overfits(struct learning *l, struct learning_overfit *ret);
 
 void learning_sentence(struct buf *out, const struct learning_overfit *o);
+
+/* The metric that runs are judged by where none is named. */
+struct insight_goal {
+	const char *key;
+	bool more; /* larger is better */
+};
+
+/* Returns the first goal of goals.def whose key `has` accepts; NULL: none. */
+const struct insight_goal *insight_goal_first(bool (*has)(void *user, const char *key), void *user);
 
 #endif

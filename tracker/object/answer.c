@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer.c: parses answers with expat, which is loaded on demand. */
-#include "tracker/object/answer.h"
+#include "tracker/object/client.h"
 
 #include <expat.h>
 #include <stdio.h>

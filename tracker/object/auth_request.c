@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* auth_request.c: one request with libcurl. */
-#include "tracker/object/auth_request.h"
+#include "tracker/object/settings.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/object/answer.h"
-#include "tracker/object/google_auth.h"
+#include "tracker/object/settings.h"
 #include "tracker/object/sign.h"
 
 #define TIMEOUT_S 60.0

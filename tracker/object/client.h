@@ -4,10 +4,13 @@
 #define DPT_OBJECT_CLIENT_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/object/identity.h"
+#include "tracker/base/err.h"
 #include "tracker/object/object.h"
+#include "tracker/object/settings.h"
 
 #define CLIENT_IDLE 8
 #define CLIENT_TEXT_MAX ((size_t)32 << 20) /* of an answer, or of an address with its query */
@@ -66,5 +69,23 @@ void client_add_header(struct object_client *c, struct object_signed *s, const c
 
 /* "out of memory: s3://bucket/key" */
 int client_nomem(const struct object_client *c, const char *key, struct err *err);
+
+/* ---- answer.c ----
+ * Parses S3's answers in XML, element by element. Untrusted input: documents cannot declare entities; names and texts
+ * have a maximum length. */
+
+struct answer_reader {
+	/* Called at the end of an element with its path ("ListBucketResult/Contents/Key") and its own text. A nonzero
+	 * return stops the parser. */
+	int (*element)(void *user, const char *path, const char *text);
+	void *user;
+};
+
+/* Loads the parser while files can be opened: the process may lose access to them later. answer_read reports
+ * failures. */
+void answer_prepare(void);
+
+/* Returns ERR_CORRUPT if the text is not XML, ERR_UNSUPPORTED without expat, otherwise what `element` returned. */
+int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct err *err);
 
 #endif

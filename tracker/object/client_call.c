@@ -8,7 +8,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
-#include "tracker/object/answer.h"
 
 #define STALL_S 20.0
 #define CONNECT_S 10L

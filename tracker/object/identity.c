@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* identity.c: searches for keys in the order of AWS's tools: variables, the profile, the role of the machine. */
-#include "tracker/object/identity.h"
+#include "tracker/object/settings.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -10,7 +10,6 @@
 
 #include "tracker/base/file.h"
 #include "tracker/base/text.h"
-#include "tracker/object/auth_request.h"
 
 static int copy_credential(char *to, size_t room, const char *value, const char *what, struct err *err)
 {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/object/answer.h"
 #include "tracker/object/client.h"
 #include "tracker/object/sign.h"
 

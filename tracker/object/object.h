@@ -2,7 +2,7 @@
 /* object.h: objects in a bucket of S3 or of a compatible server (MinIO, Ceph, Swift), or of Google Cloud Storage by its
  * XML API: look up, read in ranges, write whole or in parts, list, delete; or sign requests for a caller with its own
  * transfers. Keys, region and endpoint come from AWS's variables and files (settings.h), or from Google's
- * (google_auth.h).
+ * (settings.h).
  *
  * Calls block and retry temporary failures until no byte has arrived for timeout_s. Errors name SCHEME://BUCKET/KEY and
  * never a secret: ERR_NOENT not found, ERR_EXISTS changed (or already exists), ERR_USAGE refused, ERR_IO not finished

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.h: AWS's variables and files (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE), searched in the
- * order of AWS's own tools, and the address of a bucket. Does not use the network. */
+/* settings.h: the address of a bucket and the credentials for it. settings.c reads AWS's variables and files
+ * (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE), searched in the order of AWS's own tools, and does not
+ * use the network. */
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "tracker/curl/curlso.h"
 
 #define AWS_PROFILE_VALUE_BYTES 4096
 
@@ -45,5 +48,68 @@ int settings_place(const struct settings *s, const char *bucket, const char *reg
  * setting: what names the endpoint, for messages. */
 int settings_place_at(struct settings_place *p, const char *setting, const char *endpoint, const char *bucket,
 		      struct err *err);
+
+/* ---- auth_request.c ----
+ * Short requests to metadata and token servers. */
+
+struct auth_request {
+	const char *url, *header; /* one line more; NULL: none */
+	bool put;
+	const char *form; /* body of a POST (application/x-www-form-urlencoded); NULL: none */
+	bool far;	  /* a server on the Internet: uses the proxy and waits longer for a connection */
+};
+
+/* The answer. */
+struct auth_answer {
+	long status; /* 0: none, see error */
+	time_t date; /* of its Date header; 0: none */
+	char error[CURLSO_ERROR_BYTES];
+};
+
+/* Sends the request. text receives the body and a NUL. */
+void auth_request_send(const struct curlso *so, const struct auth_request *r, struct auth_answer *ret,
+		       struct buf *text);
+
+/* ---- identity.c ----
+ * Credentials of requests; finds those for S3: AWS's variables, then the profile of its files, then the role of the
+ * container or instance (valid for hours, then requested again). */
+
+enum identity_kind { IDENTITY_KEYS /* sign requests */, IDENTITY_BEARER /* a token alone */, IDENTITY_ANONYMOUS };
+
+struct identity {
+	enum identity_kind kind;
+	char id[256], secret[256];
+	char token[AWS_PROFILE_VALUE_BYTES]; /* session token of temporary keys; "": none */
+	char who[256];			     /* the account, for messages; "": unknown */
+	double until_s;			 /* expiry, wall clock; 0: never */
+	bool given;			 /* the keys come from a container or instance and can be renewed */
+};
+
+/* The message of ERR_USAGE lists the sources that were searched. May wait some seconds for a container's or an
+ * instance's answer. */
+int identity_find(struct identity *ret, const struct settings *s, const struct curlso *so, struct err *err);
+
+/* Stores keys. token: NULL: none. ERR_USAGE: one of them is too long or has a line break. */
+int identity_copy(struct identity *ret, const char *id, const char *secret, const char *token, struct err *err);
+
+/* ---- google_auth.c ----
+ * Credentials for Google Cloud Storage, searched in this order: HMAC keys (GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY,
+ * gsutil's names), then Google's "Application Default Credentials": the file that GOOGLE_APPLICATION_CREDENTIALS names,
+ * gcloud's file, the metadata server of the machine. Requests are anonymous with
+ * CLOUDSDK_AUTH_DISABLE_CREDENTIALS=true, and to an emulator if no variable names credentials. */
+
+struct google_auth;
+
+/* Reads variables and files, without the network. ERR_USAGE: a variable or file is not usable; ERR_UNSUPPORTED: a
+ * library is missing. */
+int google_auth_open(struct google_auth **ret, struct err *err);
+void google_auth_close(struct google_auth *a); /* overwrites secrets; NULL is fine */
+
+/* Returns keys or a new access token. Repeats failed requests for some seconds. ERR_USAGE: refused; ERR_IO: no
+ * answer. */
+int google_auth_identity(const struct google_auth *a, const struct curlso *so, struct identity *ret, struct err *err);
+
+/* The address of a bucket: of STORAGE_EMULATOR_HOST, or of Google. */
+int google_place(const char *bucket, struct settings_place *ret, struct err *err);
 
 #endif

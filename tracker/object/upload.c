@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/array.h"
-#include "tracker/object/answer.h"
 #include "tracker/object/client.h"
 #include "tracker/object/sign.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* console_capture.c: console capture: a partial line for each stream, and a message of complete lines. */
-#include "tracker/run/console_capture.h"
+#include "tracker/run/run_inside.h"
 
 #include <pthread.h>
 #include <stdint.h>

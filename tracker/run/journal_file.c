@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_file.c: names, creates and appends to a journal file. */
-#include "tracker/run/journal_file.h"
+#include "tracker/run/run_inside.h"
 
 #include <dirent.h>
 #include <errno.h>

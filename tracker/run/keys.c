@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys.c: an open-addressing hash table without removal. A larger copy replaces it; old tables are freed at the end,
  * because readers without a lock may still use them. */
-#include "tracker/run/keys.h"
+#include "tracker/run/run_inside.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* records.c: encodes records into one bounded buffer, protected by one lock. */
-#include "tracker/run/records.h"
+#include "tracker/run/run_inside.h"
 
 #include <pthread.h>
 #include <stdlib.h>

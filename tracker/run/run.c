@@ -14,7 +14,6 @@
 #include "tracker/event/event.h"
 #include "tracker/run/run_folder.h"
 #include "tracker/run/run_inside.h"
-#include "tracker/run/writer.h"
 
 #define CLOSE_WAIT_S 10.0
 #define PAGE_BYTES 4096u

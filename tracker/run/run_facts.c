@@ -10,7 +10,6 @@
 #include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/event.h"
-#include "tracker/run/console_capture.h"
 #include "tracker/run/run_inside.h"
 
 static int warn_if_refused(struct dptrack_run *run, const char *what, const char *key, int rc)

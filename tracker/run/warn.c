@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* warn.c: stores warnings in one slot for each kind. */
-#include "tracker/run/warn.h"
+#include "tracker/run/run_inside.h"
 
 #include <pthread.h>
 #include <stdarg.h>

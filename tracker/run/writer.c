@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.c: the writer thread, and a thread that syncs the journal for it. While the disk is full, the encoded batch
  * stays in the journal's buffer and later points stay in the log queue, until both are full. */
-#include "tracker/run/writer.h"
+#include "tracker/run/run_inside.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,8 +14,6 @@
 #include "tracker/base/err.h"
 #include "tracker/base/thread.h"
 #include "tracker/event/event_encode.h"
-#include "tracker/run/keys.h"
-#include "tracker/run/warn.h"
 
 /* ---- the sync thread; it has at most one request ---- */
 

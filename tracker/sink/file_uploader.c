@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file_uploader.c: the upload thread and its queue. One lock protects the queue; requests are made without it. */
-#include "tracker/sink/file_uploader.h"
+#include "tracker/sink/sink.h"
 
 #include <math.h>
 #include <stdbool.h>

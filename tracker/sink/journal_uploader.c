@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_uploader.c: the thread that sends journals. One lock protects its state; requests are made without it. */
-#include "tracker/sink/journal_uploader.h"
+#include "tracker/sink/sink.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/thread.h"
 #include "tracker/sink/http_client.h"
-#include "tracker/sink/sender.h"
 #include "tracker/sink/worker.h"
 
 #define EAGER_BYTES (256u << 10)

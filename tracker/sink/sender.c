@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sender.c: reads whole records of one journal and posts them from the server's offset on. */
-#include "tracker/sink/sender.h"
+#include "tracker/sink/sink.h"
 
 #include <errno.h>
 #include <fcntl.h>
