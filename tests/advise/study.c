@@ -2,7 +2,7 @@
 /* study.c: see study.h. */
 #include "tests/advise/study.h"
 
-#include "trainer/advise/gpt_cost.h"
+#include "trainer/advise/plan_map.h"
 
 #define FULL 0.95	/* share of memory that a caching allocator can use at full speed */
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/backends/cpu/onednn_memory.h"
+#include "trainer/backends/cpu/onednn.h"
 
 #define THREADS 4
 #define SLOTS 64

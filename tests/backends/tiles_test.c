@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/own_products.h"
+#include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/ops/cast/float16.h"
 
 #define STORED_PAST 5 /* elements after a row, in the cases with strides */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/comm/requests.h"
+#include "trainer/comm/hier_base.h"
 
 #define RATE 1e8 /* bytes per second */
 #define LONG_ONE ((size_t)4 << 20)

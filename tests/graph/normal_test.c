@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/graph/normal.h"
+#include "trainer/graph/rng.h"
 
 #define MANY (1 << 19) /* some of them are uncertain and drawn again */
 

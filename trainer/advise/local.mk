@@ -3,8 +3,7 @@
 libtrainer_la_SOURCES += trainer/advise/advise.c trainer/advise/strategy_costs.c trainer/advise/advise.def trainer/advise/advise.h \
 	trainer/advise/hardware.c trainer/advise/hardware.h \
 	trainer/advise/plan_search.c trainer/advise/plan_search.h \
-	trainer/advise/gpt_cost.c trainer/advise/gpt_cost.h trainer/advise/plan_map.c trainer/advise/plan_map.h \
-	trainer/advise/prices.c trainer/advise/prices.h \
+	trainer/advise/plan_map.c trainer/advise/plan_map.h \
 	trainer/advise/replicated_cost.c trainer/advise/fsdp_cost.c trainer/advise/pdp_cost.c
 hardware_files = schema/hardware/a100-40gb-x8.json schema/hardware/a100-80gb-x8.json schema/hardware/b200-x8.json schema/hardware/epyc-7763-x2.json \
 	schema/hardware/epyc-9654-x2.json schema/hardware/h100-x8.json schema/hardware/h200-x8.json schema/hardware/l4-x8.json \

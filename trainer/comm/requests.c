@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* requests.c: the list of messages in progress, and waits for them: polls for a while, then sleeps until the link has
  * an event. */
-#include "trainer/comm/requests.h"
+#include "trainer/comm/hier_base.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "trainer/comm/shm.h"
-#include "trainer/comm/shm_inside.h"
+#include "trainer/comm/shm_area.h"
 
 static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, struct err *err)
 {

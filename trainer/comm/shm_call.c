@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm_call.c: how the ranks of one machine enter a collective: each announces its call, and all compare them. Whose
  * buffers are shared follows from that. */
-#include "trainer/comm/shm_inside.h"
+#include "trainer/comm/shm_area.h"
 
 struct shm_area *shm_area_of(struct comm *c)
 {

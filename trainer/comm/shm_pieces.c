@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "trainer/comm/shm.h"
-#include "trainer/comm/shm_inside.h"
+#include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
 
 /* Returns the part of a piece inside the window of n bytes at `at`; outside of it, bytes is 0. */

@@ -4,7 +4,7 @@
  * so its bits do not depend on the rank that computes it. */
 #include <string.h>
 
-#include "trainer/comm/shm_inside.h"
+#include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
 #include "trainer/graph/reduction_tree.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp.c: sockets with deadlines. */
-#include "trainer/comm/tcp.h"
+#include "trainer/comm/bootstrap.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Data sets: the interface, pictures, tokenizers, stores, formats and the loader.
 # The data set interface.
-libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h trainer/data/dataset.c trainer/data/dataset.h trainer/data/permute.c trainer/data/permute.h
+libtrainer_la_SOURCES += trainer/data/data_account.c trainer/data/data_account.h trainer/data/dataset.c trainer/data/dataset.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/bitmap.c trainer/data/pictures/codec.h

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuse.c: lets ops absorb their neighbours, then removes nodes whose results are unused. */
+/* fuse.c: lets ops absorb their neighbours, then removes nodes whose results are unused. Also the last check
+ * of shapes. */
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"
@@ -54,4 +55,20 @@ int pass_fuse(struct graph *g, struct err *err)
 	if (graph_failed(g))
 		return err_set(err, g->err.code, "%s", g->err.text);
 	return pass_dead(g, err);
+}
+
+/* Runs the shape rules again over a finished graph, so that an edit that broke a shape is found before planning. */
+
+int pass_shape(struct graph *g, struct err *err)
+{
+	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
+		struct node *n = g->nodes[i];
+		int rc = n->op->shape ? n->op->shape(g, n) : 0;
+
+		if (rc)
+			graph_expect(g, n, false, "shapes do not match");
+	}
+	if (graph_failed(g))
+		return err_set(err, g->err.code, "%s", g->err.text);
+	return 0;
 }

@@ -2,7 +2,7 @@
 /* normal.c: normal draws in f64 by polynomials. They differ from the C library's functions in the last of 53 bits.
  * Where that could round to another float, rng_normal draws the value instead, so the result is always
  * bit-identical. */
-#include "trainer/graph/normal.h"
+#include "trainer/graph/rng.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -46,4 +46,27 @@ HOST_DEVICE_INLINE void rng_block(struct rng_key key, uint64_t counter, uint32_t
 	out[3] = c3;
 }
 
+/* ---- normal.c ----
+ * Bulk normal draws: bit-identical to rng_normal, in a tenth of its time. */
+
+/* Sets to[i] = (float)(scale * rng_normal(key, first + i)) for i < n. The result is the same on every processor.
+ * Thread-safe. */
+void normal_fill(float *to, int64_t n, struct rng_key key, uint64_t first, double scale);
+
+/* ---- a keyed permutation ----
+ * It permutes 0 … n-1 without a table: any position in constant time, the same on every machine. It is a
+ * balanced Feistel network of six rounds over the next even power of two (Luby and Rackoff 1988). Results >= n are
+ * permuted again until one is below n (cycle walking, Black and Rogaway 2002). */
+
+#define PERMUTE_ROUNDS 6
+
+struct permute {
+	uint64_t n;
+	int half; /* bits */
+	uint64_t key[PERMUTE_ROUNDS];
+};
+
+void permute_init(struct permute *p, struct rng_key key, uint64_t n); /* n < 2^62 */
+uint64_t permute_at(const struct permute *p, uint64_t place);	      /* place < n */
+
 #endif

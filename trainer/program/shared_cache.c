@@ -9,7 +9,6 @@
 #include "tracker/base/array.h"
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
-#include "trainer/comm/tcp.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/peer_server.h"
 

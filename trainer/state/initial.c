@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/arena.h"
-#include "trainer/graph/normal.h"
+#include "trainer/graph/rng.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/state/tensor_files.h"
 #include "trainer/weights/checkpoint.h"

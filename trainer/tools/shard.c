@@ -17,9 +17,9 @@
 #include "tracker/base/terminal.h"
 #include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/permute.h"
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
+#include "trainer/graph/rng.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)

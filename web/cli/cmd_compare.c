@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/goal.h"
+#include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
 #include "web/cli/table.h"
 

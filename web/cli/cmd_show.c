@@ -2,7 +2,7 @@
 /* cmd_show.c: `dptrack show RUN`: prints everything about one run, and what limits its speed. */
 #include <string.h>
 
-#include "tracker/insight/goal.h"
+#include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
 #include "web/cli/source.h"

@@ -12,7 +12,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
-#include "tracker/sink/sender.h"
+#include "tracker/sink/sink.h"
 #include "web/store/follow/folder_tree.h"
 
 #define FIRST_RECORD_MAX 65536

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tracker/insight/goal.h"
+#include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
 #include "web/cli/table.h"
 

@@ -20,7 +20,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/sha256.h"
-#include "trainer/comm/tcp.h"
+#include "trainer/comm/bootstrap.h"
 #include "trainer/data/store/fetch.h"
 #include "trainer/data/store/peer_server.h"
 #include "trainer/data/store/peers.h"

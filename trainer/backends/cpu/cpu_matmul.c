@@ -13,8 +13,6 @@
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/cpu_pick.h"
 #include "trainer/backends/cpu/onednn.h"
-#include "trainer/backends/cpu/onednn_memory.h"
-#include "trainer/backends/cpu/own_products.h"
 #include "trainer/backends/cpu/widen.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */

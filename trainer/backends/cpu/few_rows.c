@@ -3,7 +3,7 @@
  * a time: the processor then prefetches better than prefetch instructions do, and better than with several rows at
  * once. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/own_products.h"
+#include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define ROWS_MOST 4

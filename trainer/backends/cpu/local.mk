@@ -8,7 +8,6 @@ bf16_conv_sources = trainer/backends/cpu/bf16_conv/bf16_conv.c trainer/backends/
 cpu_sources = \
 	trainer/backends/cpu/amx.c \
 	trainer/backends/cpu/amx.h \
-	trainer/backends/cpu/bf16_conv/bf16_block.h \
 	trainer/backends/cpu/bf16_conv/bf16_block_tiles.h \
 	trainer/backends/cpu/bf16_conv/bf16_plan.h \
 	$(bf16_conv_sources) \
@@ -22,11 +21,9 @@ cpu_sources = \
 	trainer/backends/cpu/onednn_lib.h \
 	trainer/backends/cpu/onednn_matmul.c \
 	trainer/backends/cpu/onednn_memory.c \
-	trainer/backends/cpu/onednn_memory.h \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
 	trainer/backends/cpu/few_rows.c \
-	trainer/backends/cpu/own_products.h \
 	trainer/backends/cpu/widen.c \
 	trainer/backends/cpu/widen.h \
 	trainer/backends/cpu/cpu_matmul.c \

@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 
 #include "trainer/backends/cpu/onednn_lib.h"
-#include "trainer/backends/cpu/onednn_memory.h"
 
 #define PAGE ((uintptr_t)4096)
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/onednn.h"
-#include "trainer/backends/cpu/onednn_memory.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef const_dnnl_memory_desc_t desc_ref;

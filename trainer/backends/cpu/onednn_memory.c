@@ -3,7 +3,7 @@
  * block is mapped separately and grows with the requests, so there are as many blocks as are in use at a time. Large
  * blocks keep little for reuse, because some are never freed. Large requests use the memory of the running call, unless
  * two calls run at a time: a request does not name its call. */
-#include "trainer/backends/cpu/onednn_memory.h"
+#include "trainer/backends/cpu/onednn.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

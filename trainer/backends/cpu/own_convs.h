@@ -6,7 +6,7 @@
  *               Rounding is some five times the direct one's.
  *   wgrad_bf16  a weight gradient for bf16 on processors with AVX512_BF16, where the library's reaches half of what the
  *               dot-product instruction gives. Takes 16-fold channel counts, kernels of 1 and 3, strides of 1 and 2.
- *   bf16_conv   bf16 by block products (bf16_block.h): forward and both gradients on NHWC activations, any number of
+ *   bf16_conv   bf16 by block products (bf16_plan.h): forward and both gradients on NHWC activations, any number of
  *               channels, kernels up to 7x7, strides 1 and 2. Each pass runs on either engine: the tile registers of
  *               AMX or the dot products of AVX512_BF16. */
 #ifndef DPT_BACKENDS_CPU_OWN_CONVS_H

@@ -16,7 +16,7 @@
 #endif
 
 #include "trainer/backends/cpu/amx.h"
-#include "trainer/backends/cpu/own_products.h"
+#include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 
 #define SIDE 32			 /* rows or columns of a panel */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/permute.h"
 #include "trainer/graph/rng.h"
 
 /* ---- mixes of parts ----

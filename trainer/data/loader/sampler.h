@@ -21,14 +21,13 @@
 
 #include "tracker/base/err.h"
 #include "trainer/data/dataset.h"
-#include "trainer/data/permute.h"
 #include "trainer/graph/reduction_tree.h"
 #include "trainer/graph/rng.h"
 
 enum sampler_order {
 	SAMPLER_NATURAL,
 	SAMPLER_TABLE,	/* Fisher-Yates shuffle in a table of all samples */
-	SAMPLER_GLOBAL, /* permute.h over all samples: as random as the table, without its memory */
+	SAMPLER_GLOBAL, /* permute_at over all samples: as random as the table, without its memory */
 	SAMPLER_WINDOW, /* struct window: nearly sequential reads, for network and remote storage */
 	SAMPLER_MIX,	/* sampler.h: positions alternate between parts, which have their own epochs */
 };

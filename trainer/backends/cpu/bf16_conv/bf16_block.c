@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bf16_block.c: both engines of bf16_block.h, and their emulation in plain C. */
+/* bf16_block.c: both engines of bf16_plan.h, and their emulation in plain C. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/bf16_conv/bf16_block.h"
+#include "trainer/backends/cpu/bf16_conv/bf16_plan.h"
 
 #include <stdlib.h>
 

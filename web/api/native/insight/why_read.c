@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/goal.h"
-#include "web/api/native/request.h"
+#include "tracker/insight/learning.h"
 #include "web/api/native/insight/timing.h"
+#include "web/api/native/request.h"
 
 enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150 };
 
