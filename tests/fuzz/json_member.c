@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "trainer/data/corpus/json_member.h"
+#include "trainer/data/corpus/documents.h"
 
 enum { LIMIT = 1 << 20 };
 

@@ -12,7 +12,7 @@
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/optimizer.h"
-#include "trainer/strategies/offload.h"
+#include "trainer/strategies/strategy.h"
 
 /* From gradients to parameters, arranged as in trainer/program/program.c. */
 static int add_update(struct graph *g, const struct net_opts *o, struct graph *model, struct err *err)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "trainer/graph/rng.h"
-#include "trainer/sweep/sweep_plan.h"
+#include "trainer/sweep/sweep.h"
 
 #define TRIALS 27
 #define DRAWS 100

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/store/peers.h"
 #include "trainer/program/rank.h"
-#include "trainer/program/train_schedule.h"
 #include "trainer/program/workload.h"
 
 int loading_workers(const struct run_config *cfg); /* most threads */
@@ -57,5 +57,18 @@ void workers_init(struct workers *s, int most); /* most >= 1 */
 /* Records a batch that took all_s since the one before, wait_s of it waiting for data. Returns true when n has changed
  * or is final. */
 bool workers_batch(struct workers *s, double wait_s, double all_s);
+
+/* ---- shared_cache.c ----
+ * The nodes of a job share their caches (--cache-shared): the ranks tell each other where each node's cache is served.
+ * Knows neither sets nor blocks. */
+
+struct shared_cache;
+
+/* Collective over all ranks, after rank_meet and before the set is opened. Each node's first rank serves its cache.
+ * *ret is NULL without the flag, or with one machine. r must outlive the call only. */
+int shared_cache_open(struct shared_cache **ret, const struct rank *r, struct err *err);
+void shared_cache_close(struct shared_cache *s); /* after the set; NULL is fine */
+
+struct peers *shared_cache_peers(const struct shared_cache *s); /* for struct dataset_opts; s NULL: NULL */
 
 #endif

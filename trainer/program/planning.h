@@ -7,7 +7,6 @@
 #include "tracker/base/buf.h"
 #include "trainer/program/prepare.h"
 #include "trainer/program/rank.h"
-#include "trainer/program/train_schedule.h"
 #include "trainer/program/workload.h"
 
 /* Makes schedule and programs of r->cfg, with the open backend; needs no other ranks. */

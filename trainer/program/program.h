@@ -11,7 +11,6 @@
 #include "trainer/models/models.h"
 #include "trainer/program/devices.h"
 #include "trainer/program/optimizer.h"
-#include "trainer/strategies/offload.h"
 #include "trainer/strategies/strategy.h"
 
 enum program_kind {

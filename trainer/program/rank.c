@@ -10,8 +10,7 @@
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/comm/hier.h"
-#include "trainer/ops/cast/casts.h"
-#include "trainer/program/rank_check.h"
+#include "trainer/ops/cast/cast.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may measure kernels and read data during that time */
 

@@ -65,4 +65,19 @@ void rank_abort(struct rank *r);		 /* makes the other ranks' collectives fail */
  * wait for this rank, while this process lives on. What is left to use: ending, where it outlives. */
 void rank_disconnect(struct rank *r);
 
+/* ---- rank_check.c ----
+ * Checks before the first step that all ranks will do the same, so that a difference is reported in one line instead of
+ * a hanging job: their flags, and the collectives of their programs. Does not know what these are for. */
+
+struct bootstrap;
+struct prepared;
+
+/* Collective over the ranks of x, before any other exchange between ranks: compares the flags without the trait LOCAL.
+ * ERR_USAGE names the first one that differs. */
+int rank_check_flags(const struct run_config *cfg, struct bootstrap *x, struct err *err);
+
+/* Collective over all ranks: each group compares a hash of its list of collectives, in their order. ERR_UNSUPPORTED
+ * names the first difference. */
+int rank_check_collectives(const struct prepared *p, const struct rank *r, struct err *err);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_check.c: ranks exchange hashes first. Only where hashes differ do two ranks exchange what was hashed. All ranks
  * receive the same data and reach the same result. */
-#include "trainer/program/rank_check.h"
+#include "trainer/program/rank.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,10 @@
 
 #include "tracker/base/hash.h"
 #include "tracker/base/sha256.h"
-#include "trainer/ops/ops.h"
+#include "trainer/comm/bootstrap.h"
 #include "trainer/ops/collectives/collectives.h"
+#include "trainer/ops/ops.h"
+#include "trainer/program/prepare.h"
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared_cache.c: opens this node's cache, listens on its first rank, and exchanges ids and addresses. */
-#include "trainer/program/shared_cache.h"
+#include "trainer/program/loading.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/data/store/cache.h"
-#include "trainer/data/store/peer_server.h"
+#include "trainer/data/store/peers.h"
 
 struct shared_cache {
 	struct cache *cache; /* open, so that a cache in memory keeps its id */

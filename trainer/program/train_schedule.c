@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_schedule.c: samplers and numbers of steps. */
-#include "trainer/program/train_schedule.h"
+#include "trainer/program/workload.h"
 
 #include <string.h>
 

@@ -5,7 +5,9 @@
 #define DPT_PROGRAM_WORKLOAD_H
 
 #include "trainer/config/config.h"
+#include "trainer/config/lr_schedule.h"
 #include "trainer/data/dataset.h"
+#include "trainer/data/loader/sampler.h"
 #include "trainer/models/models.h"
 #include "trainer/weights/batch_file.h"
 
@@ -24,5 +26,31 @@ int workload_open(struct workload *ret, struct run_config *cfg, const struct bat
 void workload_close(struct workload *s); /* accepts a zeroed struct */
 
 bool workload_reads_words(const struct workload *s); /* true: a language model */
+
+/* ---- train_schedule.c ----
+ * The schedule of a training run: the order of samples, the number of steps and their learning rate, whether it
+ * evaluates and saves. Depends on configuration and data alone. */
+
+struct train_schedule {
+	struct sampler train, eval;
+	struct lr_schedule lr;
+	int64_t steps_per_epoch; /* INT64_MAX: endless */
+	int64_t steps_total;	 /* INT64_MAX: no limit */
+	int64_t steps_end;	 /* last step of this process; less than steps_total with --stop-epoch */
+	bool evaluates;		 /* endless sets are evaluated only on request */
+	bool saves;		 /* checkpoints are written, at least at the end */
+};
+
+/* ERR_USAGE when the configuration asks for something that the set cannot provide. */
+int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d,
+			struct err *err);
+
+/* Returns the index in the set of the training sample at a position (from 0) in the order of an epoch (from 0); -1: out
+ * of memory. Does not know of samples that replaced unreadable ones. */
+int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position);
+
+/* Fails when --save-best names a series that the run will never write. */
+int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d,
+			      struct err *err);
 
 #endif

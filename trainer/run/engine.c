@@ -10,7 +10,7 @@
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/rank_check.h"
+#include "trainer/program/rank.h"
 #include "trainer/run/observers.h"
 #include "trainer/run/step.h"
 #include "trainer/state/initial.h"

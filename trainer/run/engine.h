@@ -6,7 +6,6 @@
 #include "trainer/data/loader/loader.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/shared_cache.h"
 #include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec.h"
 #include "trainer/state/tensors.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log_datasets.c: the data sets of a run as its inputs (name, digest, profile, objects), and as params how they are
  * read. */
-#include "trainer/run/log_datasets.h"
+#include "trainer/run/report.h"
 
 #include <stdio.h>
 #include <string.h>

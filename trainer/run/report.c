@@ -14,7 +14,6 @@
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/engine.h"
-#include "trainer/run/log_datasets.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* wait for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1

@@ -5,6 +5,7 @@
 #define DPT_RUN_REPORT_H
 
 #include "tracker/dptrack.h"
+#include "trainer/run/engine.h"
 #include "trainer/run/evaluate.h"
 #include "trainer/run/step.h"
 #include "trainer/state/resume.h"
@@ -42,5 +43,13 @@ void report_close(struct report *r, enum dptrack_status status);
 /* Records the launcher's final status, in a journal of its own. */
 void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
 		  const char *reason);
+
+/* ---- log_datasets.c ----
+ * Records the data sets of a run as its inputs. */
+
+/* Called on rank 0 once the run is open. Of a run that has its params it records only those of the segment, and the
+ * sets again: other sets are other inputs. Reads the files with --hash-content only. ERR_USAGE, ERR_IO: they cannot be
+ * read. */
+int log_datasets_record(struct dptrack_run *run, const struct engine *e, bool has_params, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Searches over settings.
-libtrainer_la_SOURCES += trainer/sweep/sweep_plan.c trainer/sweep/sweep_plan.h \
+libtrainer_la_SOURCES += trainer/sweep/sweep_plan.c \
 	trainer/sweep/sweep.c trainer/sweep/sweep.h \
-	trainer/sweep/trial.c trainer/sweep/trial.h
+	trainer/sweep/trial.c

@@ -17,8 +17,6 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "trainer/state/resume.h"
-#include "trainer/sweep/sweep_plan.h"
-#include "trainer/sweep/trial.h"
 
 #define WORDS_MAX 256
 #define EXIT_REFUSED 2 /* bad usage or input */

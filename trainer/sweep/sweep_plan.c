@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sweep_plan.c: values of trials by number, successive halving, and the file that asks for them. */
-#include "trainer/sweep/sweep_plan.h"
+#include "trainer/sweep/sweep.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trial.c: finds the run of a trial by its name, and reads it with the tracking library. */
-#include "trainer/sweep/trial.h"
+#include "trainer/sweep/sweep.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,7 +15,6 @@
 #include "trainer/program/memory.h"
 #include "trainer/run/nonfinite.h"
 #include "trainer/tools/child.h"
-#include "trainer/tools/roof.h"
 #include "trainer/tools/step_profile.h"
 
 #define OPS_SHOWN 10

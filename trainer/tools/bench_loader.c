@@ -14,7 +14,6 @@
 #include "tracker/base/json_print.h"
 #include "tracker/base/log.h"
 #include "trainer/program/loading.h"
-#include "trainer/program/shared_cache.h"
 #include "trainer/tools/child.h"
 
 struct loader_pass { /* over the set, or --steps of it; of one rank, then of all */

@@ -5,5 +5,5 @@ libtrainer_la_SOURCES += trainer/tools/bench_compare.c trainer/tools/auto.c \
 	trainer/tools/costing.c trainer/tools/costing.h
 libtrainer_la_SOURCES += trainer/tools/bandwidth.c trainer/tools/bench.c trainer/tools/bench_loader.c trainer/tools/describe.c \
 	trainer/tools/doctor.c trainer/tools/find.c trainer/tools/inspect_data.c \
-	trainer/tools/step_profile.c trainer/tools/step_profile.h trainer/tools/roof.c trainer/tools/roof.h \
+	trainer/tools/step_profile.c trainer/tools/step_profile.h trainer/tools/roof.c \
 	trainer/tools/sample_text.c trainer/tools/shard.c trainer/tools/subcommands.h

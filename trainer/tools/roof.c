@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* roof.c: times single kernels, matrix products and collectives. Bandwidth is measured with the backend's ReLU and sum
  * of squares. */
-#include "trainer/tools/roof.h"
+#include "trainer/tools/step_profile.h"
 
 #include <math.h>
 #include <stdlib.h>

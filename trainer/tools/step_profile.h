@@ -3,7 +3,42 @@
 #ifndef DPT_TOOLS_STEP_PROFILE_H
 #define DPT_TOOLS_STEP_PROFILE_H
 
-#include "trainer/tools/roof.h"
+#include "trainer/run/engine.h"
+
+/* ---- roof.c ----
+ * Measures this rank's threads while all ranks work: the roofline (FLOP/s of a large matrix product, bandwidth by
+ * working set), and the curves of a hardware file. */
+
+enum { ROOF_SIZES = 6 };
+
+struct roof {
+	double flops;             /* FLOP/s, in the type of the run */
+	double bytes[ROOF_SIZES]; /* working sets, ascending */
+	double rate[ROOF_SIZES];  /* best bytes per second there or in a larger set: descending */
+};
+
+/* Collective call. */
+int roof_measure(struct roof *ret, const struct engine *e, struct err *err);
+
+double roof_rate(const struct roof *r, double bytes); /* interpolated between the measured working sets */
+
+enum { CURVE_POINTS = 18 };
+
+struct curve_point {
+	const char *op;	 /* allreduce, all_gather, reduce_scatter */
+	double bytes;	 /* size of the whole buffer */
+	double seconds;	 /* median; of the slowest rank */
+	int ranks;
+	const char *transport; /* transport of the communicator */
+};
+
+/* Collective call. *ret_n is 0 for one rank, and for a device whose memory the host's communicators cannot access. */
+int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct engine *e, struct err *err);
+
+/* Measures the FLOP/s of a large square product on this rank's threads, in the type of the run; NAN on devices. */
+int bench_matmul(double *ret, const struct engine *e, struct err *err);
+
+/* ---- step_profile.c ---- */
 
 struct bench_op { /* all nodes of one op, in one step of this rank */
 	const char *name;

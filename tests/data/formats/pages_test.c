@@ -17,9 +17,9 @@
 #include <cmocka.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/decompress.h"
-#include "trainer/data/formats/page_cache.h"
+#include "trainer/data/container/parquet_page.h"
+#include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/store/ring_file.h"
 
 #define PAGES 32

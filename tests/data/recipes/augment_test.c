@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/loader/mixup.h"
+#include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/augment.h"
 
 #define PIXELS_MAX 1024

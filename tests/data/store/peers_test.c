@@ -22,7 +22,6 @@
 #include "tracker/base/sha256.h"
 #include "trainer/comm/bootstrap.h"
 #include "trainer/data/store/fetch.h"
-#include "trainer/data/store/peer_server.h"
 #include "trainer/data/store/peers.h"
 
 #define NODES 5

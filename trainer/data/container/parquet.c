@@ -8,7 +8,7 @@
 
 #include "tracker/base/little.h"
 #include "trainer/data/container/decompress.h"
-#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/samples.h"
 
 #define MAGIC "PAR1"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/parquet_footer.h"
+#include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/wire_formats.h"
 
 #define COLUMNS_MAX 100000

@@ -7,7 +7,6 @@
 #include <zlib.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/parquet_footer.h"
 #include "trainer/data/container/wire_formats.h"
 
 #define HEAD_FIRST ((size_t)4 << 10)   /* first read of a header */

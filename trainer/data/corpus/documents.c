@@ -13,7 +13,6 @@
 #include "tracker/base/file.h"
 #include "tracker/base/utf8.h"
 #include "trainer/data/container/parquet.h"
-#include "trainer/data/corpus/json_member.h"
 #include "trainer/data/corpus/texts.h"
 #include "trainer/data/store/data_objects.h"
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "trainer/data/store/data_objects.h"
 
@@ -32,5 +33,20 @@ struct documents_opts {
 
 /* Walks the documents and skips empty ones. ERR_USAGE names the file, the line or row, and the cause. */
 int documents_walk(const struct documents_opts *o, const struct documents_sink *to, struct err *err);
+
+/* ---- json_member.c ----
+ * Extracts one string member of a JSON object without parsing the rest into a tree. */
+
+enum json_member_result {
+	JSON_MEMBER_FOUND,
+	JSON_MEMBER_NULL,
+	JSON_MEMBER_NONE,  /* missing, or not a string */
+	JSON_MEMBER_WRONG, /* not a JSON object, or nested too deeply */
+	JSON_MEMBER_NOMEM, /* out of memory for ret */
+};
+
+/* name: "text", or "a.text" for nested objects. The first of equal keys counts. Appends the string to ret as UTF-8;
+ * unpaired surrogates become U+FFFD. */
+enum json_member_result json_member(const char *text, size_t n, const char *name, struct buf *ret);
 
 #endif

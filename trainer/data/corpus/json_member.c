@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_member.c: scans a JSON text (RFC 8259) in one pass and keeps only the wanted member. */
-#include "trainer/data/corpus/json_member.h"
+#include "trainer/data/corpus/documents.h"
 
 #include <stdbool.h>
 #include <stdint.h>

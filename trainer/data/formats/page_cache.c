@@ -3,7 +3,7 @@
  * wait. A window may cover more pages than fit into memory. So a large page that can be read in parts keeps only its
  * block table, as far as it was needed, and every other page is written to the overflow ring file. If parts of a
  * page turn out to be unreadable on their own, the page is replaced by one that is read whole. */
-#include "trainer/data/formats/page_cache.h"
+#include "trainer/data/formats/shards_inside.h"
 
 #include <pthread.h>
 #include <stdlib.h>

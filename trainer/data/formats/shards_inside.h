@@ -8,8 +8,33 @@
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/npy.h"
-#include "trainer/data/formats/page_cache.h"
 #include "trainer/data/store/data_objects.h"
+
+/* ---- page_cache.c ----
+ * A cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples: recently used ones in
+ * memory, up to memory_bytes, the others in the overflow ring file as long as it has room. Thread-safe. */
+
+#define PAGE_CACHE_BYTES ((uint64_t)256 << 20)
+#define PAGE_CACHE_ASIDE_BYTES ((uint64_t)8 << 30)
+
+struct page_cache;
+struct ring_file;
+
+struct page_cache_opts {
+	struct objects *store;
+	uint64_t memory_bytes; /* limit for pages in memory, except those being copied from */
+	struct ring_file
+		*aside; /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
+};
+
+/* Creates an empty cache. ERR_NOMEM. */
+int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, struct err *err);
+void page_cache_free(struct page_cache *p); /* NULL is fine */
+
+/* Reads the bytes of a compressed sample into `to`. ERR_CORRUPT: its page is damaged. */
+int page_cache_read(struct page_cache *p, const struct sample *one, const struct stop *stop, void *to, struct err *err);
+
+/* ---- shards_inside.c ---- */
 
 struct shards {
 	struct image_set set;

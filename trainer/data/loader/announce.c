@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* announce.c: a second walk over the order, ahead of the one that assigns batches. */
-#include "trainer/data/loader/announce.h"
+#include "trainer/data/loader/slots.h"
 
 #define AHEAD_SAMPLES 4096
 #define AHEAD_AT_ONCE 256

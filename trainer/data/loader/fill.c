@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fill.c: reads, augments and normalises one sample. */
-#include "trainer/data/loader/fill.h"
+#include "trainer/data/loader/slots.h"
 
 #include <stdlib.h>
 #include <string.h>

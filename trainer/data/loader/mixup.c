@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mixup.c: see mixup.h. */
-#include "trainer/data/loader/mixup.h"
+#include "trainer/data/loader/loader.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,9 +9,108 @@
 
 #include <pthread.h>
 
-#include "trainer/data/loader/announce.h"
-#include "trainer/data/loader/fill.h"
+#include "trainer/data/dataset.h"
 #include "trainer/data/loader/loader.h"
+#include "trainer/data/pictures/augment.h"
+#include "trainer/data/pictures/pixels.h"
+
+/* ---- announce.c ----
+ * Announces samples to a set in reading order, before they are read: to a remote set until it has enough in flight, to
+ * a local one shortly before they are claimed. Private to the loader, which calls everything but announce_chosen under
+ * its lock. */
+
+#define ANNOUNCE_AT_ONCE 16 /* samples of a local set */
+
+/* A micro-batch of the run. */
+struct load_position {
+	int64_t epoch, step, micro;
+};
+
+/* Advances to the next micro-batch, step or epoch. */
+void load_position_advance(const struct loader_opts *o, struct load_position *p);
+bool load_position_is_end(const struct loader_opts *o, const struct load_position *p); /* past the last epoch */
+bool load_position_is_past_steps(const struct loader_opts *o, const struct load_position *p); /* past o->steps_end */
+
+struct announcer {
+	const struct loader_opts *o; /* borrowed */
+	struct order order;
+	struct load_position at; /* position of the next sample to announce */
+	int64_t place;		 /* … in its micro-batch */
+	int64_t n;		 /* local sets: announced minus claimed samples; below 0: claims are ahead */
+};
+
+/* Samples of a local set to announce. */
+struct announcements {
+	struct dataset_read read[ANNOUNCE_AT_ONCE];
+	int n;
+};
+
+int announcer_init(struct announcer *a, const struct loader_opts *o, struct err *err); /* ERR_NOMEM */
+void announcer_done(struct announcer *a); /* a zeroed one is fine */
+void announcer_rewind(struct announcer *a, const struct load_position *to);
+
+/* Announces samples of a remote set until the set has enough. next: the next micro-batch to assign. */
+void announce_remote(struct announcer *a, const struct load_position *next);
+
+/* Accounts n claimed samples and chooses the samples of a local set to announce. */
+void announce_choose(struct announcer *a, const struct load_position *next, int64_t n, struct announcements *ret);
+
+/* Announces the chosen samples. Without the lock, because it may wait for the disk. */
+void announce_chosen(const struct loader_opts *o, const struct announcements *chosen);
+
+/* ---- fill.c ----
+ * Produces one sample of a batch: read, augmented, normalised. The result depends only on (seed, epoch, sample).
+ * Independent of batches, order or threads. */
+
+struct fill {
+	const struct dataset *dataset;
+	struct dataset_norm norm;
+	enum split split;
+	struct dataset sized; /* kind and type of the set, and the size of the split's images */
+	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
+	unsigned augment; /* bits of enum dataset_augment */
+	enum augment_policy auto_augment;
+	double random_erase; /* probability */
+	uint64_t seed;
+	_Atomic uint64_t *raw_bytes; /* as in struct loader_opts */
+	struct pixels_table table;
+};
+
+/* For struct fill's member. */
+struct dataset fill_sized(const struct dataset *d, enum split split);
+
+void fill_init(struct fill *f); /* makes the table from dataset and norm; the caller sets the rest */
+
+size_t fill_input_bytes(const struct fill *f); /* of one delivered input */
+size_t fill_targets(const struct dataset *d);  /* numbers in its target */
+
+/* Worker scratch of one thread. */
+struct fill_hand {
+	void *dataset_hand;
+	uint8_t *scratch; /* two source images */
+	struct dataset_file file; /* encoded; used with raw_bytes */
+	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
+};
+
+/* Allocates the scratch of one thread. ERR_NOMEM. */
+int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
+void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand is fine */
+
+struct fill_place {
+	int64_t index, epoch; /* sample; epoch from 0 */
+	int64_t repeat;	      /* number of the sample's repetition in its epoch, from 0: augmentation differs */
+	bool alone; /* as in struct dataset_read */
+	void *input;
+	int32_t *target;
+};
+
+/* ERR_CORRUPT: the sample is unreadable, and another may replace it. */
+int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err);
+
+/* Fills a place that the loss ignores: black, with target -1. */
+void fill_nothing(const struct fill *f, const struct fill_place *p);
+
+/* ---- slots.c ---- */
 
 #define SLOTS_ALIGN_BYTES 64
 

@@ -18,7 +18,6 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
-#include "trainer/data/store/peer_server.h"
 #include "trainer/data/store/peers.h"
 #include "trainer/data/store/readahead.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_server.c: one thread polls all connections. A request is answered at once: it never waits for the store. */
-#include "trainer/data/store/peer_server.h"
+#include "trainer/data/store/peers.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -18,7 +18,6 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/thread.h"
 #include "trainer/data/store/fetch.h"
-#include "trainer/data/store/peers.h"
 
 #define KEPT_OPEN_S 120.0 /* a connection without a request */
 #define REST_MS 100	  /* without a free descriptor */

@@ -8,7 +8,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/object/object.h"
-#include "trainer/data/store/peer_server.h"
+#include "trainer/data/store/peers.h"
 
 #define CONNECT_S 10L
 #define REDIRECTS 5L

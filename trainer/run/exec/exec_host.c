@@ -11,7 +11,6 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
-#include "trainer/run/exec/exec_host_program.h"
 #include "trainer/run/exec/exec_inside.h"
 
 #define SPINS 400

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec_host_program.c: turns a program's schedule into items with kernel and operands, and runs and times an item. */
-#include "trainer/run/exec/exec_host_program.h"
+#include "trainer/run/exec/exec_inside.h"
 
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/ops.h"
-#include "trainer/run/exec/exec_inside.h"
 
 static bool schedule_item_waits(const struct schedule_item *s)
 {

@@ -4,6 +4,7 @@
 #ifndef DPT_RUN_EXEC_INSIDE_H
 #define DPT_RUN_EXEC_INSIDE_H
 
+#include "trainer/program/test_hooks.h"
 #include "trainer/run/exec/exec.h"
 
 enum exec_time exec_time_of(const struct node *n);
@@ -30,5 +31,50 @@ bool exec_clears(const struct program *p);
 
 /* Returns the most losses of a run of any program. */
 int64_t exec_losses_most(const struct prepared *p);
+
+/* ---- exec_host_program.c ----
+ * A program as the host executor runs it: the items of each stream, with kernel, operands and waits. */
+
+struct host_item {
+	const struct kernel *kernel;
+	void *state;
+	struct kernel_args args;
+	int index;	       /* index in the schedule */
+	const int *wait;       /* indexed by stream: value that its counter must reach; NULL: nothing to wait for */
+	unsigned signal;       /* streams that wait for this item */
+	bool collective, feeds, spoils;
+	bool guards; /* decides whether the step is applied: nothing in front of it changes the state */
+	bool commits; /* from here on this rank no longer gives up the run: see exec_call.leaves */
+	int slot;
+	enum exec_time kind;
+	const struct node *node; /* for messages */
+	double *seconds;	 /* seconds of all runs; NULL: not profiled */
+	double least_s;		 /* least seconds of a run, see test_hooks_pace */
+	const struct clock_hook *clock; /* NULL: off */
+};
+
+struct host_program {
+	const struct program *program;
+	struct host_item *items[STREAM_COUNT];
+	int n[STREAM_COUNT];
+	double *node_seconds; /* by node id */
+};
+
+/* What the items of all programs refer to. */
+struct host_places {
+	const struct prepared *prepared;
+	struct step_page *page; /* page of each slot */
+	const struct clock_hook *clock;
+};
+
+/* Fills a zeroed program. What it refers to must outlive it. host_program_done is valid after a failure. ERR_NOMEM. */
+int host_program_fill(struct host_program *ep, const struct program *p, const struct host_places *at, struct err *err);
+void host_program_done(struct host_program *ep);
+
+/* Times the items of later runs, in node_seconds. ERR_NOMEM. */
+int host_program_profile(struct host_program *ep, struct err *err);
+
+/* Runs an item's kernel, as slowly as the test hooks want. */
+int host_item_run(struct host_item *it, struct err *err);
 
 #endif
