@@ -11,33 +11,33 @@ libwebapi_la_SOURCES = \
 	web/api/blob.c web/api/blob.h \
 	web/api/call.c web/api/call.h \
 	web/api/js.c web/api/js.h \
-	web/api/journal_pace.c web/api/journal_pace.h \
-	web/api/json.c web/api/json.h \
-	web/api/session.c web/api/session.h \
+	web/api/journal_pace.c \
+	web/api/json.c \
+	web/api/session.c \
 	web/api/native/api_artifacts.c \
 	web/api/native/api_compare.c \
 	web/api/native/api_docs.c \
 	web/api/native/api_experiments.c \
-	web/api/native/api_export.c web/api/native/api_export.h \
+	web/api/native/api_export.c \
 	web/api/native/api_export_events.c \
 	web/api/native/insight/api_diagnosis.c \
 	web/api/native/insight/timing.c web/api/native/insight/timing.h \
 	web/api/native/insight/api_trace.c \
 	web/api/native/insight/api_why.c \
-	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
+	web/api/native/insight/why_read.c \
 	web/api/native/api_run_records.c \
 	web/api/native/saved_view/api_alerts.c web/api/native/saved_view/api_saved_views.c \
 	web/api/native/meta.c \
 	web/api/native/api_points.c \
 	web/api/native/api_page.c \
-	web/api/native/request.c web/api/native/request.h \
-	web/api/native/run_json.c web/api/native/run_json.h \
+	web/api/native/native_inside.h web/api/native/request.c \
+	web/api/native/run_json.c \
 	web/api/native/runs.c \
 	web/api/native/formula/derived.c web/api/native/formula/derived.h \
-	web/api/native/formula/formula.c web/api/native/formula/formula.h \
+	web/api/native/formula/formula.c \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
 	web/api/native/api_series.c \
-	web/api/native/series_line.c web/api/native/series_line.h \
+	web/api/native/series_line.c \
 	web/api/native/api_tokens.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
@@ -56,27 +56,27 @@ libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
-	web/assets/asset.c web/assets/asset.h \
-	web/assets/docs_site.c web/assets/docs_site.h web/assets/mime_type.h \
+	web/assets/asset.h \
+	web/assets/docs_site.c \
 	web/server/access.c web/server/access.h \
 	web/server/sandbox.c web/server/sandbox.h \
-	web/server/conns.c web/server/conns.h \
+	web/server/conns.c \
 	web/server/exchange.c web/server/exchange.h \
 	web/server/stream.c \
 	web/server/gate.c web/server/gate.h \
 	web/server/gzip.c web/server/gzip.h \
 	web/server/http.c web/server/server.h \
-	web/server/listen.c web/server/listen.h \
+	web/server/listen.c \
 	web/server/tls.c \
 	web/server/local.c web/server/local.h \
 	web/server/reply.c \
-	web/server/router.c web/server/router.h
+	web/server/router.c
 nodist_libwebserver_la_SOURCES = web/assets/table.c
 libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) -DDPTRACK_DOCS_DIR='"$(pkgdatadir)/docs"' $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_CFLAGS) $(JANSSON_CFLAGS)
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
-	web/cli/import/content.c web/cli/import/content.h web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
+	web/cli/import/content.c web/cli/import/importer.c web/cli/import/importer.h web/cli/import/deferred.c \
 	web/cli/import/import_events.c \
 	web/cli/import/cmd_import.c \
 	web/cli/import/json_lines.c \
@@ -86,8 +86,8 @@ libwebcli_la_SOURCES = \
 	web/cli/import/sync.c \
 	web/cli/import/import_wandb.c \
 	web/cli/import/wandb_file.c web/cli/import/wandb_file.h \
-	web/cli/import/wandb_items.c web/cli/import/wandb_items.h \
-	web/cli/import/yaml.c web/cli/import/yaml.h \
+	web/cli/import/wandb_items.c \
+	web/cli/import/yaml.c \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.def \
 	web/cli/cmd_compare.c \
@@ -100,10 +100,9 @@ libwebcli_la_SOURCES = \
 	web/cli/cmd_edit.c \
 	web/cli/cmd_serve.c \
 	web/webhook/webhook.c web/webhook/webhook.h \
-	web/webhook/webhook_format.c web/webhook/webhook_format.h \
 	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
-	web/cli/table.c web/cli/table.h \
+	web/cli/table.c \
 	web/cli/cmd_token.c web/cli/cli_help.c web/cli/cli_help.h web/cli/complete.c web/cli/layer_series.c web/cli/layer_series.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
@@ -111,7 +110,7 @@ $(libwebcli_la_OBJECTS): $(store_defs)
 
 # The page and openapi.json are embedded in the program.
 noinst_PROGRAMS += web/assets/embed
-web_assets_embed_SOURCES = web/assets/embed_assets.c web/assets/mime_type.h
+web_assets_embed_SOURCES = web/assets/embed_assets.c
 web_assets_embed_LDADD = $(ZLIB_LIBS)
 if WITH_UI
 embed_page = $(UI_DIST_DIR)

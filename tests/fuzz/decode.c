@@ -12,7 +12,6 @@
 #include "web/server/access.h"
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
-#include "web/server/router.h"
 #include "web/store/auth/token.h"
 
 #define TOKEN "sesame"

@@ -10,7 +10,7 @@
 #include "tests/fuzz/api.h"
 #include "tests/fuzz/fuzz.h"
 #include "tracker/base/buf.h"
-#include "web/server/router.h"
+#include "web/server/gate.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tracker/base/arena.h"
-#include "web/cli/import/yaml.h"
+#include "web/cli/import/mlruns_inside.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -4,17 +4,38 @@
 #define DPT_API_API_H
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "web/api/call.h"
 #include "web/api/js.h"
-#include "web/api/json.h"
-#include "web/api/journal_pace.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
 #include "web/store/read/points.h"
 #include "web/store/read/query.h"
 #include "web/store/store.h"
 #include "web/store/write/ingest.h"
+
+/* ---- journal_pace.c ----
+ * The interval that senders of journals are asked to keep (interval_s in replies). It is half a second, and longer when
+ * there are many senders or when storing takes long. Any thread. */
+
+/* Zero-initialize. */
+struct journal_pace {
+	atomic_ullong since_ms, posts, waited_ms; /* start of the current window, its posts, their total wait */
+	atomic_ullong interval_ms;                /* 0: JOURNAL_PACE_LEAST_MS */
+};
+
+#define JOURNAL_PACE_LEAST_MS 500
+#define JOURNAL_PACE_MOST_MS 30000
+#define JOURNAL_PACE_POSTS_PER_S 250 /* wanted rate of a process, of all senders together */
+
+/* Counts a range that was stored waited_ms after it arrived. */
+void journal_pace_note(struct journal_pace *p, uint64_t now_ms, uint64_t waited_ms);
+
+double journal_pace_interval_s(struct journal_pace *p);
+
+/* ---- api.c ---- */
 
 /* Written by the server, read by /metrics. */
 struct api_counters {
@@ -60,5 +81,18 @@ const struct query_metric *api_metric(const struct query_run *run, const char *k
 #define ROUTE(dialect, method, pattern, handler, scope, body_max) enum call_next on_##handler(struct call *c);
 #include "schema/api/routes.def"
 #undef ROUTE
+
+/* ---- session.c ----
+ * The form that asks a browser for a token, and the session cookie. */
+
+/* Replies with the form, status 401. query: the page to show after the login; problem: an error text. Both may be
+ * NULL. */
+enum call_next session_form(struct call *c, const char *query, const char *problem);
+
+/* Name of the session cookie; it differs between stores, as cookies do not distinguish ports. */
+const char *session_cookie_name(const struct call *c);
+/* Value of that cookie in a Cookie header (NULL: absent): *ret_len bytes within the header. Returns NULL when
+ * missing. */
+const char *session_cookie_value(const char *cookies, const char *name, size_t *ret_len);
 
 #endif

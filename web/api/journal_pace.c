@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_pace.c: estimates the number of senders. At an interval of i seconds, a rate of r posts per second means r *
  * i senders, whatever the interval is. */
-#include "web/api/journal_pace.h"
+#include "web/api/api.h"
 
 #define WINDOW_MS 5000 /* or twice the interval, so that every sender is counted */
 #define WAITS 4        /* a sender may wait for a quarter of the time between two requests */

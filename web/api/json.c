@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.c: a JSON reader with limits. Independent of routes or the store. */
-#include "web/api/json.h"
+#include "web/api/js.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c: the form that asks a browser for a token, and the session cookie. Knows no sockets and no route. */
-#include "web/api/session.h"
+#include "web/api/api.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#include "web/api/api.h"
 
 /* A browser does not send the part of a URL after #, but keeps it over a redirect, so links into the page survive. */
 #define LOGIN_SCRIPT "<script>document.forms[0].action = \"login\" + location.hash</script>\n"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* docs_site.c: walks the folder of the site once and sorts its files by path for binary search. */
-#include "web/assets/docs_site.h"
-
 #include <dirent.h>
 #include <limits.h>
 #include <stdint.h>
@@ -16,7 +14,7 @@
 #include "tracker/base/array.h"
 #include "tracker/base/file.h"
 #include "tracker/base/hash.h"
-#include "web/assets/mime_type.h"
+#include "web/assets/asset.h"
 
 enum { SITE_FILES_MAX = 10000, SITE_DEPTH_MAX = 16, SITE_UNPACK_BYTES = 65536 };
 
@@ -206,4 +204,25 @@ bool docs_site_locate(char *ret, size_t n)
 			return true;
 	}
 	return snprintf(ret, n, "%s", DPTRACK_DOCS_DIR) < (int)n && is_site_folder(ret);
+}
+
+/* ---- asset ----
+ * Finds an embedded file by binary search; the table is sorted by path. */
+
+const struct asset *asset_find(const char *path)
+{
+	size_t low = 0, high = asset_count, mid;
+	int order;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		order = strcmp(path, asset_table[mid].path);
+		if (!order)
+			return &asset_table[mid];
+		if (order < 0)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return NULL;
 }

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "tracker/base/hash.h"
-#include "web/assets/mime_type.h"
+#include "web/assets/asset.h"
 
 enum { EMBED_FILES_MAX = 1000, EMBED_PATH_MAX = 1024 };
 

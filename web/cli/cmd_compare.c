@@ -7,7 +7,6 @@
 
 #include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
-#include "web/cli/table.h"
 
 /* --- compare --why: the comparison that the server computes ----------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include "tracker/base/json_print.h"
 #include "tracker/base/text.h"
 #include "web/cli/cli.h"
-#include "web/cli/table.h"
 
 /* --- selection by name, prefix of an id, or filter -------------------------------------------------------------- */
 

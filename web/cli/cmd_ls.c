@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "web/cli/table.h"
-
 enum { PAGE_RUNS = 500 };
 
 struct ls_options {

@@ -22,7 +22,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/base/run_folders.h"
-#include "web/assets/docs_site.h"
+#include "web/assets/asset.h"
 #include "web/server/server.h"
 #include "web/store/alert/alert.h"
 #include "web/store/auth/token.h"

@@ -6,7 +6,6 @@
 #include "web/cli/cli.h"
 #include "web/cli/layer_series.h"
 #include "web/cli/source.h"
-#include "web/cli/table.h"
 
 static void print_diagnosis_leaf(json_t *leaf)
 {

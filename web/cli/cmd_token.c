@@ -8,7 +8,6 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "web/cli/table.h"
 
 struct token_options {
 	struct cli_common common;

@@ -8,7 +8,6 @@
 
 #include "tracker/insight/learning.h"
 #include "web/cli/cli.h"
-#include "web/cli/table.h"
 
 enum { LIST_DEFAULT = 20, SERIES_DEFAULT = 50, METRICS_SHOWN = 6, KEYS_SHOWN = 40, COMPARED_ROWS = 60, WHY_MOST = 50 };
 

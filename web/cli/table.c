@@ -3,7 +3,7 @@
 #include "tracker/base/array.h"
 #include "tracker/base/terminal.h"
 #include "tracker/base/text.h"
-#include "web/cli/table.h"
+#include "web/cli/cli.h"
 
 #include <inttypes.h>
 #include <limits.h>

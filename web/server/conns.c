@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conns.c: deadlines of connections. Knows sockets, not HTTP. The list is ordered by the start of each connection's
  * phase, so the oldest are at its head. */
-#include "web/server/conns.h"
+#include "web/server/exchange.h"
 
 #include <errno.h>
 #include <linux/sockios.h>

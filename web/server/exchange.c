@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/session.h"
-#include "web/server/router.h"
+#include "web/api/api.h"
+#include "web/server/gate.h"
 #include "web/store/auth/token.h"
 
 enum {

@@ -9,12 +9,74 @@
 #include <microhttpd.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
+#include <stddef.h>
 
+#include "tracker/base/err.h"
 #include "web/server/access.h"
-#include "web/server/conns.h"
 #include "web/server/gate.h"
 #include "web/server/gzip.h"
-#include "web/server/listen.h"
+#include "web/server/server.h"
+
+/* ---- conns.c ----
+ * The open connections and their deadlines. libmicrohttpd has an inactivity timer only, so a client that sends one byte
+ * a second would keep its connection for ever. Here each connection must send its request head within 10 s, and send
+ * its body and read its reply at 1 KiB/s or more. When few connections are left, the oldest without a complete head are
+ * closed first. Closing is shutdown(2): the library then sees the end and cleans up. Any thread. */
+
+struct conns;
+struct conn;
+
+enum conn_phase {
+	CONN_FRESH, /* open, no complete head yet */
+	CONN_IDLE,  /* between two requests */
+	CONN_HEAD,  /* a later request has begun */
+	CONN_BODY,
+	CONN_BUSY,  /* the request is complete and the server answers it */
+};
+
+struct conns *conns_new(size_t limit); /* NULL: out of memory */
+void conns_free(struct conns *t);      /* NULL is fine */
+
+struct conn *conns_add(struct conns *t, int fd); /* NULL: out of memory */
+void conns_remove(struct conns *t, struct conn *c); /* call before its fd is closed */
+void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase);
+void conns_body(struct conns *t, struct conn *c, size_t bytes);
+
+/* Closes connections that missed their deadline; call it every quarter of a second. */
+void conns_tick(struct conns *t);
+void conns_shutdown(struct conns *t, bool busy_too); /* those without a complete request head, or all */
+
+/* ---- listen.c ----
+ * The listening socket and the certificate: everything that can fail before the folder is scanned. */
+
+struct listen {
+	int fd;            /* -1: closed */
+	char address[300]; /* http://HOST:PORT or https:// */
+	bool public;       /* reachable from other machines */
+	bool wildcard;     /* bound to every address of this machine, whose names are unknown */
+	char *cert, *key;  /* in PEM format, owned; NULL: no TLS */
+};
+
+/* Binds and reads the certificate. ERR_USAGE: the host is unknown, or is public and no token exists, or the certificate
+ * cannot be read. ERR_BUSY: the port is in use. */
+int listen_open(struct listen *ret, const struct server_opts *o, struct err *err);
+/* Reads the files of the certificate and uses them for new connections. */
+int listen_read_certificate(const struct server_opts *o, struct err *err);
+void listen_close(struct listen *l);
+
+/* ---- tls.c: the certificate while the server runs, which can be read again for later connections ---- */
+
+/* Uses a certificate chain and its key, PEM texts, for new connections; those before keep theirs. On failure the last
+ * pair stays. ERR_USAGE: they cannot be read or do not match; ERR_UNSUPPORTED: built without GnuTLS. One thread. */
+int tls_use(const char *cert, const char *key, struct err *err);
+
+/* The library's callback (MHD_OPTION_HTTPS_CERT_CALLBACK) after a successful tls_use; NULL: built without GnuTLS. */
+void *tls_callback(void);
+
+void tls_done(void); /* after the server stopped */
+
+/* ---- exchange.c ---- */
 
 #define EXCHANGE_OUT_MAX ((size_t)1 << 30) /* maximum of a reply in memory */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* listen.c: binds the address and reads the certificate. Independent of HTTP. */
-#include "web/server/listen.h"
+#include "web/server/exchange.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
 
 enum { LISTEN_PEM_MAX = 1 << 20 };
 

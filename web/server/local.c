@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "web/server/router.h"
+#include "web/server/gate.h"
 
 #define LOCAL_REPLY_MAX ((size_t)1 << 30)
 #define PIECE_BYTES ((size_t)1 << 20)

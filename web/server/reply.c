@@ -16,7 +16,7 @@
 
 #include "config.h"
 #include "tracker/base/hash.h"
-#include "web/server/router.h"
+#include "web/server/gate.h"
 
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* router.c: the route table, generated from routes.def; address decoding and the match against the table. Knows nothing
  * of HTTP's headers or of the store. */
-#include "web/server/router.h"
+#include "web/server/gate.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* tls.c: the library's callback has no argument, so the pair in use is the process's. */
 #include "config.h"
 
-#include "web/server/listen.h"
+#include "web/server/exchange.h"
 
 #include <stdint.h>
 #include <stdlib.h>

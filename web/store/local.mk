@@ -27,7 +27,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/artifacts.c web/store/files/artifacts.h \
 	web/store/files/artifact_change.c web/store/files/changes.def \
 	web/store/files/disk.c \
-	web/store/files/orphan_blobs.c web/store/files/orphan_blobs.h \
+	web/store/files/orphan_blobs.c \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/maintenance/backup.c \
@@ -38,7 +38,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/cells.c \
 	web/store/read/metric_select.c web/store/read/read_inside.h \
 	web/store/read/columns.c web/store/read/columns.h \
-	web/store/db/batch.c web/store/db/batch.h \
+	web/store/db/batch.c \
 	web/store/db/blob_pg.c \
 	web/store/db/sqlite_file.c \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
@@ -56,7 +56,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/folder_files.c \
 	web/store/points/fold.c web/store/points/fold.h \
 	web/store/points/fold_rows.c \
-	web/store/follow/tb_hparams.c web/store/follow/tb_hparams.h \
+	web/store/follow/tb_hparams.c \
 	web/store/follow/follow.c web/store/follow/follow.h \
 	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_sources.c web/store/follow/follow_sweep.c \
 	web/store/follow/follow_read.c web/store/follow/origin.c web/store/follow/origin.h \
@@ -65,7 +65,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/ingest.c web/store/write/ingest.h \
 	web/store/base/parts.h \
 	web/store/write/intake.c web/store/write/intake.h \
-	web/store/write/intake_item.c web/store/write/intake_item.h \
+	web/store/write/intake_item.c \
 	web/store/mlflow/model_links.c \
 	web/store/archive/archiver.c web/store/archive/archiver.h \
 	web/store/archive/changes.def \
@@ -110,10 +110,10 @@ libwebstore_la_SOURCES = \
 	web/store/mlflow/mlflow_run.c \
 	web/store/follow/folder_tree.c web/store/follow/folder_tree.h \
 	web/store/base/background_job.c web/store/base/background_job.h \
-	web/store/write/waiter.c web/store/write/waiter.h \
+	web/store/write/waiter.c \
 	web/store/write/committer.c web/store/write/committer.h \
 	web/store/write/group_commit.c web/store/write/group_commit.h \
-	web/store/write/folding.c web/store/write/folding.h \
+	web/store/write/folding.c \
 	web/store/write/transaction.c web/store/write/transaction.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm

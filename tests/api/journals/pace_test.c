@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "web/api/journal_pace.h"
+#include "web/api/api.h"
 
 #define SENDERS_MAX 20000
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/mlflow/logged_models.h"
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/native/request.h"
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 
 enum { COMPARE_RUNS_MAX = 1000 };
 

@@ -3,7 +3,7 @@
  * adds some to its links. */
 #include "web/api/api.h"
 
-#include "web/assets/docs_site.h"
+#include "web/assets/asset.h"
 
 /* The pages are in /docs/, so their relative links need an address below it. */
 enum call_next on_docs_root_get(struct call *c)

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/native/request.h"
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 #include "web/store/mlflow/mlflow.h"
 
 #define ARCHIVED_TAG "dptrack.archived" /* also of runs, where clients set it like any tag */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_export.c: exports of runs and of every point of runs as CSV, JSON or JSON lines. Every format has the same
  * columns with the same names; doubles read back bit for bit. */
-#include "web/api/native/api_export.h"
+#include "web/api/native/native_inside.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
-#include "web/api/native/request.h"
 
 void export_tag(struct call *c, const struct query_run *runs, size_t count, uint64_t rev)
 {

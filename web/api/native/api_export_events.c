@@ -11,7 +11,7 @@
 #include "tracker/event/event.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/event_media.h"
-#include "web/api/native/request.h"
+#include "web/api/native/native_inside.h"
 #include "web/store/read/export_order.h"
 #include "web/store/read/run_records.h"
 

@@ -7,7 +7,7 @@
 
 #include "web/api/api.h"
 #include "web/api/blob.h"
-#include "web/api/native/request.h"
+#include "web/api/native/native_inside.h"
 
 enum { CONSOLE_LINES = 1000, CONSOLE_LINES_MAX = 50000 };
 

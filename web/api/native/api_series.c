@@ -8,8 +8,7 @@
 
 #include "web/api/native/formula/derived.h"
 #include "web/api/native/groups/groups.h"
-#include "web/api/native/request.h"
-#include "web/api/native/series_line.h"
+#include "web/api/native/native_inside.h"
 
 enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
 

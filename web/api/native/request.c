@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request.c: arguments that several routes of v1 share, and the error of a refused query. */
-#include "web/api/native/request.h"
+#include "web/api/native/native_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

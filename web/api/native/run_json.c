@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_json.c: writes a run in v1's JSON, in full or as an item of a list. Knows no route. */
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 
 #include <math.h>
 #include <string.h>

@@ -8,8 +8,7 @@
 #include "tracker/base/text.h"
 #include "web/api/api.h"
 #include "web/api/native/groups/groups.h"
-#include "web/api/native/request.h"
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 #include "web/store/saved_view/saved_view.h"
 
 /* Reads which parts of the runs and which metrics to return. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series_line.c: converts buckets to the polyline that a chart draws, quantized to small integers. Knows no request. */
-#include "web/api/native/series_line.h"
+#include "web/api/native/native_inside.h"
 
 #include <math.h>
 
@@ -116,7 +116,7 @@ static double choose_x_unit(const struct points_chart *chart, bool steps)
 	return steps ? 1 : isnormal(unit) ? unit : 1e-6;
 }
 
-/* Writes a sequence of values as differences, see series_line.h. */
+/* Writes a sequence of values as differences, see native_inside.h. */
 struct delta_coder {
 	struct js *j;
 	double unit, before;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* content.c: JSON of other trackers as numbers, texts, histograms and tables. */
-#include "web/cli/import/content.h"
+#include "web/cli/import/importer.h"
 
 #include <math.h>
 #include <stdlib.h>

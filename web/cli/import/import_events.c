@@ -18,7 +18,6 @@
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
 #include "web/store/follow/origin.h"
-#include "web/store/follow/tb_hparams.h"
 
 #define FILE_MAX ((size_t)8 << 30)
 

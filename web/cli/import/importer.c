@@ -23,7 +23,6 @@
 #include "tracker/event/record.h"
 #include "tracker/sink/http_client.h"
 #include "web/cli/cli.h"
-#include "web/cli/import/content.h"
 #include "web/cli/journals.h"
 
 #define LEFT_SHOWN 100

@@ -29,7 +29,6 @@
 
 #include "tracker/base/file.h"
 #include "tracker/event/event_encode.h"
-#include "web/cli/import/content.h"
 #include "web/cli/import/importer.h"
 
 #define HEAD "dptrack_runs"

@@ -12,9 +12,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/event_encode.h"
 #include "tracker/event/wire.h"
-#include "web/cli/import/content.h"
 #include "web/cli/import/importer.h"
-#include "web/cli/import/wandb_items.h"
 
 /* --- blocks: fragments of the log format of LevelDB, joined to records ------------------------------------------ */
 

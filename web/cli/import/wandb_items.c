@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wandb_items.c: converts W&B's JSON to points, images, histograms, tables, params. */
-#include "web/cli/import/wandb_items.h"
+#include "web/cli/import/wandb_file.h"
 
 #include <ctype.h>
 #include <fnmatch.h>
@@ -12,7 +12,6 @@
 
 #include "tracker/base/file.h"
 #include "tracker/event/wire.h"
-#include "web/cli/import/content.h"
 #include "web/cli/import/importer.h"
 
 #define KEY_BYTES 1000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.c: parses YAML as PyYAML's emitter writes it (safe_dump: block mappings, width 80). */
-#include "web/cli/import/yaml.h"
+#include "web/cli/import/mlruns_inside.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "web/store/files/orphan_blobs.h"
+#include "web/store/files/artifacts.h"
 #include "web/store/points/archive.h"
 #include "web/store/write/ingest.h"
 

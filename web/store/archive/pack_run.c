@@ -8,7 +8,6 @@
 
 #include "web/store/archive/archiver.h"
 #include "web/store/base/parts.h"
-#include "web/store/db/batch.h"
 #include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/write/change.h"

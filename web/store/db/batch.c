@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c: many rows in one statement, and arrays in PostgreSQL's binary format. */
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 
 #include <endian.h>
 #include <math.h>

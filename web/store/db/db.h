@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "web/store/base/map.h"
 
@@ -62,7 +63,7 @@ int db_address_check(const char *address, bool *ret_password, struct err *err);
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
 /* A value of a row, by its format letter; b has n bytes. Capital letters: an array of such values, n bytes
- * (batch.h). Pointers are borrowed. */
+ * (array_begin). Pointers are borrowed. */
 struct db_value {
 	char kind;
 	int64_t i;
@@ -229,5 +230,32 @@ int tables_put(struct db *d, const struct db_row *r, struct err *err);
 
 /* Call after the last row: sequences continue after the ids in use. */
 int tables_put_end(struct db *d, struct err *err);
+
+/* ---- batch.c ----
+ * The rows of one statement, sent together as one array per column, for remote databases (db_shared). The statement
+ * reads them with unnest. */
+
+struct db_batch {
+	const char *fmt; /* format of a row, letters as in db_run */
+	struct buf columns[DB_VALUES_MAX];
+	size_t rows;
+};
+
+void db_batch_init(struct db_batch *b, const char *fmt);
+void db_batch_add(struct db_batch *b, ...); /* a row, values as in db_run; a failure is reported by db_batch_run */
+void db_batch_drop(struct db_batch *b);     /* frees the rows */
+
+/* Runs the query unless there are no rows, then frees the rows. */
+int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err);
+
+/* A set of values bound as one text (t): {"a","b"} or {1,2}, PostgreSQL's syntax of arrays. For queries
+ * that look up many rows at once, which only remote databases (db_shared) need. */
+void array_begin(struct buf *b); /* call buf_done afterwards */
+void array_text(struct buf *b, const char *text);
+void array_int(struct buf *b, int64_t v);
+const char *array_end(struct buf *b); /* borrowed from b; NULL: out of memory */
+
+/* begin, n numbers, end. */
+const char *array_of(struct buf *b, const int64_t *v, size_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* orphan_blobs.c: objects without a file: sends one part by part, reads ranges of it with the thread pool, and
  * removes those that no row names. */
-#include "web/store/files/orphan_blobs.h"
+#include "web/store/files/artifacts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

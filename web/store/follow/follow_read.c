@@ -15,7 +15,7 @@
 #include "tracker/base/file.h"
 #include "tracker/base/log.h"
 #include "tracker/event/record.h"
-#include "web/store/follow/tb_hparams.h"
+#include "web/store/follow/origin.h"
 #include "web/store/write/ingest.h"
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */

@@ -16,7 +16,7 @@
 
 struct origin {
 	bool known, foreign;
-	bool annotates; /* belongs to the run in the parent folder: hparams (tb_hparams.h) or a rank (origin_is_rank) */
+	bool annotates; /* belongs to the run in the parent folder: tb_hparams_find, origin_is_rank */
 	char run[ORIGIN_ID_BYTES], writer[ORIGIN_ID_BYTES]; /* ids of our journals; the follower sets foreign ones */
 	char content[ORIGIN_ID_BYTES]; /* foreign: digest of the first records */
 };
@@ -48,5 +48,19 @@ struct origin_room {
 
 void origin_names(const struct origin *o, const char *path, const char *root, struct ingest_foreign *ret,
 		  struct origin_room *room);
+
+/* ---- tb_hparams.c ----
+ * TensorBoard hparams folders. `add_hparams` of PyTorch and tensorboardX writes the hparams and metrics of a run to a
+ * folder of its own below the run's. That is not a run, but a note on the run above. Trials of a search look alike and
+ * are runs; there are several of them, or the folder above has no run. Used for followed and for imported folders. */
+
+enum tb_hparams {
+	TB_HPARAMS_NO,   /* a run */
+	TB_HPARAMS_YES,  /* a note on the run in the parent folder */
+	TB_HPARAMS_LATER /* unknown yet: the parent folder has no data so far */
+};
+
+/* path: a foreign event file below root. wait: TB_HPARAMS_LATER is allowed. */
+enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait);
 
 #endif

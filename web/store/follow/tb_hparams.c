@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tb_hparams.c: classifies the first records of event files in a folder, its parent and its siblings. */
-#include "web/store/follow/tb_hparams.h"
+#include "web/store/follow/origin.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
 #include "web/store/db/db.h"
 #include "web/store/mlflow/logged_models.h"
 

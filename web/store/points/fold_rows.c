@@ -7,7 +7,7 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
@@ -20,7 +20,7 @@ struct fold_rows {
 	struct map *series; /* id -> struct fold_series, read ahead */
 	struct map *chunks; /* id -> struct point_tail, read ahead */
 	struct buf blob;    /* encoded form of one chunk */
-	struct buf dropped; /* ids of chunks, an array (batch.h) */
+	struct buf dropped; /* ids of chunks, an array (db.h) */
 	struct db_batch fresh_chunks, changed_series;
 };
 

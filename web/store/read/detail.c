@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/read/read_inside.h"
@@ -22,7 +22,7 @@ struct runs {
 	size_t count;
 	int64_t id;         /* id of the only run */
 	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
-	struct buf ids;     /* an array (batch.h) */
+	struct buf ids;     /* an array (db.h) */
 };
 
 static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)

@@ -9,7 +9,7 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 
 /* --- names of keys -------------------------------------------------------------------------------------------- */
 

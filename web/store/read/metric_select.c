@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/read/keysets.h"
 

@@ -45,7 +45,7 @@ void metric_select_end(struct metric_select *c); /* zeroed is fine */
 int metric_select_load(const struct metric_select *c, int64_t run_id, struct arena *a, struct query_run *r,
 		       struct err *err);
 
-/* Appends the key ids of the marked ones to an array (batch.h). */
+/* Appends the key ids of the marked ones to an array (db.h). */
 void metric_select_list_wanted(const struct metric_select *c, struct buf *b);
 
 /* Removes the metrics that were not requested. */

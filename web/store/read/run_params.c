@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/read/keysets.h"
 
 /* Statistics of a key. */

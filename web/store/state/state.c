@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 #define CACHE_MAX 20000 /* entries of one kind kept between commits */

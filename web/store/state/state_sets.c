@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tracker/event/event.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/series_summary.h"
 
 #define SMALL 2 /* up to this many are looked up one by one, if the run has series */

@@ -12,7 +12,7 @@
 #include "tracker/base/text.h"
 #include "tracker/event/event.h"
 #include "tracker/event/event_media.h"
-#include "web/store/db/batch.h"
+#include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/series_summary.h"
 #include "web/store/write/segment.h"

@@ -17,7 +17,6 @@
 #include "web/store/write/group_commit.h"
 #include "web/store/write/queue.h"
 #include "web/store/write/segment.h"
-#include "web/store/write/waiter.h"
 
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define LOST_EVERY_S 5.0 /* the lease lasts longer */

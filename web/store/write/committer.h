@@ -4,7 +4,12 @@
 #ifndef DPT_STORE_COMMITTER_H
 #define DPT_STORE_COMMITTER_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "web/store/store.h"
+#include "web/store/write/ingest.h"
 
 struct db;
 struct queue;
@@ -39,5 +44,35 @@ void committer_fold_soon(struct committer *w); /* folds the log now, without wai
 void committer_stats(struct committer *w, struct store_stats *ret);
 const char *committer_holder(const struct committer *w); /* this process's name in leases */
 const char *committer_store_id(const struct committer *w);
+
+/* ---- waiter.c ----
+ * Who waits for the writer's thread: one answer in the caller's storage, and callbacks for committed changes (the list
+ * behind store_watch). Private to web/store. */
+
+struct waiter {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool done;
+	struct ingest_result res;
+};
+
+/* Calling the fn of the result ends the wait. */
+struct ingest_done waiter_init(struct waiter *w);
+
+/* Returns the code of the answer and copies its error to err; ret (NULL is fine) gets all of it. */
+int waiter_wait(struct waiter *w, struct ingest_result *ret, struct err *err);
+
+void waiter_done(struct waiter *w);
+
+/* The callbacks. */
+struct watchers;
+
+struct watchers *watchers_new(void);    /* NULL when out of memory */
+void watchers_free(struct watchers *w); /* NULL is fine */
+
+int watchers_add(struct watchers *w, void (*fn)(void *arg, uint64_t rev), void *arg); /* a handle, or ERR_LIMIT */
+void watchers_remove(struct watchers *w, int handle); /* when it returns, fn is not running and is not called again */
+
+void watchers_tell(struct watchers *w, uint64_t rev);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* folding.c: when to fold, for one process and for several. */
-#include "web/store/write/folding.h"
+#include "web/store/write/group_commit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include "tracker/base/clock.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
+#include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
-#include "web/store/write/waiter.h"
 
 #define TRIES 8 /* tries for a group that conflicts with another process */
 

@@ -10,7 +10,6 @@
 #include "web/store/write/change.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/queue.h"
-#include "web/store/write/waiter.h"
 
 /* Memory of the smallest operation: one block of its arena and the job itself. */
 #define JOB_BYTES ((size_t)20 << 10)

@@ -11,7 +11,6 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "web/store/base/map.h"
-#include "web/store/write/intake_item.h"
 
 /* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
 struct gather {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* intake_item.c: what a record of a journal has besides points: header, params, tags, status, console lines, code,
  * alerts, files, data sets and media, with their texts cleaned and bounded. */
-#include "web/store/write/intake_item.h"
+#include "web/store/write/intake.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waiter.c: a condition and the answer; the list of watchers. */
-#include "web/store/write/waiter.h"
+#include "web/store/write/committer.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/api/native/formula/formula.h"
-
 #define DERIVED_BATCH 512
 #define DERIVED_CELLS_MAX 4000000u /* runs * buckets of one reply */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* formula.c: a recursive-descent parser that compiles a formula to steps of a stack machine. */
-#include "web/api/native/formula/formula.h"
+#include "web/api/native/formula/derived.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tracker/event/event_media.h"
-#include "web/api/native/request.h"
+#include "web/api/native/native_inside.h"
 #include "web/store/read/run_records.h"
 
 enum { SPAN_COLUMNS = 6, SPAN_TABLES_MAX = 10000, TRACE_THREADS_MAX = 256, TRACE_NAME_BYTES = 64 };

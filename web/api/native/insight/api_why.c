@@ -7,9 +7,8 @@
 
 #include "tracker/insight/run_change.h"
 #include "tracker/insight/step_time.h"
-#include "web/api/native/api_export.h"
-#include "web/api/native/insight/why_read.h"
-#include "web/api/native/request.h"
+#include "web/api/native/insight/timing.h"
+#include "web/api/native/native_inside.h"
 
 /* Two consecutive runs. */
 struct why_pair {

@@ -3,6 +3,7 @@
 #ifndef DPT_NATIVE_TIMING_H
 #define DPT_NATIVE_TIMING_H
 
+#include "tracker/insight/run_change.h"
 #include "tracker/insight/steps.h"
 #include "web/api/api.h"
 
@@ -18,5 +19,35 @@ int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 void timing_done(struct timing *t);
 
 double timing_param(const struct query_run *run, const char *key, double fallback); /* a number above 0 */
+
+/* ---- why_read.c ----
+ * Reads runs, their repeats and the cost of a sample of each from the store. */
+
+/* A named run and its repeats. */
+struct why_side {
+	const struct query_run *run; /* the one that the request named */
+	const char **repeats;        /* ids of its repeats */
+	struct step_time *paces;          /* the first one belongs to run `first` */
+	double *metrics;             /* best value of the goal of each, NaN if missing */
+	size_t n;
+};
+
+struct why {
+	struct why_side *sides;
+	size_t n;
+	struct change_pool pool; /* further groups of equal runs on the same host */
+	size_t reads;            /* number of runs read besides the named ones */
+	const char *metric;      /* the goal that all named runs have; NULL: none */
+	bool more;               /* larger is better */
+};
+
+/* Returns true for params in which repeats may differ: name, seed, and random inputs derived from it. */
+bool why_is_own(const struct query_kv *param);
+
+/* ids: at least two. Returns 0, or a negative value after failing the call. Everything lives in the call's arena. */
+int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret);
+
+/* Mean seconds per sample of a side's runs: of a phase (enum step_time_phase), or in total (STEP_TIME_PHASES). */
+double why_mean(const struct why_side *s, int phase);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* why_read.c: reads runs, their repeats and the cost of a sample of each from the store. It decides which runs are
  * repeats; tracker/insight does the statistics. */
-#include "web/api/native/insight/why_read.h"
+#include "web/api/native/insight/timing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tracker/insight/learning.h"
-#include "web/api/native/insight/timing.h"
-#include "web/api/native/request.h"
+#include "web/api/native/native_inside.h"
 
 enum { WHY_REPEATS_MAX = 20, WHY_CANDIDATES_MAX = 200, WHY_POOL_MAX = 30, WHY_READS_MAX = 150 };
 

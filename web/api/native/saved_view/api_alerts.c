@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 
 #define ALERTS_DEFAULT 100 /* default limit */
 #define ALERTS_MAX 1000

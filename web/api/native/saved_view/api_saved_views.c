@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "web/api/api.h"
-#include "web/api/native/run_json.h"
+#include "web/api/native/native_inside.h"
 
 /* One kind of stored text; c->own points to one of these. */
 struct kept_kind {

@@ -113,7 +113,7 @@ export interface BucketColumns {
 /** A number as difference to the previous one in units, as text, or missing. */
 export type Coded = number | string | null;
 
-/** The drawn points of a series, as the server sends them (web/api/native/series_line.h). */
+/** The drawn points of a series, as the server sends them (web/api/native/native_inside.h). */
 export interface LineColumns {
 	xq: number;
 	q: number;
