@@ -117,6 +117,14 @@ int cpu_state_new(size_t bytes, void **ret_state, struct err *err)
 	return 0;
 }
 
+int cpu_typed_state_new(const struct node *n, struct cpu_typed_state s, bool *ret_bf16, void **ret_state,
+			struct err *err)
+{
+	int rc = cpu_one_type(n, (struct cpu_operands){ s.n_in, s.n_out }, ret_bf16, err);
+
+	return rc ? rc : cpu_state_new(s.bytes, ret_state, err);
+}
+
 void cpu_state_release(void *state)
 {
 	free(state);
@@ -127,10 +135,9 @@ int cpu_elems_new(const struct kernel_env *env, const struct node *n, cpu_part_f
 {
 	void *state = NULL;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ n->n_in, n->n_out }, &bf16, err);
+	const struct cpu_typed_state all = { n->n_in, n->n_out, sizeof(struct cpu_elems) };
+	int rc = cpu_typed_state_new(n, all, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(struct cpu_elems), &state, err);
 	if (rc)
 		return rc;
 	*(struct cpu_elems *)state = (struct cpu_elems){

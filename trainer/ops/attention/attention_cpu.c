@@ -32,10 +32,8 @@ static int new_attention_state(const struct kernel_env *env, struct node *n, int
 	void *state;
 	int64_t wide;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ n_low, 1 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ n_low, 1, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;

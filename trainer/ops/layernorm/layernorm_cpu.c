@@ -33,10 +33,8 @@ static int new_layernorm_state(const struct kernel_env *env, struct node *n, int
 	struct layernorm_state *s;
 	void *state;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 1 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 1, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;

@@ -196,10 +196,8 @@ static int prepare_lmhead_cpu(const struct kernel_env *env, struct node *n, void
 	bool bf16, grads = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
 	struct lmhead_state *s;
 	void *state;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 0 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 0, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;

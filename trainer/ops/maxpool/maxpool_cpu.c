@@ -27,10 +27,8 @@ static int new_maxpool_state(const struct kernel_env *env, const struct node *n,
 	struct maxpool_state *s;
 	void *state;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 1, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;

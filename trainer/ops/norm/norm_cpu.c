@@ -30,10 +30,8 @@ static int prepare_sumsq_cpu(const struct kernel_env *env, struct node *n, void 
 	struct sumsq_state *s;
 	void *state;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 0 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 1, 0, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;

@@ -50,10 +50,8 @@ static int prepare_watch_cpu(const struct kernel_env *env, struct node *n, void 
 	struct watch_state *s;
 	void *state;
 	bool bf16;
-	int rc = cpu_one_type(n, (struct cpu_operands){ 2, 0 }, &bf16, err);
+	int rc = cpu_typed_state_new(n, (struct cpu_typed_state){ 2, 0, sizeof(*s) }, &bf16, &state, err);
 
-	if (!rc)
-		rc = cpu_state_new(sizeof(*s), &state, err);
 	if (rc)
 		return rc;
 	s = state;
